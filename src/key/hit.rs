@@ -1,0 +1,32 @@
+//! A hit nobody has to take on trust.
+
+use super::{BasePoint, Npub, Tweak, candidate};
+
+/// A tweak whose npub was recomputed with libsecp256k1. There is no other way to make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedHit {
+    point: BasePoint,
+    tweak: Tweak,
+    npub: Npub,
+}
+
+impl VerifiedHit {
+    /// Recomputes the npub of `tweak` from `point`. `None` where the tweak leads to the point at infinity.
+    /// Whether the npub is one that somebody wished for is the caller's to ask.
+    pub fn recompute(point: BasePoint, tweak: Tweak) -> Option<VerifiedHit> {
+        let npub = candidate(&point, &tweak)?;
+        Some(VerifiedHit { point, tweak, npub })
+    }
+
+    pub fn point(&self) -> &BasePoint {
+        &self.point
+    }
+
+    pub fn tweak(&self) -> &Tweak {
+        &self.tweak
+    }
+
+    pub fn npub(&self) -> Npub {
+        self.npub
+    }
+}

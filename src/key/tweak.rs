@@ -1,0 +1,152 @@
+//! What a search answers with: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
+
+use super::{BasePoint, Npub};
+use secp256k1::{SECP256K1, Scalar, SecretKey};
+use std::fmt;
+
+/// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)` (`docs/search.md`).
+const LAMBDA: [u8; 32] = [
+    0x53, 0x63, 0xad, 0x4c, 0xc0, 0x5c, 0x30, 0xe0, 0xa5, 0x26, 0x1c, 0x02, 0x88, 0x12, 0x64, 0x5a, //
+    0x12, 0x2e, 0x22, 0xea, 0x20, 0x81, 0x66, 0x78, 0xdf, 0x02, 0x96, 0x7c, 0x1b, 0x23, 0xbd, 0x72,
+];
+
+/// `λ² = -1 - λ mod n`, big-endian.
+const LAMBDA_SQUARED: [u8; 32] = [
+    0xac, 0x9c, 0x52, 0xb3, 0x3f, 0xa3, 0xcf, 0x1f, 0x5a, 0xd9, 0xe3, 0xfd, 0x77, 0xed, 0x9b, 0xa4, //
+    0xa8, 0x80, 0xb9, 0xfc, 0x8e, 0xc7, 0x39, 0xc2, 0xe0, 0xcf, 0xc8, 0x10, 0xb5, 0x12, 0x83, 0xce,
+];
+
+/// A power of the endomorphism: 0, 1 or 2 for `λ^0`, `λ^1`, `λ^2`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rotation(u8);
+
+impl Rotation {
+    pub const ALL: [Rotation; 3] = [Rotation(0), Rotation(1), Rotation(2)];
+
+    /// `None` above 2.
+    pub fn new(power: u8) -> Option<Rotation> {
+        (power < 3).then_some(Rotation(power))
+    }
+
+    pub fn power(self) -> u8 {
+        self.0
+    }
+
+    /// `λ^power mod n` as a scalar, big-endian.
+    pub fn scalar(self) -> Scalar {
+        match self.0 {
+            0 => Scalar::ONE,
+            1 => Scalar::from_be_bytes(LAMBDA).expect("λ is below n"),
+            _ => Scalar::from_be_bytes(LAMBDA_SQUARED).expect("λ² is below n"),
+        }
+    }
+}
+
+/// A scalar modulo n that is added to the base. Public: it says nothing without the base's secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Offset(Scalar);
+
+impl Offset {
+    /// `centre ± step·λ^turn mod n`, the offset of one of the six points a table entry gives (`docs/search.md`).
+    /// `step` is 1 or more in size; its sign is the point's sign.
+    pub fn of_point(centre: u64, step: i64, turn: Rotation) -> Offset {
+        let small = |value: u64| {
+            let mut bytes = [0; 32];
+            bytes[24..].copy_from_slice(&value.to_be_bytes());
+            bytes
+        };
+        let centre = Scalar::from_be_bytes(small(centre)).expect("64 bits are below n");
+        let Ok(size) = SecretKey::from_slice(&small(step.unsigned_abs())) else {
+            return Offset(centre);
+        };
+        let size = size.mul_tweak(&turn.scalar()).expect("a product of units modulo the prime n is not zero");
+        let signed = if step < 0 { size.negate() } else { size };
+        // The one sum libsecp256k1 refuses is zero.
+        Offset(signed.add_tweak(&centre).map_or(Scalar::ZERO, Scalar::from))
+    }
+
+    /// Any scalar below n.
+    pub fn from_scalar(scalar: Scalar) -> Offset {
+        Offset(scalar)
+    }
+
+    pub fn scalar(&self) -> &Scalar {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Offset(")?;
+        self.0.to_be_bytes().iter().try_for_each(|b| write!(f, "{b:02x}"))?;
+        f.write_str(")")
+    }
+}
+
+/// What turns a base into a key: `λ^rotation · (s + offset) mod n`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Tweak {
+    pub offset: Offset,
+    pub rotation: Rotation,
+}
+
+/// The npub of `λ^rotation · (P + offset·G)`, by libsecp256k1. `None` for the point at infinity.
+pub fn candidate(point: &BasePoint, tweak: &Tweak) -> Option<Npub> {
+    let moved = point.public_key().add_exp_tweak(SECP256K1, tweak.offset.scalar()).ok()?;
+    let turned = moved.mul_tweak(SECP256K1, &tweak.rotation.scalar()).ok()?;
+    Some(Npub(turned.x_only_public_key().0.serialize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use secp256k1::PublicKey;
+
+    fn point_of(secret: &SecretKey) -> BasePoint {
+        BasePoint::new(PublicKey::from_secret_key(SECP256K1, secret))
+    }
+
+    fn secret(byte: u8) -> SecretKey {
+        SecretKey::from_slice(&[byte; 32]).unwrap()
+    }
+
+    #[test]
+    fn rotations_are_the_cube_roots_of_one() {
+        let one = SecretKey::from_slice(&Scalar::ONE.to_be_bytes()).unwrap();
+        for rotation in Rotation::ALL {
+            let cube = (0..3).fold(one, |power, _| power.mul_tweak(&rotation.scalar()).unwrap());
+            assert_eq!(cube, one, "{rotation:?}");
+        }
+        let square = one.mul_tweak(&Rotation(1).scalar()).unwrap().mul_tweak(&Rotation(1).scalar()).unwrap();
+        assert_eq!(Scalar::from(square), Rotation(2).scalar());
+        assert_eq!(Rotation::new(3), None);
+    }
+
+    #[test]
+    fn a_tweak_of_the_point_and_of_its_secret_agree() {
+        let base = secret(0x5a);
+        for (centre, step) in [(0, 1), (0, -1), (5, 0), (u64::MAX, 1024), (u64::MAX, -1024), (1 << 40, i64::MAX)] {
+            for turn in Rotation::ALL {
+                for rotation in Rotation::ALL {
+                    let offset = Offset::of_point(centre, step, turn);
+                    let key = base.add_tweak(offset.scalar()).unwrap().mul_tweak(&rotation.scalar()).unwrap();
+                    let expected = point_of(&key).coordinates().0;
+                    let found = candidate(&point_of(&base), &Tweak { offset, rotation });
+                    assert_eq!(found, Some(Npub(expected)), "{centre} {step} {turn:?} {rotation:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_offset_of_zero_is_the_point_itself_and_infinity_is_no_candidate() {
+        let zero = Offset::of_point(7, -7, Rotation(0));
+        assert_eq!(zero.scalar(), &Scalar::ZERO);
+        let base = secret(3);
+        let rotation = Rotation(0);
+        let found = candidate(&point_of(&base), &Tweak { offset: zero, rotation });
+        assert_eq!(found, Some(Npub(point_of(&base).coordinates().0)));
+        let opposite = Offset::from_scalar(Scalar::from(base.negate()));
+        assert_eq!(candidate(&point_of(&base), &Tweak { offset: opposite, rotation }), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! npubbot: a Nostr bot that finds vanity npubs and sends the key to whoever asked.
+//!
+//! The rooms, from the bottom up; imports point down only (`tests/architecture.rs`):
+//! - [`key`], [`pattern`]: public mathematics, and what is wished for
+//! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
+//! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
+//! - [`service`]: the rooms wired together; [`cli`]: one small file a command
+//!
+//! Start reading at `ARCHITECTURE.md`, then [`service`].
+
+pub mod clock;
+pub mod ids;
+pub mod key;
+pub mod pattern;
+pub mod search;
+pub mod shutdown;

@@ -1,0 +1,117 @@
+//! How hard a wish is, how fast a search goes, and what the two say about waiting.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Expected number of candidates until one matches, 1 or more.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Difficulty(f64);
+
+impl Difficulty {
+    /// `2^bits`.
+    pub fn from_bits(bits: u32) -> Difficulty {
+        Difficulty(f64::from(bits).exp2())
+    }
+
+    /// Any one of several, found independently: `1 / Σ 1/d`. Never below 1. `None` for none.
+    pub fn any_of(difficulties: impl IntoIterator<Item = Difficulty>) -> Option<Difficulty> {
+        let chance: f64 = difficulties.into_iter().map(|d| 1.0 / d.0).sum();
+        (chance > 0.0).then(|| Difficulty((1.0 / chance).max(1.0)))
+    }
+
+    /// A match when the top 64 bits of x are one of `values`.
+    pub(super) fn of_top_values(values: f64) -> Difficulty {
+        Difficulty((64f64.exp2() / values).max(1.0))
+    }
+
+    /// Expected candidates.
+    pub fn candidates(self) -> f64 {
+        self.0
+    }
+
+    /// Mean time to a match at `rate`, capped at a thousand years. `None` when nothing searches.
+    pub fn expected_time(self, rate: Rate) -> Option<Duration> {
+        const THOUSAND_YEARS: f64 = 1e3 * 365.25 * 86_400.0;
+        (rate.0 > 0.0).then(|| Duration::from_secs_f64((self.0 / rate.0).min(THOUSAND_YEARS)))
+    }
+
+    /// The chance, 0 to 1, that `candidates` tested so far would have held a match.
+    pub fn chance_after(self, candidates: f64) -> f64 {
+        -(-candidates / self.0).exp_m1()
+    }
+}
+
+/// How many times the mean one waits at most in 95 of 100 cases: `ln 20`, for a memoryless search.
+pub const NINETY_FIVE_PERCENT: f64 = 2.995_732_273_553_991;
+
+impl fmt::Display for Difficulty {
+    /// `33.6 M`, `1.10 T`, `3.5e20`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_prefix(self.0, f)
+    }
+}
+
+/// Candidates a second over wall time.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Rate(pub f64);
+
+impl fmt::Display for Rate {
+    /// `81.2 M/s`, `132 G/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_prefix(self.0, f)?;
+        f.write_str("/s")
+    }
+}
+
+/// Three significant digits and a decimal prefix.
+fn with_prefix(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const PREFIXES: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
+    let mut scaled = value;
+    for prefix in PREFIXES {
+        // 999.5 would be shown as 1000: it belongs to the next prefix.
+        if scaled < 999.5 {
+            let digits = if prefix.is_empty() || scaled >= 99.95 {
+                0
+            } else if scaled >= 9.995 {
+                1
+            } else {
+                2
+            };
+            return write!(f, "{scaled:.digits$}{prefix}");
+        }
+        scaled /= 1e3;
+    }
+    write!(f, "{value:.1e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_with_three_digits() {
+        let shown = |value| Difficulty(value).to_string();
+        assert_eq!(
+            [1.0, 32.0, 999.4, 1024.0, 33_554_432.0, 999_499.0, 999_600.0, 1e21].map(shown),
+            ["1", "32", "999", "1.02 k", "33.6 M", "999 k", "1.00 M", "1.0e21"]
+        );
+        assert_eq!(Rate(132.4e9).to_string(), "132 G/s");
+    }
+
+    #[test]
+    fn several_wishes_are_easier_than_the_easiest() {
+        let five = Difficulty::from_bits(25);
+        assert_eq!(Difficulty::any_of([five, five]), Some(Difficulty::from_bits(24)));
+        assert_eq!(Difficulty::any_of([]), None);
+        assert_eq!(Difficulty::any_of([Difficulty(1.0), Difficulty(1.0)]), Some(Difficulty(1.0)));
+    }
+
+    #[test]
+    fn waiting_is_exponential() {
+        let difficulty = Difficulty::from_bits(20);
+        assert!((difficulty.chance_after(difficulty.0 * NINETY_FIVE_PERCENT) - 0.95).abs() < 1e-12);
+        assert_eq!(difficulty.expected_time(Rate(0.0)), None);
+        assert_eq!(difficulty.expected_time(Rate(1_048_576.0)), Some(Duration::from_secs(1)));
+        assert!(Difficulty::from_bits(256).expected_time(Rate(1.0)).is_some());
+    }
+}

@@ -1,0 +1,204 @@
+//! One wish: the characters that follow `npub1`.
+
+use super::alphabet::{nearest, value_of};
+use super::{Difficulty, difficulty};
+use crate::key::Npub;
+use std::fmt;
+use thiserror::Error;
+
+/// Characters of an npub that say something about the key; the six behind them are a checksum.
+pub const MAX_CHARACTERS: usize = 52;
+
+/// A prefix that some npub can have. One that exists is valid.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    text: String,
+    /// The least and the greatest x-coordinate that match, big-endian, both included.
+    first: [u8; 32],
+    last: [u8; 32],
+}
+
+/// Why a text is no pattern. The text of the error says what would work.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum PatternError {
+    #[error("there is no prefix in it; send 1 to {MAX_CHARACTERS} of the characters {}", alphabet_text())]
+    Empty,
+    #[error("{0} characters are too many; an npub has {MAX_CHARACTERS} that can be chosen, so send at most that many")]
+    TooLong(usize),
+    #[error("`{character}` cannot occur in an npub{}", suggestion(.nearest))]
+    Forbidden {
+        character: char,
+        /// The whole text with characters that can occur, the nearest spelling first; empty where nothing is near.
+        nearest: Vec<String>,
+    },
+    #[error(
+        "no public key starts like that; the last of {MAX_CHARACTERS} characters can only be `q` or `s`, so send 51"
+    )]
+    Impossible,
+}
+
+fn alphabet_text() -> &'static str {
+    std::str::from_utf8(super::ALPHABET).expect("ASCII")
+}
+
+fn suggestion(nearest: &[String]) -> String {
+    match nearest {
+        [] => format!("; use the characters {}", alphabet_text()),
+        [only] => format!("; `{only}` would work"),
+        [first, second, ..] => format!("; `{first}` or `{second}` would work"),
+    }
+}
+
+impl Pattern {
+    /// Reads what a person wrote. Upper case, a leading `nostr:`, `npub1` or `/` and outer spaces are forgiven.
+    pub fn parse(written: &str) -> Result<Pattern, PatternError> {
+        let lower = written.trim().to_lowercase();
+        let bare = lower.strip_prefix("nostr:").unwrap_or(&lower);
+        let bare = bare.trim_start_matches('/');
+        let text = bare.strip_prefix("npub1").unwrap_or(bare);
+        let length = text.chars().count();
+        if length == 0 {
+            return Err(PatternError::Empty);
+        }
+        if length > MAX_CHARACTERS {
+            return Err(PatternError::TooLong(length));
+        }
+        let Some(values) = text.chars().map(value_of).collect::<Option<Vec<u8>>>() else {
+            let character = text.chars().find(|&c| value_of(c).is_none()).unwrap_or_default();
+            return Err(PatternError::Forbidden { character, nearest: spellings(text) });
+        };
+        let (first, last) = range(&values).ok_or(PatternError::Impossible)?;
+        Ok(Pattern { text: text.to_owned(), first, last })
+    }
+
+    /// The characters behind `npub1`, lower case.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Bits of the x-coordinate the pattern fixes, 5 to 256.
+    pub fn bits(&self) -> u32 {
+        (self.text.len() as u32 * 5).min(256)
+    }
+
+    pub fn difficulty(&self) -> Difficulty {
+        difficulty::Difficulty::from_bits(self.bits())
+    }
+
+    /// Whether all fixed bits of the key agree.
+    pub fn matches(&self, npub: &Npub) -> bool {
+        self.first <= npub.0 && npub.0 <= self.last
+    }
+
+    /// The least and the greatest x-coordinate that match, big-endian, both included.
+    pub fn range(&self) -> (&[u8; 32], &[u8; 32]) {
+        (&self.first, &self.last)
+    }
+}
+
+/// Up to three spellings of `text` with only characters that can occur.
+fn spellings(text: &str) -> Vec<String> {
+    let respell = |choice: usize| {
+        text.chars()
+            .map(|c| value_of(c).map(|_| c).or_else(|| nearest(c).get(choice).copied()))
+            .collect::<Option<String>>()
+    };
+    (0..3).filter_map(respell).collect()
+}
+
+/// The x-coordinates whose leading 5-bit groups are `values`. `None` where no x-coordinate has them:
+/// the 52nd group has one bit of the key and four of padding, which are zero, and x is below p.
+fn range(values: &[u8]) -> Option<([u8; 32], [u8; 32])> {
+    let fill = |fill_bit: u8| {
+        let mut bytes = [0u8; 32];
+        for bit in 0..256 {
+            let value = values.get(bit / 5).map_or(fill_bit, |v| v >> (4 - bit % 5) & 1);
+            bytes[bit / 8] |= value << (7 - bit % 8);
+        }
+        bytes
+    };
+    if values.get(51).is_some_and(|last| last & 0x0f != 0) {
+        return None;
+    }
+    let (first, last) = (fill(0), fill(1));
+    (first < FIELD_PRIME).then_some((first, last))
+}
+
+/// p = 2^256 - 2^32 - 977, big-endian.
+const FIELD_PRIME: [u8; 32] = {
+    let mut bytes = [0xff; 32];
+    (bytes[27], bytes[28], bytes[29]) = (0xfe, 0xff, 0xff);
+    (bytes[30], bytes[31]) = (0xfc, 0x2f);
+    bytes
+};
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({})", self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_people_write_is_understood() {
+        for written in ["m0ctane", " M0ctane\n", "npub1m0ctane", "nostr:npub1m0ctane", "/m0ctane", "NPUB1M0CTANE"] {
+            assert_eq!(Pattern::parse(written).unwrap().as_str(), "m0ctane", "{written:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_that_cannot_occur_is_explained_with_near_spellings() {
+        let error = Pattern::parse("bob").unwrap_err();
+        assert_eq!(error.to_string(), "`b` cannot occur in an npub; `808` or `6q6` would work");
+        let error = Pattern::parse("smörgas").unwrap_err();
+        assert!(matches!(&error, PatternError::Forbidden { character: 'ö', nearest } if nearest.is_empty()));
+        assert!(error.to_string().contains("qpzry"));
+    }
+
+    #[test]
+    fn lengths_from_1_to_52_are_patterns() {
+        assert_eq!(Pattern::parse(""), Err(PatternError::Empty));
+        assert_eq!(Pattern::parse("npub1"), Err(PatternError::Empty));
+        assert_eq!(Pattern::parse(&"q".repeat(53)), Err(PatternError::TooLong(53)));
+        assert_eq!(Pattern::parse(&"q".repeat(52)).unwrap().bits(), 256);
+        assert_eq!(Pattern::parse(&format!("{}p", "q".repeat(51))), Err(PatternError::Impossible));
+        // All ones is above p.
+        assert_eq!(Pattern::parse(&"l".repeat(51)), Err(PatternError::Impossible));
+        assert!(Pattern::parse(&"l".repeat(44)).is_ok());
+        assert_eq!(Pattern::parse("q").unwrap().difficulty(), Difficulty::from_bits(5));
+    }
+
+    proptest! {
+        /// The oracle is the text itself: an npub matches a pattern if and only if its text starts with it.
+        #[test]
+        fn matching_agrees_with_the_text(x in any::<[u8; 32]>(), length in 1usize..=52, change in 0usize..52) {
+            let npub = Npub(x);
+            let text = npub.to_string()[5..57].to_owned();
+            if let Ok(pattern) = Pattern::parse(&text[..length]) {
+                prop_assert!(pattern.matches(&npub));
+            }
+            let mut other: Vec<u8> = text.into_bytes();
+            let at = change % length;
+            other[at] = if other[at] == b'q' { b's' } else { b'q' };
+            let other = String::from_utf8(other).unwrap();
+            if let Ok(pattern) = Pattern::parse(&other[..length]) {
+                prop_assert!(!pattern.matches(&npub));
+            }
+        }
+
+        #[test]
+        fn no_text_panics(written in any::<String>()) {
+            let _ = Pattern::parse(&written).map_err(|error| error.to_string());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Trying candidates: from public points to tweaks. Nothing in this room knows a job or a secret.
+//!
+//! A [`Searcher`] is one device. It takes a [`Launch`] (base points and patterns), tests a fixed stretch of candidates
+//! around each base point, and reports every tweak whose npub may match. Launches are memoryless: each brings fresh
+//! base points, and nothing of one matters to the next. The mathematics is in `docs/search.md`.
+
+pub mod cpu;
+pub mod cuda;
+mod device;
+
+pub use device::{DeviceChoice, DeviceId, DeviceInfo, SearchOptions, open};
+
+use crate::key::{BasePoint, Tweak};
+use crate::pattern::PatternSet;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// One kernel run.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// As many as [`Searcher::bases`] says. Each is searched over its own stretch.
+    pub bases: Vec<BasePoint>,
+    /// What every candidate is tested against. Not empty.
+    pub patterns: Arc<PatternSet>,
+}
+
+/// What a device says it did.
+#[derive(Clone, Debug, Default)]
+pub struct LaunchReport {
+    /// Distinct npubs tested, each against every pattern.
+    pub candidates: u64,
+    /// Every candidate of the launch that matches a pattern is among these. The device's word, to be recomputed.
+    pub hits: Vec<ClaimedHit>,
+    /// How long the device itself was busy with it.
+    pub busy: Duration,
+}
+
+/// A tweak that a device says matches a pattern of the launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ClaimedHit {
+    /// The place of the base in [`Launch::bases`].
+    pub base: usize,
+    pub tweak: Tweak,
+}
+
+/// One device. Launches come back in the order they were submitted.
+pub trait Searcher: Send {
+    fn info(&self) -> &DeviceInfo;
+
+    /// Base points a launch takes.
+    fn bases(&self) -> usize;
+
+    /// Launches to keep submitted so that the device never waits for its host: 1 or more.
+    fn in_flight(&self) -> usize;
+
+    /// Starts a launch, or queues it behind the ones before it. Returns before the search ends where the device allows.
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError>;
+
+    /// Waits, sleeping, for the oldest launch that was submitted and not yet collected.
+    fn collect(&mut self) -> Result<LaunchReport, SearchError>;
+}
+
+/// Why a device cannot search.
+#[derive(Debug, Error)]
+pub enum SearchError {
+    #[error("`{asked}` is no device; say `cpu`, `cuda`, `cuda:N` or `all`")]
+    UnknownDevice { asked: String },
+    #[error("there is no device {asked}: {reason}")]
+    NoSuchDevice { asked: String, reason: String },
+    #[error("this processor has no {asked}; use `--cpu-kernel auto`")]
+    UnsupportedCpuKernel { asked: &'static str },
+    #[error("device {device} failed: {reason}")]
+    DeviceFailed { device: DeviceId, reason: String },
+    #[error("the launch has {given} base points where {wanted} are wanted")]
+    WrongBaseCount { given: usize, wanted: usize },
+    #[error("nothing was submitted that could be collected")]
+    NothingSubmitted,
+}
