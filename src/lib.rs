@@ -9,8 +9,12 @@
 //! Start reading at `ARCHITECTURE.md`, then [`service`].
 
 pub mod clock;
+pub mod config;
 pub mod ids;
 pub mod key;
+pub mod ledger;
+pub mod mail;
 pub mod pattern;
 pub mod search;
 pub mod shutdown;
+pub mod vault;

@@ -1,0 +1,58 @@
+//! `relays.toml` as checked types. Whatever exists here is valid.
+
+use crate::search::SearchOptions;
+use std::time::Duration;
+
+/// Everything an operator can set.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub relays: Vec<RelayEntry>,
+    pub bot: BotConfig,
+    pub limits: Limits,
+    pub search: SearchOptions,
+}
+
+/// One relay and what it is used for: at least one role.
+#[derive(Clone, Debug)]
+pub struct RelayEntry {
+    /// `ws://` or `wss://`.
+    pub url: nostr::RelayUrl,
+    /// Askers send here: listed in kind 10050, subscribed for gift wraps.
+    pub inbox: bool,
+    /// Profile, lists and status notes are published here; listed in kind 10002.
+    pub status: bool,
+    /// Asked for the relay lists of askers; our own lists are published here too.
+    pub discovery: bool,
+}
+
+/// How the bot shows itself.
+#[derive(Clone, Debug)]
+pub struct BotConfig {
+    pub name: String,
+    pub about: String,
+    pub picture: Option<String>,
+    pub nip05: Option<String>,
+    /// Publish the live status (kind 30315).
+    pub live_status: bool,
+    /// Publish a note a day (kind 1).
+    pub daily_note: bool,
+    /// Answer askers who have no DM relay list (kind 10050) where their own message was seen.
+    pub answer_without_relay_list: bool,
+    /// Relays may forget our answers after this.
+    pub answers_expire_after: Duration,
+}
+
+/// What one asker may ask for.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub open_jobs_per_asker: usize,
+    pub jobs_per_day: usize,
+    pub prefixes_per_job: usize,
+    /// A wish whose expected time at the rate measured now is longer is refused.
+    pub longest_expected_time: Duration,
+    /// A job is given up after this.
+    pub give_up_after: Duration,
+    /// Wraps the inbox opens a second, on average, and at once after a pause.
+    pub wraps_per_second: u32,
+    pub wraps_burst: u32,
+}

@@ -1,0 +1,150 @@
+//! What must survive: jobs, messages seen, the outbox. SQLite behind a handful of transactions. No secret in the clear.
+//!
+//! ```text
+//! T1  answer    seen + (job accepted | jobs cancelled | result sent again) + the answer's wrap
+//! T2  found     accepted → found (compare and set) + the result's one wrap
+//!     expire    accepted → expired (compare and set) + the notice's wrap
+//! T3  acknowledge   a relay said OK; found → delivered
+//! ```
+//!
+//! | state | meaning | after a crash |
+//! | --- | --- | --- |
+//! | accepted | promised, being searched | searched again: the search is memoryless |
+//! | found | its result is sealed in the outbox | the same wrap is sent again |
+//! | delivered | a relay of the asker has the result | nothing |
+//! | cancelled, expired | given up, the asker knows | nothing |
+
+mod stub;
+pub use stub::Ledger;
+
+use crate::ids::{Asker, JobId, RumorId};
+use crate::mail::GiftWrap;
+use crate::pattern::Pattern;
+use thiserror::Error;
+
+/// Where a job stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum JobState {
+    Accepted,
+    Found,
+    Delivered,
+    Cancelled,
+    Expired,
+}
+
+/// One request that was accepted: a key for any one of its patterns.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: JobId,
+    pub asker: Asker,
+    /// The message that asked.
+    pub rumor: RumorId,
+    /// The subject of the asker's conversation, if it has one.
+    pub subject: Option<String>,
+    /// One or more; any one ends the job.
+    pub patterns: Vec<Pattern>,
+    pub state: JobState,
+    /// Unix seconds.
+    pub accepted_at: u64,
+    /// When an accepted job is given up, Unix seconds.
+    pub expires_at: u64,
+    /// Relays where the asker's message was seen: where to answer if nothing better is known.
+    pub seen_on: Vec<String>,
+}
+
+/// T1: one message and all that follows from it, recorded at once or not at all.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub asker: Asker,
+    pub rumor: RumorId,
+    /// Relays where the message was seen.
+    pub seen_on: Vec<String>,
+    pub effect: Effect,
+    /// The one answer. `None` for messages that are to be ignored quietly.
+    pub reply: Option<GiftWrap>,
+}
+
+/// What a message does beside being answered.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    Nothing,
+    /// `id` is what [`Ledger::next_job`] said; `patterns` is not empty.
+    Accept {
+        id: JobId,
+        patterns: Vec<Pattern>,
+        subject: Option<String>,
+        expires_at: u64,
+    },
+    /// Accepted jobs of this asker to cancel. Others are left as they are.
+    Cancel(Vec<JobId>),
+    /// A found or delivered job of this asker whose result is to be sent again: the same wrap.
+    Resend(JobId),
+}
+
+/// What became of T1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorded {
+    Now,
+    /// The same asker and rumor were answered before: nothing was changed.
+    Before,
+}
+
+/// The number of a letter in the outbox.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct MailId(pub i64);
+
+/// A letter that is due to be sent.
+#[derive(Clone, Debug)]
+pub struct DueMail {
+    pub id: MailId,
+    /// The job whose result this is; `None` for other letters.
+    pub result_of: Option<JobId>,
+    pub wrap: GiftWrap,
+    /// Unix seconds of its first being queued.
+    pub queued_at: u64,
+    /// Attempts made before this one.
+    pub attempts: u32,
+    /// Relays where the asker's message was seen.
+    pub seen_on: Vec<String>,
+    /// Relays that said OK already.
+    pub acknowledged_by: Vec<String>,
+}
+
+/// What is known of one asker, for the bot's decisions.
+#[derive(Clone, Debug, Default)]
+pub struct AskerView {
+    /// Accepted jobs, oldest first.
+    pub open: Vec<Job>,
+    /// Found and delivered jobs whose result is still kept, newest first.
+    pub results: Vec<Job>,
+    /// When each job of the last 24 hours was accepted, Unix seconds, oldest first, whatever became of it.
+    pub accepted_last_day: Vec<u64>,
+}
+
+/// How many jobs are in each state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    pub accepted: u64,
+    pub found: u64,
+    pub delivered: u64,
+    pub cancelled: u64,
+    pub expired: u64,
+    pub unsent_mail: u64,
+}
+
+/// Why the ledger did not do it. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    #[error("another npubbot uses the folder {folder}; stop it, or give this one its own with --data")]
+    InUse { folder: String },
+    #[error(
+        "the ledger in {folder} was written by a newer npubbot (schema {found}, this one knows {known}); upgrade npubbot"
+    )]
+    TooNew { folder: String, found: i64, known: i64 },
+    #[error("the data folder {folder} cannot be used: {reason}")]
+    Folder { folder: String, reason: String },
+    #[error("the ledger failed: {0}")]
+    Database(#[from] rusqlite::Error),
+    #[error("the ledger holds something unreadable: {0}")]
+    Corrupt(String),
+}

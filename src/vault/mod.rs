@@ -1,0 +1,83 @@
+//! Every secret: the identity in its age file, the bases being searched, the derived key between two lines.
+//!
+//! No secret leaves this room but sealed to its asker (or, for `npubbot mine`, written once to the caller's output).
+//! The types that hold one are in the private module `secret`; no other room can name them.
+
+mod stub;
+pub use stub::{BotSigner, Vault};
+
+use crate::ids::{Asker, RumorId};
+use thiserror::Error;
+
+/// The number of an open base. Says nothing about its secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct BaseId(pub u64);
+
+/// A message as it was inside its seal, checked: the author signed the seal, the id is recomputed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rumor {
+    pub id: RumorId,
+    pub author: Asker,
+    pub kind: u16,
+    pub content: String,
+    /// Unix seconds, as the author says.
+    pub created_at: u64,
+    pub subject: Option<String>,
+    /// Receivers named in `p` tags other than us and the author: more than none is a group.
+    pub other_receivers: usize,
+}
+
+/// Why a wrap is not a message to us. Never holds any content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum UnwrapError {
+    #[error("larger than 64 KiB")]
+    TooLarge,
+    #[error("not a gift wrap")]
+    NotAWrap,
+    #[error("the wrap's id or signature is wrong")]
+    BadWrap,
+    #[error("addressed to somebody else")]
+    NotForUs,
+    #[error("cannot be decrypted")]
+    Undecryptable,
+    #[error("the seal is malformed, of another kind, or has tags")]
+    BadSeal,
+    #[error("the seal's id or signature is wrong")]
+    ForgedSeal,
+    #[error("the rumor is malformed")]
+    BadRumor,
+    #[error("seal and rumor have different authors")]
+    Impostor,
+    #[error("the rumor's id is not that of its content")]
+    LyingId,
+}
+
+/// Why the vault refused.
+#[derive(Debug, Error)]
+pub enum VaultError {
+    #[error("there is an identity at {path} already; it is not overwritten")]
+    IdentityExists { path: String },
+    #[error("the identity file {path} cannot be used: {reason}")]
+    IdentityFile { path: String, reason: String },
+    #[error("the identity at {path} does not open: {reason}")]
+    WrongKey { path: String, reason: String },
+    #[error("the operating system gives no randomness; nothing is searched until it does")]
+    NoRandomness,
+    /// One base, at most one key, ever.
+    #[error("this base is spent or was never opened")]
+    BaseSpent,
+    #[error("the hit is not one of this base")]
+    ForeignHit,
+    #[error("the answer could not be sealed")]
+    Unsealable,
+    #[error("the key could not be written: {0}")]
+    Output(std::io::Error),
+}
+
+/// What opens the identity file.
+pub enum Unlock {
+    /// scrypt, as `age -p` does.
+    Passphrase(age::secrecy::SecretString),
+    /// A file with an `AGE-SECRET-KEY-1…` line, as `age-keygen` makes it.
+    AgeIdentityFile(std::path::PathBuf),
+}
