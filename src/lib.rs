@@ -15,6 +15,7 @@ pub mod key;
 pub mod ledger;
 pub mod mail;
 pub mod pattern;
+pub mod scheduler;
 pub mod search;
 pub mod shutdown;
 pub mod vault;

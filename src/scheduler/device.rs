@@ -1,0 +1,156 @@
+//! What is known of a device while it works: its rate, and whether it can be believed.
+
+use crate::pattern::Rate;
+use crate::search::{DeviceId, DeviceInfo};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Wrong hits after which a device is taken out.
+const WRONG_HITS_ALLOWED: u64 = 3;
+
+/// Canary hits to expect before their number is judged: by then half of them missing has a chance below 1e-9.
+const JUDGE_AFTER: f64 = 100.0;
+
+/// Weight of the newest measurement in the running mean of the rate.
+const NEWEST: f64 = 0.2;
+
+/// Whether a device is in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Health {
+    Working,
+    /// Taken out for this reason; it is tried again later.
+    Out(String),
+}
+
+/// How a device fares.
+#[derive(Clone, Debug)]
+pub struct DeviceView {
+    pub id: DeviceId,
+    pub name: String,
+    pub kernel: String,
+    pub threads: usize,
+    pub health: Health,
+    /// Over wall time, host included.
+    pub rate: Option<Rate>,
+    pub candidates: u64,
+    pub hits_wrong: u64,
+}
+
+/// The device's record, written by its worker and by the settler.
+#[derive(Debug)]
+pub(super) struct Record {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    view: DeviceView,
+    canary_expected: f64,
+    canary_found: u64,
+}
+
+impl Record {
+    pub fn new(info: &DeviceInfo) -> Record {
+        let view = DeviceView {
+            id: info.id,
+            name: info.name.clone(),
+            kernel: info.kernel.clone(),
+            threads: info.threads,
+            health: Health::Working,
+            rate: None,
+            candidates: 0,
+            hits_wrong: 0,
+        };
+        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0 }) }
+    }
+
+    pub fn view(&self) -> DeviceView {
+        self.lock().view.clone()
+    }
+
+    pub fn rate(&self) -> Option<Rate> {
+        self.lock().view.rate
+    }
+
+    /// Notes `candidates` tested in `wall` time.
+    pub fn measured(&self, candidates: u64, wall: Duration) {
+        let mut inner = self.lock();
+        inner.view.candidates += candidates;
+        let newest = candidates as f64 / wall.as_secs_f64().max(1e-9);
+        let mean = inner.view.rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old));
+        inner.view.rate = Some(Rate(mean));
+    }
+
+    /// Notes what a launch's hits turned out to be, and takes the device out when it cannot be believed.
+    pub fn judged(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
+        let mut inner = self.lock();
+        inner.view.hits_wrong += hits_wrong;
+        inner.canary_expected += canary_expected;
+        inner.canary_found += canary_found;
+        if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
+            let reason = format!("{} of its hits were wrong", inner.view.hits_wrong);
+            inner.view.health = Health::Out(reason);
+        } else if inner.canary_expected >= JUDGE_AFTER {
+            let (found, expected) = (inner.canary_found, inner.canary_expected);
+            if (found as f64) < expected / 2.0 {
+                let reason = format!("it found {found} of {expected:.0} test patterns, so it does not really search");
+                inner.view.health = Health::Out(reason);
+            }
+            (inner.canary_expected, inner.canary_found) = (0.0, 0);
+        }
+    }
+
+    pub fn take_out(&self, reason: String) {
+        self.lock().view.health = Health::Out(reason);
+    }
+
+    /// Back to work with a clean record; what it has searched stays counted.
+    pub fn put_back(&self, info: &DeviceInfo) {
+        let mut inner = self.lock();
+        inner.view.health = Health::Working;
+        inner.view.hits_wrong = 0;
+        inner.view.kernel = info.kernel.clone();
+        (inner.canary_expected, inner.canary_found) = (0.0, 0);
+    }
+
+    pub fn is_out(&self) -> bool {
+        self.lock().view.health != Health::Working
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let (name, kernel) = ("test".to_owned(), "test".to_owned());
+        Record::new(&DeviceInfo { id: DeviceId::Cpu, name, kernel, threads: 1 })
+    }
+
+    #[test]
+    fn a_device_with_wrong_hits_is_taken_out_and_comes_back_clean() {
+        let record = record();
+        record.judged(2, 0.0, 0);
+        assert!(!record.is_out());
+        record.judged(1, 0.0, 0);
+        assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
+        let view = record.view();
+        record.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
+        assert!(!record.is_out());
+    }
+
+    #[test]
+    fn a_device_that_does_not_search_is_found_out() {
+        let (honest, idle) = (record(), record());
+        for _ in 0..50 {
+            honest.judged(0, 4.0, 4);
+            idle.judged(0, 4.0, 1);
+        }
+        assert!(!honest.is_out());
+        assert!(idle.is_out());
+    }
+}

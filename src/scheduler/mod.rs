@@ -1,0 +1,112 @@
+//! Which job runs where.
+//!
+//! ```text
+//! Pool ──pass──▶ worker (one thread a device) ──▶ Searcher
+//!                   │ Harvest: what a launch brought, with its bases
+//!                   ▼
+//!               settler (one thread): recompute every hit, judge the device,
+//!                   │ Find: one base, its hardest pattern
+//!                   ▼
+//!               whoever started the scheduler: redeem, record, send
+//! ```
+//!
+//! All open jobs share one pass. Every base of a launch is fresh and serves that launch only, so a base yields at most
+//! one find, and a crash loses nothing: the search has no memory.
+
+mod canary;
+mod device;
+mod harvest;
+mod pool;
+mod settler;
+mod worker;
+
+pub use device::{DeviceView, Health};
+pub use harvest::{Find, Harvest, Judged, judge};
+pub use pool::{Lane, Owner, Pass, Pool};
+pub use settler::Settled;
+pub use worker::Workers;
+
+use crate::ids::JobId;
+use crate::pattern::{Pattern, Rate};
+use crate::search::{SearchError, SearchOptions};
+use crate::vault::Vault;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Launches that may wait to be settled before a device waits for the settler.
+const HARVESTS_WAITING: usize = 64;
+
+/// The running search: the pool, one thread a device, and the settler.
+pub struct Scheduler {
+    pool: Arc<Pool>,
+    workers: Workers,
+    settler: Option<JoinHandle<()>>,
+}
+
+impl Scheduler {
+    /// Opens the devices and starts searching whatever the pool holds. Each find is handed to `on_find`, one at a time;
+    /// its answer says whether the job is done.
+    pub fn start(
+        options: &SearchOptions,
+        vault: Vault,
+        on_find: impl FnMut(Find) -> Settled + Send + 'static,
+    ) -> Result<Scheduler, SearchError> {
+        let pool = Arc::new(Pool::default());
+        let (sender, receiver) = std::sync::mpsc::sync_channel(HARVESTS_WAITING);
+        let workers = Workers::start(options, Arc::clone(&pool), vault.clone(), sender)?;
+        let settler = settler::spawn(receiver, Arc::clone(&pool), vault, on_find);
+        Ok(Scheduler { pool, workers, settler: Some(settler) })
+    }
+
+    /// Adds a job to the pool; every device searches it from its next launch on.
+    pub fn add(&self, job: JobId, patterns: Vec<Pattern>) {
+        self.pool.insert(job, patterns);
+    }
+
+    /// Takes a job out of the pool; what devices still find for it is dropped.
+    pub fn remove(&self, job: JobId) {
+        self.pool.remove(job);
+    }
+
+    /// Jobs being searched.
+    pub fn open_jobs(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// Candidates a second, all working devices together, over wall time, as last measured.
+    /// `None` before the first measurement and when no device works.
+    pub fn rate(&self) -> Option<Rate> {
+        self.workers.rate()
+    }
+
+    /// Candidates tested since the start.
+    pub fn candidates(&self) -> u64 {
+        self.workers.devices().iter().map(|device| device.candidates).sum()
+    }
+
+    /// How each device fares.
+    pub fn devices(&self) -> Vec<DeviceView> {
+        self.workers.devices()
+    }
+
+    /// Ends after the launches in flight. Finds that were not settled are lost with their bases, and searched again
+    /// after the next start.
+    pub fn stop(mut self) {
+        self.shut_down();
+    }
+
+    fn shut_down(&mut self) {
+        self.pool.close();
+        self.workers.join();
+        if let Some(settler) = self.settler.take() {
+            // A settler that panicked has said so in the log.
+            let _ = settler.join();
+        }
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}

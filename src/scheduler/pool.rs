@@ -1,0 +1,237 @@
+//! The jobs that share a pass.
+
+use super::canary;
+use crate::ids::JobId;
+use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Patterns of fewer bits are left to the CPU: a GPU would drown in their hits.
+const EASY_BITS: u32 = 20;
+
+/// Which of the pool's patterns a device searches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// Everything: the CPU when it is the only kind of device.
+    All,
+    /// What is worth a GPU.
+    Hard,
+    /// What is not: a CPU thread beside the GPUs.
+    Easy,
+}
+
+impl Lane {
+    fn takes(self, pattern: &Pattern) -> bool {
+        match self {
+            Lane::All => true,
+            Lane::Hard => pattern.bits() >= EASY_BITS,
+            Lane::Easy => pattern.bits() < EASY_BITS,
+        }
+    }
+}
+
+/// Who wants what a pattern finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    Job(JobId),
+    /// Nobody: its hits are counted against what was to be expected, to tell whether a device really searches.
+    Canary,
+}
+
+/// What every candidate of a launch is tested against, and for whom.
+#[derive(Debug)]
+pub struct Pass {
+    pub patterns: Arc<PatternSet>,
+    /// The owner of each pattern of the set.
+    owners: Vec<Owner>,
+    /// The chance that one candidate matches the canary.
+    pub canary_chance: f64,
+}
+
+impl Pass {
+    fn new(jobs: &BTreeMap<JobId, Vec<Pattern>>, lane: Lane, canary: Pattern) -> Pass {
+        let canary_chance = 1.0 / canary.difficulty().candidates();
+        let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary]);
+        for (&job, wished) in jobs {
+            for pattern in wished.iter().filter(|pattern| lane.takes(pattern)) {
+                owners.push(Owner::Job(job));
+                patterns.push(pattern.clone());
+            }
+        }
+        Pass { patterns: Arc::new(PatternSet::new(patterns)), owners, canary_chance }
+    }
+
+    /// A pass for nobody but the canary: to measure a device.
+    pub fn of_canary_alone(rate: Option<Rate>) -> Pass {
+        Pass::new(&BTreeMap::new(), Lane::All, canary::choose(rate))
+    }
+
+    pub fn owner(&self, pattern: PatternId) -> Owner {
+        self.owners[pattern.0]
+    }
+}
+
+/// The open jobs. Shared by whoever adds jobs and the devices that search them.
+#[derive(Debug, Default)]
+pub struct Pool {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    jobs: BTreeMap<JobId, Vec<Pattern>>,
+    /// Counts changes, so that a worker knows when its pass is out of date.
+    generation: u64,
+    closed: bool,
+}
+
+/// A pass a worker holds, remade when the pool has changed.
+#[derive(Debug)]
+pub struct Subscription {
+    lane: Lane,
+    generation: Option<u64>,
+    pass: Option<Arc<Pass>>,
+}
+
+/// What a worker is to do next.
+#[derive(Debug)]
+pub enum Next {
+    Search(Arc<Pass>),
+    /// No open job has a pattern for this lane.
+    Wait,
+    End,
+}
+
+impl Pool {
+    pub fn insert(&self, job: JobId, patterns: Vec<Pattern>) {
+        self.change(|inner| {
+            inner.jobs.insert(job, patterns);
+        });
+    }
+
+    pub fn remove(&self, job: JobId) {
+        self.change(|inner| {
+            inner.jobs.remove(&job);
+        });
+    }
+
+    pub fn contains(&self, job: JobId) -> bool {
+        self.lock().jobs.contains_key(&job)
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Tells every worker to end after the launches in flight.
+    pub fn close(&self) {
+        self.change(|inner| inner.closed = true);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    pub(super) fn subscribe(&self, lane: Lane) -> Subscription {
+        Subscription { lane, generation: None, pass: None }
+    }
+
+    /// The pass to search now. `rate` is the device's, for a canary that is neither rare nor a nuisance.
+    pub(super) fn next(&self, held: &mut Subscription, rate: Option<Rate>) -> Next {
+        let inner = self.lock();
+        if inner.closed {
+            return Next::End;
+        }
+        if held.generation != Some(inner.generation) {
+            held.generation = Some(inner.generation);
+            let wanted = inner.jobs.values().flatten().any(|pattern| held.lane.takes(pattern));
+            held.pass = wanted.then(|| Arc::new(Pass::new(&inner.jobs, held.lane, canary::choose(rate))));
+        }
+        held.pass.as_ref().map_or(Next::Wait, |pass| Next::Search(Arc::clone(pass)))
+    }
+
+    /// Sleeps until the pool changes, at most `limit`.
+    pub(super) fn wait(&self, held: &Subscription, limit: Duration) {
+        let inner = self.lock();
+        let same = |inner: &mut Inner| !inner.closed && held.generation == Some(inner.generation);
+        drop(self.changed.wait_timeout_while(inner, limit, same));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        let mut inner = self.lock();
+        change(&mut inner);
+        inner.generation += 1;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every change is one step, so a panic elsewhere leaves nothing half done.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(texts: &[&str]) -> Vec<Pattern> {
+        texts.iter().map(|text| Pattern::parse(text).unwrap()).collect()
+    }
+
+    fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
+        match pool.next(&mut pool.subscribe(lane), None) {
+            Next::Search(pass) => pass.owners.clone(),
+            Next::Wait | Next::End => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_lane_gets_what_is_worth_its_device() {
+        let pool = Pool::default();
+        let (easy, hard) = (JobId(1), JobId(2));
+        pool.insert(easy, patterns(&["qqq"]));
+        assert!(owners(&pool, Lane::Hard).is_empty(), "an easy job alone leaves a GPU idle");
+        pool.insert(hard, patterns(&["qqqq", "pp"]));
+        assert_eq!(owners(&pool, Lane::Hard), [Owner::Canary, Owner::Job(hard)]);
+        assert_eq!(owners(&pool, Lane::Easy), [Owner::Canary, Owner::Job(easy), Owner::Job(hard)]);
+        assert_eq!(owners(&pool, Lane::All).len(), 4);
+    }
+
+    #[test]
+    fn a_worker_keeps_its_pass_until_the_pool_changes() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), patterns(&["qqqqqq"]));
+        let mut held = pool.subscribe(Lane::All);
+        let pass = |held: &mut Subscription| match pool.next(held, None) {
+            Next::Search(pass) => pass,
+            other => panic!("{other:?}"),
+        };
+        let first = pass(&mut held);
+        assert!(Arc::ptr_eq(&first, &pass(&mut held)));
+        pool.insert(JobId(2), patterns(&["pppppp"]));
+        assert!(!Arc::ptr_eq(&first, &pass(&mut held)));
+        pool.remove(JobId(1));
+        pool.remove(JobId(2));
+        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        pool.close();
+        assert!(matches!(pool.next(&mut held, None), Next::End));
+    }
+
+    #[test]
+    fn waiting_ends_when_a_job_comes() {
+        let pool = Arc::new(Pool::default());
+        let mut held = pool.subscribe(Lane::All);
+        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        let other = Arc::clone(&pool);
+        let adder = std::thread::spawn(move || other.insert(JobId(1), patterns(&["q"])));
+        pool.wait(&held, Duration::from_secs(60));
+        assert!(matches!(pool.next(&mut held, None), Next::Search(_)));
+        adder.join().unwrap();
+    }
+}

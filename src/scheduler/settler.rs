@@ -1,0 +1,58 @@
+//! One thread that turns harvests into finds: every hit recomputed, every device judged, every base used at most once.
+
+use super::harvest::{Find, Harvest, judge};
+use super::pool::Pool;
+use crate::vault::{BaseId, Vault};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+/// What the owner of a find says of its job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settled {
+    /// The job has what it wants: it leaves the pool.
+    Done,
+    /// The job goes on: it wants more, or the find could not be recorded.
+    GoesOn,
+}
+
+/// A harvest and the record of the device it came from.
+pub(super) type Delivered = (Harvest, Arc<super::device::Record>);
+
+pub(super) fn spawn(
+    harvests: Receiver<Delivered>,
+    pool: Arc<Pool>,
+    vault: Vault,
+    mut on_find: impl FnMut(Find) -> Settled + Send + 'static,
+) -> JoinHandle<()> {
+    let run = move || {
+        for (harvest, record) in harvests {
+            let bases: Vec<BaseId> = harvest.bases.iter().map(|&(base, _)| base).collect();
+            // One bad launch must not end the settling of the others.
+            let settled = catch_unwind(AssertUnwindSafe(|| settle(&harvest, &record, &pool, &mut on_find)));
+            if settled.is_err() {
+                tracing::error!(device = %record.view().id, "settling a launch panicked; its finds are searched again");
+            }
+            vault.discard(&bases);
+        }
+    };
+    std::thread::Builder::new().name("settler".to_owned()).spawn(run).expect("the system starts threads")
+}
+
+fn settle(harvest: &Harvest, record: &super::device::Record, pool: &Pool, on_find: &mut impl FnMut(Find) -> Settled) {
+    let judged = judge(harvest);
+    let expected = harvest.report.candidates as f64 * harvest.pass.canary_chance;
+    record.judged(judged.hits_wrong, expected, judged.canary_found);
+    if judged.hits_wrong > 0 {
+        tracing::warn!(device = %record.view().id, wrong = judged.hits_wrong, "hits that match nothing were dropped");
+    }
+    for finds in judged.bases {
+        // The hardest pattern whose job still wants it; everything else found under this base is thrown away.
+        let Some(find) = finds.into_iter().find(|find| pool.contains(find.job)) else { continue };
+        let job = find.job;
+        if on_find(find) == Settled::Done {
+            pool.remove(job);
+        }
+    }
+}

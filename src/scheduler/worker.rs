@@ -1,0 +1,258 @@
+//! One thread a device: fresh bases, launches kept in flight, harvests handed on. A device that fails is taken out,
+//! and tried again later.
+
+use super::device::{DeviceView, Record};
+use super::harvest::Harvest;
+use super::pool::{Lane, Next, Pass, Pool, Subscription};
+use super::settler::Delivered;
+use crate::key::BasePoint;
+use crate::pattern::Rate;
+use crate::search::{self, DeviceChoice, DeviceId, Launch, SearchError, SearchOptions, Searcher};
+use crate::vault::{BaseId, Vault, VaultError};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How long a device is measured before it takes jobs.
+const WARM_UP: Duration = Duration::from_millis(300);
+/// A device that failed is tried again after this, doubling up to the last.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(300);
+/// A device that worked this long before it failed starts again at the first pause.
+const RECOVERED_AFTER: Duration = Duration::from_secs(60);
+/// How long a thread sleeps at most before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// The device threads.
+pub struct Workers {
+    devices: Vec<Device>,
+}
+
+struct Device {
+    record: Arc<Record>,
+    /// Takes the easy patterns that GPUs leave; not counted in the rate.
+    is_side: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why a worker's turn on its device ended.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error("{0}")]
+    Distrusted(String),
+    #[error("its thread panicked")]
+    Panicked,
+}
+
+impl Workers {
+    /// Opens the devices that `options` asks for and starts their threads. Where only GPUs are used, one CPU thread
+    /// is started beside them for patterns too easy for a GPU; it sleeps until there is one.
+    pub(super) fn start(
+        options: &SearchOptions,
+        pool: Arc<Pool>,
+        vault: Vault,
+        harvests: SyncSender<Delivered>,
+    ) -> Result<Workers, SearchError> {
+        let mut opened: Vec<_> =
+            search::open(options)?.into_iter().map(|searcher| (searcher, options.clone(), false)).collect();
+        let has_gpu = opened.iter().any(|(searcher, ..)| searcher.info().id != DeviceId::Cpu);
+        if has_gpu {
+            let beside = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), cpu_kernel: options.cpu_kernel };
+            opened.extend(search::open(&beside)?.into_iter().map(|searcher| (searcher, beside.clone(), true)));
+        }
+        let start = |(at, (searcher, options, is_side)): (usize, (Box<dyn Searcher>, SearchOptions, bool))| {
+            let record = Arc::new(Record::new(searcher.info()));
+            let lane = match (has_gpu, searcher.info().id) {
+                (false, _) => Lane::All,
+                (true, DeviceId::Cpu) => Lane::Easy,
+                (true, DeviceId::Cuda(_)) => Lane::Hard,
+            };
+            let worker = Worker {
+                at,
+                lane,
+                record: Arc::clone(&record),
+                pool: Arc::clone(&pool),
+                vault: vault.clone(),
+                harvests: harvests.clone(),
+                options: only(searcher.info().id, &options),
+            };
+            let name = searcher.info().id.to_string();
+            let thread = std::thread::Builder::new().name(name).spawn(move || worker.run(searcher));
+            Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
+        };
+        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
+    }
+
+    /// The working devices' rates together.
+    pub fn rate(&self) -> Option<Rate> {
+        let working = self.devices.iter().filter(|device| !device.is_side && !device.record.is_out());
+        let rates: Vec<f64> = working.filter_map(|device| device.record.rate()).map(|Rate(rate)| rate).collect();
+        (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
+    }
+
+    pub fn devices(&self) -> Vec<DeviceView> {
+        self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
+    }
+
+    /// Waits for every thread to end, after the pool was closed.
+    pub(super) fn join(&mut self) {
+        for device in &mut self.devices {
+            if let Some(thread) = device.thread.take() {
+                // Panics are caught inside; nothing is left to say here.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// The options that open this one device again.
+fn only(id: DeviceId, options: &SearchOptions) -> SearchOptions {
+    let devices = match id {
+        DeviceId::Cpu => DeviceChoice::Cpu,
+        DeviceId::Cuda(ordinal) => DeviceChoice::CudaOrdinal(ordinal),
+    };
+    SearchOptions { devices, ..options.clone() }
+}
+
+struct Worker {
+    at: usize,
+    lane: Lane,
+    record: Arc<Record>,
+    pool: Arc<Pool>,
+    vault: Vault,
+    harvests: SyncSender<Delivered>,
+    options: SearchOptions,
+}
+
+/// A launch that was submitted and not yet collected.
+struct InFlight {
+    pass: Arc<Pass>,
+    bases: Vec<(BaseId, BasePoint)>,
+}
+
+impl Worker {
+    /// Searches until the pool closes, opening the device again whenever it failed.
+    fn run(self, searcher: Box<dyn Searcher>) {
+        let mut open = Some(searcher);
+        let mut pause = FIRST_PAUSE;
+        while !self.pool.is_closed() {
+            let began = Instant::now();
+            let ended = catch_unwind(AssertUnwindSafe(|| self.work(open.take()))).unwrap_or(Err(Failure::Panicked));
+            let Err(failure) = ended else { return };
+            self.record.take_out(failure.to_string());
+            if began.elapsed() > RECOVERED_AFTER {
+                pause = FIRST_PAUSE;
+            }
+            tracing::warn!(device = %self.record.view().id, %failure, retry_in = ?pause, "a device is taken out");
+            self.sleep(pause);
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// One turn on the device: until the pool closes or something fails.
+    fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
+        let mut searcher = match open {
+            Some(searcher) => searcher,
+            None => search::open(&self.options)?.pop().expect("an open device"),
+        };
+        self.record.put_back(searcher.info());
+        let mut in_flight = VecDeque::new();
+        let result = self.search(searcher.as_mut(), &mut in_flight);
+        // Whatever was still in flight is lost with its bases: the search has no memory.
+        for launch in in_flight {
+            self.discard(&launch.bases);
+        }
+        result
+    }
+
+    fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
+        let mut held = self.pool.subscribe(self.lane);
+        let warm_up_until = Instant::now() + WARM_UP;
+        let warm_up = Arc::new(Pass::of_canary_alone(None));
+        // The end of the launch before, while the device has been busy since: rates are over wall time.
+        let mut busy_since = Instant::now();
+        loop {
+            let next = if Instant::now() < warm_up_until && !self.pool.is_closed() {
+                Next::Search(Arc::clone(&warm_up))
+            } else {
+                self.pool.next(&mut held, self.record.rate())
+            };
+            match next {
+                Next::Search(pass) => {
+                    self.submit(searcher, in_flight, pass)?;
+                    if in_flight.len() >= searcher.in_flight().max(1) {
+                        self.collect(searcher, in_flight, &mut busy_since)?;
+                    }
+                }
+                Next::Wait | Next::End if !in_flight.is_empty() => {
+                    self.collect(searcher, in_flight, &mut busy_since)?;
+                }
+                Next::Wait => {
+                    self.idle(&held);
+                    busy_since = Instant::now();
+                }
+                Next::End => return Ok(()),
+            }
+        }
+    }
+
+    fn submit(
+        &self,
+        searcher: &mut dyn Searcher,
+        in_flight: &mut VecDeque<InFlight>,
+        pass: Arc<Pass>,
+    ) -> Result<(), Failure> {
+        let bases = (0..searcher.bases()).map(|_| self.vault.open_base()).collect::<Result<Vec<_>, _>>()?;
+        let points = bases.iter().map(|&(_, point)| point).collect();
+        let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns) };
+        in_flight.push_back(InFlight { pass, bases });
+        Ok(searcher.submit(launch)?)
+    }
+
+    fn collect(
+        &self,
+        searcher: &mut dyn Searcher,
+        in_flight: &mut VecDeque<InFlight>,
+        busy_since: &mut Instant,
+    ) -> Result<(), Failure> {
+        let report = searcher.collect()?;
+        let launch = in_flight.pop_front().expect("what was collected was submitted");
+        let now = Instant::now();
+        self.record.measured(report.candidates, now - *busy_since);
+        *busy_since = now;
+        let harvest = Harvest { device: self.at, pass: launch.pass, bases: launch.bases, report };
+        // The settler ends only after every worker has.
+        let _ = self.harvests.send((harvest, Arc::clone(&self.record)));
+        match self.record.view().health {
+            super::Health::Working => Ok(()),
+            super::Health::Out(reason) => Err(Failure::Distrusted(reason)),
+        }
+    }
+
+    fn idle(&self, held: &Subscription) {
+        self.pool.wait(held, LOOK_AGAIN);
+    }
+
+    /// Sleeps, but not past the end.
+    fn sleep(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while Instant::now() < until && !self.pool.is_closed() {
+            std::thread::sleep(
+                LOOK_AGAIN.min(until.saturating_duration_since(Instant::now())).min(Duration::from_millis(50)),
+            );
+        }
+    }
+
+    fn discard(&self, bases: &[(BaseId, BasePoint)]) {
+        let ids: Vec<BaseId> = bases.iter().map(|&(id, _)| id).collect();
+        self.vault.discard(&ids);
+    }
+}

@@ -1,0 +1,179 @@
+//! The rooms wired together: what `npubbot serve` runs, and the demo and the tests too.
+//!
+//! ```text
+//! relays → inbox → desk (decide, T1) → scheduler → treasury (redeem, T2) → outbox (T3) → relays
+//! ```
+
+mod desk;
+mod housekeeping;
+mod treasury;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::ledger::{Ledger, LedgerError, Totals};
+use crate::nostr::{Inbox, NostrError, Outbox, Presence, Relays, Status};
+use crate::pattern::Rate;
+use crate::scheduler::{DeviceView, Scheduler};
+use crate::search::SearchError;
+use crate::shutdown::{self, Stopper};
+use crate::vault::Vault;
+use std::path::Path;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+
+/// Messages that may wait for the desk before the inbox waits.
+const MESSAGES_WAITING: usize = 256;
+/// How long the start waits for the first measured rate and the first relay.
+const START_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a clean stop may take before the tasks that are left are dropped.
+const STOP_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The bot, running.
+pub struct Service {
+    scheduler: Arc<Scheduler>,
+    ledger: Ledger,
+    relays: Relays,
+    stopper: Stopper,
+    tasks: JoinSet<()>,
+}
+
+/// Why the bot does not start.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error(transparent)]
+    Nostr(#[from] NostrError),
+}
+
+impl Service {
+    /// Starts everything: takes up the jobs that were open, measures the devices, connects, announces the bot.
+    pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
+        let ledger = Ledger::open(data, clock.clone())?;
+        let (stopper, shutdown) = shutdown::pair();
+        let outbox_wake = Arc::new(Notify::new());
+        let changed = Arc::new(Notify::new());
+
+        let treasury = treasury::Treasury {
+            vault: vault.clone(),
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            bot: config.bot.clone(),
+            outbox: Arc::clone(&outbox_wake),
+            changed: Arc::clone(&changed),
+            shutdown: shutdown.clone(),
+        };
+        let scheduler = Arc::new(Scheduler::start(&config.search, vault.clone(), move |find| treasury.settle(find))?);
+        let open = ledger.open_jobs()?;
+        tracing::info!(jobs = open.len(), "open jobs are taken up");
+        for job in open {
+            scheduler.add(job.id, job.patterns);
+        }
+
+        let relays = Relays::connect(&config.relays, vault.signer()).await?;
+        wait_for_rate(&scheduler).await;
+        let connected = relays.wait_for_any(START_PATIENCE).await;
+        tracing::info!(connected, of = config.relays.len(), "relays");
+
+        let presence = Presence {
+            relays: relays.clone(),
+            signer: vault.signer(),
+            bot: config.bot.clone(),
+            clock: clock.clone(),
+        };
+        let (status, status_seen) = watch::channel(status_of(&scheduler));
+        let (messages, received) = mpsc::channel(MESSAGES_WAITING);
+        let inbox = Inbox {
+            relays: relays.clone(),
+            vault: vault.clone(),
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            limits: config.limits.clone(),
+        };
+        let outbox = Outbox {
+            relays: relays.clone(),
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            bot: config.bot.clone(),
+        };
+        let desk = desk::Desk {
+            vault: vault.clone(),
+            ledger: ledger.clone(),
+            scheduler: Arc::clone(&scheduler),
+            clock: clock.clone(),
+            config: config.clone(),
+            outbox: Arc::clone(&outbox_wake),
+            changed: Arc::clone(&changed),
+            shutdown: shutdown.clone(),
+        };
+        let keeper = housekeeping::Keeper {
+            vault,
+            ledger: ledger.clone(),
+            scheduler: Arc::clone(&scheduler),
+            clock,
+            bot: config.bot.clone(),
+            outbox: Arc::clone(&outbox_wake),
+            changed,
+        };
+
+        presence.announce().await;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(inbox.run(messages, shutdown.clone()));
+        tasks.spawn_blocking(move || desk.run(received));
+        tasks.spawn(outbox.run(outbox_wake, shutdown.clone()));
+        tasks.spawn(presence.run(status_seen, shutdown.clone()));
+        tasks.spawn(keeper.run(status, shutdown));
+        Ok(Service { scheduler, ledger, relays, stopper, tasks })
+    }
+
+    /// The rate all devices together were measured at.
+    pub fn rate(&self) -> Option<Rate> {
+        self.scheduler.rate()
+    }
+
+    /// Candidates tested since the start.
+    pub fn candidates(&self) -> u64 {
+        self.scheduler.candidates()
+    }
+
+    pub fn devices(&self) -> Vec<DeviceView> {
+        self.scheduler.devices()
+    }
+
+    pub fn totals(&self) -> Result<Totals, LedgerError> {
+        self.ledger.totals()
+    }
+
+    /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
+    pub async fn stop(mut self) {
+        self.stopper.stop();
+        let scheduler = Arc::downgrade(&self.scheduler);
+        drop(self.scheduler);
+        let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_PATIENCE, tasks_end).await.is_err() {
+            tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
+            self.tasks.abort_all();
+        }
+        let stop_search = tokio::task::spawn_blocking(move || drop(Weak::upgrade(&scheduler)));
+        let _ = tokio::time::timeout(STOP_PATIENCE, stop_search).await;
+        let _ = tokio::time::timeout(STOP_PATIENCE / 4, self.relays.disconnect()).await;
+    }
+}
+
+/// What the public may know.
+fn status_of(scheduler: &Scheduler) -> Status {
+    let open_jobs = scheduler.open_jobs();
+    Status { rate: scheduler.rate(), open_jobs, searching: open_jobs > 0 }
+}
+
+async fn wait_for_rate(scheduler: &Scheduler) {
+    let deadline = Instant::now() + START_PATIENCE;
+    while scheduler.rate().is_none() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,86 @@
+//! From a find to a sealed result (T2): the base is redeemed once, and what comes of it is recorded or lost for good.
+
+use crate::bot::letters;
+use crate::clock::Clock;
+use crate::config::BotConfig;
+use crate::ledger::{Job, Ledger, LedgerError};
+use crate::mail::{GiftWrap, Letter};
+use crate::scheduler::{Find, Settled};
+use crate::shutdown::Shutdown;
+use crate::vault::Vault;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// A transaction that failed (a full disk, say) is tried again after this.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+
+pub(super) struct Treasury {
+    pub vault: Vault,
+    pub ledger: Ledger,
+    pub clock: Clock,
+    pub bot: BotConfig,
+    pub outbox: Arc<Notify>,
+    pub changed: Arc<Notify>,
+    pub shutdown: Shutdown,
+}
+
+impl Treasury {
+    /// Redeems a find and records the result. A job whose result could not be recorded is searched on.
+    pub fn settle(&self, find: Find) -> Settled {
+        let job = match self.ledger.open_job(find.job) {
+            Ok(Some(job)) => job,
+            Ok(None) => return Settled::Done,
+            Err(error) => {
+                tracing::error!(job = %find.job, %error, "a find is dropped and searched again");
+                return Settled::GoesOn;
+            }
+        };
+        let result = match self.redeem(&job, &find) {
+            Ok(result) => result,
+            Err(error) => {
+                tracing::error!(job = %job.id, %error, "a find could not be redeemed; it is searched again");
+                return Settled::GoesOn;
+            }
+        };
+        self.record(&job, &result)
+    }
+
+    fn redeem(&self, job: &Job, find: &Find) -> Result<GiftWrap, crate::vault::VaultError> {
+        let now = self.clock.now();
+        let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
+        let (before, after) = letters::key_found(job.id, &find.pattern, &find.hit.npub(), waited);
+        let letter = Letter {
+            to: job.asker,
+            text: before,
+            in_reply_to: Some(job.rumor),
+            subject: job.subject.clone(),
+            expires_at: now + self.bot.answers_expire_after.as_secs(),
+        };
+        self.vault.redeem(find.base, &find.hit, &letter, &after)
+    }
+
+    /// T2. The sealed result exists only here until it is recorded, so a failing disk is waited for.
+    fn record(&self, job: &Job, result: &GiftWrap) -> Settled {
+        loop {
+            match self.ledger.found(job.id, result) {
+                Ok(recorded) => {
+                    if recorded {
+                        tracing::info!(job = %job.id, "found");
+                        self.outbox.notify_one();
+                    }
+                    self.changed.notify_one();
+                    return Settled::Done;
+                }
+                Err(LedgerError::Database(error)) if !self.shutdown.is_stopping() => {
+                    tracing::error!(job = %job.id, %error, "a result cannot be recorded yet");
+                    std::thread::sleep(TRY_AGAIN);
+                }
+                Err(error) => {
+                    tracing::error!(job = %job.id, %error, "a result could not be recorded; it is searched again");
+                    return Settled::GoesOn;
+                }
+            }
+        }
+    }
+}
