@@ -8,6 +8,7 @@
 //!
 //! Start reading at `ARCHITECTURE.md`, then [`service`].
 
+pub mod bot;
 pub mod clock;
 pub mod config;
 pub mod ids;
@@ -15,6 +16,7 @@ pub mod key;
 pub mod ledger;
 pub mod mail;
 pub mod pattern;
+pub mod progress;
 pub mod scheduler;
 pub mod search;
 pub mod shutdown;

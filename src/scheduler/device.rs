@@ -47,6 +47,7 @@ struct Inner {
     view: DeviceView,
     canary_expected: f64,
     canary_found: u64,
+    idle: bool,
 }
 
 impl Record {
@@ -61,7 +62,7 @@ impl Record {
             candidates: 0,
             hits_wrong: 0,
         };
-        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0 }) }
+        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, idle: false }) }
     }
 
     pub fn view(&self) -> DeviceView {
@@ -111,6 +112,15 @@ impl Record {
         inner.view.hits_wrong = 0;
         inner.view.kernel = info.kernel.clone();
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
+    }
+
+    /// Notes whether the device waits for work.
+    pub fn set_idle(&self, idle: bool) {
+        self.lock().idle = idle;
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.lock().idle
     }
 
     pub fn is_out(&self) -> bool {

@@ -16,12 +16,14 @@
 mod canary;
 mod device;
 mod harvest;
+mod measure;
 mod pool;
 mod settler;
 mod worker;
 
 pub use device::{DeviceView, Health};
 pub use harvest::{Find, Harvest, Judged, judge};
+pub use measure::{MeasureError, Measurement, Trial, measure};
 pub use pool::{Lane, Owner, Pass, Pool};
 pub use settler::Settled;
 pub use worker::Workers;
@@ -89,24 +91,21 @@ impl Scheduler {
         self.workers.devices()
     }
 
+    /// Asks every device to end after the launches in flight, and returns at once. Dropping the scheduler waits for them.
+    pub fn close(&self) {
+        self.pool.close();
+    }
+}
+
+impl Drop for Scheduler {
     /// Ends after the launches in flight. Finds that were not settled are lost with their bases, and searched again
     /// after the next start.
-    pub fn stop(mut self) {
-        self.shut_down();
-    }
-
-    fn shut_down(&mut self) {
+    fn drop(&mut self) {
         self.pool.close();
         self.workers.join();
         if let Some(settler) = self.settler.take() {
             // A settler that panicked has said so in the log.
             let _ = settler.join();
         }
-    }
-}
-
-impl Drop for Scheduler {
-    fn drop(&mut self) {
-        self.shut_down();
     }
 }

@@ -102,6 +102,11 @@ impl Workers {
         self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
+    /// Whether every device waits for work: measured, and nothing in flight.
+    pub(super) fn are_idle(&self) -> bool {
+        self.devices.iter().all(|device| device.record.is_idle())
+    }
+
     /// Waits for every thread to end, after the pool was closed.
     pub(super) fn join(&mut self) {
         for device in &mut self.devices {
@@ -238,7 +243,9 @@ impl Worker {
     }
 
     fn idle(&self, held: &Subscription) {
+        self.record.set_idle(true);
         self.pool.wait(held, LOOK_AGAIN);
+        self.record.set_idle(false);
     }
 
     /// Sleeps, but not past the end.

@@ -1,6 +1,28 @@
-//! The search on the processor. (Under construction.)
+//! The search on the processor: the formula of `docs/search.md`, one thread a core, nice to the rest of the machine.
 
-use super::{DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+mod field;
+mod filter;
+mod formula;
+mod table;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod walk;
+
+use super::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use threads::{Task, Threads};
+
+/// How long a launch is meant to last.
+const LAUNCH: Duration = Duration::from_millis(50);
+/// Hits of one base after which its walk ends: one is all that can be redeemed.
+const HITS_A_BASE: usize = 1024;
+/// Centres of the first launch, before the speed is known.
+const FIRST_CENTRES: u64 = 4;
 
 /// Which CPU kernel to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -8,24 +30,61 @@ pub enum KernelChoice {
     /// The fastest this processor has.
     #[default]
     Auto,
-    Ifma,
-    Avx2,
+    /// Four limbs of 64 bits, no special instructions.
     Portable,
 }
 
+impl FromStr for KernelChoice {
+    type Err = UnknownKernel;
+
+    fn from_str(text: &str) -> Result<KernelChoice, UnknownKernel> {
+        match text {
+            "auto" => Ok(KernelChoice::Auto),
+            "portable" => Ok(KernelChoice::Portable),
+            _ => Err(UnknownKernel(text.to_owned())),
+        }
+    }
+}
+
+/// A kernel name that is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownKernel(String);
+
+impl fmt::Display for UnknownKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no CPU kernel; say `auto` or `portable`", self.0)
+    }
+}
+
+impl std::error::Error for UnknownKernel {}
+
+/// All the threads together, as one device. Each walks a base of its own.
 pub struct CpuSearcher {
     info: DeviceInfo,
+    threads: Threads,
+    centres: u64,
+    submitted: VecDeque<Launch>,
 }
 
 impl CpuSearcher {
-    pub fn open(threads: Option<usize>, _kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
-        let info = DeviceInfo {
-            id: DeviceId::Cpu,
-            name: "?".into(),
-            kernel: "portable".into(),
-            threads: threads.unwrap_or(1),
+    /// `threads`: `None` for one a core.
+    pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
+        let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+        let kernel = match kernel {
+            KernelChoice::Auto | KernelChoice::Portable => "portable",
         };
-        Ok(CpuSearcher { info })
+        let info = DeviceInfo { id: DeviceId::Cpu, name: processor_name(), kernel: kernel.to_owned(), threads: count };
+        Ok(CpuSearcher { info, threads: Threads::start(count), centres: FIRST_CENTRES, submitted: VecDeque::new() })
+    }
+
+    /// The next launch's length, from how long this one took.
+    fn adapt(&mut self, centres: u64, busy: Duration) {
+        if centres < self.centres || busy.is_zero() {
+            // It ended early, for its many hits: that says nothing of the speed.
+            return;
+        }
+        let ideal = centres as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
+        self.centres = ideal.clamp(1.0, (centres * 8) as f64) as u64;
     }
 }
 
@@ -33,16 +92,52 @@ impl Searcher for CpuSearcher {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
+
     fn bases(&self) -> usize {
         self.info.threads
     }
+
     fn in_flight(&self) -> usize {
         1
     }
-    fn submit(&mut self, _launch: Launch) -> Result<(), SearchError> {
-        Err(SearchError::NothingSubmitted)
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        let (given, wanted) = (launch.bases.len(), self.bases());
+        if given != wanted {
+            return Err(SearchError::WrongBaseCount { given, wanted });
+        }
+        self.submitted.push_back(launch);
+        Ok(())
     }
+
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        Err(SearchError::NothingSubmitted)
+        let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let filter = self.threads.filter_for(&launch.patterns);
+        let centres = self.centres;
+        let task = |base| Task { base, centres, filter: Arc::clone(&filter), hits_wanted: HITS_A_BASE };
+        let walks = self.threads.run(launch.bases.iter().map(|&base| task(base)).collect());
+        let mut report = LaunchReport::default();
+        let mut least = centres;
+        for (base, walk) in walks.into_iter().enumerate() {
+            let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
+                device: DeviceId::Cpu,
+                reason: "one of its threads panicked".to_owned(),
+            })?;
+            report.candidates += walked.candidates;
+            report.busy = report.busy.max(busy);
+            report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { base, tweak }));
+            least = least.min(walked.centres);
+        }
+        self.adapt(least, report.busy);
+        Ok(report)
     }
+}
+
+/// What the operating system calls the processor.
+fn processor_name() -> String {
+    let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
+    named.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }

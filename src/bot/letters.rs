@@ -1,0 +1,31 @@
+//! What the bot writes without being asked: the key, and that a job is given up.
+
+use super::duration::spoken;
+use crate::ids::JobId;
+use crate::key::Npub;
+use crate::ledger::Job;
+use crate::pattern::Pattern;
+use std::time::Duration;
+
+/// The text before and after the line with the nsec.
+pub fn key_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration) -> (String, String) {
+    let before = format!(
+        "Job {job} is done after {}: a key that starts with npub1{pattern}.\n{npub}\nThis is its secret key. Whoever has \
+         it is this identity, so keep it safe and show it to nobody:",
+        spoken(waited)
+    );
+    let after = "It was made on my operator's machine: trust it as far as you trust the operator. To get this message \
+                 again: resend"
+        .to_owned();
+    (before, after)
+}
+
+/// The notice of a job past its time.
+pub fn given_up(job: &Job) -> String {
+    let after = Duration::from_secs(job.expires_at.saturating_sub(job.accepted_at));
+    format!(
+        "Job {} is given up: {} have passed without a find. Send a shorter prefix, or the same once more to try again.",
+        job.id,
+        spoken(after)
+    )
+}

@@ -1,0 +1,15 @@
+//! The conversation, as a pure function: a message and what is known become a decision. No SQL, no sockets, no clock.
+//!
+//! Every message gets one answer: what was asked for, or a refusal in two halves: what is wrong, what would work.
+
+mod decide;
+mod duration;
+pub mod letters;
+mod policy;
+mod reply;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub use decide::{Context, Decision, decide};
+pub use reply::Reply;

@@ -1,0 +1,242 @@
+//! Everything the bot says, as values; their text is what is sent.
+
+use super::duration::spoken;
+use crate::ids::JobId;
+use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, PatternError, Rate};
+use std::fmt;
+use std::time::Duration;
+
+/// Jobs named in a list before the rest is counted.
+const JOBS_LISTED: usize = 8;
+/// Characters of an asker's own word that are repeated to them.
+const WORD_SHOWN: usize = 24;
+
+/// An answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reply {
+    Accepted { job: JobId, patterns: Vec<Pattern>, difficulty: Difficulty, rate: Option<Rate>, others: usize },
+    Help { pool_jobs: usize, rate: Option<Rate> },
+    Status { open: Vec<JobLine>, results: Vec<JobId>, pool_jobs: usize, rate: Option<Rate> },
+    Cancelled(Vec<JobId>),
+    NothingToCancel { asked: Option<JobId>, open: Vec<JobId> },
+    SentAgain(JobId),
+    NothingToResend { asked: Option<JobId>, kept: Vec<JobId> },
+    BadWords(Vec<(String, PatternError)>),
+    Sentence(Vec<Pattern>),
+    TooManyPrefixes { asked: usize, allowed: usize },
+    AlreadySearching { job: JobId },
+    TooManyOpen { open: Vec<JobId>, allowed: usize },
+    TooManyToday { allowed: usize, wait_seconds: u64 },
+    TooHard { expected: Duration, limit: Duration, rate: Rate, characters: u32 },
+    Nothing,
+    TextOnly,
+    NoGroups,
+}
+
+/// One open job in a status.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobLine {
+    pub job: JobId,
+    pub patterns: Vec<Pattern>,
+    pub waited: Duration,
+    pub difficulty: Option<Difficulty>,
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reply::Accepted { job, patterns, difficulty, rate, others } => {
+                writeln!(f, "Job {job}: searching for {}.", wished(patterns))?;
+                writeln!(f, "{}", pace(*difficulty, *rate))?;
+                writeln!(f, "{}", neighbours(*others))?;
+                write!(f, "The key comes in this chat. To stop: cancel {}", job.0)
+            }
+            Reply::Help { pool_jobs, rate } => {
+                writeln!(f, "I find Nostr keys whose npub starts as you wish. Send the characters after npub1:")?;
+                writeln!(f, "m0ctane")?;
+                writeln!(f, "Several words are several wishes; the first found ends the job.")?;
+                writeln!(f, "status: your jobs. cancel: stop them (or: cancel 12). resend: the last key again.")?;
+                writeln!(f, "If your wish is also a command, put find before it: find status")?;
+                writeln!(f, "The key is made on my operator's machine. If that is not for you, run npubbot yourself.")?;
+                write!(f, "{}", pool(*pool_jobs, *rate))
+            }
+            Reply::Status { open, results, pool_jobs, rate } => {
+                for line in open.iter().take(JOBS_LISTED) {
+                    writeln!(f, "{}", line.text(*rate))?;
+                }
+                if open.len() > JOBS_LISTED {
+                    writeln!(f, "And {} more.", open.len() - JOBS_LISTED)?;
+                }
+                if open.is_empty() {
+                    writeln!(f, "You have no open job. Send a prefix to start one.")?;
+                }
+                if !results.is_empty() {
+                    writeln!(f, "Keys I can send again: {}.", list(results))?;
+                }
+                write!(f, "{}", pool(*pool_jobs, *rate))
+            }
+            Reply::Cancelled(jobs) => match jobs.as_slice() {
+                [job] => write!(f, "Job {job} is cancelled."),
+                jobs => write!(f, "Jobs {} are cancelled.", list(jobs)),
+            },
+            Reply::NothingToCancel { asked, open } => {
+                match asked {
+                    Some(asked) => write!(f, "You have no open job {asked}.")?,
+                    None => write!(f, "You have no open job to cancel.")?,
+                }
+                match open.as_slice() {
+                    [] => write!(f, " Send a prefix to start one."),
+                    open => write!(f, " Yours are {}; say for example: cancel {}", list(open), open[0].0),
+                }
+            }
+            Reply::SentAgain(job) => write!(
+                f,
+                "The key of job {job} is on its way again. It is the same message, so a client that has it already \
+                 shows it only once, further up."
+            ),
+            Reply::NothingToResend { asked, kept } => {
+                match asked {
+                    Some(asked) => write!(f, "I keep no key of a job {asked} of yours.")?,
+                    None => write!(f, "I keep no key of yours.")?,
+                }
+                match kept.as_slice() {
+                    [] => write!(f, " Once a job is done, resend repeats its message."),
+                    kept => write!(f, " I can send {} again; say for example: resend {}", list(kept), kept[0].0),
+                }
+            }
+            Reply::BadWords(words) => {
+                for (word, error) in words {
+                    writeln!(f, "{}: {error}.", shown(word))?;
+                }
+                write!(f, "Nothing was started. Send only the prefix, like: m0ctane (or: help)")
+            }
+            Reply::Sentence(patterns) => {
+                writeln!(f, "I read every word as a prefix, and this looks like a sentence. Nothing was started.")?;
+                match patterns.iter().max_by_key(|pattern| pattern.as_str().len()) {
+                    Some(longest) => write!(f, "Send only the prefix, like: find {longest}"),
+                    None => write!(f, "Send only the prefix, like: m0ctane"),
+                }
+            }
+            Reply::TooManyPrefixes { asked, allowed } => write!(
+                f,
+                "That is {asked} words, and I take at most {allowed} prefixes a job. Send the {allowed} you like best."
+            ),
+            Reply::AlreadySearching { job } => write!(
+                f,
+                "I am searching for exactly that already, as job {job}. Send status to see how it goes, or: cancel {}",
+                job.0
+            ),
+            Reply::TooManyOpen { open, allowed } => write!(
+                f,
+                "You have {} open jobs ({}), and {allowed} is the limit. Wait for one to end, or stop one, for example: \
+                 cancel {}",
+                open.len(),
+                list(open),
+                open.first().map_or(1, |job| job.0)
+            ),
+            Reply::TooManyToday { allowed, wait_seconds } => write!(
+                f,
+                "You have started {allowed} jobs in the last 24 hours, and that is the limit. The next one works in {}.",
+                spoken(Duration::from_secs(*wait_seconds))
+            ),
+            Reply::TooHard { expected, limit, rate, characters } => {
+                write!(
+                    f,
+                    "That would take about {} at {rate}, and I take nothing that is expected to take longer than {}.",
+                    spoken(*expected),
+                    spoken(*limit)
+                )?;
+                match characters {
+                    0 => write!(f, " At this rate I can take no wish at all now; try again later."),
+                    1 => write!(f, " One character would be accepted now."),
+                    _ => write!(f, " Up to {characters} characters would be accepted now."),
+                }
+            }
+            Reply::Nothing => write!(
+                f,
+                "I see no word in your message. Send the characters your npub should have after npub1, like: m0ctane \
+                 (or: help)"
+            ),
+            Reply::TextOnly => write!(f, "I cannot read files. Send a prefix as text, like: m0ctane (or: help)"),
+            Reply::NoGroups => write!(
+                f,
+                "This message went to several people, and a key is for you alone. Ask me in a chat with nobody else."
+            ),
+        }
+    }
+}
+
+impl JobLine {
+    fn text(&self, rate: Option<Rate>) -> String {
+        let mut text = format!("Job {}: {}, waited {}", self.job, wished(&self.patterns), spoken(self.waited));
+        if let (Some(difficulty), Some(rate)) = (self.difficulty, rate)
+            && let Some(expected) = difficulty.expected_time(rate)
+        {
+            let chance = 100.0 * difficulty.chance_after(rate.0 * self.waited.as_secs_f64());
+            text += &format!(" of about {} expected (chance so far {chance:.0} %)", spoken(expected));
+        }
+        text + "."
+    }
+}
+
+/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`.
+fn wished(patterns: &[Pattern]) -> String {
+    match patterns {
+        [] => "nothing".to_owned(),
+        [only] => format!("npub1{only}"),
+        [many @ .., last] => {
+            let many: Vec<String> = many.iter().map(|pattern| format!("npub1{pattern}")).collect();
+            format!("{} or npub1{last}, whichever is found first", many.join(", "))
+        }
+    }
+}
+
+fn pace(difficulty: Difficulty, rate: Option<Rate>) -> String {
+    let odds = format!("One key in {difficulty} will do.");
+    match rate.and_then(|rate| Some((rate, difficulty.expected_time(rate)?))) {
+        None => format!("{odds} My speed is not measured yet; send status later for the expected time."),
+        Some((rate, expected)) => format!(
+            "{odds} At {rate} that takes about {}; in 95 of 100 cases at most {}.",
+            spoken(expected),
+            spoken(expected.mul_f64(NINETY_FIVE_PERCENT))
+        ),
+    }
+}
+
+fn neighbours(others: usize) -> String {
+    match others {
+        0 => "It is the only job in the pool.".to_owned(),
+        1 => "One other job shares the pool and does not slow it.".to_owned(),
+        _ => format!("{others} other jobs share the pool and do not slow it."),
+    }
+}
+
+fn pool(jobs: usize, rate: Option<Rate>) -> String {
+    let jobs = match jobs {
+        0 => "No job is open".to_owned(),
+        1 => "One job is open".to_owned(),
+        _ => format!("{jobs} jobs are open"),
+    };
+    match rate {
+        Some(rate) => format!("{jobs}; I search at {rate}."),
+        None => format!("{jobs}; my speed is not measured yet."),
+    }
+}
+
+/// `#1, #2`, and how many more.
+fn list(jobs: &[JobId]) -> String {
+    let mut names: Vec<String> = jobs.iter().take(JOBS_LISTED).map(ToString::to_string).collect();
+    if jobs.len() > JOBS_LISTED {
+        names.push(format!("{} more", jobs.len() - JOBS_LISTED));
+    }
+    names.join(", ")
+}
+
+/// An asker's word, cut short.
+fn shown(word: &str) -> String {
+    let mut start: String = word.chars().take(WORD_SHOWN).collect();
+    if start.len() < word.len() {
+        start.push('…');
+    }
+    start
+}

@@ -1,0 +1,97 @@
+//! What a person wrote, read with good will.
+
+use crate::ids::JobId;
+use crate::pattern::{Pattern, PatternError};
+
+/// Words beyond this many are not read: nobody means them as prefixes.
+const WORDS_READ: usize = 64;
+
+/// Words that occur in sentences around a wish. Alone they are prefixes like any other.
+const FILLERS: &[&str] = &[
+    "a", "an", "as", "at", "can", "get", "key", "me", "my", "need", "npub", "nsec", "pls", "please", "prefer", "start",
+    "starts", "thanks", "that", "the", "u", "want", "we", "you", "your",
+];
+
+/// A message, understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Request {
+    /// One or more prefixes, without repeats, in the order written.
+    Wish(Vec<Pattern>),
+    Help,
+    Status,
+    /// `None`: all of the asker's jobs.
+    Cancel(Option<JobId>),
+    /// `None`: the newest result.
+    Resend(Option<JobId>),
+    /// Words that are no prefixes, each with the reason; at most three.
+    BadWords(Vec<(String, PatternError)>),
+    /// Reads like a sentence: these words could all be prefixes, but hardly all are meant.
+    Sentence(Vec<Pattern>),
+    TooManyWords(usize),
+    Nothing,
+}
+
+/// Reads any text at all; the time it takes grows with its length and no faster.
+pub(super) fn read(text: &str) -> Request {
+    let words: Vec<String> = words(text).take(WORDS_READ + 1).collect();
+    if words.len() > WORDS_READ {
+        return Request::TooManyWords(self::words(text).count());
+    }
+    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    match words.first().map(|word| word.trim_start_matches('/')) {
+        None if text.contains('?') => Request::Help,
+        None => Request::Nothing,
+        Some("help" | "hi" | "hello" | "hey" | "start" | "info") if rest.is_empty() => Request::Help,
+        Some("status") if rest.is_empty() => Request::Status,
+        Some("cancel") if rest.is_empty() || rest == ["all"] => Request::Cancel(None),
+        Some("resend") if rest.is_empty() => Request::Resend(None),
+        Some(command @ ("cancel" | "resend")) if rest.len() == 1 && number(rest[0]).is_some() => {
+            if command == "cancel" { Request::Cancel(number(rest[0])) } else { Request::Resend(number(rest[0])) }
+        }
+        Some("find" | "prefix" | "search" | "mine") if !rest.is_empty() => wish(&rest, true),
+        Some(_) => wish(&words.iter().map(String::as_str).collect::<Vec<_>>(), false),
+    }
+}
+
+/// `sure`: the asker said that these are prefixes.
+fn wish(words: &[&str], sure: bool) -> Request {
+    let mut patterns: Vec<Pattern> = Vec::new();
+    let mut bad: Vec<(String, PatternError)> = Vec::new();
+    for word in words {
+        match Pattern::parse(word) {
+            Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
+            Ok(_) => {}
+            Err(error) => bad.push(((*word).to_owned(), error)),
+        }
+    }
+    if !bad.is_empty() {
+        bad.truncate(3);
+        return Request::BadWords(bad);
+    }
+    let filler = words.len() > 1 && words.iter().any(|word| FILLERS.contains(word));
+    if filler && !sure { Request::Sentence(patterns) } else { Request::Wish(patterns) }
+}
+
+/// `12` or `#12`.
+fn number(word: &str) -> Option<JobId> {
+    word.trim_start_matches('#').parse().ok().filter(|&number: &i64| number > 0).map(JobId)
+}
+
+/// Lower-case words without what surrounds words in running text: punctuation, quotes, marks that are not seen.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| c.is_whitespace() || c.is_control() || is_separator(c))
+        .map(|word| word.chars().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect::<String>())
+        .map(|word| word.trim_end_matches([':', '-']).to_owned())
+        .filter(|word| !word.is_empty())
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, ',' | ';' | '.' | '!' | '?' | '|' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '*' | '_' | '~')
+        || matches!(c, '"' | '\'' | '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | '…' | '、' | '。')
+}
+
+/// Zero-width characters, marks of the writing direction, variation selectors, the byte-order mark.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e007f}')
+}

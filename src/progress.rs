@@ -1,0 +1,59 @@
+//! Progress on a terminal; nothing where there is none.
+
+use crate::pattern::{Difficulty, Rate};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::Duration;
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+/// How a search goes: the rate, the time expected, and the chance so far. The bar fills by the chance, since a search
+/// without memory has no other progress.
+#[derive(Clone, Debug)]
+pub struct SearchBar {
+    bar: ProgressBar,
+    difficulty: Difficulty,
+}
+
+impl SearchBar {
+    /// A bar on standard error, invisible where that is no terminal.
+    pub fn new(difficulty: Difficulty) -> SearchBar {
+        let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {msg}").expect("a fixed template");
+        bar.set_style(style.progress_chars("=> "));
+        SearchBar { bar, difficulty }
+    }
+
+    /// Shows `searched` candidates, tested at `rate`.
+    pub fn show(&self, searched: u64, rate: Option<Rate>) {
+        let chance = self.difficulty.chance_after(searched as f64);
+        self.bar.set_position((chance * STEPS as f64) as u64);
+        let pace = match (rate, rate.and_then(|rate| self.difficulty.expected_time(rate))) {
+            (Some(rate), Some(mean)) => format!("{rate}, {} expected", roughly(mean)),
+            _ => "measuring".to_owned(),
+        };
+        self.bar.set_message(format!("{pace}, chance so far {:.0} %", chance * 100.0));
+    }
+
+    /// Runs `print` with the bar out of the way.
+    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.bar.suspend(print)
+    }
+
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// `0.4 s`, `12 s`, `7 min`, `3 h`, `12 days`, `4 years`.
+fn roughly(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        ..10.0 => format!("{seconds:.1} s"),
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} min", seconds / 60.0),
+        ..172_800.0 => format!("{:.0} h", seconds / 3600.0),
+        ..63_115_200.0 => format!("{:.0} days", seconds / 86_400.0),
+        _ => format!("{:.0} years", seconds / 31_557_600.0),
+    }
+}
