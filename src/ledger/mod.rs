@@ -14,12 +14,23 @@
 //! | delivered | a relay of the asker has the result | nothing |
 //! | cancelled, expired | given up, the asker knows | nothing |
 
-mod stub;
-pub use stub::Ledger;
+mod answer;
+mod clean;
+mod jobs;
+mod lock;
+mod open;
+mod outbox;
+mod rows;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use open::Ledger;
 
 use crate::ids::{Asker, JobId, RumorId};
 use crate::mail::GiftWrap;
 use crate::pattern::Pattern;
+use std::fmt;
 use thiserror::Error;
 
 /// Where a job stands.
@@ -33,7 +44,8 @@ pub enum JobState {
 }
 
 /// One request that was accepted: a key for any one of its patterns.
-#[derive(Clone, Debug)]
+/// Its `Debug` shows neither patterns nor asker, so that no log joins them.
+#[derive(Clone)]
 pub struct Job {
     pub id: JobId,
     pub asker: Asker,
@@ -64,8 +76,14 @@ pub struct Answer {
     pub reply: Option<GiftWrap>,
 }
 
-/// What a message does beside being answered.
-#[derive(Clone, Debug)]
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job {}, {:?}, {} patterns", self.id, self.state, self.patterns.len())
+    }
+}
+
+/// What a message does beside being answered. Its `Debug` shows no pattern.
+#[derive(Clone)]
 pub enum Effect {
     Nothing,
     /// `id` is what [`Ledger::next_job`] said; `patterns` is not empty.
@@ -79,6 +97,17 @@ pub enum Effect {
     Cancel(Vec<JobId>),
     /// A found or delivered job of this asker whose result is to be sent again: the same wrap.
     Resend(JobId),
+}
+
+impl fmt::Debug for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Effect::Nothing => f.write_str("Nothing"),
+            Effect::Accept { id, patterns, .. } => write!(f, "Accept {id}, {} patterns", patterns.len()),
+            Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
+            Effect::Resend(job) => write!(f, "Resend {job}"),
+        }
+    }
 }
 
 /// What became of T1.
@@ -100,7 +129,7 @@ pub struct DueMail {
     /// The job whose result this is; `None` for other letters.
     pub result_of: Option<JobId>,
     pub wrap: GiftWrap,
-    /// Unix seconds of its first being queued.
+    /// Unix seconds of its being queued, or of its last being asked for again.
     pub queued_at: u64,
     /// Attempts made before this one.
     pub attempts: u32,
@@ -145,6 +174,8 @@ pub enum LedgerError {
     Folder { folder: String, reason: String },
     #[error("the ledger failed: {0}")]
     Database(#[from] rusqlite::Error),
+    #[error("the letter is sealed to somebody else than the asker; it was not queued")]
+    Misaddressed,
     #[error("the ledger holds something unreadable: {0}")]
     Corrupt(String),
 }

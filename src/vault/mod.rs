@@ -1,10 +1,29 @@
 //! Every secret: the identity in its age file, the bases being searched, the derived key between two lines.
 //!
 //! No secret leaves this room but sealed to its asker (or, for `npubbot mine`, written once to the caller's output).
-//! The types that hold one are in the private module `secret`; no other room can name them.
+//! The types that hold one are in the private module `secret`; no other room can name them:
+//!
+//! ```compile_fail,E0603
+//! use npubbot::vault::secret::Base;
+//! ```
+//!
+//! One base gives at most one key, ever: whoever knows one key of a base knows all others of it. [`Vault::redeem`] takes
+//! the base out of the table before it derives anything, so whatever fails afterwards, there is no second try.
 
-mod stub;
-pub use stub::{BotSigner, Vault};
+mod bases;
+mod identity;
+mod keeper;
+mod random;
+mod seal;
+mod secret;
+mod signer;
+mod unwrap;
+
+#[cfg(test)]
+mod tests;
+
+pub use keeper::Vault;
+pub use signer::BotSigner;
 
 use crate::ids::{Asker, RumorId};
 use thiserror::Error;

@@ -1,0 +1,111 @@
+//! T1: a message and all that follows from it, at once or not at all.
+
+use super::open::seconds;
+use super::outbox::queue;
+use super::rows::{read_relays, write_patterns, write_relays};
+use super::{Answer, Effect, JobState, Ledger, LedgerError, Recorded};
+use crate::ids::{Asker, JobId, RumorId};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+impl Ledger {
+    /// The number the next accepted job will have. Only one caller may be between this and its T1.
+    pub fn next_job(&self) -> Result<JobId, LedgerError> {
+        let next = self.read().query_row("SELECT coalesce(max(id), 0) + 1 FROM job", [], |row| row.get(0))?;
+        Ok(JobId(next))
+    }
+
+    /// Whether this message of this asker was answered before (as long as it is remembered: [`Ledger::clean`]).
+    pub fn has_seen(&self, asker: Asker, rumor: RumorId) -> Result<bool, LedgerError> {
+        let connection = self.read();
+        let mut statement = connection.prepare_cached("SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2")?;
+        Ok(statement.exists(params![asker.0, rumor.0])?)
+    }
+
+    /// T1. A second answer to the same rumor of the same asker changes nothing and says [`Recorded::Before`].
+    ///
+    /// Errors: [`LedgerError::Misaddressed`] if the reply is sealed to somebody else; [`LedgerError::Database`] also if
+    /// the number of an accepted job is taken. Nothing is recorded then, not even that the message was seen.
+    pub fn answer(&self, answer: &Answer) -> Result<Recorded, LedgerError> {
+        let now = self.now();
+        let done = self.write(|transaction| {
+            let age = super::clean::age(transaction)?;
+            let first = transaction
+                .prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?
+                .execute(params![answer.asker.0, answer.rumor.0, age])?;
+            if first == 0 {
+                return Ok(None);
+            }
+            apply(transaction, answer, now)?;
+            if let Some(reply) = &answer.reply {
+                if reply.to != answer.asker {
+                    return Err(LedgerError::Misaddressed);
+                }
+                queue(transaction, reply, None, &write_relays(&answer.seen_on), now)?;
+            }
+            Ok(Some(()))
+        })?;
+        Ok(if done.is_some() { Recorded::Now } else { Recorded::Before })
+    }
+}
+
+fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+    match &answer.effect {
+        Effect::Nothing => Ok(()),
+        Effect::Accept { id, patterns, subject, expires_at } => {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                )?
+                .execute(params![
+                    id.0,
+                    answer.asker.0,
+                    answer.rumor.0,
+                    subject,
+                    write_patterns(patterns),
+                    JobState::Accepted.word(),
+                    now,
+                    seconds(*expires_at),
+                    write_relays(&answer.seen_on),
+                ])?;
+            Ok(())
+        }
+        Effect::Cancel(jobs) => {
+            let mut cancel = transaction.prepare_cached(
+                "UPDATE job SET state = 'cancelled' WHERE id = ?1 AND asker = ?2 AND state = 'accepted'",
+            )?;
+            for job in jobs {
+                cancel.execute(params![job.0, answer.asker.0])?;
+            }
+            Ok(())
+        }
+        Effect::Resend(job) => resend(transaction, *job, answer, now),
+    }
+}
+
+/// Makes the kept wrap of a result due again, as if it had just been queued: the relays that had it may have lost it,
+/// and the asker may be found on other relays by now. Somebody else's job, or one without a wrap, is left alone.
+fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+    let kept: Option<(i64, String)> = transaction
+        .prepare_cached("SELECT id, seen_on FROM mail WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
+        .query_row(params![job.0, answer.asker.0, now], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((mail, seen_on)) = kept else {
+        return Ok(());
+    };
+    let mut relays = answer.seen_on.clone();
+    let before = read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(format!("mail {mail}, column seen_on")))?;
+    relays.extend(before.into_iter().filter(|relay| !answer.seen_on.contains(relay)));
+    relays.truncate(RELAYS_A_LETTER);
+    transaction
+        .prepare_cached(
+            "UPDATE mail SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
+             WHERE id = ?1",
+        )?
+        .execute(params![mail, now, write_relays(&relays)])?;
+    transaction.prepare_cached("DELETE FROM acknowledged WHERE mail = ?1")?.execute([mail])?;
+    Ok(())
+}
+
+/// Repeated wishes to send again must not make a row grow.
+const RELAYS_A_LETTER: usize = 16;

@@ -1,0 +1,104 @@
+//! T2, and what can be asked about jobs.
+
+use super::outbox::queue;
+use super::rows::{JOB_COLUMNS, jobs, unsigned};
+use super::{AskerView, Job, JobState, Ledger, LedgerError, Totals};
+use crate::ids::{Asker, JobId};
+use crate::mail::GiftWrap;
+use rusqlite::{OptionalExtension, params};
+
+/// Seconds.
+const DAY: i64 = 86_400;
+
+impl Ledger {
+    /// T2: `false` when the job was no longer accepted; then nothing was changed.
+    ///
+    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's asker.
+    pub fn found(&self, job: JobId, result: &GiftWrap) -> Result<bool, LedgerError> {
+        self.end(job, JobState::Found, result)
+    }
+
+    /// Gives an accepted job up: `false` when it was no longer accepted; then nothing was changed.
+    ///
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's asker.
+    pub fn expire(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
+        self.end(job, JobState::Expired, notice)
+    }
+
+    /// Compare and set: whoever is first to end an accepted job queues its letter, and nobody after.
+    fn end(&self, job: JobId, state: JobState, letter: &GiftWrap) -> Result<bool, LedgerError> {
+        let now = self.now();
+        let done = self.write(|transaction| {
+            let ended: Option<([u8; 32], String)> = transaction
+                .prepare_cached(
+                    "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING asker, seen_on",
+                )?
+                .query_row(params![job.0, state.word()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((asker, seen_on)) = ended else {
+                return Ok(None);
+            };
+            if letter.to.0 != asker {
+                return Err(LedgerError::Misaddressed);
+            }
+            let result_of = (state == JobState::Found).then_some(job);
+            queue(transaction, letter, result_of, &seen_on, now)?;
+            Ok(Some(()))
+        })?;
+        Ok(done.is_some())
+    }
+
+    /// All accepted jobs, oldest first.
+    pub fn open_jobs(&self) -> Result<Vec<Job>, LedgerError> {
+        let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE state = 'accepted' ORDER BY id");
+        jobs(&self.read(), &query, [])
+    }
+
+    /// What the bot's decisions about this asker's next message rest on.
+    pub fn asker_view(&self, asker: Asker) -> Result<AskerView, LedgerError> {
+        let now = self.now();
+        let connection = self.read();
+        let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
+        let results = format!(
+            "SELECT {JOB_COLUMNS} FROM job JOIN mail ON mail.result_of = job.id
+             WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND mail.expires_at > ?2 ORDER BY job.id DESC"
+        );
+        // A clock that has gone back leaves times in the future. Those of a day count as just now, so that a small step
+        // opens no second quota; those of a year do not, so that a great one locks nobody out.
+        let mut last_day = connection.prepare_cached(
+            "SELECT min(accepted_at, ?2) FROM job WHERE asker = ?1 AND accepted_at > ?2 - ?3 AND accepted_at <= ?2 + ?3
+             ORDER BY accepted_at, id",
+        )?;
+        let accepted_last_day = last_day
+            .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?
+            .collect::<rusqlite::Result<Vec<u64>>>()?;
+        Ok(AskerView {
+            open: jobs(&connection, &open, [asker.0])?,
+            results: jobs(&connection, &results, params![asker.0, now])?,
+            accepted_last_day,
+        })
+    }
+
+    /// How many jobs are in each state, and how many letters are not finished.
+    pub fn totals(&self) -> Result<Totals, LedgerError> {
+        let connection = self.read();
+        let mut totals = Totals::default();
+        let mut statement = connection.prepare_cached("SELECT state, count(*) FROM job GROUP BY state")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (state, count): (String, i64) = (row.get(0)?, row.get(1)?);
+            let place = match JobState::of_word(&state) {
+                Some(JobState::Accepted) => &mut totals.accepted,
+                Some(JobState::Found) => &mut totals.found,
+                Some(JobState::Delivered) => &mut totals.delivered,
+                Some(JobState::Cancelled) => &mut totals.cancelled,
+                Some(JobState::Expired) => &mut totals.expired,
+                None => return Err(LedgerError::Corrupt(format!("{count} jobs in a state of no known name"))),
+            };
+            *place = unsigned(count);
+        }
+        let unsent: i64 = connection.query_row("SELECT count(*) FROM mail WHERE finished = 0", [], |row| row.get(0))?;
+        totals.unsent_mail = unsigned(unsent);
+        Ok(totals)
+    }
+}

@@ -1,0 +1,81 @@
+//! From rows to what the other rooms speak of, and back. What cannot be read is said with its place, never skipped.
+
+use super::{Job, JobState, LedgerError};
+use crate::ids::{Asker, JobId, RumorId};
+use crate::pattern::Pattern;
+use rusqlite::{Connection, Params, Row};
+
+impl JobState {
+    /// The word in the column `state`.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            JobState::Accepted => "accepted",
+            JobState::Found => "found",
+            JobState::Delivered => "delivered",
+            JobState::Cancelled => "cancelled",
+            JobState::Expired => "expired",
+        }
+    }
+
+    pub(super) fn of_word(word: &str) -> Option<JobState> {
+        use JobState::{Accepted, Cancelled, Delivered, Expired, Found};
+        [Accepted, Found, Delivered, Cancelled, Expired].into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// The columns [`jobs`] reads, in its order, of a table or alias `job`.
+pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
+     job.accepted_at, job.expires_at, job.seen_on";
+
+/// All jobs of a query that selects [`JOB_COLUMNS`].
+pub(super) fn jobs(connection: &Connection, query: &str, values: impl Params) -> Result<Vec<Job>, LedgerError> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(values)?;
+    let mut jobs = Vec::new();
+    while let Some(row) = rows.next()? {
+        jobs.push(job(row)?);
+    }
+    Ok(jobs)
+}
+
+fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
+    let id = JobId(row.get(0)?);
+    let place = |column: &str| format!("job {id}, column {column}");
+    let patterns: String = row.get(4)?;
+    let state: String = row.get(5)?;
+    let seen_on: String = row.get(8)?;
+    Ok(Job {
+        id,
+        asker: Asker(row.get(1)?),
+        rumor: RumorId(row.get(2)?),
+        subject: row.get(3)?,
+        patterns: read_patterns(&patterns).ok_or_else(|| LedgerError::Corrupt(place("patterns")))?,
+        state: JobState::of_word(&state).ok_or_else(|| LedgerError::Corrupt(place("state")))?,
+        accepted_at: unsigned(row.get(6)?),
+        expires_at: unsigned(row.get(7)?),
+        seen_on: read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(place("seen_on")))?,
+    })
+}
+
+/// Patterns as one text; no pattern has a space in it.
+pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
+    patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// `None` unless every word is a pattern, spelt as it was written.
+fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
+    text.split(' ').map(|word| Pattern::parse(word).ok().filter(|pattern| pattern.as_str() == word)).collect()
+}
+
+pub(super) fn write_relays(relays: &[String]) -> String {
+    serde_json::Value::from(relays).to_string()
+}
+
+pub(super) fn read_relays(text: &str) -> Option<Vec<String>> {
+    serde_json::from_str(text).ok()
+}
+
+/// A time before 1970 reads as 0.
+pub(super) fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

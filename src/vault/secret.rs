@@ -1,0 +1,214 @@
+//! The types that hold a secret. None can be printed, cloned or serialised, and each clears its memory when it goes.
+//!
+//! A secret sits in one heap cell that never moves, so no table or stack keeps a copy when it is passed on. What remains
+//! is beyond our reach: libsecp256k1 and the NIP-44 code work on copies in registers and on the stack, and `age` buffers
+//! the identity while it encrypts its file.
+
+use super::VaultError;
+use super::random::Source;
+use crate::key::{BasePoint, Npub, Tweak};
+use bech32::primitives::decode::CheckedHrpstring;
+use bech32::{Bech32, Hrp};
+use nostr::Keys;
+use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
+use std::{fmt, io};
+use zeroize::{Zeroize, Zeroizing};
+
+/// The human part of a secret key's text (NIP-19).
+const NSEC: Hrp = Hrp::parse_unchecked("nsec");
+
+/// Characters of an nsec: `nsec1`, 52 of data, 6 of checksum.
+pub(super) const NSEC_LENGTH: usize = 63;
+
+/// A number from 1 to n-1.
+struct Scalar(Box<[u8; 32]>);
+
+impl Drop for Scalar {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl Scalar {
+    /// 256 random bits; 0 and n or above are drawn again. A source that gives nothing else is not one.
+    fn draw(source: Source) -> Result<Scalar, VaultError> {
+        let mut scalar = Scalar(Box::new([0; 32]));
+        for _ in 0..64 {
+            source(scalar.0.as_mut_slice())?;
+            if scalar.with_key(|_| ()).is_some() {
+                return Ok(scalar);
+            }
+        }
+        Err(VaultError::NoRandomness)
+    }
+
+    /// Lends libsecp256k1 a copy and clears it. `None` if this is 0 or not below n.
+    fn with_key<T>(&self, work: impl FnOnce(&SecretKey) -> T) -> Option<T> {
+        let mut key = SecretKey::from_slice(self.0.as_slice()).ok()?;
+        let done = work(&key);
+        key.non_secure_erase();
+        Some(done)
+    }
+
+    /// Takes a key over and clears where it was.
+    fn take(mut key: SecretKey) -> Scalar {
+        let mut scalar = Scalar(Box::new([0; 32]));
+        scalar.0.copy_from_slice(key.as_ref());
+        key.non_secure_erase();
+        scalar
+    }
+}
+
+/// The secret `s` of a base point `P = s·G`. It gives at most one key: [`Base::derive`] consumes it.
+pub(super) struct Base(Scalar);
+
+impl Base {
+    /// 256 bits from the source.
+    pub(super) fn draw(source: Source) -> Result<Base, VaultError> {
+        Scalar::draw(source).map(Base)
+    }
+
+    /// `P`. `None` never happens to a drawn base.
+    pub(super) fn point(&self) -> Option<BasePoint> {
+        self.0.with_key(|key| BasePoint::new(PublicKey::from_secret_key(SECP256K1, key)))
+    }
+
+    /// `λ^rotation · (s + offset) mod n`; `None` where that is zero.
+    pub(super) fn derive(self, tweak: &Tweak) -> Option<DerivedKey> {
+        let mut moved = self.0.with_key(|key| key.add_tweak(tweak.offset.scalar()).ok())??;
+        let turned = moved.mul_tweak(&tweak.rotation.scalar());
+        moved.non_secure_erase();
+        Some(DerivedKey(Scalar::take(turned.ok()?)))
+    }
+}
+
+/// The key somebody wished for, on its way into its one message.
+pub(super) struct DerivedKey(Scalar);
+
+impl DerivedKey {
+    /// What the world will see of it.
+    pub(super) fn npub(&self) -> Option<Npub> {
+        self.0.with_key(|key| {
+            let mut pair = Keypair::from_secret_key(SECP256K1, key);
+            let npub = Npub(pair.x_only_public_key().0.serialize());
+            pair.non_secure_erase();
+            npub
+        })
+    }
+
+    /// Writes the nsec into a text that will be cleared.
+    pub(super) fn write_nsec(&self, text: &mut SecretText) -> Result<(), fmt::Error> {
+        bech32::encode_to_fmt::<Bech32, _>(text, NSEC, self.0.0.as_slice()).map_err(|_| fmt::Error)
+    }
+}
+
+/// The bot's own key, or the one-time key of a wrap.
+pub(super) struct Signing(Keys);
+
+impl Signing {
+    /// A new key.
+    pub(super) fn draw(source: Source) -> Result<Signing, VaultError> {
+        Scalar::draw(source)?.with_key(|key| Signing(keys(key))).ok_or(VaultError::NoRandomness)
+    }
+
+    /// Reads an nsec. `None` if it is none.
+    pub(super) fn of_nsec(nsec: &str) -> Option<Signing> {
+        let checked = CheckedHrpstring::new::<Bech32>(nsec).ok()?;
+        if checked.hrp() != NSEC || nsec.len() != NSEC_LENGTH {
+            return None;
+        }
+        let mut scalar = Scalar(Box::new([0; 32]));
+        let mut bytes = checked.byte_iter();
+        for place in scalar.0.iter_mut() {
+            *place = bytes.next()?;
+        }
+        scalar.with_key(|key| Signing(keys(key)))
+    }
+
+    /// The nsec and a line break: what the identity file holds.
+    pub(super) fn nsec_line(&self) -> Result<SecretText, fmt::Error> {
+        let mut text = SecretText::with_capacity(NSEC_LENGTH + 1);
+        bech32::encode_to_fmt::<Bech32, _>(&mut text, NSEC, self.0.secret_key().as_secret_bytes())
+            .map_err(|_| fmt::Error)?;
+        fmt::Write::write_str(&mut text, "\n")?;
+        Ok(text)
+    }
+
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        self.0.public_key()
+    }
+
+    /// For `nostr`'s signing and encryption. The keys clear themselves when the last of this goes.
+    pub(super) fn keys(&self) -> &Keys {
+        &self.0
+    }
+}
+
+/// `nostr::Keys` clears its parts when it is dropped.
+fn keys(key: &SecretKey) -> Keys {
+    Keys::new((*key).into())
+}
+
+/// A text with a secret in it. Its room is set aside at once: growing would leave a copy behind, so it refuses to.
+pub(super) struct SecretText(Zeroizing<Vec<u8>>);
+
+impl SecretText {
+    pub(super) fn with_capacity(bytes: usize) -> SecretText {
+        SecretText(Zeroizing::new(Vec::with_capacity(bytes)))
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text, if it is UTF-8 to the end.
+    pub(super) fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// Reads all there is, as far as there is room.
+    pub(super) fn fill_from(&mut self, mut reader: impl io::Read) -> io::Result<()> {
+        let room = self.0.capacity() - self.0.len();
+        let start = self.0.len();
+        self.0.resize(start + room, 0);
+        let mut end = start;
+        let mut over = Zeroizing::new([0; 1]);
+        loop {
+            let place = if end < self.0.len() { &mut self.0[end..] } else { &mut over[..] };
+            let full = end == start + room;
+            match reader.read(place) {
+                Ok(0) => break,
+                Ok(_) if full => return Err(io::ErrorKind::FileTooLarge.into()),
+                Ok(count) => end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.0.truncate(end);
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> bool {
+        let fits = bytes.len() <= self.0.capacity() - self.0.len();
+        if fits {
+            self.0.extend_from_slice(bytes);
+        }
+        fits
+    }
+}
+
+impl fmt::Write for SecretText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.append(text.as_bytes()) { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+impl io::Write for SecretText {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.append(bytes) { Ok(bytes.len()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

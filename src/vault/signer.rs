@@ -1,0 +1,79 @@
+//! Signing as the bot what the bot says in public, for the code that speaks to relays.
+
+use super::secret::Signing;
+use nostr::signer::SignerBackend;
+use nostr::util::BoxedFuture;
+use nostr::{Event, NostrSigner, PublicKey, SignerError, UnsignedEvent};
+use std::fmt;
+use std::sync::Arc;
+
+/// Profile, note, deletion, relay list, DM relays, AUTH, status, handler.
+const KINDS: [u16; 8] = [0, 1, 5, 10002, 10050, 22242, 30315, 31990];
+
+/// Signs as the bot, and only what the bot publishes: kinds 0, 1, 5, 10002, 10050, 22242 (AUTH), 30315, 31990.
+/// It encrypts and decrypts nothing: letters go through [`super::Vault::seal`] and [`super::Vault::unwrap`].
+#[derive(Clone)]
+pub struct BotSigner {
+    bot: Arc<Signing>,
+}
+
+impl BotSigner {
+    pub(super) fn new(bot: Arc<Signing>) -> BotSigner {
+        BotSigner { bot }
+    }
+
+    /// Signs an event of a listed kind in the bot's name.
+    ///
+    /// Errors: another kind, another author, an id that is not the event's.
+    pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
+        let kind = unsigned.kind.as_u16();
+        if !KINDS.contains(&kind) {
+            return Err(SignerError::from(format!("the bot does not sign events of kind {kind}")));
+        }
+        if unsigned.pubkey != self.bot.public_key() {
+            return Err(SignerError::from("the bot signs in its own name only"));
+        }
+        unsigned.sign_with_keys(self.bot.keys()).map_err(SignerError::backend)
+    }
+}
+
+impl fmt::Debug for BotSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BotSigner")
+    }
+}
+
+/// An answer that is there at once.
+fn refuse<'a>() -> BoxedFuture<'a, Result<String, SignerError>> {
+    Box::pin(std::future::ready(Err(SignerError::from("the bot's signer does not encrypt or decrypt"))))
+}
+
+impl NostrSigner for BotSigner {
+    fn backend(&self) -> SignerBackend<'_> {
+        SignerBackend::Custom("npubbot".into())
+    }
+
+    fn get_public_key(&self) -> BoxedFuture<'_, Result<PublicKey, SignerError>> {
+        Box::pin(std::future::ready(Ok(self.bot.public_key())))
+    }
+
+    fn sign_event(&self, unsigned: UnsignedEvent) -> BoxedFuture<'_, Result<Event, SignerError>> {
+        Box::pin(std::future::ready(self.sign(unsigned)))
+    }
+
+    fn nip04_encrypt<'a>(&'a self, _: &'a PublicKey, _: &'a str) -> BoxedFuture<'a, Result<String, SignerError>> {
+        refuse()
+    }
+
+    fn nip04_decrypt<'a>(&'a self, _: &'a PublicKey, _: &'a str) -> BoxedFuture<'a, Result<String, SignerError>> {
+        refuse()
+    }
+
+    fn nip44_encrypt<'a>(&'a self, _: &'a PublicKey, _: &'a str) -> BoxedFuture<'a, Result<String, SignerError>> {
+        refuse()
+    }
+
+    fn nip44_decrypt<'a>(&'a self, _: &'a PublicKey, _: &'a str) -> BoxedFuture<'a, Result<String, SignerError>> {
+        refuse()
+    }
+}
