@@ -9,15 +9,18 @@
 //! Start reading at `ARCHITECTURE.md`, then [`service`].
 
 pub mod bot;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod ids;
 pub mod key;
 pub mod ledger;
 pub mod mail;
+pub mod nostr;
 pub mod pattern;
 pub mod progress;
 pub mod scheduler;
 pub mod search;
+pub mod service;
 pub mod shutdown;
 pub mod vault;

@@ -196,11 +196,17 @@ fn pace(difficulty: Difficulty, rate: Option<Rate>) -> String {
     match rate.and_then(|rate| Some((rate, difficulty.expected_time(rate)?))) {
         None => format!("{odds} My speed is not measured yet; send status later for the expected time."),
         Some((rate, expected)) => format!(
-            "{odds} At {rate} that takes about {}; in 95 of 100 cases at most {}.",
-            spoken(expected),
-            spoken(expected.mul_f64(NINETY_FIVE_PERCENT))
+            "{odds} At {rate} that takes {}; in 95 of 100 cases {}.",
+            bounded("about", expected),
+            bounded("at most", expected.mul_f64(NINETY_FIVE_PERCENT))
         ),
     }
+}
+
+/// `about 4 seconds`, but `less than a second`.
+fn bounded(how: &str, time: Duration) -> String {
+    let text = spoken(time);
+    if text.starts_with("less") { text } else { format!("{how} {text}") }
 }
 
 fn neighbours(others: usize) -> String {

@@ -25,7 +25,7 @@ pub(super) enum Request {
     Resend(Option<JobId>),
     /// Words that are no prefixes, each with the reason; at most three.
     BadWords(Vec<(String, PatternError)>),
-    /// Reads like a sentence: these words could all be prefixes, but hardly all are meant.
+    /// Reads like a sentence: all words could be prefixes, but hardly all are meant. These are the less common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
     Nothing,
@@ -69,7 +69,11 @@ fn wish(words: &[&str], sure: bool) -> Request {
         return Request::BadWords(bad);
     }
     let filler = words.len() > 1 && words.iter().any(|word| FILLERS.contains(word));
-    if filler && !sure { Request::Sentence(patterns) } else { Request::Wish(patterns) }
+    if filler && !sure {
+        patterns.retain(|pattern| !FILLERS.contains(&pattern.as_str()));
+        return Request::Sentence(patterns);
+    }
+    Request::Wish(patterns)
 }
 
 /// `12` or `#12`.

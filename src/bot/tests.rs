@@ -77,7 +77,8 @@ fn wished(text: &str) -> Vec<String> {
 
 #[test]
 fn a_wish_is_understood_however_it_is_written() {
-    let cases = ["m0ctane", "M0CTANE", " npub1m0ctane\n", "nostr:npub1m0ctane", "/m0ctane", "\"m0ctane\".", "find m0ctane"];
+    let cases =
+        ["m0ctane", "M0CTANE", " npub1m0ctane\n", "nostr:npub1m0ctane", "/m0ctane", "\"m0ctane\".", "find m0ctane"];
     for text in cases.into_iter().chain(["\u{200b}m0ct\u{200d}ane\u{202c}", "m0ctane m0ctane", "prefix: m0ctane"]) {
         assert_eq!(wished(text), ["m0ctane"], "{text:?}");
     }
@@ -96,7 +97,7 @@ fn the_acceptance_says_all_that_counts() {
     ");
     insta::assert_snapshot!(say("cat dad", &nobody()), @r"
     Job #12: searching for npub1cat or npub1dad, whichever is found first.
-    One key in 16.4 k will do. At 80.0 M/s that takes about less than a second; in 95 of 100 cases at most less than a second.
+    One key in 16.4 k will do. At 80.0 M/s that takes less than a second; in 95 of 100 cases less than a second.
     3 other jobs share the pool and do not slow it.
     The key comes in this chat. To stop: cancel 12
     ");
@@ -133,11 +134,15 @@ fn a_refusal_says_what_is_wrong_and_what_would_work() {
     ");
     insta::assert_snapshot!(say("please get me cafe", &nobody()), @r"
     I read every word as a prefix, and this looks like a sentence. Nothing was started.
-    Send only the prefix, like: find please
+    Send only the prefix, like: find cafe
     ");
     insta::assert_snapshot!(say("cat dad ham jam", &nobody()), @"That is 4 words, and I take at most 3 prefixes a job. Send the 3 you like best.");
     insta::assert_snapshot!(say("qqqqqqqqqqqq", &nobody()), @"That would take about 457 years at 80.0 M/s, and I take nothing that is expected to take longer than 24 h. Up to 8 characters would be accepted now.");
-    insta::assert_snapshot!(say("🚀", &nobody()), @"I see no word in your message. Send the characters your npub should have after npub1, like: m0ctane (or: help)");
+    insta::assert_snapshot!(say("🚀", &nobody()), @r"
+    🚀: `🚀` cannot occur in an npub; use the characters qpzry9x8gf2tvdw0s3jn54khce6mua7l.
+    Nothing was started. Send only the prefix, like: m0ctane (or: help)
+    ");
+    insta::assert_snapshot!(say(" \u{202e} ", &nobody()), @"I see no word in your message. Send the characters your npub should have after npub1, like: m0ctane (or: help)");
 }
 
 #[test]

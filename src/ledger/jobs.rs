@@ -54,6 +54,12 @@ impl Ledger {
         jobs(&self.read(), &query, [])
     }
 
+    /// One job, if it is still accepted.
+    pub fn open_job(&self, job: JobId) -> Result<Option<Job>, LedgerError> {
+        let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE id = ?1 AND state = 'accepted'");
+        Ok(jobs(&self.read(), &query, [job.0])?.pop())
+    }
+
     /// What the bot's decisions about this asker's next message rest on.
     pub fn asker_view(&self, asker: Asker) -> Result<AskerView, LedgerError> {
         let now = self.now();

@@ -73,6 +73,11 @@ impl Record {
         self.lock().view.rate
     }
 
+    /// Counts `candidates` tested before the device has its full speed: they say nothing of its rate.
+    pub fn warmed_up(&self, candidates: u64) {
+        self.lock().view.candidates += candidates;
+    }
+
     /// Notes `candidates` tested in `wall` time.
     pub fn measured(&self, candidates: u64, wall: Duration) {
         let mut inner = self.lock();

@@ -17,8 +17,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long a device is measured before it takes jobs.
-const WARM_UP: Duration = Duration::from_millis(300);
+/// How long a device runs before it is measured, and how long it is measured before it takes jobs.
+const WARM_UP: Duration = Duration::from_millis(150);
+const MEASURE: Duration = Duration::from_millis(200);
 /// A device that failed is tried again after this, doubling up to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(300);
@@ -180,12 +181,13 @@ impl Worker {
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
         let mut held = self.pool.subscribe(self.lane);
-        let warm_up_until = Instant::now() + WARM_UP;
+        let measure_from = Instant::now() + WARM_UP;
+        let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::of_canary_alone(None));
         // The end of the launch before, while the device has been busy since: rates are over wall time.
         let mut busy_since = Instant::now();
         loop {
-            let next = if Instant::now() < warm_up_until && !self.pool.is_closed() {
+            let next = if Instant::now() < take_jobs_from && !self.pool.is_closed() {
                 Next::Search(Arc::clone(&warm_up))
             } else {
                 self.pool.next(&mut held, self.record.rate())
@@ -194,11 +196,11 @@ impl Worker {
                 Next::Search(pass) => {
                     self.submit(searcher, in_flight, pass)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
-                        self.collect(searcher, in_flight, &mut busy_since)?;
+                        self.collect(searcher, in_flight, &mut busy_since, measure_from)?;
                     }
                 }
                 Next::Wait | Next::End if !in_flight.is_empty() => {
-                    self.collect(searcher, in_flight, &mut busy_since)?;
+                    self.collect(searcher, in_flight, &mut busy_since, measure_from)?;
                 }
                 Next::Wait => {
                     self.idle(&held);
@@ -227,11 +229,16 @@ impl Worker {
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
         busy_since: &mut Instant,
+        measure_from: Instant,
     ) -> Result<(), Failure> {
         let report = searcher.collect()?;
         let launch = in_flight.pop_front().expect("what was collected was submitted");
         let now = Instant::now();
-        self.record.measured(report.candidates, now - *busy_since);
+        if *busy_since < measure_from {
+            self.record.warmed_up(report.candidates);
+        } else {
+            self.record.measured(report.candidates, now - *busy_since);
+        }
         *busy_since = now;
         let harvest = Harvest { device: self.at, pass: launch.pass, bases: launch.bases, report };
         // The settler ends only after every worker has.

@@ -18,7 +18,7 @@ use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc, watch};
@@ -55,6 +55,7 @@ impl Service {
     /// Starts everything: takes up the jobs that were open, measures the devices, connects, announces the bot.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
+        let vault = vault.with_clock(clock.clone());
         let (stopper, shutdown) = shutdown::pair();
         let outbox_wake = Arc::new(Notify::new());
         let changed = Arc::new(Notify::new());
@@ -80,12 +81,8 @@ impl Service {
         let connected = relays.wait_for_any(START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
 
-        let presence = Presence {
-            relays: relays.clone(),
-            signer: vault.signer(),
-            bot: config.bot.clone(),
-            clock: clock.clone(),
-        };
+        let presence =
+            Presence { relays: relays.clone(), signer: vault.signer(), bot: config.bot.clone(), clock: clock.clone() };
         let (status, status_seen) = watch::channel(status_of(&scheduler));
         let (messages, received) = mpsc::channel(MESSAGES_WAITING);
         let inbox = Inbox {
@@ -95,12 +92,8 @@ impl Service {
             clock: clock.clone(),
             limits: config.limits.clone(),
         };
-        let outbox = Outbox {
-            relays: relays.clone(),
-            ledger: ledger.clone(),
-            clock: clock.clone(),
-            bot: config.bot.clone(),
-        };
+        let outbox =
+            Outbox { relays: relays.clone(), ledger: ledger.clone(), clock: clock.clone(), bot: config.bot.clone() };
         let desk = desk::Desk {
             vault: vault.clone(),
             ledger: ledger.clone(),
@@ -152,15 +145,15 @@ impl Service {
     /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
     pub async fn stop(mut self) {
         self.stopper.stop();
-        let scheduler = Arc::downgrade(&self.scheduler);
-        drop(self.scheduler);
+        self.scheduler.close();
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(STOP_PATIENCE, tasks_end).await.is_err() {
             tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
             self.tasks.abort_all();
         }
-        let stop_search = tokio::task::spawn_blocking(move || drop(Weak::upgrade(&scheduler)));
-        let _ = tokio::time::timeout(STOP_PATIENCE, stop_search).await;
+        let scheduler = self.scheduler;
+        let devices_end = tokio::task::spawn_blocking(move || drop(scheduler));
+        let _ = tokio::time::timeout(STOP_PATIENCE / 4, devices_end).await;
         let _ = tokio::time::timeout(STOP_PATIENCE / 4, self.relays.disconnect()).await;
     }
 }

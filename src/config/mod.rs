@@ -1,7 +1,19 @@
 //! `relays.toml` as checked types. Whatever exists here is valid.
 
+mod error;
+mod raw;
+#[cfg(test)]
+mod tests;
+mod time;
+
+pub use error::ConfigError;
+
 use crate::search::SearchOptions;
+use std::path::Path;
 use std::time::Duration;
+
+/// The configuration that ships with npubbot.
+const SHIPPED: &str = include_str!("../../relays.toml");
 
 /// Everything an operator can set.
 #[derive(Clone, Debug)]
@@ -34,8 +46,6 @@ pub struct BotConfig {
     pub nip05: Option<String>,
     /// Publish the live status (kind 30315).
     pub live_status: bool,
-    /// Publish a note a day (kind 1).
-    pub daily_note: bool,
     /// Answer askers who have no DM relay list (kind 10050) where their own message was seen.
     pub answer_without_relay_list: bool,
     /// Relays may forget our answers after this.
@@ -55,4 +65,27 @@ pub struct Limits {
     /// Wraps the inbox opens a second, on average, and at once after a pause.
     pub wraps_per_second: u32,
     pub wraps_burst: u32,
+}
+
+impl Config {
+    /// Reads and checks a file.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| ConfigError::Unreadable { file: file.clone(), error })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            ConfigError::NotUtf8 { line: 1 + good.iter().filter(|&&byte| byte == b'\n').count(), file: file.clone() }
+        })?;
+        Config::parse(&text, &file)
+    }
+
+    /// Checks a text; `name` is what errors call it.
+    pub fn parse(text: &str, name: &str) -> Result<Config, ConfigError> {
+        raw::read(text, name)
+    }
+
+    /// What ships with npubbot.
+    pub fn embedded_default() -> Result<Config, ConfigError> {
+        Config::parse(SHIPPED, "relays.toml")
+    }
 }

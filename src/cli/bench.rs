@@ -1,0 +1,106 @@
+//! `npubbot bench`: the rate over wall time, proven by hits.
+
+use super::log;
+use super::search_flags::SearchFlags;
+use crate::scheduler::{Measurement, Trial, measure};
+use crate::search::SearchOptions;
+use anyhow::bail;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use serde::Serialize;
+
+#[derive(Args, Debug)]
+pub(super) struct Bench {
+    /// Patterns searched at once.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    patterns: u32,
+    /// Length of the patterns [default: as long as they still hit some thousand times].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12))]
+    characters: Option<u32>,
+    /// How long to search.
+    #[arg(long, default_value_t = 10.0, value_name = "S", value_parser = seconds)]
+    seconds: f64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "say a number of seconds, like 10 or 2.5".to_owned())?;
+    (0.1..=86_400.0).contains(&seconds).then_some(seconds).ok_or_else(|| "say 0.1 to 86400 seconds".to_owned())
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Line {
+    device: String,
+    name: String,
+    threads: usize,
+    patterns: u32,
+    seconds: f64,
+    candidates: u64,
+    candidates_per_second: f64,
+    hits_expected: f64,
+    hits_found: u64,
+    hits_wrong: u64,
+}
+
+impl Bench {
+    pub fn run(self) -> anyhow::Result<()> {
+        log::start("warn");
+        let options = self.search.over(SearchOptions::default());
+        let trial = Trial { patterns: self.patterns as usize, characters: self.characters, seconds: self.seconds };
+        let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
+        let measured = measure(&options, &trial, |share| bar.set_position((share * 100.0) as u64))?;
+        bar.finish_and_clear();
+        if self.json {
+            println!("{}", serde_json::to_string(&self.line(&measured))?);
+        } else {
+            self.show(&measured);
+        }
+        if measured.hits_wrong > 0 || measured.deviation().abs() > 5.0 {
+            bail!(
+                "{} hits were wrong, and {} were found where {:.0} were expected: these devices cannot be trusted",
+                measured.hits_wrong,
+                measured.hits_found,
+                measured.hits_expected
+            );
+        }
+        Ok(())
+    }
+
+    fn line(&self, measured: &Measurement) -> Line {
+        let join = |texts: Vec<String>| texts.join(", ");
+        Line {
+            device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
+            name: join(measured.devices.iter().map(|device| device.name.clone()).collect()),
+            threads: measured.devices.iter().map(|device| device.threads).sum(),
+            patterns: self.patterns,
+            seconds: measured.wall.as_secs_f64(),
+            candidates: measured.candidates,
+            candidates_per_second: measured.rate().0,
+            hits_expected: measured.hits_expected,
+            hits_found: measured.hits_found,
+            hits_wrong: measured.hits_wrong,
+        }
+    }
+
+    fn show(&self, measured: &Measurement) {
+        for device in &measured.devices {
+            println!("{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads);
+        }
+        let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
+        println!("{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall);
+        println!(
+            "{} patterns of {} characters: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
+            self.patterns,
+            measured.characters,
+            measured.hits_found,
+            measured.hits_expected,
+            measured.deviation(),
+            measured.hits_wrong
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the one `serve` runs, configured otherwise.
+
+mod asker;
+
+use super::search_flags::SearchFlags;
+use super::{log, runtime};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::pattern::{Pattern, Rate};
+use crate::progress::SearchBar;
+use crate::service::Service;
+use crate::vault::{Unlock, Vault};
+use age::secrecy::ExposeSecret;
+use anyhow::{Context, bail};
+use asker::Asker;
+use clap::Args;
+use nostr_relay_builder::{LocalRelay, RelayBuilder};
+use serde::Serialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// Words every letter of which can occur in an npub. The longer one takes 32 times as long.
+const SHORT_WORD: &str = "relay";
+const LONG_WORD: &str = "secret";
+/// The rate from which on the longer word is found in a few seconds.
+const FAST: Rate = Rate(400e6);
+/// The bot's answer to a wish.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+/// Once in a million searches takes longer than this many times the mean.
+const SEARCH_PATIENCE: f64 = 14.0;
+
+#[derive(Args, Debug)]
+pub(super) struct Demo {
+    /// Characters the npub is to have after `npub1` [default: a word this machine finds in seconds].
+    #[arg(long)]
+    prefix: Option<String>,
+    /// Print one JSON object last.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Line {
+    prefix: String,
+    npub: String,
+    verified: bool,
+    seconds: f64,
+}
+
+impl Demo {
+    pub fn run(self) -> anyhow::Result<()> {
+        log::start("warn");
+        let wish = self.prefix.as_deref().map(Pattern::parse).transpose().context("--prefix")?;
+        let runtime = runtime()?;
+        let line = runtime.block_on(self.play(wish))?;
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        if self.json {
+            println!("{}", serde_json::to_string(&line)?);
+        } else {
+            println!("The nsec is the secret of {}.", line.npub);
+            println!("It starts with {} as asked; found and delivered in {:.1} s.", line.prefix, line.seconds);
+        }
+        Ok(())
+    }
+
+    async fn play(&self, wish: Option<Pattern>) -> anyhow::Result<Line> {
+        let relay = LocalRelay::new(RelayBuilder::default());
+        relay.run().await?;
+        let url = relay.url().await;
+        let folder = tempfile::tempdir()?;
+        let vault = throw_away_identity(folder.path())?;
+        let bot = vault.public_key();
+        let mut config = Config::parse(&config_text(url.as_str()), "the demo's configuration")?;
+        config.search = self.search.over(config.search);
+        let service = Service::start(config, folder.path(), vault, Clock::System).await?;
+        for device in service.devices() {
+            let rate = device.rate.unwrap_or_default();
+            println!("The bot searches on {} ({}, kernel {}): {rate}.", device.id, device.name, device.kernel);
+        }
+        let fast = service.rate().is_some_and(|rate| rate >= FAST);
+        let word = if fast { LONG_WORD } else { SHORT_WORD };
+        let wish = wish.map_or_else(|| Pattern::parse(word), Ok)?;
+
+        let mut asker = Asker::connect(url, bot).await?;
+        let began = Instant::now();
+        say("asker", wish.as_str());
+        asker.send(wish.as_str()).await?;
+        let acceptance = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
+        say("bot", &acceptance);
+        let result = wait_for_result(&service, &mut asker, &wish).await?;
+        let seconds = began.elapsed().as_secs_f64();
+        say("bot", &result);
+
+        let npub = asker::npub_of_secret_in(&result).context("the bot sent no key; its last message says why")?;
+        let verified = wish.matches(&npub);
+        asker.leave().await;
+        service.stop().await;
+        relay.shutdown();
+        if !verified {
+            bail!("the key is wrong: its npub is {npub}, which does not start with {wish}");
+        }
+        Ok(Line { prefix: wish.to_string(), npub: npub.to_string(), verified, seconds })
+    }
+}
+
+/// Waits for the bot's next message with a bar that shows how the search goes.
+async fn wait_for_result(service: &Service, asker: &mut Asker, wish: &Pattern) -> anyhow::Result<String> {
+    let mean = service.rate().and_then(|rate| wish.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
+    let deadline = Instant::now() + mean.mul_f64(SEARCH_PATIENCE) + ANSWER_PATIENCE;
+    let bar = SearchBar::new(wish.difficulty());
+    let before = service.candidates();
+    let result = loop {
+        bar.show(service.candidates() - before, service.rate());
+        match timeout(Duration::from_millis(100), asker.next_message()).await {
+            Ok(message) => break message,
+            Err(_) if Instant::now() < deadline => {}
+            Err(_) => bail!("no key after {SEARCH_PATIENCE} times the expected time: something is broken"),
+        }
+    };
+    bar.clear();
+    result
+}
+
+/// An identity under an age key that is thrown away with the folder.
+fn throw_away_identity(folder: &Path) -> anyhow::Result<Vault> {
+    let key_file = folder.join("age-identity.txt");
+    std::fs::write(&key_file, age::x25519::Identity::generate().to_string().expose_secret())?;
+    Ok(Vault::create(&folder.join("identity.age"), &Unlock::AgeIdentityFile(key_file))?)
+}
+
+/// One relay for everything; the rest as it comes.
+fn config_text(relay: &str) -> String {
+    format!("[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n")
+}
+
+/// One message of the conversation, with its speaker.
+fn say(who: &str, text: &str) {
+    for (at, line) in text.lines().enumerate() {
+        let speaker = if at == 0 { who } else { "" };
+        println!("{speaker:>6} | {line}");
+    }
+}

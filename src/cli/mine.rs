@@ -1,0 +1,96 @@
+//! `npubbot mine`: a search for oneself, without any relay.
+
+use super::log;
+use super::search_flags::SearchFlags;
+use crate::ids::JobId;
+use crate::pattern::{Difficulty, Pattern};
+use crate::progress::SearchBar;
+use crate::scheduler::{Find, Scheduler, Settled};
+use crate::search::SearchOptions;
+use crate::vault::Vault;
+use anyhow::{Context, anyhow};
+use clap::Args;
+use std::io::Write;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+#[derive(Args, Debug)]
+pub(super) struct Mine {
+    /// Characters the npub is to have after `npub1`; of several, any one will do.
+    #[arg(required = true, value_name = "PREFIX")]
+    prefixes: Vec<String>,
+    /// Keys to find before it ends.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// Print one JSON object a key.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+impl Mine {
+    pub fn run(self) -> anyhow::Result<()> {
+        log::start("warn");
+        let patterns = self
+            .prefixes
+            .iter()
+            .map(|prefix| Pattern::parse(prefix).with_context(|| format!("`{prefix}` is no prefix")))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let difficulty =
+            Difficulty::any_of(patterns.iter().map(Pattern::difficulty)).context("at least one prefix is needed")?;
+        let options = self.search.over(SearchOptions::default());
+        let vault = Vault::without_identity()?;
+        let (sender, finds) = mpsc::channel();
+        let job = JobId(1);
+        let (purse, json, began) = (vault.clone(), self.json, Instant::now());
+        let mut left = self.count;
+        let bar = SearchBar::new(difficulty);
+        let shown = bar.clone();
+        let scheduler = Scheduler::start(&options, vault, move |find| {
+            let printed = shown.suspend(|| print(&purse, &find, json, began.elapsed()));
+            left -= u32::from(printed.is_ok());
+            let ended = left == 0 || printed.is_err();
+            // The other side waits as long as this one lives.
+            let _ = sender.send((printed, ended));
+            if ended { Settled::Done } else { Settled::GoesOn }
+        })?;
+        scheduler.add(job, patterns);
+        let mut found_at = 0;
+        loop {
+            match finds.recv_timeout(Duration::from_millis(100)) {
+                Ok((printed, ended)) => {
+                    printed?;
+                    found_at = scheduler.candidates();
+                    if ended {
+                        break;
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let searched = scheduler.candidates().saturating_sub(found_at);
+                    bar.show(searched, scheduler.rate());
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(anyhow!("the search ended before its time")),
+            }
+        }
+        bar.clear();
+        Ok(())
+    }
+}
+
+/// Prints npub and nsec. The secret goes from the vault to standard output and nowhere else.
+fn print(vault: &Vault, find: &Find, json: bool, after: Duration) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let (npub, prefix, seconds) = (find.hit.npub(), &find.pattern, after.as_secs_f64());
+    if json {
+        write!(out, r#"{{"prefix":"{prefix}","npub":"{npub}","nsec":""#)?;
+        vault.redeem_to(find.base, &find.hit, &mut out)?;
+        writeln!(out, r#"","seconds":{seconds:.3}}}"#)?;
+    } else {
+        writeln!(out, "{npub}")?;
+        vault.redeem_to(find.base, &find.hit, &mut out)?;
+        writeln!(out)?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! One small file a command: flags in, calls out.
+
+mod bench;
+mod demo;
+mod identity;
+mod init;
+mod log;
+mod mine;
+mod search_flags;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+
+/// Finds vanity npubs for whoever asks by encrypted Nostr message.
+#[derive(Parser, Debug)]
+#[command(name = "npubbot", version, about, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Shows the whole thing on this machine: a relay, the bot, and an asker who gets a key.
+    Demo(demo::Demo),
+    /// Runs the bot until Ctrl-C. The first run makes its identity.
+    Serve(serve::Serve),
+    /// Makes the bot's identity without serving.
+    Init(init::Init),
+    /// Searches a key here and now, and prints it.
+    Mine(mine::Mine),
+    /// Measures how fast this machine searches, proven by what it finds.
+    Bench(bench::Bench),
+}
+
+impl Cli {
+    /// Runs the command. Errors say what is wrong and what would work.
+    pub fn run(self) -> anyhow::Result<()> {
+        no_core_dumps();
+        match self.command {
+            Command::Demo(demo) => demo.run(),
+            Command::Serve(serve) => serve.run(),
+            Command::Init(init) => init.run(),
+            Command::Mine(mine) => mine.run(),
+            Command::Bench(bench) => bench.run(),
+        }
+    }
+}
+
+/// Prints an error with all its causes to standard error.
+pub fn explain(error: &anyhow::Error) {
+    // Where even that fails there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
+}
+
+/// A dead process must not leave its secrets in a file.
+fn no_core_dumps() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    if let Err(error) = setrlimit(Resource::Core, none) {
+        tracing::warn!(%error, "core dumps could not be switched off");
+    }
+}
+
+/// The runtime every command with sockets runs on.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}

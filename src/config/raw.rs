@@ -1,0 +1,206 @@
+//! From text to checked types. Every value keeps its place in the file until it is checked.
+
+use super::{BotConfig, Config, ConfigError, Limits, RelayEntry, time};
+use crate::search::{DeviceChoice, SearchOptions};
+use nostr::RelayUrl;
+use serde::Deserialize;
+use std::ops::Range;
+use std::str::FromStr;
+use std::time::Duration;
+use toml::Spanned;
+
+const ROLES: &str = "\"inbox\", \"status\", \"discovery\"";
+/// Profiles with longer texts are refused by relays.
+const LONGEST_TEXT: usize = 2000;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    relays: Vec<Relay>,
+    bot: Bot,
+    limits: RawLimits,
+    search: Search,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Relay {
+    url: Spanned<String>,
+    roles: Spanned<Vec<Spanned<String>>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Bot {
+    name: Option<Spanned<String>>,
+    about: Option<Spanned<String>>,
+    picture: Option<Spanned<String>>,
+    nip05: Option<Spanned<String>>,
+    live_status: Option<bool>,
+    answer_without_relay_list: Option<bool>,
+    answers_expire_after: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawLimits {
+    open_jobs_per_asker: Option<Spanned<i64>>,
+    jobs_per_day: Option<Spanned<i64>>,
+    prefixes_per_job: Option<Spanned<i64>>,
+    longest_expected_time: Option<Spanned<String>>,
+    give_up_after: Option<Spanned<String>>,
+    wraps_per_second: Option<Spanned<i64>>,
+    wraps_burst: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Search {
+    device: Option<Spanned<String>>,
+    threads: Option<Spanned<i64>>,
+    cpu_kernel: Option<Spanned<String>>,
+}
+
+/// Where errors point to.
+struct Place<'a> {
+    text: &'a str,
+    file: &'a str,
+}
+
+pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
+    let place = Place { text, file };
+    let raw: File = toml::from_str(text).map_err(|error| {
+        let what = error.message().replace('\n', " ");
+        place.wrong(error.span().unwrap_or(0..0), what)
+    })?;
+    Ok(Config {
+        relays: relays(&raw.relays, &place)?,
+        bot: bot(raw.bot, &place)?,
+        limits: limits(&raw.limits, &place)?,
+        search: search(&raw.search, &place)?,
+    })
+}
+
+impl Place<'_> {
+    fn wrong(&self, span: Range<usize>, what: String) -> ConfigError {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        ConfigError::Wrong { file: self.file.to_owned(), line: 1 + before.matches('\n').count(), what }
+    }
+
+    /// A whole number within `allowed`, or `default` where there is none.
+    fn number(
+        &self,
+        key: &str,
+        value: &Option<Spanned<i64>>,
+        default: u32,
+        allowed: std::ops::RangeInclusive<u32>,
+    ) -> Result<u32, ConfigError> {
+        let Some(value) = value else { return Ok(default) };
+        u32::try_from(*value.get_ref()).ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
+            let (least, most) = (allowed.start(), allowed.end());
+            self.wrong(value.span(), format!("`{key}` is {}; allowed is {least} to {most}", value.get_ref()))
+        })
+    }
+
+    fn span_of_time(&self, key: &str, value: &Option<Spanned<String>>, default: &str) -> Result<Duration, ConfigError> {
+        let (text, span) = value.as_ref().map_or((default, 0..0), |value| (value.get_ref().as_str(), value.span()));
+        time::parse(text)
+            .ok_or_else(|| self.wrong(span, format!("`{key}` is \"{text}\"; allowed is {}", time::ALLOWED)))
+    }
+
+    /// A value in words that `T` knows.
+    fn choice<T: FromStr<Err: std::fmt::Display>>(
+        &self,
+        key: &str,
+        value: &Option<Spanned<String>>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(value) = value else { return Ok(None) };
+        let chosen = value.get_ref().parse();
+        chosen.map(Some).map_err(|error: T::Err| self.wrong(value.span(), format!("`{key}`: {error}")))
+    }
+
+    fn text(&self, key: &str, value: Option<Spanned<String>>) -> Result<Option<String>, ConfigError> {
+        let Some(value) = value else { return Ok(None) };
+        if value.get_ref().len() > LONGEST_TEXT {
+            return Err(self.wrong(value.span(), format!("`{key}` is longer than {LONGEST_TEXT} bytes")));
+        }
+        Ok(Some(value.into_inner()).filter(|text| !text.is_empty()))
+    }
+}
+
+fn relays(raw: &[Relay], place: &Place<'_>) -> Result<Vec<RelayEntry>, ConfigError> {
+    let mut relays: Vec<RelayEntry> = Vec::new();
+    for relay in raw {
+        let url = url(&relay.url, place)?;
+        if relays.iter().any(|known| known.url == url) {
+            return Err(place
+                .wrong(relay.url.span(), format!("the relay {url} is listed twice; give it all its roles at once")));
+        }
+        let mut entry = RelayEntry { url, inbox: false, status: false, discovery: false };
+        for role in relay.roles.get_ref() {
+            match role.get_ref().as_str() {
+                "inbox" => entry.inbox = true,
+                "status" => entry.status = true,
+                "discovery" => entry.discovery = true,
+                other => {
+                    return Err(place.wrong(role.span(), format!("`{other}` is no role; allowed are {ROLES}")));
+                }
+            }
+        }
+        if relay.roles.get_ref().is_empty() {
+            return Err(place.wrong(relay.roles.span(), format!("this relay has no role; allowed are {ROLES}")));
+        }
+        relays.push(entry);
+    }
+    if !relays.iter().any(|relay| relay.inbox) {
+        let what = "no relay has the role \"inbox\", so nobody could reach the bot; give it to one [[relays]] at least";
+        return Err(place.wrong(0..0, what.to_owned()));
+    }
+    Ok(relays)
+}
+
+fn url(url: &Spanned<String>, place: &Place<'_>) -> Result<RelayUrl, ConfigError> {
+    RelayUrl::parse(url.get_ref()).map_err(|_| {
+        let what = format!("\"{}\" is no relay; allowed is an address like \"wss://relay.example\"", url.get_ref());
+        place.wrong(url.span(), what)
+    })
+}
+
+fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
+    let about =
+        "Send me a prefix by encrypted message, like m0ctane, and I send you a key whose npub starts like that.";
+    Ok(BotConfig {
+        name: place.text("name", raw.name)?.unwrap_or_else(|| "npubbot".to_owned()),
+        about: place.text("about", raw.about)?.unwrap_or_else(|| about.to_owned()),
+        picture: place.text("picture", raw.picture)?,
+        nip05: place.text("nip05", raw.nip05)?,
+        live_status: raw.live_status.unwrap_or(true),
+        answer_without_relay_list: raw.answer_without_relay_list.unwrap_or(true),
+        answers_expire_after: place.span_of_time("answers_expire_after", &raw.answers_expire_after, "30 days")?,
+    })
+}
+
+fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
+    let number = |key, value, default, most| place.number(key, value, default, 1..=most);
+    Ok(Limits {
+        open_jobs_per_asker: number("open_jobs_per_asker", &raw.open_jobs_per_asker, 3, 10_000)? as usize,
+        jobs_per_day: number("jobs_per_day", &raw.jobs_per_day, 20, 1_000_000)? as usize,
+        prefixes_per_job: number("prefixes_per_job", &raw.prefixes_per_job, 10, 64)? as usize,
+        longest_expected_time: place.span_of_time("longest_expected_time", &raw.longest_expected_time, "24 h")?,
+        give_up_after: place.span_of_time("give_up_after", &raw.give_up_after, "30 days")?,
+        wraps_per_second: number("wraps_per_second", &raw.wraps_per_second, 200, 1_000_000)?,
+        wraps_burst: number("wraps_burst", &raw.wraps_burst, 2000, 1_000_000)?,
+    })
+}
+
+fn search(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError> {
+    let threads = match &raw.threads {
+        None => None,
+        Some(_) => Some(place.number("threads", &raw.threads, 1, 1..=1024)? as usize),
+    };
+    Ok(SearchOptions {
+        devices: place.choice::<DeviceChoice>("device", &raw.device)?.unwrap_or_default(),
+        threads,
+        cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,61 @@
+//! One test a mistake, with the words the operator reads.
+
+use super::{Config, SHIPPED};
+use crate::search::DeviceChoice;
+use std::time::Duration;
+
+const RELAY: &str = "[[relays]]\nurl = \"wss://relay.example\"\nroles = [\"inbox\"]\n";
+
+fn error(text: &str) -> String {
+    Config::parse(text, "relays.toml").unwrap_err().to_string()
+}
+
+#[test]
+fn the_shipped_file_holds_the_defaults() {
+    let shipped = Config::embedded_default().unwrap();
+    assert!(shipped.relays.iter().filter(|relay| relay.inbox).count() <= 3, "NIP-17 wants one to three");
+    assert!(shipped.relays.iter().any(|relay| relay.status) && shipped.relays.iter().any(|relay| relay.discovery));
+    let defaults = Config::parse(RELAY, "").unwrap();
+    assert_eq!(format!("{:?}", shipped.limits), format!("{:?}", defaults.limits));
+    assert_eq!(format!("{:?}", shipped.bot), format!("{:?}", defaults.bot));
+    assert_eq!(format!("{:?}", shipped.search), format!("{:?}", defaults.search));
+    for key in ["open_jobs_per_asker", "longest_expected_time", "device", "threads", "cpu_kernel", "nip05", "picture"] {
+        assert!(SHIPPED.contains(key), "{key} is explained in the file");
+    }
+}
+
+#[test]
+fn values_are_taken_over() {
+    let text = format!("{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\n[limits]\ngive_up_after = \"90 s\"\n");
+    let config = Config::parse(&text, "").unwrap();
+    assert_eq!(config.search.devices, DeviceChoice::CudaOrdinal(1));
+    assert_eq!(config.search.threads, Some(3));
+    assert_eq!(config.limits.give_up_after, Duration::from_secs(90));
+}
+
+#[test]
+fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
+    let with = |more: &str| error(&format!("{RELAY}{more}"));
+    insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `answer_without_relay_list`, `answers_expire_after`");
+    insta::assert_snapshot!(with("[limits]\njobs_per_day = \"many\"\n"), @r#"relays.toml, line 5: invalid type: string "many", expected i64"#);
+    insta::assert_snapshot!(with("[limits]\njobs_per_day = 0\n"), @"relays.toml, line 5: `jobs_per_day` is 0; allowed is 1 to 1000000");
+    insta::assert_snapshot!(with("[limits]\ngive_up_after = \"soon\"\n"), @r#"relays.toml, line 5: `give_up_after` is "soon"; allowed is a whole number and s, min, h or days, like "12 h""#);
+    insta::assert_snapshot!(with("[search]\ndevice = \"gpu\"\n"), @"relays.toml, line 5: `device`: `gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`");
+    insta::assert_snapshot!(with(RELAY), @"relays.toml, line 5: the relay wss://relay.example is listed twice; give it all its roles at once");
+    insta::assert_snapshot!(error(&RELAY.replace("wss", "https")), @r#"relays.toml, line 2: "https://relay.example" is no relay; allowed is an address like "wss://relay.example""#);
+    insta::assert_snapshot!(error(&RELAY.replace("inbox", "inbx")), @r#"relays.toml, line 3: `inbx` is no role; allowed are "inbox", "status", "discovery""#);
+    insta::assert_snapshot!(error(&RELAY.replace("\"inbox\"", "")), @r#"relays.toml, line 3: this relay has no role; allowed are "inbox", "status", "discovery""#);
+    insta::assert_snapshot!(error(&RELAY.replace("inbox", "status")), @r#"relays.toml, line 1: no relay has the role "inbox", so nobody could reach the bot; give it to one [[relays]] at least"#);
+    assert!(error("[[relays]\n").starts_with("relays.toml, line 1: "));
+    assert!(error("").contains("no relay has the role"));
+}
+
+#[test]
+fn a_file_that_is_missing_or_no_text_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("relays.toml");
+    assert!(Config::load(&file).unwrap_err().to_string().contains("copy relays.toml from the repository"));
+    std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();
+    let error = Config::load(&file).unwrap_err().to_string();
+    assert!(error.ends_with("relays.toml, line 2: this is not UTF-8 text; save the file as UTF-8"), "{error}");
+}

@@ -1,0 +1,223 @@
+//! Gift wraps in: a live stream that is only ever drained, and sweeps that make up for whatever it loses.
+
+use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
+use super::relays::Relays;
+use super::sweep;
+use crate::clock::Clock;
+use crate::config::Limits;
+use crate::ids::Asker;
+use crate::ledger::Ledger;
+use crate::shutdown::Shutdown;
+use crate::vault::{Rumor, Vault};
+use nostr_sdk::{Event, RelayPoolNotification, RelayUrl, SubscriptionId};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, broadcast, mpsc};
+
+/// Time between two sweeps when nothing seems lost.
+const SWEEP_EVERY: Duration = Duration::from_secs(180);
+/// How often it is looked whether a relay has come back.
+const LOOK: Duration = Duration::from_secs(2);
+/// Events that may wait to be opened; more are left to a sweep.
+const WAITING: usize = 4096;
+/// Kinds of messages that are passed on: text, and files so that they can be declined.
+const MESSAGES: [u16; 2] = [14, 15];
+
+/// A message to the bot that passed every check.
+#[derive(Clone, Debug)]
+pub struct Inbound {
+    pub rumor: Rumor,
+    /// Relays where its wrap was seen.
+    pub seen_on: Vec<String>,
+}
+
+pub struct Inbox {
+    pub relays: Relays,
+    pub vault: Vault,
+    pub ledger: Ledger,
+    pub clock: Clock,
+    pub limits: Limits,
+}
+
+/// An event and where it came from.
+type Arrival = (RelayUrl, Box<Event>);
+
+/// What became of an event.
+enum Outcome {
+    /// Passed on, or nothing to answer.
+    Done,
+    /// The ledger could not be asked: to be fetched again.
+    Later,
+}
+
+impl Inbox {
+    /// Listens until the shutdown. Every message goes into `out`, none is dropped.
+    pub async fn run(self, out: mpsc::Sender<Inbound>, mut shutdown: Shutdown) {
+        let (arrived, mut arrivals) = mpsc::channel(WAITING);
+        let lost = Arc::new(Notify::new());
+        tokio::spawn(drain(self.relays.notifications(), arrived, Arc::clone(&lost)));
+        self.subscribe().await;
+
+        let mut state = State {
+            handled: Handled::default(),
+            bucket: Bucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
+        };
+        let mut looks = tokio::time::interval(LOOK);
+        let mut swept_at: Option<Instant> = None;
+        let mut connected_before = 0;
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.stopped() => return,
+                arrival = arrivals.recv() => {
+                    let Some((url, event)) = arrival else { return };
+                    if let Outcome::Later = self.attend(&mut state, &url, *event, &out).await {
+                        swept_at = None;
+                        tokio::time::sleep(LOOK).await;
+                    }
+                }
+                () = lost.notified() => swept_at = None,
+                _ = looks.tick() => {
+                    let connected = self.connected().await;
+                    // A relay that came back has what was sent while it was away.
+                    let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY) || connected > connected_before;
+                    connected_before = connected;
+                    if due && connected > 0 {
+                        let complete = tokio::select! {
+                            () = shutdown.stopped() => return,
+                            complete = self.sweep(&mut state, &out) => complete,
+                        };
+                        swept_at = complete.then(Instant::now).or(swept_at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the inbox relays for gift wraps, stored and new. The library repeats this after every reconnect.
+    async fn subscribe(&self) {
+        let since = sweep::since(self.last_contact(), self.clock.now());
+        let filter = sweep::filter(&self.relays, since);
+        let urls = self.relays.ours(|relay| relay.inbox);
+        let id = SubscriptionId::new("inbox");
+        if let Err(error) = self.relays.client().subscribe_with_id_to(urls, id, filter, None).await {
+            tracing::warn!(%error, "the inbox relays could not be subscribed yet; they are swept");
+        }
+    }
+
+    fn last_contact(&self) -> Option<u64> {
+        self.ledger.last_contact().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the last contact is not known; a week is fetched");
+            None
+        })
+    }
+
+    async fn connected(&self) -> usize {
+        let mut connected = 0;
+        for url in self.relays.ours(|relay| relay.inbox) {
+            connected += usize::from(self.relays.is_connected(&url).await);
+        }
+        connected
+    }
+
+    /// Fetches all that may have been missed. `false` when something is left to fetch.
+    async fn sweep(&self, state: &mut State, out: &mpsc::Sender<Inbound>) -> bool {
+        let began = self.clock.now();
+        let since = sweep::since(self.last_contact(), began);
+        let mut complete = true;
+        for url in self.relays.ours(|relay| relay.inbox) {
+            match sweep::fetch_all(&self.relays, &url, since).await {
+                Ok(events) => {
+                    for event in events {
+                        let outcome = self.attend(state, &url, event, out).await;
+                        complete &= matches!(outcome, Outcome::Done);
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a sweep is incomplete");
+                    complete = false;
+                }
+            }
+        }
+        // Only when every inbox relay was heard: one that is away may hold what the others do not.
+        if complete && let Err(error) = self.ledger.set_last_contact(began) {
+            tracing::warn!(%error, "the last contact could not be noted");
+        }
+        complete
+    }
+
+    async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
+        let id = event.id.to_bytes();
+        if state.handled.contains(&id) || !is_worth_opening(&event, &self.relays.bot()) {
+            return Outcome::Done;
+        }
+        tokio::time::sleep(state.bucket.take(Instant::now())).await;
+        let vault = self.vault.clone();
+        let opened = tokio::task::spawn_blocking(move || vault.unwrap(&event)).await;
+        let rumor = match opened {
+            Ok(Ok(rumor)) => rumor,
+            Ok(Err(reason)) => {
+                tracing::debug!(%reason, "a wrap is ignored");
+                state.handled.insert(id);
+                return Outcome::Done;
+            }
+            Err(_) => {
+                tracing::error!("opening a wrap panicked; it is ignored");
+                state.handled.insert(id);
+                return Outcome::Done;
+            }
+        };
+        match self.is_to_be_answered(&rumor) {
+            Ok(true) => {
+                let inbound = Inbound { rumor, seen_on: vec![url.to_string()] };
+                if out.send(inbound).await.is_err() {
+                    // Nobody takes messages any more: the end is near, and the relay keeps this one.
+                    return Outcome::Done;
+                }
+            }
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a message waits until the ledger can be asked");
+                return Outcome::Later;
+            }
+        }
+        state.handled.insert(id);
+        Outcome::Done
+    }
+
+    fn is_to_be_answered(&self, rumor: &Rumor) -> Result<bool, crate::ledger::LedgerError> {
+        let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
+        if from_us || !MESSAGES.contains(&rumor.kind) || !is_recent(rumor.created_at, self.clock.now()) {
+            return Ok(false);
+        }
+        Ok(!self.ledger.has_seen(rumor.author, rumor.id)?)
+    }
+}
+
+struct State {
+    handled: Handled,
+    bucket: Bucket,
+}
+
+/// Does nothing but forward: a slow reader of the library's stream loses events that are never announced again.
+async fn drain(
+    mut notifications: broadcast::Receiver<RelayPoolNotification>,
+    arrived: mpsc::Sender<Arrival>,
+    lost: Arc<Notify>,
+) {
+    loop {
+        match notifications.recv().await {
+            Ok(RelayPoolNotification::Event { relay_url, event, .. }) => match arrived.try_send((relay_url, event)) {
+                Ok(()) => {}
+                Err(mpsc::error::TrySendError::Full(_)) => lost.notify_one(),
+                Err(mpsc::error::TrySendError::Closed(_)) => return,
+            },
+            Ok(RelayPoolNotification::Shutdown) | Err(broadcast::error::RecvError::Closed) => return,
+            Ok(_) => {}
+            Err(broadcast::error::RecvError::Lagged(count)) => {
+                tracing::debug!(count, "the stream ran over; sweeping");
+                lost.notify_one();
+            }
+        }
+    }
+}

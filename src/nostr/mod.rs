@@ -1,0 +1,30 @@
+//! Relays: the inbox (gift wraps in), the outbox (stored wraps out), and the bot's presence.
+//!
+//! Nothing in here knows what a pattern is. What comes in is checked before it is passed on; what goes out lies in the
+//! ledger's outbox before it is sent, and is sent as it lies there.
+
+mod checks;
+mod inbox;
+mod outbox;
+mod presence;
+mod relays;
+mod sweep;
+mod targets;
+
+pub use inbox::{Inbound, Inbox};
+pub use outbox::Outbox;
+pub use presence::{Presence, Status};
+pub use relays::Relays;
+
+use thiserror::Error;
+
+/// Why something did not work with a relay. Never holds what was sent or received.
+#[derive(Debug, Error)]
+pub enum NostrError {
+    #[error("the relay {url} cannot be used: {reason}")]
+    Relay { url: String, reason: String },
+    #[error("{0} is not connected")]
+    NotConnected(String),
+    #[error("{0} did not answer in time")]
+    Silent(String),
+}

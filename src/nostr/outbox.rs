@@ -1,0 +1,175 @@
+//! Stored wraps out: each as it lies in the ledger, to its asker's relays, again and again until they have it.
+
+use super::relays::Relays;
+use super::targets::{Directory, Targets};
+use crate::clock::Clock;
+use crate::config::BotConfig;
+use crate::ledger::{DueMail, Ledger, LedgerError, MailId};
+use crate::shutdown::Shutdown;
+use nostr_sdk::{Event, JsonUtil, RelayUrl};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// Letters under way at once.
+const AT_ONCE: usize = 32;
+/// The longest sleep: a clock may be set meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// The wait after each attempt, in seconds; the last one repeats.
+const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
+/// An asker nobody reached for so long, in seconds, is given up.
+const GIVE_UP_AFTER: u64 = 14 * 86_400;
+/// Attempts for the relays that are left once one of them has the letter.
+const ATTEMPTS_FOR_THE_REST: u32 = 3;
+
+pub struct Outbox {
+    pub relays: Relays,
+    pub ledger: Ledger,
+    pub clock: Clock,
+    pub bot: BotConfig,
+}
+
+impl Outbox {
+    /// Sends what is due until the shutdown; `wake` says that something new is.
+    pub async fn run(self, wake: Arc<Notify>, mut shutdown: Shutdown) {
+        let courier = Arc::new(Courier {
+            relays: self.relays,
+            ledger: self.ledger,
+            clock: self.clock,
+            bot: self.bot,
+            directory: Directory::default(),
+        });
+        let mut under_way: HashSet<MailId> = HashSet::new();
+        let mut sending: JoinSet<MailId> = JoinSet::new();
+        loop {
+            let room = AT_ONCE.saturating_sub(under_way.len());
+            if room > 0 {
+                for mail in courier.due(under_way.len() + room) {
+                    if under_way.len() < AT_ONCE && under_way.insert(mail.id) {
+                        let courier = Arc::clone(&courier);
+                        sending.spawn(async move {
+                            courier.send(&mail).await;
+                            mail.id
+                        });
+                    }
+                }
+            }
+            tokio::select! {
+                () = shutdown.stopped() => return,
+                () = wake.notified() => {}
+                Some(sent) = sending.join_next() => match sent {
+                    Ok(id) => {
+                        under_way.remove(&id);
+                    }
+                    Err(error) => {
+                        // Which letter it was is not known any more: all of them may be tried again.
+                        tracing::error!(%error, "sending a letter panicked");
+                        under_way.clear();
+                        sending.abort_all();
+                    }
+                },
+                () = tokio::time::sleep(courier.until_next_due()) => courier.relays.leave_idle_strangers().await,
+            }
+        }
+    }
+}
+
+struct Courier {
+    relays: Relays,
+    ledger: Ledger,
+    clock: Clock,
+    bot: BotConfig,
+    directory: Directory,
+}
+
+impl Courier {
+    fn due(&self, limit: usize) -> Vec<DueMail> {
+        self.ledger.due_mail(limit).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the outbox cannot be read yet");
+            Vec::new()
+        })
+    }
+
+    fn until_next_due(&self) -> Duration {
+        let due = self.ledger.next_due().ok().flatten();
+        let wait = due.map_or(LOOK_AGAIN, |due| Duration::from_secs(due.saturating_sub(self.clock.now())));
+        // What is due already is under way, or the ledger failed: not at once again.
+        wait.clamp(Duration::from_millis(200), LOOK_AGAIN)
+    }
+
+    async fn send(&self, mail: &DueMail) {
+        if let Err(error) = self.attempt(mail).await {
+            // Nothing is noted, so it stays due.
+            tracing::warn!(%error, "an attempt could not be noted");
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    async fn attempt(&self, mail: &DueMail) -> Result<(), LedgerError> {
+        let Ok(event) = Event::from_json(&mail.wrap.json) else {
+            tracing::error!(mail = mail.id.0, "a letter in the outbox is unreadable; it is left out");
+            return self.ledger.finish(mail.id);
+        };
+        let fall_back = self.bot.answer_without_relay_list;
+        let targets = match self.directory.targets(&self.relays, mail.wrap.to, &mail.seen_on, fall_back).await {
+            Targets::Listed(urls) => urls,
+            Targets::Fallback(urls) => {
+                tracing::info!(mail = mail.id.0, "its receiver lists no DM relays; sent where their message was seen");
+                urls
+            }
+            Targets::Nowhere | Targets::CouldNotLook => Vec::new(),
+        };
+        let reached = self.publish(mail, &event, &targets).await?;
+        let complete = !targets.is_empty() && reached.len() == targets.len();
+        let enough = !reached.is_empty() && mail.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
+        if complete || enough {
+            return self.ledger.finish(mail.id);
+        }
+        if reached.is_empty() {
+            self.directory.forget(mail.wrap.to);
+        }
+        let now = self.clock.now();
+        if now.saturating_sub(mail.queued_at) > GIVE_UP_AFTER {
+            tracing::warn!(mail = mail.id.0, job = ?mail.result_of, "given up: no relay of its receiver took it in 14 days");
+            return self.ledger.finish(mail.id);
+        }
+        self.ledger.postpone(mail.id, now + pause_after(mail.attempts))
+    }
+
+    /// Sends to every target that has not acknowledged yet, all at once; returns those that have, now or before.
+    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Result<Vec<RelayUrl>, LedgerError> {
+        let (mut reached, left): (Vec<RelayUrl>, Vec<RelayUrl>) =
+            targets.iter().cloned().partition(|url| mail.acknowledged_by.iter().any(|known| *known == url.to_string()));
+        let mut sending = JoinSet::new();
+        for url in left {
+            let (relays, event) = (self.relays.clone(), event.clone());
+            sending.spawn(async move {
+                let sent = relays.publish(&url, &event).await;
+                (url, sent)
+            });
+        }
+        while let Some(sent) = sending.join_next().await {
+            match sent {
+                Ok((url, Ok(()))) => {
+                    self.ledger.acknowledge(mail.id, &url.to_string())?;
+                    reached.push(url);
+                }
+                Ok((_, Err(error))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
+                Err(error) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
+            }
+        }
+        Ok(reached)
+    }
+}
+
+/// Seconds to wait after the attempt that follows `attempts` others, with up to a quarter of jitter, so that a relay
+/// that returns is not stormed.
+fn pause_after(attempts: u32) -> u64 {
+    let pause = PAUSES[(attempts as usize).min(PAUSES.len() - 1)];
+    let mut random = [0u8; 2];
+    // Without randomness there is no jitter, and that does no harm.
+    let _ = getrandom::fill(&mut random);
+    pause + u64::from(u16::from_le_bytes(random)) * (pause / 4) / u64::from(u16::MAX)
+}

@@ -1,0 +1,220 @@
+//! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
+
+use super::NostrError;
+use crate::config::RelayEntry;
+use crate::vault::BotSigner;
+use nostr_relay_pool::relay::ReqExitPolicy;
+use nostr_sdk::{Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast;
+
+/// A relay that went away is tried again this often.
+const RETRY: Duration = Duration::from_secs(10);
+/// A stranger's relay may take this long to connect.
+const CONNECT: Duration = Duration::from_secs(7);
+/// A relay may take this long to take an event, authentication included.
+const PUBLISH: Duration = Duration::from_secs(20);
+/// A stranger's relay is left after this long without use.
+const LINGER: Duration = Duration::from_secs(600);
+/// Relays keep connections apart, so one slow relay holds up nobody; more strangers than this at once are too many.
+const STRANGERS: usize = 200;
+
+/// All connections of the bot. Cheap to clone.
+#[derive(Clone)]
+pub struct Relays {
+    client: Client,
+    entries: Arc<Vec<RelayEntry>>,
+    bot: PublicKey,
+    /// Relays that are not ours, with their last use.
+    strangers: Arc<Mutex<HashMap<RelayUrl, Instant>>>,
+}
+
+impl Relays {
+    /// Adds our relays and connects in the background; dead ones are tried again for as long as the bot runs.
+    ///
+    /// Errors: an address that no connection can be made for.
+    pub async fn connect(entries: &[RelayEntry], signer: BotSigner) -> Result<Relays, NostrError> {
+        let bot = signer
+            .get_public_key()
+            .await
+            .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
+        let client = Client::builder().signer(signer).build();
+        for entry in entries {
+            add(&client, &entry.url).await?;
+        }
+        client.connect().await;
+        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers: Arc::default() })
+    }
+
+    /// Waits until one of our relays is connected, at most `limit`. Returns how many are.
+    pub async fn wait_for_any(&self, limit: Duration) -> usize {
+        let deadline = Instant::now() + limit;
+        loop {
+            let mut connected = 0;
+            for entry in self.entries.iter() {
+                connected += usize::from(self.is_connected(&entry.url).await);
+            }
+            if connected > 0 || Instant::now() >= deadline {
+                return connected;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Leaves all relays.
+    pub async fn disconnect(&self) {
+        self.client.shutdown().await;
+    }
+
+    pub(super) fn bot(&self) -> PublicKey {
+        self.bot
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn notifications(&self) -> broadcast::Receiver<RelayPoolNotification> {
+        self.client.notifications()
+    }
+
+    /// Our relays of a role.
+    pub(super) fn ours(&self, role: impl Fn(&RelayEntry) -> bool) -> Vec<RelayUrl> {
+        self.entries.iter().filter(|entry| role(entry)).map(|entry| entry.url.clone()).collect()
+    }
+
+    pub(super) async fn is_connected(&self, url: &RelayUrl) -> bool {
+        self.client.relay(url).await.is_ok_and(|relay| relay.is_connected())
+    }
+
+    /// Whether a relay that an asker names may be spoken to. Addresses within the operator's own network are refused,
+    /// unless the bot itself lives there.
+    pub(super) fn may_visit(&self, url: &RelayUrl) -> bool {
+        let ours = self.entries.iter().any(|entry| entry.url == *url);
+        let at_home = self.entries.iter().any(|entry| is_private(&entry.url));
+        ours || (!url.is_onion() && (at_home || !is_private(url)))
+    }
+
+    /// Events that one relay has for `filter`. No event and no error means that it answered and has none.
+    pub(super) async fn fetch(
+        &self,
+        url: &RelayUrl,
+        filter: Filter,
+        limit: Duration,
+    ) -> Result<Vec<Event>, NostrError> {
+        let relay = self.visit(url).await?;
+        let began = Instant::now();
+        let events = relay.fetch_events(filter, limit, ReqExitPolicy::ExitOnEOSE).await;
+        // A relay that says nothing looks like one that has nothing, but for the time it takes.
+        if began.elapsed() >= limit {
+            return Err(NostrError::Silent(url.to_string()));
+        }
+        let events = events.map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })?;
+        Ok(events.into_iter().collect())
+    }
+
+    /// Sends one event to one relay and waits for its OK.
+    pub(super) async fn publish(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
+        let relay = self.visit(url).await?;
+        match tokio::time::timeout(PUBLISH, relay.send_event(event)).await {
+            Err(_) => Err(NostrError::Silent(url.to_string())),
+            Ok(Ok(_)) => Ok(()),
+            // It has the event: that is all we want.
+            Ok(Err(error)) if error.to_string().starts_with("duplicate") => Ok(()),
+            Ok(Err(error)) => Err(NostrError::Relay { url: url.to_string(), reason: error.to_string() }),
+        }
+    }
+
+    /// A connected relay. Ours are connected anyway; a stranger's is added for a while.
+    async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
+        let not_connected = || NostrError::NotConnected(url.to_string());
+        let relay = match self.client.relay(url).await {
+            Ok(relay) => relay,
+            Err(_) => {
+                if self.stranger_count() >= STRANGERS {
+                    return Err(not_connected());
+                }
+                add(&self.client, url).await?;
+                self.client.relay(url).await.map_err(|_| not_connected())?
+            }
+        };
+        if !self.entries.iter().any(|entry| entry.url == *url) {
+            self.strangers.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), Instant::now());
+            if !relay.is_connected() {
+                relay.connect();
+                relay.wait_for_connection(CONNECT).await;
+            }
+        }
+        if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
+    }
+
+    fn stranger_count(&self) -> usize {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Leaves strangers' relays that were not used for a while.
+    pub(super) async fn leave_idle_strangers(&self) {
+        let idle: Vec<RelayUrl> = {
+            let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+            let idle: Vec<_> =
+                strangers.iter().filter(|(_, used)| used.elapsed() > LINGER).map(|(url, _)| url.clone()).collect();
+            idle.iter().for_each(|url| {
+                strangers.remove(url);
+            });
+            idle
+        };
+        for url in idle {
+            // One that is gone already is left as well.
+            let _ = self.client.force_remove_relay(&url).await;
+        }
+    }
+}
+
+async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
+    let options = RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false);
+    let added = client.pool().add_relay(url, options).await;
+    added.map(|_| ()).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
+}
+
+/// Loopback, private and link-local addresses, and names that are never public.
+fn is_private(url: &RelayUrl) -> bool {
+    let Some(host) = url.host() else { return true };
+    let host = host.to_string();
+    let bare = host.trim_matches(['[', ']']);
+    match bare.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(ip)) => {
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || ip.is_broadcast()
+        }
+        Ok(std::net::IpAddr::V6(ip)) => {
+            ip.is_loopback()
+                || ip.is_unspecified()
+                || ip.is_unique_local()
+                || ip.is_unicast_link_local()
+                || ip.to_ipv4_mapped().is_some()
+        }
+        Err(_) => {
+            !bare.contains('.') || [".local", ".localhost", ".internal", ".lan"].iter().any(|end| bare.ends_with(end))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_within_the_operators_network_are_known() {
+        let private = |url: &str| is_private(&RelayUrl::parse(url).unwrap());
+        for url in ["ws://127.0.0.1:80", "ws://localhost", "ws://10.1.2.3", "wss://192.168.0.1", "ws://[::1]:7"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["ws://169.254.1.1", "ws://[::ffff:127.0.0.1]", "ws://printer.local", "ws://[fd00::1]", "ws://nas"] {
+            assert!(private(url), "{url}");
+        }
+        for url in ["wss://relay.example.com", "wss://8.8.8.8", "ws://[2606:4700::1]"] {
+            assert!(!private(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Fetching everything again, overlapping: what the stream lost, and what came while nobody listened.
+
+use super::NostrError;
+use super::relays::Relays;
+use nostr_sdk::{Event, Filter, Kind, RelayUrl, Timestamp};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Wraps are dated up to two days back on purpose, by clocks that may be off.
+const BACKDATED: u64 = 2 * 86_400 + 3600;
+/// Messages older than a week are not answered, so nothing older than this is fetched.
+const OLDEST: u64 = 7 * 86_400;
+/// Events asked for at once: relays answer with some 500 at most.
+const PAGE: usize = 500;
+/// Pages of one relay before the rest is left to the next sweep.
+const PAGES: usize = 200;
+/// How long one page may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// From when on wraps are wanted, in the wraps' own clock.
+pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
+    let oldest = now.saturating_sub(OLDEST);
+    let contact = last_contact.map_or(oldest, |contact| contact.clamp(oldest, now));
+    Timestamp::from(contact.saturating_sub(BACKDATED))
+}
+
+/// Gift wraps to the bot.
+pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
+    Filter::new().kind(Kind::GiftWrap).pubkey(relays.bot()).since(since)
+}
+
+/// Every wrap one relay holds since `since`, page by page, the newest first.
+pub(super) async fn fetch_all(relays: &Relays, url: &RelayUrl, since: Timestamp) -> Result<Vec<Event>, NostrError> {
+    let mut all = Vec::new();
+    let mut ids = HashSet::new();
+    let mut until: Option<Timestamp> = None;
+    for _ in 0..PAGES {
+        let mut page_filter = filter(relays, since).limit(PAGE);
+        if let Some(until) = until {
+            page_filter = page_filter.until(until);
+        }
+        let page = relays.fetch(url, page_filter, PATIENCE).await?;
+        let oldest = page.iter().map(|event| event.created_at).min();
+        let before = ids.len();
+        all.extend(page.into_iter().filter(|event| ids.insert(event.id)));
+        // The page's last second may be cut, so it is asked for again; a page that brings nothing new is the last.
+        if ids.len() == before {
+            break;
+        }
+        until = oldest;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_reaches_back_two_days_and_never_into_the_future() {
+        let now = 1_800_000_000;
+        assert_eq!(since(Some(now), now).as_u64(), now - BACKDATED);
+        assert_eq!(since(Some(now + 999_999), now).as_u64(), now - BACKDATED);
+        assert_eq!(since(Some(now - 3 * 86_400), now).as_u64(), now - 3 * 86_400 - BACKDATED);
+        assert_eq!(since(None, now).as_u64(), now - OLDEST - BACKDATED);
+        assert_eq!(since(Some(5), now).as_u64(), now - OLDEST - BACKDATED);
+        assert_eq!(since(None, 0).as_u64(), 0);
+    }
+}

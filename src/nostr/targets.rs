@@ -1,0 +1,163 @@
+//! Where an asker can be reached: found, absent, or could not look. The three are never mixed up.
+
+use super::relays::Relays;
+use crate::ids::Asker;
+use nostr::nips::nip65::RelayMetadata;
+use nostr::nips::{nip17, nip65};
+use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// How long one relay may take to answer.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Relays of one asker that are used: NIP-17 wants one to three.
+const MOST: usize = 6;
+/// How long an answer is believed.
+const FOUND_FOR: Duration = Duration::from_secs(600);
+const ABSENT_FOR: Duration = Duration::from_secs(60);
+/// Askers whose answer is remembered.
+const REMEMBERED: usize = 10_000;
+
+/// Where to send an asker's letters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Targets {
+    /// Their own DM relays (kind 10050).
+    Listed(Vec<RelayUrl>),
+    /// They publish none: where their message was seen, and their read relays (NIP-65).
+    Fallback(Vec<RelayUrl>),
+    /// They publish none, and nothing else is known or allowed.
+    Nowhere,
+    /// No relay could be asked: to be tried again.
+    CouldNotLook,
+}
+
+/// One look for a list.
+enum Look {
+    Found(Vec<RelayUrl>),
+    Absent,
+    Failed,
+}
+
+/// When it was looked up, and the list, if there is one.
+type Known = (Instant, Option<Vec<RelayUrl>>);
+
+/// Remembers lists for a while.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    known: Mutex<HashMap<Asker, Known>>,
+}
+
+impl Directory {
+    /// `seen_on`: relays where the asker's own message was seen.
+    pub async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], fall_back: bool) -> Targets {
+        let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
+        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
+        let listed = match self.remembered(asker) {
+            Some(listed) => listed,
+            None => match look(relays, key, Kind::InboxRelays, &seen).await {
+                Look::Found(urls) => self.remember(asker, Some(urls)),
+                Look::Absent => self.remember(asker, None),
+                Look::Failed => return Targets::CouldNotLook,
+            },
+        };
+        if let Some(urls) = listed {
+            return Targets::Listed(urls);
+        }
+        if !fall_back {
+            return Targets::Nowhere;
+        }
+        let mut urls = seen.clone();
+        if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
+            urls.extend(read);
+        }
+        match usable(relays, urls) {
+            urls if urls.is_empty() => Targets::Nowhere,
+            urls => Targets::Fallback(urls),
+        }
+    }
+
+    fn remembered(&self, asker: Asker) -> Option<Option<Vec<RelayUrl>>> {
+        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (at, listed) = known.get(&asker)?;
+        let believed = if listed.is_some() { FOUND_FOR } else { ABSENT_FOR };
+        (at.elapsed() < believed).then(|| listed.clone())
+    }
+
+    fn remember(&self, asker: Asker, listed: Option<Vec<RelayUrl>>) -> Option<Vec<RelayUrl>> {
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.retain(|_, (at, _)| at.elapsed() < ABSENT_FOR);
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+        }
+        known.insert(asker, (Instant::now(), listed.clone()));
+        listed
+    }
+
+    /// The next look is a fresh one: the list may be out of date when its relays do not take letters.
+    pub fn forget(&self, asker: Asker) {
+        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&asker);
+    }
+}
+
+/// Asks our relays and those where the asker was seen, all at once. The newest list counts.
+async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Look {
+    let mut asked = relays.ours(|relay| relay.discovery || relay.inbox);
+    asked.extend(seen.iter().filter(|url| relays.may_visit(url)).cloned());
+    asked.sort();
+    asked.dedup();
+    let mut looking = JoinSet::new();
+    for url in asked {
+        let relays = relays.clone();
+        let filter = Filter::new().kind(kind).author(key).limit(1);
+        looking.spawn(async move { relays.fetch(&url, filter, PATIENCE).await });
+    }
+    let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
+    while let Some(looked) = looking.join_next().await {
+        match looked {
+            Ok(Ok(events)) => {
+                answered += 1;
+                let own = events.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
+                newest = own.chain(newest).max_by_key(|event| event.created_at);
+                if newest.is_some() && answered > failed {
+                    break;
+                }
+            }
+            Ok(Err(_)) | Err(_) => failed += 1,
+        }
+    }
+    match newest {
+        Some(event) => match usable(relays, urls_of(&event)) {
+            urls if urls.is_empty() => Look::Absent,
+            urls => Look::Found(urls),
+        },
+        // A list that nobody has is absent only if somebody looked, and not fewer than did not answer.
+        None if answered > 0 && answered >= failed => Look::Absent,
+        None => Look::Failed,
+    }
+}
+
+/// The relays a list names: all of a DM relay list, those for reading of a relay list.
+fn urls_of(event: &Event) -> Vec<RelayUrl> {
+    if event.kind == Kind::InboxRelays {
+        return nip17::extract_relay_list(event).cloned().collect();
+    }
+    let read = |(url, use_of): (&RelayUrl, &Option<RelayMetadata>)| {
+        (*use_of != Some(RelayMetadata::Write)).then(|| url.clone())
+    };
+    nip65::extract_relay_list(event).filter_map(read).collect()
+}
+
+/// Without repeats and without what must not be visited, in the order given.
+fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
+    let mut usable: Vec<RelayUrl> = Vec::new();
+    for url in urls {
+        if usable.len() < MOST && !usable.contains(&url) && relays.may_visit(&url) {
+            usable.push(url);
+        }
+    }
+    usable
+}

@@ -1,0 +1,129 @@
+//! The walls between the rooms, read off every `use crate::` line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms from the bottom up. A room may use itself and the rooms of lower storeys.
+const STOREYS: &[&[&str]] = &[
+    &["clock", "shutdown", "ids", "key"],
+    &["mail", "pattern"],
+    &["progress", "ledger", "vault", "search"],
+    &["config"],
+    &["bot", "nostr", "scheduler"],
+    &["service"],
+    &["cli"],
+];
+
+/// What a room must not know, whatever the storey: a word that may not occur in its code, and why.
+const FORBIDDEN: &[(&str, &str, &str)] = &[
+    ("bot", "rusqlite", "the conversation does not touch SQL"),
+    ("bot", "tokio", "the conversation is pure"),
+    ("nostr", "crate::pattern::Pattern", "the relays do not know what a pattern is"),
+    ("nostr", "crate::search", "the relays do not know how a search works"),
+    ("search", "crate::vault", "a device never sees a secret"),
+    ("search", "crate::ids", "a device does not know jobs"),
+    ("key", "SecretKey::new", "this room makes no secret"),
+    ("scheduler", "crate::mail", "the scheduler does not write letters"),
+];
+
+fn storey(room: &str) -> usize {
+    STOREYS
+        .iter()
+        .position(|rooms| rooms.contains(&room))
+        .unwrap_or_else(|| panic!("`{room}` stands on no storey: give it one in tests/architecture.rs"))
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The room a file lies in: the first part of its path below `src`.
+fn room_of(file: &Path) -> String {
+    let below = file.strip_prefix(source_folder()).unwrap();
+    below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
+}
+
+fn source_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Code without its comments and its unit tests, which may reach anywhere.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn rooms() -> Vec<(PathBuf, String)> {
+    let outside = ["lib", "main"];
+    let all = sources(&source_folder()).into_iter().map(|file| (file.clone(), room_of(&file)));
+    all.filter(|(file, room)| !outside.contains(&room.as_str()) && !file.ends_with("tests.rs")).collect()
+}
+
+#[test]
+fn imports_point_down_only() {
+    let mut upward = Vec::new();
+    for (file, room) in rooms() {
+        for (_, rest) in code(&file).match_indices("crate::").map(|(at, _)| (at, code(&file)[at + 7..].to_owned())) {
+            let used: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if used != room && storey(&used) >= storey(&room) {
+                upward.push(format!("{} uses {used}", file.display()));
+            }
+        }
+    }
+    assert!(upward.is_empty(), "imports that point up or sideways:\n{}", upward.join("\n"));
+}
+
+#[test]
+fn rooms_do_not_know_what_they_must_not() {
+    let mut known = Vec::new();
+    for (file, room) in rooms() {
+        for (_, word, why) in FORBIDDEN.iter().filter(|(wall, ..)| *wall == room) {
+            if code(&file).contains(word) {
+                known.push(format!("{} has `{word}`: {why}", file.display()));
+            }
+        }
+    }
+    assert!(known.is_empty(), "{}", known.join("\n"));
+}
+
+/// What no code outside tests may hold: panics left by accident, prints outside `cli`, and any generator of random
+/// numbers but the operating system's.
+#[test]
+fn no_leftovers_and_no_other_randomness() {
+    let banned = ["dbg!(", "todo!(", "unimplemented!(", "thread_rng", "SmallRng", "StdRng", "rand::rng", "fastrand"];
+    let mut found = Vec::new();
+    for (file, room) in rooms() {
+        let code = code(&file);
+        for word in banned.iter().filter(|word| code.contains(**word)) {
+            found.push(format!("{} has `{word}`", file.display()));
+        }
+        if room != "cli" && code.contains("println!(") {
+            found.push(format!("{} prints", file.display()));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The secret types are in a private module: no other room can name one.
+#[test]
+fn the_secret_module_is_private() {
+    let vault = fs::read_to_string(source_folder().join("vault/mod.rs")).unwrap();
+    assert!(vault.lines().any(|line| line.trim() == "mod secret;"), "src/vault/mod.rs must say `mod secret;`");
+    assert!(!vault.contains("pub use secret"), "src/vault/mod.rs must not export from `secret`");
+}
+
+#[test]
+fn main_stays_thin() {
+    let lines = fs::read_to_string(source_folder().join("main.rs")).unwrap().lines().count();
+    assert!(lines < 60, "src/main.rs has {lines} lines");
+}

@@ -1,0 +1,114 @@
+//! Somebody who asks the bot through a relay, with keys and a client of their own.
+
+use super::PATIENCE;
+use nostr_sdk::prelude::*;
+use secp256k1::{Message, SECP256K1};
+use tokio::sync::broadcast;
+
+pub struct Asker {
+    pub keys: Keys,
+    pub client: Client,
+    pub bot: PublicKey,
+    notifications: broadcast::Receiver<RelayPoolNotification>,
+}
+
+impl Asker {
+    /// Connects to `relay` and publishes it as the DM relay (kind 10050).
+    pub async fn connect(relay: &RelayUrl, bot: PublicKey) -> Asker {
+        let asker = Asker::connect_without_relay_list(relay, bot).await;
+        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
+        asker.client.send_event_builder(list).await.unwrap();
+        asker
+    }
+
+    /// Connects to `relay` and publishes nothing.
+    pub async fn connect_without_relay_list(relay: &RelayUrl, bot: PublicKey) -> Asker {
+        let keys = Keys::generate();
+        let client = Client::builder().signer(keys.clone()).build();
+        client.add_relay(relay).await.unwrap();
+        client.connect().await;
+        client.wait_for_connection(PATIENCE).await;
+        let notifications = client.notifications();
+        client.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(keys.public_key()), None).await.unwrap();
+        Asker { keys, client, bot, notifications }
+    }
+
+    /// Seals `text` for the bot (NIP-17) without sending it.
+    pub async fn wrap(&self, text: &str) -> Event {
+        EventBuilder::private_msg(&self.keys, self.bot, text, []).await.unwrap()
+    }
+
+    pub async fn publish(&self, event: &Event) {
+        let sent = self.client.send_event(event).await.unwrap();
+        assert!(!sent.success.is_empty(), "no relay took the event: {:?}", sent.failed);
+    }
+
+    pub async fn send(&self, text: &str) {
+        let wrap = self.wrap(text).await;
+        self.publish(&wrap).await;
+    }
+
+    /// The next message from the bot.
+    pub async fn next_message(&mut self) -> UnsignedEvent {
+        let wait = async {
+            loop {
+                let notification = match self.notifications.recv().await {
+                    Ok(notification) => notification,
+                    Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(error) => panic!("{error}"),
+                };
+                let RelayPoolNotification::Event { event, .. } = notification else { continue };
+                if event.kind != Kind::GiftWrap {
+                    continue;
+                }
+                let gift = UnwrappedGift::from_gift_wrap(&self.keys, &event).await.unwrap();
+                if gift.sender == self.bot {
+                    return gift.rumor;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.expect("the bot said nothing")
+    }
+
+    pub async fn next_text(&mut self) -> String {
+        self.next_message().await.content
+    }
+
+    /// Sends `text` and returns the answer.
+    pub async fn ask(&mut self, text: &str) -> String {
+        self.send(text).await;
+        self.next_text().await
+    }
+
+    /// Waits for the message with a key and returns it.
+    pub async fn next_key(&mut self) -> DeliveredKey {
+        let text = self.next_text().await;
+        DeliveredKey::read(&text).unwrap_or_else(|| panic!("no key in: {text}"))
+    }
+}
+
+/// An nsec as it was delivered, judged by libsecp256k1 alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveredKey {
+    /// The npub the nsec leads to.
+    pub npub: String,
+}
+
+impl DeliveredKey {
+    /// Takes the nsec that stands on a line of its own, derives its npub, and proves the pair with a signature.
+    pub fn read(text: &str) -> Option<DeliveredKey> {
+        let line = text.lines().map(str::trim).find(|line| line.starts_with("nsec1"))?;
+        let secret = SecretKey::from_bech32(line).expect("the nsec is valid bech32");
+        let keypair = secp256k1::Keypair::from_seckey_slice(SECP256K1, secret.as_secret_bytes()).unwrap();
+        let (public, _) = keypair.x_only_public_key();
+        let message = Message::from_digest([7; 32]);
+        let signature = SECP256K1.sign_schnorr_no_aux_rand(&message, &keypair);
+        SECP256K1.verify_schnorr(&signature, &message, &public).expect("the key signs");
+        let npub = PublicKey::from_slice(&public.serialize()).unwrap().to_bech32().unwrap();
+        Some(DeliveredKey { npub })
+    }
+
+    pub fn assert_starts_with(&self, prefix: &str) {
+        assert!(self.npub.starts_with(&format!("npub1{prefix}")), "{} for {prefix}", self.npub);
+    }
+}

@@ -1,0 +1,149 @@
+//! The bot: within the test, or as the real program.
+
+use super::{PATIENCE, until};
+use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
+use npubbot::config::Config;
+use npubbot::service::Service;
+use npubbot::vault::{Unlock, Vault};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A data folder, an age key that opens it, and a configuration.
+pub struct Home {
+    pub folder: TempDir,
+    relays: Vec<RelayUrl>,
+    extra: String,
+}
+
+impl Home {
+    pub fn new(relays: &[RelayUrl]) -> Home {
+        Home::with(relays, "")
+    }
+
+    /// `extra` are further lines of the configuration.
+    pub fn with(relays: &[RelayUrl], extra: &str) -> Home {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = age::x25519::Identity::generate();
+        let text = age::secrecy::ExposeSecret::expose_secret(&identity.to_string()).to_owned();
+        fs::write(folder.path().join("age-identity.txt"), text).unwrap();
+        let home = Home { folder, relays: relays.to_vec(), extra: extra.to_owned() };
+        fs::write(home.config_file(), home.config_text()).unwrap();
+        home
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub fn age_identity(&self) -> PathBuf {
+        self.folder.path().join("age-identity.txt")
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.path().join("relays.toml")
+    }
+
+    fn config_text(&self) -> String {
+        let mut text = String::new();
+        for url in &self.relays {
+            writeln!(text, "[[relays]]\nurl = \"{url}\"\nroles = [\"inbox\", \"status\", \"discovery\"]").unwrap();
+        }
+        // The search of an unoptimised test is slow: one thread leaves the other core to the relay.
+        if !self.extra.contains("[search]") {
+            text.push_str("[search]\ndevice = \"cpu\"\nthreads = 1\n");
+        }
+        text + &self.extra
+    }
+
+    pub fn config(&self) -> Config {
+        Config::parse(&self.config_text(), "test").unwrap()
+    }
+
+    pub fn vault(&self) -> Vault {
+        fs::create_dir_all(self.data()).unwrap();
+        let (file, unlock) = (self.data().join("identity.age"), Unlock::AgeIdentityFile(self.age_identity()));
+        if file.exists() { Vault::open(&file, &unlock).unwrap() } else { Vault::create(&file, &unlock).unwrap() }
+    }
+
+    /// Starts the bot within this process.
+    pub async fn start(&self) -> RunningBot {
+        let vault = self.vault();
+        let public_key = vault.public_key();
+        let service = Service::start(self.config(), &self.data(), vault, Clock::System).await.unwrap();
+        RunningBot { service, public_key }
+    }
+
+    /// Starts `npubbot serve`.
+    pub async fn spawn(&self) -> BotProcess {
+        BotProcess::spawn(self).await
+    }
+}
+
+/// The bot within the test's process.
+pub struct RunningBot {
+    pub service: Service,
+    pub public_key: PublicKey,
+}
+
+/// `npubbot serve` as a process of its own. Killed when dropped.
+pub struct BotProcess {
+    child: Child,
+    pub public_key: PublicKey,
+}
+
+impl BotProcess {
+    async fn spawn(home: &Home) -> BotProcess {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_npubbot"))
+            .arg("serve")
+            .arg("--config")
+            .arg(home.config_file())
+            .arg("--data")
+            .arg(home.data())
+            .arg("--age-identity")
+            .arg(home.age_identity())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The first line is the npub.
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();
+        let npub = line.expect("serve prints its npub").unwrap();
+        BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
+    }
+
+    /// SIGKILL: no chance to tidy up.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends a signal and waits for the end; returns the exit status and how long it took.
+    pub async fn stop_with(
+        mut self,
+        signal: rustix::process::Signal,
+    ) -> (std::process::ExitStatus, std::time::Duration) {
+        let began = std::time::Instant::now();
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+        let status = until("the process ends", || {
+            let status = self.child.try_wait().unwrap();
+            async move { status }
+        })
+        .await;
+        assert!(began.elapsed() < PATIENCE);
+        (status, began.elapsed())
+    }
+}
+
+impl Drop for BotProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,25 @@
+//! What the tests share: a relay, an asker with a client of their own, and the bot.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod asker;
+pub mod bot;
+pub mod relay;
+
+use std::future::Future;
+use std::time::Duration;
+
+/// How long anything may take before a test fails. Nothing waits this long when it works.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `condition` gives something, or fails with `what`.
+pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {
+    let attempt = async {
+        loop {
+            if let Some(value) = condition().await {
+                return value;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}

@@ -1,0 +1,65 @@
+//! A relay on loopback that keeps its events when it is stopped and started again on the same port.
+
+use nostr_relay_builder::prelude::*;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+pub struct TestRelay {
+    running: LocalRelay,
+    events: Arc<MemoryDatabase>,
+    port: u16,
+    auth: bool,
+}
+
+impl TestRelay {
+    pub async fn start() -> TestRelay {
+        TestRelay::start_with(false).await
+    }
+
+    /// A relay that wants its readers and writers to authenticate (NIP-42).
+    pub async fn start_with_auth() -> TestRelay {
+        TestRelay::start_with(true).await
+    }
+
+    async fn start_with(auth: bool) -> TestRelay {
+        let events = Arc::new(MemoryDatabase::with_opts(MemoryDatabaseOptions { events: true, max_events: None }));
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let running = run(&events, port, auth).await;
+        TestRelay { running, events, port, auth }
+    }
+
+    pub fn url(&self) -> RelayUrl {
+        RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
+    }
+
+    pub fn stop(&self) {
+        self.running.shutdown();
+    }
+
+    pub async fn start_again(&mut self) {
+        self.running = run(&self.events, self.port, self.auth).await;
+    }
+
+    /// Everything the relay holds that `filter` selects.
+    pub async fn events(&self, filter: Filter) -> Events {
+        self.events.query(filter).await.unwrap()
+    }
+
+    /// Gift wraps to `receiver`.
+    pub async fn wraps_to(&self, receiver: PublicKey) -> Events {
+        self.events(Filter::new().kind(Kind::GiftWrap).pubkey(receiver)).await
+    }
+}
+
+async fn run(events: &Arc<MemoryDatabase>, port: u16, auth: bool) -> LocalRelay {
+    let address = std::net::IpAddr::from([127, 0, 0, 1]);
+    let mut builder =
+        RelayBuilder::default().addr(address).port(port).database(Arc::clone(events) as Arc<dyn NostrDatabase>);
+    if auth {
+        builder = builder.nip42(RelayBuilderNip42 { mode: RelayBuilderNip42Mode::Both });
+    }
+    let relay = LocalRelay::new(builder);
+    // The port of a relay that was just stopped may take a moment to be free.
+    super::until("the relay's port is free", || async { relay.run().await.ok() }).await;
+    relay
+}

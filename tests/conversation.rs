@@ -1,0 +1,232 @@
+//! The bot as askers meet it: through a relay, with a client of their own, and in no other way.
+
+mod common;
+
+use common::asker::{Asker, DeliveredKey};
+use common::bot::Home;
+use common::relay::TestRelay;
+use common::until;
+use nostr_sdk::prelude::*;
+use std::collections::HashSet;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wish_is_accepted_and_its_key_delivered() {
+    let relay = TestRelay::start().await;
+    let bot = Home::new(&[relay.url()]);
+    let running = bot.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+
+    let wish = asker.wrap("NPUB1Cat").await;
+    asker.publish(&wish).await;
+    let acceptance = asker.next_message().await;
+    assert!(acceptance.content.contains("#1"), "{}", acceptance.content);
+    assert!(acceptance.content.contains("cat"), "{}", acceptance.content);
+    let request = UnwrappedGift::from_gift_wrap(&asker_keys_view(&running, &bot), &wish).await.unwrap().rumor;
+    let answered: Vec<_> = acceptance.tags.event_ids().copied().collect();
+    assert_eq!(answered, [request.id.unwrap()], "the answer names the wish, so that clients thread it");
+    asker.next_key().await.assert_starts_with("cat");
+
+    // Everything the relay holds is encrypted: neither wish nor key can be read.
+    for event in relay.events(Filter::new()).await {
+        assert!(!event.as_json().contains("nsec1"));
+    }
+    running.service.stop().await;
+}
+
+/// The bot's keys, to open what was sent to it, as only the test that made them can.
+fn asker_keys_view(_running: &common::bot::RunningBot, bot: &Home) -> Keys {
+    let identity = std::fs::read_to_string(bot.age_identity()).unwrap();
+    let identity: age::x25519::Identity = identity.trim().parse().unwrap();
+    let sealed = std::fs::read(bot.data().join("identity.age")).unwrap();
+    let opened = age::decrypt(&identity, &sealed).unwrap();
+    let text = String::from_utf8(opened).unwrap();
+    let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
+    Keys::parse(nsec).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_prefixes_the_first_found_ends_the_job() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let acceptance = asker.ask("cat\ndaft, qqqqqqqq").await;
+    for prefix in ["cat", "daft", "qqqqqqqq"] {
+        assert!(acceptance.contains(prefix), "{acceptance}");
+    }
+    let key = asker.next_key().await;
+    let found = ["cat", "daft", "qqqqqqqq"].iter().any(|prefix| key.npub.starts_with(&format!("npub1{prefix}")));
+    assert!(found, "{}", key.npub);
+    // The job is over: the next wish is the only one in the pool.
+    until("the pool is empty", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let (url, bot) = (relay.url(), running.public_key);
+    let askers = (0..20).map(|number| {
+        let url = url.clone();
+        // Wishes that are alike and wishes that differ.
+        let prefix = ["cat", "dad", "ham", "cat"][number % 4];
+        tokio::spawn(async move {
+            let mut asker = Asker::connect(&url, bot).await;
+            let acceptance = asker.ask(prefix).await;
+            assert!(acceptance.contains('#'), "{acceptance}");
+            let key = asker.next_key().await;
+            key.assert_starts_with(prefix);
+            key.npub
+        })
+    });
+    let mut npubs = HashSet::new();
+    for asker in askers.collect::<Vec<_>>() {
+        assert!(npubs.insert(asker.await.unwrap()), "two askers got the same key");
+    }
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_wrap_starts_no_second_job() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let rumor = EventBuilder::private_msg_rumor(running.public_key, "cat").build(asker.keys.public_key());
+    let wrap = |rumor: UnsignedEvent| EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []);
+    let (first, second) = (wrap(rumor.clone()).await.unwrap(), wrap(rumor).await.unwrap());
+    asker.publish(&first).await;
+    let acceptance = asker.next_text().await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("cat");
+    // The very same wrap, the same message in a new wrap, and both after a restart.
+    asker.publish(&second).await;
+    running.service.stop().await;
+    let running = home.start().await;
+    asker.publish(&first).await;
+    asker.publish(&second).await;
+    // An honest wish behind them shows that they were dealt with.
+    let acceptance = asker.ask("dad").await;
+    assert!(acceptance.contains("#2"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("dad");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4);
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_impostor_is_ignored() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    // Sealed by one, said to be written by another.
+    let victim = Keys::generate();
+    let lie = EventBuilder::private_msg_rumor(running.public_key, "cat").build(victim.public_key());
+    let sealed = EventBuilder::new(
+        Kind::Seal,
+        nip44::encrypt(asker.keys.secret_key(), &running.public_key, lie.as_json(), nip44::Version::V2).unwrap(),
+    )
+    .sign_with_keys(&asker.keys)
+    .unwrap();
+    let wrap = EventBuilder::gift_wrap_from_seal(&running.public_key, &sealed, []).unwrap();
+    asker.publish(&wrap).await;
+    let acceptance = asker.ask("dad").await;
+    assert!(acceptance.contains("#1"), "the lie became no job: {acceptance}");
+    asker.next_key().await;
+    assert!(relay.wraps_to(victim.public_key()).await.is_empty(), "the victim hears nothing");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let acceptance = asker.ask("relay").await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    process.kill();
+    let process = home.spawn().await;
+    asker.next_key().await.assert_starts_with("relay");
+    // Nothing is said twice: an acceptance and a result, each one event.
+    let answer = asker.ask("help").await;
+    assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3);
+    let (status, took) = process.stop_with(rustix::process::Signal::TERM).await;
+    assert!(status.success(), "{status}");
+    assert!(took.as_secs_f64() < 2.0, "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
+    let mut relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    asker.ask("relay").await;
+    relay.stop();
+    let ledger = home.data().join("ledger.sqlite");
+    until("the key is found", || async {
+        let ledger = rusqlite::Connection::open_with_flags(&ledger, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+        let found: i64 =
+            ledger.query_row("SELECT count(*) FROM job WHERE state = 'found'", [], |row| row.get(0)).ok()?;
+        (found == 1).then_some(())
+    })
+    .await;
+    process.kill();
+    relay.start_again().await;
+    let process = home.spawn().await;
+    asker.next_key().await.assert_starts_with("relay");
+    process.kill();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_dies_and_returns_only_delays() {
+    let mut relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("relay").await;
+    relay.stop();
+    until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
+    relay.start_again().await;
+    asker.next_key().await.assert_starts_with("relay");
+    // And the bot hears again.
+    let acceptance = asker.ask("cat").await;
+    assert!(acceptance.contains("#2"), "{acceptance}");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_asker_without_a_dm_relay_list_is_answered_where_they_wrote() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
+    let acceptance = asker.ask("cat").await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("cat");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_demands_authentication_is_served() {
+    let relay = TestRelay::start_with_auth().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let acceptance = asker.ask("cat").await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("cat");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bot_shows_itself() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let by_bot = |kind: u16| relay.events(Filter::new().author(running.public_key).kind(Kind::from(kind)));
+    for kind in [0, 10002, 10050, 30315] {
+        until(&format!("an event of kind {kind}"), || async { by_bot(kind).await.first().cloned() }).await;
+    }
+    let profile: serde_json::Value = serde_json::from_str(&by_bot(0).await.first().unwrap().content).unwrap();
+    assert_eq!(profile["bot"], true);
+    assert!(by_bot(30315).await.first().unwrap().tags.expiration().is_some());
+    running.service.stop().await;
+}
