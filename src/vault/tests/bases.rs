@@ -72,6 +72,16 @@ fn a_hit_of_another_base_is_refused_and_burns_the_base() {
 }
 
 #[test]
+fn the_mirrored_point_is_foreign_though_its_npub_is_the_same() {
+    let vault = vault();
+    let (base, point) = vault.open_base().unwrap();
+    let mirrored = BasePoint::new(point.public_key().negate(secp256k1::SECP256K1));
+    let tweak = Tweak { offset: Offset::from_scalar(Scalar::ZERO), rotation: Rotation::ALL[0] };
+    let hit = VerifiedHit::recompute(mirrored, tweak).unwrap();
+    assert!(matches!(vault.redeem_to(base, &hit, &mut Vec::new()), Err(VaultError::ForeignHit)));
+}
+
+#[test]
 fn a_discarded_base_and_one_never_opened_are_spent() {
     let (vault, mut rng) = (vault(), seeded());
     let (base, point) = vault.open_base().unwrap();
@@ -111,6 +121,31 @@ fn without_randomness_nothing_is_opened_or_sealed() {
     for stuck in [zeros as random::Source, ones] {
         assert!(matches!(vault.clone().with_source(stuck).open_base(), Err(VaultError::NoRandomness)));
     }
+}
+
+thread_local! {
+    /// How many draws from now the one that fails is.
+    static FAILS_IN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+fn fails_once(bytes: &mut [u8]) -> Result<(), VaultError> {
+    let left = FAILS_IN.get();
+    FAILS_IN.set(left.wrapping_sub(1));
+    if left == 0 { Err(VaultError::NoRandomness) } else { random::system(bytes) }
+}
+
+#[test]
+fn no_letter_is_made_of_randomness_that_was_missing_at_any_step() {
+    let (vault, to) = (vault().with_source(fails_once), Keys::generate());
+    for step in 0..20 {
+        FAILS_IN.set(step);
+        match vault.seal(&letter(&to)) {
+            Err(error) => assert!(matches!(error, VaultError::NoRandomness)),
+            // Two dates, two nonces, two signatures and a key.
+            Ok(_) => return assert!(step >= 7, "{step} steps"),
+        }
+    }
+    panic!("more steps than expected");
 }
 
 /// An output that takes nothing.
