@@ -66,6 +66,11 @@ impl Vault {
         Vault { source, ..self }
     }
 
+    #[cfg(test)]
+    pub(super) fn bot_for_tests(&self) -> &Signing {
+        &self.bot
+    }
+
     /// The bot's public key.
     pub fn public_key(&self) -> nostr::PublicKey {
         self.bot.public_key()

@@ -26,6 +26,7 @@ pub use keeper::Vault;
 pub use signer::BotSigner;
 
 use crate::ids::{Asker, RumorId};
+use std::fmt;
 use thiserror::Error;
 
 /// The number of an open base. Says nothing about its secret.
@@ -33,7 +34,8 @@ use thiserror::Error;
 pub struct BaseId(pub u64);
 
 /// A message as it was inside its seal, checked: the author signed the seal, the id is recomputed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Its `Debug` shows nothing of what was said.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rumor {
     pub id: RumorId,
     pub author: Asker,
@@ -44,6 +46,12 @@ pub struct Rumor {
     pub subject: Option<String>,
     /// Receivers named in `p` tags other than us and the author: more than none is a group.
     pub other_receivers: usize,
+}
+
+impl fmt::Debug for Rumor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rumor {:?} of {:?}, kind {}, {} bytes", self.id, self.author, self.kind, self.content.len())
+    }
 }
 
 /// Why a wrap is not a message to us. Never holds any content.

@@ -8,7 +8,7 @@ use super::VaultError;
 use super::random::Source;
 use crate::key::{BasePoint, Npub, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
-use bech32::{Bech32, Hrp};
+use bech32::{Bech32, ByteIterExt, Fe32IterExt, Hrp};
 use nostr::Keys;
 use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
 use std::{fmt, io};
@@ -98,7 +98,7 @@ impl DerivedKey {
 
     /// Writes the nsec into a text that will be cleared.
     pub(super) fn write_nsec(&self, text: &mut SecretText) -> Result<(), fmt::Error> {
-        bech32::encode_to_fmt::<Bech32, _>(text, NSEC, self.0.0.as_slice()).map_err(|_| fmt::Error)
+        write_nsec(text, self.0.0.as_slice())
     }
 }
 
@@ -128,8 +128,7 @@ impl Signing {
     /// The nsec and a line break: what the identity file holds.
     pub(super) fn nsec_line(&self) -> Result<SecretText, fmt::Error> {
         let mut text = SecretText::with_capacity(NSEC_LENGTH + 1);
-        bech32::encode_to_fmt::<Bech32, _>(&mut text, NSEC, self.0.secret_key().as_secret_bytes())
-            .map_err(|_| fmt::Error)?;
+        write_nsec(&mut text, self.0.secret_key().as_secret_bytes())?;
         fmt::Write::write_str(&mut text, "\n")?;
         Ok(text)
     }
@@ -142,6 +141,12 @@ impl Signing {
     pub(super) fn keys(&self) -> &Keys {
         &self.0
     }
+}
+
+/// Character by character: `bech32`'s own encoding to a text goes through a buffer on the stack and leaves it there.
+fn write_nsec(text: &mut SecretText, key: &[u8]) -> fmt::Result {
+    let mut characters = key.iter().copied().bytes_to_fes().with_checksum::<Bech32>(&NSEC).chars();
+    characters.try_for_each(|character| fmt::Write::write_char(text, character))
 }
 
 /// `nostr::Keys` clears its parts when it is dropped.

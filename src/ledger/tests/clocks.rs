@@ -1,0 +1,98 @@
+//! Time: what is forgotten when, and clocks that jump.
+
+use super::*;
+
+#[test]
+fn seen_ids_are_kept_for_fifteen_days_and_then_forgotten() {
+    let bench = bench();
+    bench.ledger.clean().unwrap();
+    bench.clock.set(NOW + DAY - 1);
+    bench.accept(1, 10);
+    let seen = || bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap();
+    for day in 1..=15 {
+        bench.clock.set(NOW + day * DAY);
+        bench.ledger.clean().unwrap();
+        assert!(seen(), "day {day}");
+    }
+    for day in 16..=18 {
+        bench.clock.set(NOW + day * DAY);
+        bench.ledger.clean().unwrap();
+    }
+    assert!(!seen());
+    assert_eq!(bench.ledger.open_jobs().unwrap().len(), 1, "jobs are kept");
+}
+
+#[test]
+fn a_clock_a_year_ahead_and_back_doubles_nothing() {
+    let bench = bench();
+    bench.ledger.clean().unwrap();
+    bench.accept(1, 10);
+    for jump in [365 * DAY, 0, 365 * DAY, 2 * DAY, 0] {
+        bench.clock.set(NOW + jump);
+        bench.ledger.clean().unwrap();
+        assert_eq!(bench.ledger.answer(&wish(1, 10, JobId(2))).unwrap(), Recorded::Before, "{jump}");
+    }
+    assert_eq!(bench.ledger.totals().unwrap().accepted, 1);
+}
+
+#[test]
+fn a_letter_postponed_by_a_clock_that_was_ahead_is_due_now() {
+    let bench = bench();
+    bench.clock.set(NOW + 365 * DAY);
+    bench.accept(1, 10);
+    let mail = bench.ledger.due_mail(1).unwrap()[0].id;
+    bench.ledger.postpone(mail, NOW + 365 * DAY + 60).unwrap();
+    bench.clock.set(NOW);
+    assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW));
+    assert_eq!(bench.ledger.due_mail(9).unwrap().len(), 1);
+    bench.ledger.postpone(mail, NOW + 30).unwrap();
+    assert_eq!((bench.ledger.due_mail(9).unwrap().len(), bench.ledger.next_due().unwrap()), (0, Some(NOW + 30)));
+}
+
+#[test]
+fn quota_times_of_a_clock_that_was_far_ahead_do_not_count() {
+    let bench = bench();
+    let counted = || bench.ledger.asker_view(asker(1)).unwrap().accepted_last_day;
+    bench.accept(1, 10);
+    bench.clock.set(NOW - 3600);
+    assert_eq!(counted(), [NOW - 3600], "an hour back opens no second quota");
+    bench.clock.set(NOW - 365 * DAY);
+    assert!(counted().is_empty());
+}
+
+#[test]
+fn finished_wraps_go_when_they_expire_and_unfinished_ones_stay() {
+    let bench = bench();
+    let (id, other) = (bench.accept(1, 10), bench.accept(1, 11));
+    let mail = bench.found(id, 1, 50);
+    bench.found(other, 1, 51);
+    bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
+    bench.ledger.finish(mail.id).unwrap();
+    bench.clock.set(NOW + 30 * DAY - 1);
+    bench.ledger.clean().unwrap();
+    assert_eq!(ids(&bench.ledger.asker_view(asker(1)).unwrap().results), [other.0, id.0]);
+    bench.clock.set(NOW + 30 * DAY);
+    bench.ledger.clean().unwrap();
+    assert!(bench.ledger.asker_view(asker(1)).unwrap().results.is_empty(), "an expired result is offered to nobody");
+    assert!(bench.result_of(other).is_some());
+    let resend = Answer { effect: Effect::Resend(id), reply: None, ..reply(1, 20) };
+    assert_eq!(bench.ledger.answer(&resend).unwrap(), Recorded::Now);
+    assert!(bench.result_of(id).is_none());
+    let totals = bench.ledger.totals().unwrap();
+    assert_eq!((totals.delivered, totals.found), (1, 1), "jobs are kept");
+}
+
+#[test]
+fn last_contact_is_never_in_the_future() {
+    let bench = bench();
+    let last = || bench.ledger.last_contact().unwrap();
+    assert_eq!(last(), None);
+    bench.ledger.set_last_contact(NOW + 500).unwrap();
+    assert_eq!(last(), Some(NOW));
+    bench.ledger.set_last_contact(NOW - 100).unwrap();
+    assert_eq!(last(), Some(NOW), "what was fetched stays fetched");
+    bench.clock.set(NOW - 365 * DAY);
+    assert_eq!(last(), Some(NOW - 365 * DAY));
+    bench.ledger.set_last_contact(NOW - 366 * DAY).unwrap();
+    assert_eq!(last(), Some(NOW - 366 * DAY), "a time from the future is replaced");
+}

@@ -1,0 +1,95 @@
+//! The ledger's behaviour, tried from inside the room so that its connection can be disturbed.
+
+mod answers;
+mod clocks;
+mod files;
+mod outbox;
+mod trouble;
+
+use super::*;
+use crate::clock::Clock;
+use std::path::Path;
+use tempfile::TempDir;
+
+const NOW: u64 = 1_800_000_000;
+const DAY: u64 = 86_400;
+
+/// A ledger in its own folder, with a clock that tests turn.
+struct Bench {
+    folder: TempDir,
+    clock: Clock,
+    ledger: Ledger,
+}
+
+fn bench() -> Bench {
+    let folder = TempDir::new().unwrap();
+    let clock = Clock::at(NOW);
+    let ledger = Ledger::open(folder.path(), clock.clone()).unwrap();
+    Bench { folder, clock, ledger }
+}
+
+impl Bench {
+    /// The same folder, opened again.
+    fn reopened(self) -> Bench {
+        let Bench { folder, clock, ledger } = self;
+        drop(ledger);
+        let ledger = Ledger::open(folder.path(), clock.clone()).unwrap();
+        Bench { folder, clock, ledger }
+    }
+
+    /// Accepts a wish of `asker`, asked for in the rumor `rumor`, and says its number.
+    fn accept(&self, asker: u8, rumor: u8) -> JobId {
+        let id = self.ledger.next_job().unwrap();
+        assert_eq!(self.ledger.answer(&wish(asker, rumor, id)).unwrap(), Recorded::Now);
+        id
+    }
+
+    fn found(&self, job: JobId, asker: u8, number: u8) -> DueMail {
+        assert!(self.ledger.found(job, &wrap(asker, number)).unwrap());
+        self.result_of(job).unwrap()
+    }
+
+    fn result_of(&self, job: JobId) -> Option<DueMail> {
+        self.ledger.due_mail(usize::MAX).unwrap().into_iter().find(|mail| mail.result_of == Some(job))
+    }
+
+    fn sql(&self, statement: &str) {
+        self.ledger.read().execute_batch(statement).unwrap();
+    }
+}
+
+fn asker(number: u8) -> Asker {
+    Asker([number; 32])
+}
+
+fn wrap(to: u8, number: u8) -> GiftWrap {
+    GiftWrap { id: [number; 32], to: asker(to), json: format!("wrap {number}"), expires_at: NOW + 30 * DAY }
+}
+
+fn patterns(words: &str) -> Vec<Pattern> {
+    words.split(' ').map(|word| Pattern::parse(word).unwrap()).collect()
+}
+
+/// T1 of a wish. Its reply's wrap has the number of the rumor.
+fn wish(from: u8, rumor: u8, id: JobId) -> Answer {
+    let patterns = patterns("m0ctane qqqq");
+    Answer {
+        effect: Effect::Accept { id, patterns, subject: Some("vanity".to_owned()), expires_at: NOW + 7 * DAY },
+        ..reply(from, rumor)
+    }
+}
+
+/// T1 of a message that has no effect beside being answered.
+fn reply(from: u8, rumor: u8) -> Answer {
+    Answer {
+        asker: asker(from),
+        rumor: RumorId([rumor; 32]),
+        seen_on: vec!["wss://one.example".to_owned(), "wss://two.example".to_owned()],
+        effect: Effect::Nothing,
+        reply: Some(wrap(from, rumor)),
+    }
+}
+
+fn ids(jobs: &[Job]) -> Vec<i64> {
+    jobs.iter().map(|job| job.id.0).collect()
+}

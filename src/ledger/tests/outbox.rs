@@ -1,0 +1,106 @@
+//! T3 and what becomes of letters.
+
+use super::*;
+
+#[test]
+fn the_first_ok_delivers_a_result_and_others_are_noted_once() {
+    let bench = bench();
+    let id = bench.accept(1, 10);
+    let mail = bench.found(id, 1, 50);
+    for relay in ["wss://a", "wss://b", "wss://a"] {
+        bench.ledger.acknowledge(mail.id, relay).unwrap();
+        assert_eq!(bench.ledger.totals().unwrap().delivered, 1);
+    }
+    let bench = bench.reopened();
+    assert_eq!(bench.result_of(id).unwrap().acknowledged_by, ["wss://a", "wss://b"]);
+}
+
+#[test]
+fn an_ok_to_another_letter_or_to_none_delivers_nothing() {
+    let bench = bench();
+    let id = bench.accept(1, 10);
+    let acceptance = bench.ledger.due_mail(1).unwrap()[0].id;
+    bench.found(id, 1, 50);
+    bench.ledger.acknowledge(acceptance, "wss://a").unwrap();
+    bench.ledger.acknowledge(MailId(99), "wss://a").unwrap();
+    let totals = bench.ledger.totals().unwrap();
+    assert_eq!((totals.found, totals.delivered), (1, 0));
+}
+
+#[test]
+fn a_postponed_letter_waits_and_counts() {
+    let bench = bench();
+    bench.accept(1, 10);
+    let mail = bench.ledger.due_mail(1).unwrap()[0].id;
+    assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW));
+    bench.ledger.postpone(mail, NOW + 60).unwrap();
+    assert!(bench.ledger.due_mail(9).unwrap().is_empty());
+    assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW + 60));
+    bench.clock.set(NOW + 60);
+    let due = bench.ledger.due_mail(9).unwrap();
+    assert_eq!((due[0].attempts, due[0].queued_at), (1, NOW));
+    bench.ledger.finish(mail).unwrap();
+    assert!(bench.ledger.due_mail(9).unwrap().is_empty());
+    assert_eq!(bench.ledger.next_due().unwrap(), None);
+}
+
+#[test]
+fn the_longest_due_comes_first_and_no_more_than_asked_for() {
+    let bench = bench();
+    for rumor in [10, 11, 12] {
+        bench.accept(1, rumor);
+    }
+    let first = bench.ledger.due_mail(1).unwrap()[0].id;
+    bench.ledger.postpone(first, NOW + 5).unwrap();
+    bench.clock.set(NOW + 10);
+    let order: Vec<u8> = bench.ledger.due_mail(9).unwrap().iter().map(|mail| mail.wrap.id[0]).collect();
+    assert_eq!(order, [11, 12, 10]);
+    assert_eq!(bench.ledger.due_mail(2).unwrap().len(), 2);
+}
+
+#[test]
+fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
+    let bench = bench();
+    let id = bench.accept(1, 10);
+    let mail = bench.found(id, 1, 50);
+    bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
+    bench.ledger.finish(mail.id).unwrap();
+    assert!(bench.result_of(id).is_none());
+    bench.clock.set(NOW + DAY);
+
+    let ask = |from, rumor| Answer { effect: Effect::Resend(id), reply: None, ..reply(from, rumor) };
+    bench.ledger.answer(&ask(2, 20)).unwrap();
+    assert!(bench.result_of(id).is_none(), "somebody else's result stays where it is");
+
+    let again = Answer { seen_on: vec!["wss://new".to_owned(), "wss://two.example".to_owned()], ..ask(1, 21) };
+    bench.ledger.answer(&again).unwrap();
+    let due = bench.result_of(id).unwrap();
+    assert_eq!((due.id, &due.wrap, due.attempts, due.queued_at), (mail.id, &wrap(1, 50), 0, NOW + DAY));
+    assert_eq!(due.seen_on, ["wss://new", "wss://two.example", "wss://one.example"]);
+    assert!(due.acknowledged_by.is_empty(), "relays that had it are asked to take it again");
+    assert_eq!(bench.ledger.totals().unwrap().delivered, 1, "delivered stays delivered");
+
+    bench.ledger.finish(mail.id).unwrap();
+    bench.ledger.answer(&again).unwrap();
+    assert!(bench.result_of(id).is_none(), "a replayed wish to send again sends nothing");
+}
+
+#[test]
+fn a_view_of_an_asker_shows_nobody_else() {
+    let bench = bench();
+    let (first, second, third) = (bench.accept(1, 10), bench.accept(1, 11), bench.accept(1, 12));
+    bench.accept(2, 13);
+    bench.found(first, 1, 50);
+    let delivered = bench.found(second, 1, 51);
+    bench.ledger.acknowledge(delivered.id, "wss://a").unwrap();
+    bench.clock.set(NOW + DAY / 2);
+    let fourth = bench.accept(1, 14);
+    let view = bench.ledger.asker_view(asker(1)).unwrap();
+    assert_eq!(ids(&view.open), [third.0, fourth.0]);
+    assert_eq!(ids(&view.results), [second.0, first.0]);
+    assert_eq!(view.accepted_last_day, [NOW, NOW, NOW, NOW + DAY / 2]);
+    bench.clock.set(NOW + DAY);
+    assert_eq!(bench.ledger.asker_view(asker(1)).unwrap().accepted_last_day, [NOW + DAY / 2]);
+    let nobody = bench.ledger.asker_view(asker(3)).unwrap();
+    assert!(nobody.open.is_empty() && nobody.results.is_empty() && nobody.accepted_last_day.is_empty());
+}

@@ -1,0 +1,160 @@
+//! Disks that are full, files that are damaged, tables that are long.
+
+use super::*;
+use std::time::{Duration, Instant};
+
+/// Leaves no room for another page. In write-ahead mode a page is wanted as soon as a table needs one more, so rows are
+/// made large enough for that.
+fn fill(bench: &Bench) {
+    bench.ledger.limit_pages(1).unwrap();
+}
+
+fn free(bench: &Bench) {
+    bench.ledger.limit_pages(u32::MAX).unwrap();
+}
+
+fn large(wrap: GiftWrap) -> GiftWrap {
+    GiftWrap { json: "x".repeat(20_000), ..wrap }
+}
+
+#[test]
+fn a_full_disk_undoes_t1_and_is_forgotten_when_freed() {
+    let bench = bench();
+    let id = bench.ledger.next_job().unwrap();
+    let wish = Answer { reply: Some(large(wrap(1, 10))), ..wish(1, 10, id) };
+    fill(&bench);
+    for _ in 0..3 {
+        assert!(matches!(bench.ledger.answer(&wish), Err(LedgerError::Database(_))));
+        assert!(!bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
+        assert_eq!(bench.ledger.totals().unwrap(), Totals::default(), "no half of it");
+    }
+    free(&bench);
+    assert_eq!(bench.ledger.answer(&wish).unwrap(), Recorded::Now);
+    assert_eq!(bench.reopened().ledger.totals().unwrap().accepted, 1);
+}
+
+#[test]
+fn a_full_disk_undoes_t2_and_the_job_is_still_accepted() {
+    let bench = bench();
+    let id = bench.accept(1, 10);
+    fill(&bench);
+    assert!(matches!(bench.ledger.found(id, &large(wrap(1, 50))), Err(LedgerError::Database(_))));
+    assert!(matches!(bench.ledger.expire(id, &large(wrap(1, 51))), Err(LedgerError::Database(_))));
+    assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [id.0]);
+    free(&bench);
+    assert!(bench.ledger.found(id, &large(wrap(1, 50))).unwrap());
+}
+
+#[test]
+fn a_full_disk_undoes_t3() {
+    let bench = bench();
+    let id = bench.accept(1, 10);
+    let mail = bench.found(id, 1, 50);
+    let relay = format!("wss://{}", "x".repeat(20_000));
+    fill(&bench);
+    assert!(matches!(bench.ledger.acknowledge(mail.id, &relay), Err(LedgerError::Database(_))));
+    assert_eq!(bench.ledger.totals().unwrap().delivered, 0);
+    free(&bench);
+    bench.ledger.acknowledge(mail.id, &relay).unwrap();
+    assert_eq!(bench.ledger.totals().unwrap().delivered, 1);
+}
+
+#[test]
+fn a_disk_that_became_read_only_is_an_error_and_not_the_end() {
+    let bench = bench();
+    let id = bench.accept(1, 10);
+    bench.sql("PRAGMA query_only = 1");
+    assert!(matches!(bench.ledger.found(id, &wrap(1, 50)), Err(LedgerError::Database(_))));
+    assert!(matches!(bench.ledger.clean(), Err(LedgerError::Database(_))));
+    assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [id.0]);
+    bench.sql("PRAGMA query_only = 0");
+    assert!(bench.ledger.found(id, &wrap(1, 50)).unwrap());
+}
+
+#[test]
+fn a_panic_between_rows_leaves_nothing_behind() {
+    let bench = bench();
+    let ledger = bench.ledger.clone();
+    let died = std::thread::spawn(move || {
+        let _ = ledger.write(|transaction| -> Result<Option<()>, LedgerError> {
+            transaction.execute("INSERT INTO note (name, value) VALUES ('half', 1)", []).unwrap();
+            panic!("in mid-transaction");
+        });
+    })
+    .join();
+    assert!(died.is_err());
+    bench.accept(1, 10);
+    let half: i64 = bench.ledger.read().query_row("SELECT count(*) FROM note", [], |row| row.get(0)).unwrap();
+    assert_eq!(half, 0);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_with_its_place() {
+    let named = |damage: &str, place: &str| {
+        let bench = bench();
+        bench.accept(1, 10);
+        bench.sql(damage);
+        let error =
+            bench.ledger.open_jobs().map(|_| ()).and_then(|()| bench.ledger.due_mail(9).map(|_| ())).unwrap_err();
+        assert!(matches!(error, LedgerError::Corrupt(_)), "{error}");
+        assert!(error.to_string().contains(place), "{error}");
+        assert!(!error.to_string().contains("bob"), "a pattern is not for the log");
+    };
+    named("UPDATE job SET patterns = 'm0ctane bob'", "job #1, column patterns");
+    named("UPDATE job SET patterns = 'M0CTANE'", "job #1, column patterns");
+    named("UPDATE job SET seen_on = 'wss://bob'", "job #1, column seen_on");
+    named("UPDATE mail SET seen_on = '[1]'", "mail 1, column seen_on");
+}
+
+#[test]
+fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
+    let bench = bench();
+    let columns: Vec<String> = {
+        let connection = bench.ledger.read();
+        let query = "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_info(m.name) c
+                     WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid";
+        let mut statement = connection.prepare(query).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let expected = "acknowledged.mail acknowledged.relay job.id job.asker job.rumor job.subject job.patterns job.state \
+         job.accepted_at job.expires_at job.seen_on mail.id mail.wrap mail.asker mail.result_of mail.json \
+         mail.expires_at mail.queued_at mail.due_at mail.due_set_at mail.attempts mail.finished mail.seen_on \
+         note.name note.value seen.asker seen.rumor seen.age";
+    assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
+}
+
+#[test]
+fn ten_thousand_open_jobs_are_listed_in_well_under_a_second() {
+    let bench = bench();
+    bench.sql(
+        "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+         INSERT INTO job SELECT i, randomblob(32), randomblob(32), NULL, 'm0ctane qqqq',
+             CASE WHEN i % 3 = 0 THEN 'accepted' ELSE 'delivered' END, 1800000000, 1800000000, '[\"wss://one.example\"]'
+         FROM n",
+    );
+    let before = Instant::now();
+    let open = bench.ledger.open_jobs().unwrap();
+    let took = before.elapsed();
+    assert_eq!((open.len(), open[0].id, open[9_999].id), (10_000, JobId(3), JobId(30_000)));
+    assert!(took < Duration::from_millis(900), "{took:?}");
+    assert_eq!(bench.ledger.next_job().unwrap(), JobId(30_001));
+}
+
+#[test]
+fn the_frequent_questions_use_an_index() {
+    let bench = bench();
+    let connection = bench.ledger.read();
+    for question in [
+        "SELECT id FROM job WHERE state = 'accepted' ORDER BY id",
+        "SELECT id FROM job WHERE asker = x'00' AND accepted_at > 5",
+        "SELECT id FROM mail WHERE finished = 0 AND (due_at <= 5 OR due_set_at > 5) ORDER BY due_at, id LIMIT 9",
+        "SELECT id FROM mail WHERE result_of = 5",
+        "DELETE FROM seen WHERE age < 5",
+        "DELETE FROM mail WHERE finished = 1 AND expires_at <= 5",
+    ] {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {question}")).unwrap();
+        let plan: Vec<String> =
+            statement.query_map([], |row| row.get(3)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+        assert!(plan.iter().all(|step| !step.starts_with("SCAN") || step.contains("INDEX")), "{question}: {plan:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! The identity file.
+
+use super::*;
+use age::secrecy::{ExposeSecret, SecretString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A key file as `age-keygen` makes it: quick, where a passphrase takes a second.
+fn key_file(folder: &Path, name: &str) -> Unlock {
+    let key = age::x25519::Identity::generate();
+    let path = folder.join(name);
+    fs::write(&path, format!("# public key: {}\n{}\n", key.to_public(), key.to_string().expose_secret())).unwrap();
+    Unlock::AgeIdentityFile(path)
+}
+
+fn passphrase(text: &str) -> Unlock {
+    Unlock::Passphrase(SecretString::from(text.to_owned()))
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("data/identity.age");
+    (folder, path)
+}
+
+fn reason(result: Result<Vault, VaultError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn an_identity_survives_reopening() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    let made = Vault::create(&path, &unlock).unwrap();
+    assert_eq!(Vault::open(&path, &unlock).unwrap().public_key(), made.public_key());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["identity.age"], "nothing else is left behind");
+    let bytes = fs::read(&path).unwrap();
+    assert!(!bytes.windows(5).any(|window| window == b"nsec1"));
+}
+
+#[test]
+fn a_passphrase_opens_what_it_locked_and_another_does_not() {
+    let (folder, path) = folder();
+    let made = Vault::create(&path, &passphrase("correct horse")).unwrap();
+    assert_eq!(Vault::open(&path, &passphrase("correct horse")).unwrap().public_key(), made.public_key());
+    let wrong = Vault::open(&path, &passphrase("battery staple"));
+    assert!(matches!(wrong, Err(VaultError::WrongKey { .. })));
+    assert!(reason(wrong).contains("wrong passphrase"));
+    let key = Vault::open(&path, &key_file(folder.path(), "key"));
+    assert!(matches!(key, Err(VaultError::WrongKey { .. })));
+    assert!(reason(key).contains("give the passphrase"));
+}
+
+#[test]
+fn an_identity_is_never_overwritten() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    Vault::create(&path, &unlock).unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::IdentityExists { .. })));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let dangling = folder.path().join("link");
+    std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    assert!(matches!(Vault::create(&dangling, &unlock), Err(VaultError::IdentityExists { .. })));
+}
+
+#[test]
+fn of_two_that_create_at_once_one_wins() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..4).map(|_| scope.spawn(|| Vault::create(&path, &unlock))).collect();
+        racers.into_iter().filter_map(|racer| racer.join().unwrap().ok()).collect()
+    });
+    assert_eq!(made.len(), 1);
+    assert_eq!(Vault::open(&path, &unlock).unwrap().public_key(), made[0].public_key());
+}
+
+#[test]
+fn another_age_key_does_not_open_it_and_the_reason_says_so() {
+    let (folder, path) = folder();
+    Vault::create(&path, &key_file(folder.path(), "key")).unwrap();
+    let other = Vault::open(&path, &key_file(folder.path(), "other"));
+    assert!(matches!(other, Err(VaultError::WrongKey { .. })));
+    assert!(reason(other).contains("another key"));
+    let worded = Vault::open(&path, &passphrase("x"));
+    assert!(reason(worded).contains("name the key's file"));
+}
+
+#[test]
+fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    assert!(matches!(Vault::open(&path, &unlock), Err(VaultError::IdentityFile { .. })), "missing");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let good = folder.path().join("good.age");
+    Vault::create(&good, &unlock).unwrap();
+    let good = fs::read(good).unwrap();
+    let Unlock::AgeIdentityFile(key) = &unlock else { unreachable!() };
+    let key: age::x25519::Identity = fs::read_to_string(key).unwrap().lines().nth(1).unwrap().parse().unwrap();
+    let holding = |text: &str| age::encrypt(&key.to_public(), text.as_bytes()).unwrap();
+    let unusable = [
+        Vec::new(),
+        b"hello".to_vec(),
+        b"-----BEGIN AGE ENCRYPTED FILE-----\n".to_vec(),
+        good[..good.len() - 1].to_vec(),
+        holding(""),
+        holding("npub1"),
+        holding(&"x".repeat(10_000)),
+        vec![0; 100_000],
+    ];
+    for bytes in unusable {
+        fs::write(&path, &bytes).unwrap();
+        let result = Vault::open(&path, &unlock);
+        assert!(matches!(result, Err(VaultError::IdentityFile { .. })), "{} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn an_unlock_that_locks_nothing_makes_no_identity() {
+    let (folder, path) = folder();
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "# nothing here\n").unwrap();
+    let missing = folder.path().join("missing");
+    for unlock in [passphrase(""), Unlock::AgeIdentityFile(empty), Unlock::AgeIdentityFile(missing)] {
+        assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::WrongKey { .. })));
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn without_randomness_no_identity_is_made() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    assert!(matches!(crate::vault::identity::create(&path, &unlock, no_randomness), Err(VaultError::NoRandomness)));
+    assert!(!path.exists());
+}

@@ -1,0 +1,307 @@
+//! Wraps of strangers: honest ones, and every way to lie.
+
+use super::*;
+use nostr::nips::nip44::{self, Version};
+use nostr::{EventBuilder, EventId, Kind, PublicKey, Tag, Timestamp, UnsignedEvent};
+use serde_json::{Value, json};
+
+/// Builds a wrap step by step, so that any step can be made wrong.
+struct Forger {
+    vault: Vault,
+    us: PublicKey,
+    author: Keys,
+}
+
+impl Forger {
+    fn new() -> Forger {
+        let vault = vault();
+        Forger { us: vault.public_key(), vault, author: Keys::generate() }
+    }
+
+    fn rumor(&self) -> UnsignedEvent {
+        let tags = [Tag::public_key(self.us)];
+        let date = Timestamp::from_secs(1_800_000_000);
+        let mut rumor =
+            UnsignedEvent::new(self.author.public_key(), date, Kind::PrivateDirectMessage, tags, "m0ctane please");
+        rumor.ensure_id();
+        rumor
+    }
+
+    fn rumor_json(&self) -> Value {
+        serde_json::to_value(self.rumor()).unwrap()
+    }
+
+    fn encrypt(&self, from: &Keys, text: &str) -> String {
+        nip44::encrypt(from.secret_key(), &self.us, text, Version::V2).unwrap()
+    }
+
+    fn seal_of(&self, rumor: &str) -> Event {
+        let content = self.encrypt(&self.author, rumor);
+        EventBuilder::new(Kind::Seal, content).sign_with_keys(&self.author).unwrap()
+    }
+
+    fn wrap_of(&self, seal: &str) -> Event {
+        self.wrap_as(Kind::GiftWrap, self.us, seal)
+    }
+
+    fn wrap_as(&self, kind: Kind, to: PublicKey, seal: &str) -> Event {
+        let once = Keys::generate();
+        let content = self.encrypt(&once, seal);
+        EventBuilder::new(kind, content).tag(Tag::public_key(to)).sign_with_keys(&once).unwrap()
+    }
+
+    fn with_rumor(&self, rumor: impl ToString) -> Event {
+        self.wrap_of(&self.seal_of(&rumor.to_string()).as_json())
+    }
+
+    fn open(&self, wrap: &Event) -> Result<Rumor, UnwrapError> {
+        let first = self.vault.unwrap(wrap);
+        assert_eq!(first, self.vault.unwrap(wrap), "a second look sees the same");
+        first
+    }
+
+    fn refused(&self, wrap: &Event) -> UnwrapError {
+        self.open(wrap).unwrap_err()
+    }
+}
+
+/// `event` with some of its JSON replaced.
+fn altered(event: &Event, name: &str, value: impl Into<Value>) -> String {
+    let mut json = serde_json::to_value(event).unwrap();
+    json[name] = value.into();
+    json.to_string()
+}
+
+fn other_signature(event: &Event) -> String {
+    Keys::generate().sign_schnorr(&secp256k1::Message::from_digest(event.id.to_bytes())).to_string()
+}
+
+#[test]
+fn an_honest_wrap_opens() {
+    let forger = Forger::new();
+    let rumor = forger.open(&forger.with_rumor(forger.rumor_json())).unwrap();
+    assert_eq!(rumor.id, RumorId(forger.rumor().id.unwrap().to_bytes()));
+    assert_eq!(rumor.author, asker(&forger.author));
+    assert_eq!((rumor.kind, rumor.created_at, rumor.other_receivers), (14, 1_800_000_000, 0));
+    assert_eq!((rumor.content.as_str(), rumor.subject), ("m0ctane please", None));
+}
+
+#[tokio::test]
+async fn wraps_made_by_nostr_open() {
+    let forger = Forger::new();
+    let rumor = EventBuilder::private_msg_rumor(forger.us, "hello").build(forger.author.public_key());
+    let wrap = EventBuilder::gift_wrap(&forger.author, &forger.us, rumor, []).await.unwrap();
+    assert_eq!(forger.open(&wrap).unwrap().content, "hello");
+}
+
+#[test]
+fn a_missing_id_and_an_empty_signature_are_tolerated() {
+    let forger = Forger::new();
+    let mut rumor = forger.rumor_json();
+    rumor["sig"] = Value::Null;
+    let with_null = forger.open(&forger.with_rumor(&rumor)).unwrap();
+    rumor.as_object_mut().unwrap().remove("id");
+    assert_eq!(forger.open(&forger.with_rumor(&rumor)).unwrap().id, with_null.id);
+    rumor["id"] = Value::Null;
+    assert_eq!(forger.open(&forger.with_rumor(&rumor)).unwrap().id, with_null.id);
+}
+
+#[test]
+fn kind_and_date_of_the_rumor_are_left_to_the_inbox() {
+    let forger = Forger::new();
+    for (kind, date) in [(7, 0), (15, u64::MAX >> 1), (5, 1), (65_535, 4_000_000_000)] {
+        let rumor = UnsignedEvent { id: None, kind: Kind::from(kind), created_at: date.into(), ..forger.rumor() };
+        let opened = forger.open(&forger.with_rumor(rumor.as_json())).unwrap();
+        assert_eq!((opened.kind, opened.created_at), (kind, date));
+    }
+}
+
+#[test]
+fn subject_and_other_receivers_are_read() {
+    let forger = Forger::new();
+    let mut rumor = forger.rumor_json();
+    rumor.as_object_mut().unwrap().remove("id");
+    let (a, b) = (Keys::generate().public_key().to_hex(), Keys::generate().public_key().to_hex());
+    let own = forger.author.public_key().to_hex();
+    rumor["tags"] =
+        json!([["p", a, "wss://x"], ["p", b], ["p", a], ["p", own], ["p", "junk"], ["p"], ["subject", "vanity"]]);
+    let opened = forger.open(&forger.with_rumor(&rumor)).unwrap();
+    assert_eq!((opened.other_receivers, opened.subject.as_deref()), (2, Some("vanity")));
+    for no_subject in [json!([["subject"]]), json!([["subject", ""]]), json!([["subject", "x".repeat(257)]])] {
+        rumor["tags"] = no_subject;
+        assert_eq!(forger.open(&forger.with_rumor(&rumor)).unwrap().subject, None);
+    }
+}
+
+#[test]
+fn oversize_is_refused_before_anything_is_verified() {
+    let forger = Forger::new();
+    let mut wrap = forger.with_rumor(forger.rumor_json());
+    wrap.content = "A".repeat(64 * 1024 + 1);
+    assert_eq!(forger.refused(&wrap), UnwrapError::TooLarge);
+    let mut wrap = forger.with_rumor(forger.rumor_json());
+    wrap.tags = (0..1000).map(|_| Tag::public_key(forger.us)).collect::<Vec<_>>().into_iter().collect();
+    assert_eq!(forger.refused(&wrap), UnwrapError::TooLarge);
+}
+
+#[test]
+fn another_kind_is_no_wrap() {
+    let forger = Forger::new();
+    let seal = forger.seal_of(&forger.rumor_json().to_string()).as_json();
+    for kind in [1, 4, 13, 14, 1058, 21059] {
+        assert_eq!(forger.refused(&forger.wrap_as(Kind::from(kind), forger.us, &seal)), UnwrapError::NotAWrap);
+    }
+}
+
+#[test]
+fn a_wrap_with_a_wrong_id_or_signature_is_refused() {
+    let forger = Forger::new();
+    let wrap = forger.with_rumor(forger.rumor_json());
+    let id = altered(&wrap, "id", "00".repeat(32));
+    let signature = altered(&wrap, "sig", other_signature(&wrap));
+    let date = altered(&wrap, "created_at", 1);
+    let author = altered(&wrap, "pubkey", forger.author.public_key().to_hex());
+    let no_point = altered(&wrap, "pubkey", "ff".repeat(32));
+    for forged in [id, signature, date, author, no_point] {
+        assert_eq!(forger.refused(&Event::from_json(forged).unwrap()), UnwrapError::BadWrap);
+    }
+}
+
+#[test]
+fn a_wrap_to_somebody_else_or_nobody_is_refused() {
+    let forger = Forger::new();
+    let seal = forger.seal_of(&forger.rumor_json().to_string()).as_json();
+    let wrap = forger.wrap_as(Kind::GiftWrap, Keys::generate().public_key(), &seal);
+    assert_eq!(forger.refused(&wrap), UnwrapError::NotForUs);
+    let once = Keys::generate();
+    let nobody = EventBuilder::new(Kind::GiftWrap, forger.encrypt(&once, &seal)).sign_with_keys(&once).unwrap();
+    assert_eq!(forger.refused(&nobody), UnwrapError::NotForUs);
+}
+
+#[test]
+fn what_does_not_decrypt_is_refused() {
+    let forger = Forger::new();
+    let once = Keys::generate();
+    let good = forger.encrypt(&once, "{}");
+    let mut flipped = good.clone().into_bytes();
+    flipped[60] = if flipped[60] == b'A' { b'B' } else { b'A' };
+    let flipped = String::from_utf8(flipped).unwrap();
+    let elsewhere = Keys::generate();
+    let to_another = nip44::encrypt(once.secret_key(), &elsewhere.public_key(), "{}", Version::V2).unwrap();
+    let version = format!("B{}", &good[1..]);
+    for content in ["", "A", "AgA=", "#", "not base64 at all", "AgAAAAAAAAAA", &flipped, &to_another, &version, "ü"] {
+        let wrap =
+            EventBuilder::new(Kind::GiftWrap, content).tag(Tag::public_key(forger.us)).sign_with_keys(&once).unwrap();
+        assert_eq!(forger.refused(&wrap), UnwrapError::Undecryptable, "{content}");
+    }
+    let seal = EventBuilder::new(Kind::Seal, to_another).sign_with_keys(&forger.author).unwrap();
+    assert_eq!(forger.refused(&forger.wrap_of(&seal.as_json())), UnwrapError::Undecryptable);
+}
+
+#[test]
+fn a_seal_that_is_none_is_refused() {
+    let forger = Forger::new();
+    let content = forger.encrypt(&forger.author, &forger.rumor_json().to_string());
+    let kind = EventBuilder::new(Kind::PrivateDirectMessage, content.clone()).sign_with_keys(&forger.author).unwrap();
+    let tags = EventBuilder::new(Kind::Seal, content)
+        .tag(Tag::expiration(Timestamp::from_secs(5)))
+        .sign_with_keys(&forger.author)
+        .unwrap();
+    let good = forger.seal_of(&forger.rumor_json().to_string());
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep_tags = format!(r#"{{"tags":{deep}}}"#);
+    let no_signature = altered(&good, "sig", Value::Null);
+    for seal in [kind.as_json(), tags.as_json(), no_signature, deep, deep_tags, "{}".into(), "x".into(), "null".into()]
+    {
+        assert_eq!(forger.refused(&forger.wrap_of(&seal)), UnwrapError::BadSeal);
+    }
+}
+
+#[test]
+fn a_forged_seal_is_refused() {
+    let forger = Forger::new();
+    let seal = forger.seal_of(&forger.rumor_json().to_string());
+    let id = altered(&seal, "id", "00".repeat(32));
+    let signature = altered(&seal, "sig", other_signature(&seal));
+    let author = altered(&seal, "pubkey", Keys::generate().public_key().to_hex());
+    let date = altered(&seal, "created_at", 1);
+    for forged in [id, signature, author, date] {
+        assert_eq!(forger.refused(&forger.wrap_of(&forged)), UnwrapError::ForgedSeal);
+    }
+}
+
+#[test]
+fn a_malformed_rumor_is_refused() {
+    let forger = Forger::new();
+    let good = forger.rumor_json();
+    let with = |name: &str, value: Value| {
+        let mut rumor = good.clone();
+        rumor[name] = value;
+        rumor.to_string()
+    };
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let malformed = [
+        "x".to_owned(),
+        "[]".to_owned(),
+        "{}".to_owned(),
+        deep,
+        with("kind", json!(-1)),
+        with("kind", json!("14")),
+        with("created_at", json!(-5)),
+        with("created_at", json!(1.5)),
+        with("tags", json!([[1]])),
+        with("tags", json!({})),
+        with("content", json!(null)),
+        with("pubkey", json!("npub")),
+        with("id", json!("abc")),
+        good.to_string().replace("m0ctane", "\\ud800"),
+    ];
+    for rumor in malformed {
+        assert_eq!(forger.refused(&forger.with_rumor(&rumor)), UnwrapError::BadRumor, "{rumor:.80}");
+    }
+}
+
+#[test]
+fn depth_where_nobody_looks_is_harmless() {
+    let forger = Forger::new();
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let rumor = forger.rumor_json().to_string().replacen('{', &format!(r#"{{"more":{deep},"#), 1);
+    assert_eq!(forger.open(&forger.with_rumor(&rumor)).unwrap().content, "m0ctane please");
+}
+
+#[test]
+fn an_impostor_is_refused() {
+    let forger = Forger::new();
+    let victim = Keys::generate().public_key();
+    let rumor = UnsignedEvent { id: None, pubkey: victim, ..forger.rumor() };
+    assert_eq!(forger.refused(&forger.with_rumor(rumor.as_json())), UnwrapError::Impostor);
+    let in_our_name = UnsignedEvent { id: None, pubkey: forger.us, ..forger.rumor() };
+    assert_eq!(forger.refused(&forger.with_rumor(in_our_name.as_json())), UnwrapError::Impostor);
+}
+
+#[test]
+fn a_rumor_that_lies_about_its_id_is_refused() {
+    let forger = Forger::new();
+    let mut rumor = forger.rumor();
+    rumor.content.push('!');
+    assert_eq!(forger.refused(&forger.with_rumor(rumor.as_json())), UnwrapError::LyingId);
+    rumor.id = Some(EventId::all_zeros());
+    assert_eq!(forger.refused(&forger.with_rumor(rumor.as_json())), UnwrapError::LyingId);
+}
+
+#[test]
+fn random_damage_to_a_wrap_never_panics_and_never_opens() {
+    let (forger, mut rng) = (Forger::new(), seeded());
+    let good = forger.with_rumor(forger.rumor_json()).as_json().into_bytes();
+    for _ in 0..2_000 {
+        let mut json = good.clone();
+        let at = rng.random_range(0..json.len());
+        json[at] ^= 1 << rng.random_range(0..7);
+        if let Ok(wrap) = Event::from_json(&json) {
+            // The one harmless change is that of a letter's case in a hex number, and of what is ignored.
+            if forger.vault.unwrap(&wrap).is_ok() {
+                assert_eq!(Event::from_json(&good).unwrap(), wrap);
+            }
+        }
+    }
+}
