@@ -59,11 +59,11 @@ mod tests {
     #[test]
     fn the_cursor_reaches_back_two_days_and_never_into_the_future() {
         let now = 1_800_000_000;
-        assert_eq!(since(Some(now), now).as_u64(), now - BACKDATED);
-        assert_eq!(since(Some(now + 999_999), now).as_u64(), now - BACKDATED);
-        assert_eq!(since(Some(now - 3 * 86_400), now).as_u64(), now - 3 * 86_400 - BACKDATED);
-        assert_eq!(since(None, now).as_u64(), now - OLDEST - BACKDATED);
-        assert_eq!(since(Some(5), now).as_u64(), now - OLDEST - BACKDATED);
-        assert_eq!(since(None, 0).as_u64(), 0);
+        assert_eq!(since(Some(now), now).as_secs(), now - BACKDATED);
+        assert_eq!(since(Some(now + 999_999), now).as_secs(), now - BACKDATED);
+        assert_eq!(since(Some(now - 3 * 86_400), now).as_secs(), now - 3 * 86_400 - BACKDATED);
+        assert_eq!(since(None, now).as_secs(), now - OLDEST - BACKDATED);
+        assert_eq!(since(Some(5), now).as_secs(), now - OLDEST - BACKDATED);
+        assert_eq!(since(None, 0).as_secs(), 0);
     }
 }

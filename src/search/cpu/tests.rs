@@ -51,9 +51,9 @@ fn slow_product(a: Fe, b: Fe) -> Fe {
 fn slow_sum(a: Fe, b: Fe) -> Fe {
     let mut limbs = [0u64; 5];
     let mut carry = 0u128;
-    for at in 0..4 {
-        carry += u128::from(a.0[at]) + u128::from(b.0[at]);
-        limbs[at] = carry as u64;
+    for ((limb, a), b) in limbs.iter_mut().zip(a.0).zip(b.0) {
+        carry += u128::from(a) + u128::from(b);
+        *limb = carry as u64;
         carry >>= 64;
     }
     if carry == 0 {
@@ -124,17 +124,13 @@ fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
         let entry = &table().entries[i - 1];
         let products = Products::new(&centre, entry, centre.factor(entry).invert());
         let tops = products.tops(&centre, entry);
-        for k in 0..3 {
-            for sign in 0..2 {
-                for j in 0..3 {
-                    let step = if sign == 1 { -(i as i64) } else { i as i64 };
-                    let expected = candidate(&base, &tweak(0, step, k, j)).unwrap();
-                    let exact = products.exact(&centre, entry, k, sign == 1, j);
-                    assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j}");
-                    let off = tops[k][sign][j].wrapping_sub(exact.top()).wrapping_add(SLACK);
-                    assert!(off <= 2 * SLACK, "top off by {}", off.wrapping_sub(SLACK) as i64);
-                }
-            }
+        for (k, sign, j) in (0..18).map(|n| (n / 6, n / 3 % 2, n % 3)) {
+            let step = if sign == 1 { -(i as i64) } else { i as i64 };
+            let expected = candidate(&base, &tweak(0, step, k, j)).unwrap();
+            let exact = products.exact(&centre, entry, k, sign == 1, j);
+            assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j}");
+            let off = tops[k][sign][j].wrapping_sub(exact.top()).wrapping_add(SLACK);
+            assert!(off <= 2 * SLACK, "top off by {}", off.wrapping_sub(SLACK) as i64);
         }
     }
 }
