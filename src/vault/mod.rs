@@ -57,7 +57,7 @@ impl fmt::Debug for Rumor {
 /// Why a wrap is not a message to us. Never holds any content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum UnwrapError {
-    #[error("larger than 64 KiB")]
+    #[error("larger than 128 KiB")]
     TooLarge,
     #[error("not a gift wrap")]
     NotAWrap,

@@ -11,8 +11,9 @@ use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
 use std::io;
 
-/// Bytes of JSON a wrap may have.
-const LARGEST: usize = 64 * 1024;
+/// Bytes of JSON a wrap may have. A text of 40,000 bytes, the longest that fits NIP-44's ordinary length in a seal and a
+/// wrap, makes one of 77,000: it gets an answer too.
+const LARGEST: usize = 128 * 1024;
 
 /// Bytes of a subject that is taken over into answers; a longer one is as good as none.
 const LONGEST_SUBJECT: usize = 256;

@@ -95,33 +95,6 @@ impl Fe {
         self.add(self)
     }
 
-    /// `1/self`, and 0 for 0: `self^(p-2)` by the addition chain of libsecp256k1's exponent (255 squarings, 15 products).
-    pub fn invert(self) -> Fe {
-        let squared = |mut value: Fe, times: u32| {
-            for _ in 0..times {
-                value = value.square();
-            }
-            value
-        };
-        // ones(n) is self^(2^n - 1).
-        let ones_2 = squared(self, 1).mul(self);
-        let ones_3 = squared(ones_2, 1).mul(self);
-        let ones_6 = squared(ones_3, 3).mul(ones_3);
-        let ones_9 = squared(ones_6, 3).mul(ones_3);
-        let ones_11 = squared(ones_9, 2).mul(ones_2);
-        let ones_22 = squared(ones_11, 11).mul(ones_11);
-        let ones_44 = squared(ones_22, 22).mul(ones_22);
-        let ones_88 = squared(ones_44, 44).mul(ones_44);
-        let ones_176 = squared(ones_88, 88).mul(ones_88);
-        let ones_220 = squared(ones_176, 44).mul(ones_44);
-        let ones_223 = squared(ones_220, 3).mul(ones_3);
-        // p - 2 is 223 ones, a zero, 22 ones, 0000101101.
-        let head = squared(ones_223, 23).mul(ones_22);
-        let head = squared(head, 5).mul(self);
-        let head = squared(head, 3).mul(ones_2);
-        squared(head, 2).mul(self)
-    }
-
     /// The top 64 bits.
     #[inline(always)]
     pub fn top(self) -> u64 {

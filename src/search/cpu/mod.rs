@@ -3,16 +3,21 @@
 mod field;
 mod filter;
 mod formula;
+#[cfg(target_arch = "x86_64")]
+mod ifma;
+mod kernel;
+mod lanes;
 mod table;
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 mod threads;
 mod walk;
 
+pub use kernel::{KernelChoice, UnknownKernel};
+
 use super::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use kernel::Kernel;
 use std::collections::VecDeque;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use threads::{Task, Threads};
@@ -21,48 +26,14 @@ use threads::{Task, Threads};
 const LAUNCH: Duration = Duration::from_millis(50);
 /// Hits of one base after which its walk ends: one is all that can be redeemed.
 const HITS_A_BASE: usize = 1024;
-/// Centres of the first launch, before the speed is known.
-const FIRST_CENTRES: u64 = 4;
-
-/// Which CPU kernel to use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum KernelChoice {
-    /// The fastest this processor has.
-    #[default]
-    Auto,
-    /// Four limbs of 64 bits, no special instructions.
-    Portable,
-}
-
-impl FromStr for KernelChoice {
-    type Err = UnknownKernel;
-
-    fn from_str(text: &str) -> Result<KernelChoice, UnknownKernel> {
-        match text {
-            "auto" => Ok(KernelChoice::Auto),
-            "portable" => Ok(KernelChoice::Portable),
-            _ => Err(UnknownKernel(text.to_owned())),
-        }
-    }
-}
-
-/// A kernel name that is none.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownKernel(String);
-
-impl fmt::Display for UnknownKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no CPU kernel; say `auto` or `portable`", self.0)
-    }
-}
-
-impl std::error::Error for UnknownKernel {}
+/// Rounds of the first launch, before the speed is known.
+const FIRST_ROUNDS: u64 = 4;
 
 /// All the threads together, as one device. Each walks a base of its own.
 pub struct CpuSearcher {
     info: DeviceInfo,
     threads: Threads,
-    centres: u64,
+    rounds: u64,
     submitted: VecDeque<Launch>,
 }
 
@@ -70,21 +41,25 @@ impl CpuSearcher {
     /// `threads`: `None` for one a core.
     pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
         let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
-        let kernel = match kernel {
-            KernelChoice::Auto | KernelChoice::Portable => "portable",
-        };
-        let info = DeviceInfo { id: DeviceId::Cpu, name: processor_name(), kernel: kernel.to_owned(), threads: count };
-        Ok(CpuSearcher { info, threads: Threads::start(count), centres: FIRST_CENTRES, submitted: VecDeque::new() })
+        let kernel = Kernel::choose(kernel)?;
+        let info =
+            DeviceInfo { id: DeviceId::Cpu, name: processor_name(), kernel: kernel.name().to_owned(), threads: count };
+        Ok(CpuSearcher {
+            info,
+            threads: Threads::start(count, kernel),
+            rounds: FIRST_ROUNDS,
+            submitted: VecDeque::new(),
+        })
     }
 
     /// The next launch's length, from how long this one took.
-    fn adapt(&mut self, centres: u64, busy: Duration) {
-        if centres < self.centres || busy.is_zero() {
+    fn adapt(&mut self, rounds: u64, busy: Duration) {
+        if rounds < self.rounds || busy.is_zero() {
             // It ended early, for its many hits: that says nothing of the speed.
             return;
         }
-        let ideal = centres as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
-        self.centres = ideal.clamp(1.0, (centres * 8) as f64) as u64;
+        let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
+        self.rounds = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
     }
 }
 
@@ -113,11 +88,11 @@ impl Searcher for CpuSearcher {
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
         let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
         let filter = self.threads.filter_for(&launch.patterns);
-        let centres = self.centres;
-        let task = |base| Task { base, centres, filter: Arc::clone(&filter), hits_wanted: HITS_A_BASE };
+        let rounds = self.rounds;
+        let task = |base| Task { base, rounds, filter: Arc::clone(&filter), hits_wanted: HITS_A_BASE };
         let walks = self.threads.run(launch.bases.iter().map(|&base| task(base)).collect());
         let mut report = LaunchReport::default();
-        let mut least = centres;
+        let mut least = rounds;
         for (base, walk) in walks.into_iter().enumerate() {
             let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
                 device: DeviceId::Cpu,
@@ -126,7 +101,7 @@ impl Searcher for CpuSearcher {
             report.candidates += walked.candidates;
             report.busy = report.busy.max(busy);
             report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { base, tweak }));
-            least = least.min(walked.centres);
+            least = least.min(walked.rounds);
         }
         self.adapt(least, report.busy);
         Ok(report)

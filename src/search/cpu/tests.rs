@@ -2,9 +2,11 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, SLACK};
-use super::table::{Affine, ENTRIES, STEP, multiple_of_generator, table};
-use super::walk::{Scratch, walk};
+use super::formula::{Centre, Products, address, place};
+use super::ifma::{Fe8, is_supported};
+use super::kernel::{Kernel, KernelChoice};
+use super::lanes::Lanes;
+use super::table::{Affine, ENTRIES, STEP, Table, multiple_of_generator};
 use crate::key::{BasePoint, Npub, Offset, Rotation, Tweak, candidate};
 use crate::pattern::{Pattern, PatternSet};
 use rand::rngs::StdRng;
@@ -69,25 +71,94 @@ fn slow_sum(a: Fe, b: Fe) -> Fe {
     Fe([limbs[0], limbs[1], limbs[2], limbs[3]]).canonical()
 }
 
+/// The kernels this processor has, with the names of those it lacks printed.
+fn kernels() -> Vec<Kernel> {
+    if !is_supported() {
+        println!("NOT RUN for the kernel `ifma`: this processor has no AVX-512 IFMA");
+    }
+    let choices = [KernelChoice::Portable, KernelChoice::Ifma];
+    choices.into_iter().filter_map(|choice| Kernel::choose(choice).ok()).collect()
+}
+
+/// Every operation of a field type on every pair, lane by lane, against the slow ones.
+fn check_field<F: Lanes>(values: &[Fe]) {
+    for (at, &a) in values.iter().enumerate() {
+        for chunk in values.chunks(F::LANES) {
+            // All lanes full, each with another value; and `a` in the same lanes, turned.
+            let b: Vec<Fe> = (0..F::LANES).map(|lane| chunk[lane % chunk.len()]).collect();
+            let a: Vec<Fe> =
+                (0..F::LANES).map(|lane| if lane % 2 == 0 { a } else { values[(at + lane) % values.len()] }).collect();
+            let (fa, fb) = (F::from_lanes(&a), F::from_lanes(&b));
+            let (product, sum, difference) = (fa.mul(fb), fa.add(fb), fa.sub(fb));
+            let (square, top) = (fa.square(), fa.top_of_product(fb));
+            // The loosest values the formula multiplies: sums of sums.
+            let (loose_a, loose_b) = (fa.add(fa.add(fb)), fb.sub(fa).add(fb));
+            let (loose, loose_top) = (loose_a.mul(loose_b), loose_a.top_of_product(loose_b));
+            for lane in 0..F::LANES {
+                let (x, y) = (a[lane].canonical(), b[lane].canonical());
+                let expected = slow_product(x, y);
+                assert_eq!(product.lane(lane).canonical().0, expected.0, "{x:?} · {y:?}");
+                assert_eq!(square.lane(lane).canonical().0, slow_product(x, x).0, "{x:?}²");
+                assert_eq!(sum.lane(lane).canonical().0, slow_sum(x, y).0, "{x:?} + {y:?}");
+                assert_eq!(slow_sum(difference.lane(lane).canonical(), y).0, x.0, "{x:?} - {y:?}");
+                let near = |tops: F::Tops, product: Fe, what: &str| {
+                    // One term of six: a sixth of the slack, and the product may stand on either side of 0.
+                    let off = product.canonical().top().wrapping_sub(F::top(tops, lane)).wrapping_add(F::SLACK / 6);
+                    assert!(
+                        off <= F::SLACK / 3,
+                        "{what} of {x:?} and {y:?}: off by {}",
+                        off.wrapping_sub(F::SLACK / 6) as i64
+                    );
+                };
+                near(top, expected, "top");
+                let (loose_x, loose_y) = (slow_sum(x, slow_sum(x, y)), slow_sum(difference_of(y, x), y));
+                let expected = slow_product(loose_x, loose_y);
+                assert_eq!(loose.lane(lane).canonical().0, expected.0, "loose {x:?} · {y:?}");
+                near(loose_top, expected, "loose top");
+            }
+        }
+        let many: Vec<Fe> = (0..F::LANES).map(|lane| values[(at + lane) % values.len()]).collect();
+        let inverse = F::from_lanes(&many).invert();
+        for (lane, &value) in many.iter().enumerate() {
+            let one = u64::from(!value.is_zero());
+            assert_eq!(value.mul(inverse.lane(lane)).canonical().0, [one, 0, 0, 0], "1 / {value:?}");
+        }
+    }
+}
+
+/// `a - b mod p` of canonical values.
+fn difference_of(a: Fe, b: Fe) -> Fe {
+    // p - b, and p for 0, which is the same number.
+    let mut minus = [0u64; 4];
+    let mut borrow = false;
+    for ((limb, p), b) in minus.iter_mut().zip([0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX]).zip(b.0) {
+        let (first, one) = p.overflowing_sub(b);
+        let (second, two) = first.overflowing_sub(u64::from(borrow));
+        (*limb, borrow) = (second, one | two);
+    }
+    slow_sum(a, Fe(minus).canonical())
+}
+
 #[test]
 fn field_operations_agree_with_slow_ones() {
     let mut random = random();
     let values = values(&mut random);
-    for &a in &values {
-        for &b in &values {
-            let product = slow_product(a, b);
-            assert_eq!(a.mul(b).canonical().0, product.0, "{a:?} · {b:?}");
-            assert_eq!(a.add(b).canonical().0, slow_sum(a.canonical(), b.canonical()).0, "{a:?} + {b:?}");
-            assert_eq!(a.sub(b).add(b).canonical().0, a.canonical().0, "{a:?} - {b:?}");
-            // The bound the filter's slack is built on: low by 0 to 9, one more where the product is taken near 2^256.
-            let low = a.mul(b).top().wrapping_sub(a.top_of_product(b)).wrapping_add(1);
-            assert!(low <= 11, "{a:?} · {b:?}: low by {}", low as i64 - 1);
-        }
-        let inverse = a.invert();
-        let one = if a.is_zero() { 0 } else { 1 };
-        assert_eq!(a.mul(inverse).canonical().0, [one, 0, 0, 0], "1 / {a:?}");
-        assert_eq!(a.square().canonical().0, slow_product(a, a).0);
+    check_field::<Fe>(&values);
+    if is_supported() {
+        check_field::<Fe8>(&values);
+    } else {
+        println!("NOT RUN for the field of `ifma`: this processor has no AVX-512 IFMA");
     }
+}
+
+#[test]
+fn a_kernel_the_processor_lacks_is_a_clear_error() {
+    match Kernel::choose(KernelChoice::Ifma) {
+        Ok(kernel) => assert_eq!(kernel.name(), "ifma"),
+        Err(error) => assert_eq!(error.to_string(), "this processor has no AVX-512 IFMA; use `--cpu-kernel auto`"),
+    }
+    assert_eq!(Kernel::choose(KernelChoice::Portable).unwrap().name(), "portable");
+    assert!("avx9".parse::<KernelChoice>().unwrap_err().to_string().contains("portable"));
 }
 
 fn point_of(secret: &SecretKey) -> BasePoint {
@@ -110,28 +181,45 @@ fn tweak(centre: u64, step: i64, k: usize, j: usize) -> Tweak {
     Tweak { offset: Offset::of_point(centre, step, Rotation::ALL[k]), rotation: Rotation::ALL[j] }
 }
 
+/// All 18 candidates of one entry around one centre a lane, exact and by their tops.
+fn check_entry<F: Lanes>(table: &Table<F>, random: &mut StdRng, i: usize) {
+    let bases: Vec<BasePoint> = (0..F::LANES).map(|_| point_of(&random_secret(random))).collect();
+    let points: Vec<Affine<Fe>> = bases.iter().map(|base| Affine::of(base.public_key())).collect();
+    let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
+    let centre = Centre::new(Affine { x: F::from_lanes(&xs), y: F::from_lanes(&ys) });
+    let (entry, plain) = (&table.entries[i - 1], &table.plain[i - 1]);
+    let products = Products::new(&centre, entry, centre.factor(entry).invert());
+    let tops = products.tops(&centre, entry);
+    for (lane, base) in bases.iter().enumerate() {
+        for (n, &top) in tops.iter().enumerate() {
+            let (k, sign, j) = address(n);
+            assert_eq!(place(k, sign, j), n);
+            let step = if sign == 1 { -(i as i64) } else { i as i64 };
+            let expected = candidate(base, &tweak(0, step, k, j)).unwrap();
+            let exact = products.lane(lane).exact(&centre.lane(lane), plain, k, sign, j);
+            assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j} lane {lane}");
+            let off = F::top(top, lane).wrapping_sub(exact.top()).wrapping_add(F::SLACK);
+            assert!(off <= 2 * F::SLACK, "top off by {}", off.wrapping_sub(F::SLACK) as i64);
+        }
+    }
+}
+
 #[test]
 fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
     let mut random = random();
+    let table = Table::<Fe>::new();
     for round in 0..40 {
-        let base = point_of(&random_secret(&mut random));
-        let centre = Centre::new(Affine::of(base.public_key()));
-        let i = match round {
-            0 => 1,
-            1 => ENTRIES,
-            _ => random.random_range(1..=ENTRIES),
-        };
-        let entry = &table().entries[i - 1];
-        let products = Products::new(&centre, entry, centre.factor(entry).invert());
-        let tops = products.tops(&centre, entry);
-        for (k, sign, j) in (0..18).map(|n| (n / 6, n / 3 % 2, n % 3)) {
-            let step = if sign == 1 { -(i as i64) } else { i as i64 };
-            let expected = candidate(&base, &tweak(0, step, k, j)).unwrap();
-            let exact = products.exact(&centre, entry, k, sign == 1, j);
-            assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j}");
-            let off = tops[k][sign][j].wrapping_sub(exact.top()).wrapping_add(SLACK);
-            assert!(off <= 2 * SLACK, "top off by {}", off.wrapping_sub(SLACK) as i64);
+        let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
+        check_entry(&table, &mut random, i);
+    }
+    if is_supported() {
+        let table = Table::<Fe8>::new();
+        for round in 0..8 {
+            let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
+            check_entry(&table, &mut random, i);
         }
+    } else {
+        println!("NOT RUN for the kernel `ifma`: this processor has no AVX-512 IFMA");
     }
 }
 
@@ -159,8 +247,14 @@ fn by_brute_force(base: &BasePoint, centres: u64, set: &PatternSet) -> HashSet<T
     found
 }
 
-fn hits_of(base: &BasePoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
-    let walked = walk(table(), base, centres, &Filter::new(set, SLACK), usize::MAX, &mut Scratch::default());
+fn lanes(kernel: Kernel) -> u64 {
+    if kernel.name() == "ifma" { 8 } else { 1 }
+}
+
+/// Walks `centres` centres, a multiple of eight.
+fn hits_of(kernel: Kernel, base: &BasePoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
+    let filter = Filter::new(set, kernel.slack());
+    let walked = kernel.walker().walk(base, centres / lanes(kernel), &filter, usize::MAX);
     let hits: HashSet<Tweak> = walked.hits.iter().copied().collect();
     assert_eq!(hits.len(), walked.hits.len(), "no hit is reported twice");
     (walked.candidates, hits)
@@ -170,52 +264,66 @@ fn hits_of(base: &BasePoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tw
 fn a_walk_finds_every_match_and_nothing_else() {
     let mut random = random();
     let base = point_of(&random_secret(&mut random));
-    let set = patterns(&["q", "l7", "zz", "p0", "6mu"]);
-    let (candidates, hits) = hits_of(&base, 2, &set);
-    assert_eq!(candidates, 2 * ENTRIES as u64 * 18);
-    assert_eq!(hits, by_brute_force(&base, 2, &set));
-    assert!(hits.len() > 300);
+    // Few intervals are compared with one by one, many are looked up.
+    for texts in [&["q", "l7"][..], &["q", "l7", "zz", "p0", "6mu", "ttt", "2j"]] {
+        let set = patterns(texts);
+        let expected = by_brute_force(&base, 8, &set);
+        assert!(expected.len() > 1000);
+        for kernel in kernels() {
+            let (candidates, hits) = hits_of(kernel, &base, 8, &set);
+            assert_eq!(candidates, 8 * ENTRIES as u64 * 18);
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+        }
+    }
 }
 
 #[test]
 fn a_walk_counts_as_many_hits_as_chance_gives() {
     let mut random = random();
-    let set = patterns(&["cat", "dad"]);
     let base = point_of(&random_secret(&mut random));
-    let (candidates, hits) = hits_of(&base, 40, &set);
-    let expected = candidates as f64 / set.difficulty().unwrap().candidates();
-    assert!((hits.len() as f64 - expected).abs() <= 5.0 * expected.sqrt(), "{} for {expected}", hits.len());
+    for texts in [&["cat", "dad"][..], &["cat", "dad", "ham", "jam", "yam", "pan"]] {
+        let set = patterns(texts);
+        for kernel in kernels() {
+            let (candidates, hits) = hits_of(kernel, &base, 80, &set);
+            let expected = candidates as f64 / set.difficulty().unwrap().candidates();
+            assert!((hits.len() as f64 - expected).abs() <= 5.0 * expected.sqrt(), "{} for {expected}", hits.len());
+        }
+    }
 }
 
-/// Points at which a factor of the shared inversion is zero, or the next centre is no plain addition.
+/// Points at which a factor of the shared inversion is zero, a centre is infinity, or the next centre is no plain
+/// addition.
 #[test]
 fn a_zero_in_the_shared_inversion_harms_nothing_else() {
     let mut random = random();
-    let set = patterns(&["q"]);
+    let set = patterns(&["qq"]);
     let i = random.random_range(1..=ENTRIES as u64);
-    let small = |multiple: u64| multiple_of_generator(multiple);
+    let small = multiple_of_generator;
     let turned = |point: PublicKey, power: usize| point.mul_tweak(SECP256K1, &Rotation::ALL[power].scalar()).unwrap();
     let minus = |point: PublicKey| point.negate(SECP256K1);
     let chosen = [
         small(1),
-        minus(small(1)),
-        small(i),
         minus(turned(small(i), 1)),
         turned(small(i), 2),
         small(STEP),
         minus(small(STEP)),
+        minus(small(8 * STEP)),
         minus(small(2 * STEP)),
         minus(small(STEP - i)),
         small(i).add_exp_tweak(SECP256K1, &Scalar::ONE).unwrap(),
     ];
     for point in chosen {
         let base = BasePoint::new(point);
-        let (candidates, hits) = hits_of(&base, 3, &set);
-        let all = by_brute_force(&base, 3, &set);
-        assert!(hits.is_subset(&all), "a wrong hit from {base:?}");
-        let whole = 3 * ENTRIES as u64 * 18;
-        assert!(candidates >= whole - ENTRIES as u64 * 18 - 3 * 18, "{candidates} of {whole} from {base:?}");
-        assert!(hits.len() as f64 >= 0.5 * all.len() as f64, "{} of {} from {base:?}", hits.len(), all.len());
+        let all = by_brute_force(&base, 16, &set);
+        for kernel in kernels() {
+            let (candidates, hits) = hits_of(kernel, &base, 16, &set);
+            assert!(hits.is_subset(&all), "a wrong hit from {base:?}");
+            // At most a centre that is infinity, and a few entries, are left out.
+            let whole = 16 * ENTRIES as u64 * 18;
+            assert!(candidates >= whole - (ENTRIES as u64 + 6) * 18, "{candidates} of {whole} from {base:?}");
+            let missed = all.len() - hits.len();
+            assert!(missed as f64 <= 0.1 * all.len() as f64 + 10.0, "{missed} of {} from {base:?}", all.len());
+        }
     }
 }
 
@@ -224,14 +332,17 @@ fn a_walk_with_too_many_hits_ends_early_and_says_what_it_tested() {
     let mut random = random();
     let base = point_of(&random_secret(&mut random));
     let set = patterns(&["q"]);
-    let walked = walk(table(), &base, 50, &Filter::new(&set, SLACK), 1, &mut Scratch::default());
-    assert_eq!(walked.centres, 1);
-    assert_eq!(walked.candidates, ENTRIES as u64 * 18);
-    assert!(walked.hits.len() > 100);
+    for kernel in kernels() {
+        let walked = kernel.walker().walk(&base, 50, &Filter::new(&set, kernel.slack()), 1);
+        assert_eq!(walked.rounds, 1);
+        assert_eq!(walked.candidates, lanes(kernel) * ENTRIES as u64 * 18);
+        assert!(walked.hits.len() > 100);
+    }
 }
 
 #[test]
 fn the_filter_passes_whatever_may_match() {
+    const SLACK: u64 = 1 << 24;
     let mut random = random();
     let texts: Vec<String> = (0..300)
         .map(|_| {
@@ -247,8 +358,14 @@ fn the_filter_passes_whatever_may_match() {
         for end in [first, last] {
             assert!(filter.matches_exactly(end));
             for error in [0, 1, SLACK] {
-                assert!(filter.may_match(end.wrapping_add(error)), "{end:x} + {error}");
-                assert!(filter.may_match(end.wrapping_sub(error)), "{end:x} - {error}");
+                assert!(
+                    filter.is_marked(end.wrapping_add(error)) && filter.may_match(end.wrapping_add(error)),
+                    "{end:x} + {error}"
+                );
+                assert!(
+                    filter.is_marked(end.wrapping_sub(error)) && filter.may_match(end.wrapping_sub(error)),
+                    "{end:x} - {error}"
+                );
             }
         }
     }

@@ -1,9 +1,8 @@
 //! The search threads: started once, asleep between launches, and last in line for the processor.
 
 use super::filter::Filter;
-use super::formula::SLACK;
-use super::table::table;
-use super::walk::{Scratch, Walked, walk};
+use super::kernel::Kernel;
+use super::walk::Walked;
 use crate::key::BasePoint;
 use crate::pattern::PatternSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +17,7 @@ const NICENESS: i32 = 19;
 /// One base's walk.
 pub(super) struct Task {
     pub base: BasePoint,
-    pub centres: u64,
+    pub rounds: u64,
     pub filter: Arc<Filter>,
     pub hits_wanted: usize,
 }
@@ -35,22 +34,23 @@ struct Worker {
 
 pub(super) struct Threads {
     workers: Vec<Worker>,
+    kernel: Kernel,
     /// The filter of the last pattern set: launches mostly repeat it.
     filter: Option<(Arc<PatternSet>, Arc<Filter>)>,
 }
 
 impl Threads {
-    pub fn start(count: usize) -> Threads {
+    pub fn start(count: usize, kernel: Kernel) -> Threads {
         let worker = |number: usize| {
             let (task, tasks) = channel::<Task>();
             let (outcome, outcomes) = channel();
             let run = move || {
                 be_nice();
-                let mut scratch = Scratch::default();
+                let mut walker = kernel.walker();
                 for task in tasks {
                     let began = Instant::now();
                     let walked = catch_unwind(AssertUnwindSafe(|| {
-                        walk(table(), &task.base, task.centres, &task.filter, task.hits_wanted, &mut scratch)
+                        walker.walk(&task.base, task.rounds, &task.filter, task.hits_wanted)
                     }));
                     if outcome.send(walked.ok().map(|walked| (walked, began.elapsed()))).is_err() {
                         return;
@@ -60,7 +60,7 @@ impl Threads {
             let thread = std::thread::Builder::new().name(format!("search {number}")).spawn(run);
             Worker { tasks: Some(task), outcomes, thread: Some(thread.expect("the system starts threads")) }
         };
-        Threads { workers: (0..count).map(worker).collect(), filter: None }
+        Threads { workers: (0..count).map(worker).collect(), kernel, filter: None }
     }
 
     /// The filter of a pattern set, remade when the set is another.
@@ -68,7 +68,7 @@ impl Threads {
         match &self.filter {
             Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
             _ => {
-                let filter = Arc::new(Filter::new(patterns, SLACK));
+                let filter = Arc::new(Filter::new(patterns, self.kernel.slack()));
                 self.filter = Some((Arc::clone(patterns), Arc::clone(&filter)));
                 filter
             }

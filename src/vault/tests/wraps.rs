@@ -137,10 +137,10 @@ fn subject_and_other_receivers_are_read() {
 fn oversize_is_refused_before_anything_is_verified() {
     let forger = Forger::new();
     let mut wrap = forger.with_rumor(forger.rumor_json());
-    wrap.content = "A".repeat(64 * 1024 + 1);
+    wrap.content = "A".repeat(128 * 1024 + 1);
     assert_eq!(forger.refused(&wrap), UnwrapError::TooLarge);
     let mut wrap = forger.with_rumor(forger.rumor_json());
-    wrap.tags = (0..1000).map(|_| Tag::public_key(forger.us)).collect::<Vec<_>>().into_iter().collect();
+    wrap.tags = (0..2000).map(|_| Tag::public_key(forger.us)).collect::<Vec<_>>().into_iter().collect();
     assert_eq!(forger.refused(&wrap), UnwrapError::TooLarge);
 }
 
