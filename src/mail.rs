@@ -4,7 +4,7 @@ use crate::ids::{Asker, RumorId};
 use std::fmt;
 
 /// A message to one asker, not yet sealed. Holds no secret.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Letter {
     /// The only one who will be able to read it.
     pub to: Asker,
@@ -16,6 +16,13 @@ pub struct Letter {
     pub subject: Option<String>,
     /// NIP-40: when relays may forget the wrap, Unix seconds.
     pub expires_at: u64,
+}
+
+/// Without its text: a wish beside its asker does not belong in a log.
+impl fmt::Debug for Letter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Letter to {:?}, {} bytes", self.to, self.text.len())
+    }
 }
 
 /// A sealed letter: a signed kind 1059 event (NIP-59). It is sent as it is, however often, and never made twice.

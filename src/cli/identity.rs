@@ -5,6 +5,7 @@ use age::secrecy::SecretString;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::io::IsTerminal;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -31,7 +32,11 @@ impl IdentityFlags {
 
     /// Makes a new identity, which must not be there yet.
     pub fn create(&self) -> anyhow::Result<Vault> {
-        std::fs::create_dir_all(&self.data)
+        // Nobody else's business, should it be new.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.data)
             .with_context(|| format!("the data folder {} cannot be made", self.data.display()))?;
         let unlock = self.unlock("Choose a passphrase for the bot's identity: ", true)?;
         Ok(Vault::create(&self.file(), &unlock)?)
