@@ -14,7 +14,7 @@ pub const TABLE: u32 = 1024;
 /// The most centres a thread walks in one launch.
 pub const MOST_STEPS: u32 = 16;
 const STRIDE: u64 = MOST_STEPS as u64 * (2 * TABLE as u64 + 1);
-const BLOCKS_PER_BASE: u32 = 12;
+const BLOCKS_PER_BASE: u32 = 24;
 
 pub struct Geometry {
     blocks: u32,
