@@ -1,16 +1,49 @@
-//! The search on NVIDIA GPUs. (Under construction.)
+//! The search on NVIDIA GPUs: the kernels of `kernels/`, fed and read by one [`Searcher`] a GPU.
+//!
+//! The driver is loaded at run time; without it every question here gets an answer in words, never a panic.
+
+mod abi;
+mod device;
+mod filter;
+mod geometry;
+mod module;
+pub mod probe;
 
 use super::{SearchError, Searcher};
+use cudarc::driver::CudaContext;
+use std::sync::Arc;
 
 /// How many GPUs there are: 1 or more, or why none can be used.
 pub fn device_count() -> Result<usize, String> {
-    Err("the CUDA search is not built yet".to_owned())
+    // SAFETY: only tries to load the library.
+    if !unsafe { cudarc::driver::sys::is_culib_present() } {
+        return Err(
+            "the NVIDIA driver's library (libcuda) is not there; install the driver, or search on the CPU".into()
+        );
+    }
+    match CudaContext::device_count() {
+        Ok(count) if count > 0 => Ok(count as usize),
+        Ok(_) => Err("the NVIDIA driver sees no GPU".to_owned()),
+        Err(error) => Err(format!("the NVIDIA driver does not start: {error}")),
+    }
 }
 
-/// Opens GPU number `ordinal`.
+/// Opens GPU number `ordinal`: its tables are computed and its speed is measured, which takes some tenths of a second.
 pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
-    Err(SearchError::NoSuchDevice {
-        asked: format!("cuda:{ordinal}"),
-        reason: "the CUDA search is not built yet".to_owned(),
-    })
+    let context =
+        context(ordinal).map_err(|reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason })?;
+    Ok(Box::new(device::CudaSearcher::open(ordinal, context)?))
+}
+
+fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {
+    let count = device_count()?;
+    if ordinal >= count {
+        return Err(format!("there are {count} GPUs, numbered from 0"));
+    }
+    let context = CudaContext::new(ordinal).map_err(|error| error.to_string())?;
+    // The thread that waits sleeps. One stream orders everything, so no events between buffers are needed.
+    context.set_blocking_synchronize().map_err(|error| error.to_string())?;
+    // SAFETY: all buffers of a searcher are used on its one stream, and read after its events.
+    unsafe { context.disable_event_tracking() };
+    Ok(context)
 }

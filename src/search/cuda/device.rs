@@ -1,0 +1,336 @@
+//! One GPU: its tables, its launches in flight, and how they come back.
+
+use super::abi::{Counters, ENTRY_BYTES, Point, Search, Suspect};
+use super::filter::Filter;
+use super::geometry::{Geometry, MOST_STEPS, TABLE, THREADS, multiple, stretch_start};
+use super::module::{BUILT_FOR, Kernels};
+use crate::key::{BasePoint, Offset, Rotation, Tweak};
+use crate::pattern::{Pattern, PatternSet};
+use crate::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags};
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
+    PushKernelArg,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+const IN_FLIGHT: usize = 2;
+/// Hits that come back with the counters; more are fetched when there are more.
+const FIRST_HITS: usize = 4096;
+const LAUNCH_TARGET: Duration = Duration::from_millis(72);
+const CONFIRM_BLOCKS: u32 = 264;
+
+/// What one launch in flight has to itself.
+struct Slot {
+    bases: CudaSlice<Point>,
+    centres: CudaSlice<Point>,
+    suspects: CudaSlice<Suspect>,
+    hits: CudaSlice<Suspect>,
+    counters: CudaSlice<Counters>,
+    staging: PinnedHostSlice<Point>,
+    read_counters: PinnedHostSlice<Counters>,
+    read_hits: PinnedHostSlice<Suspect>,
+    started: CudaEvent,
+    finished: CudaEvent,
+}
+
+/// How much of the whole stretch a launch searches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Extent {
+    steps: u32,
+    entries: u32,
+}
+
+struct Pending {
+    slot: usize,
+    launch: Launch,
+    extent: Extent,
+}
+
+pub struct CudaSearcher {
+    info: DeviceInfo,
+    stream: Arc<CudaStream>,
+    /// For what is fetched while the next launch runs.
+    side: Arc<CudaStream>,
+    kernels: Kernels,
+    geometry: Geometry,
+    table: CudaSlice<u8>,
+    starts: CudaSlice<Point>,
+    step: Point,
+    prefixes: CudaSlice<u8>,
+    filter: Filter,
+    slots: Vec<Slot>,
+    pending: VecDeque<Pending>,
+    next_slot: usize,
+    whole: Extent,
+}
+
+impl CudaSearcher {
+    pub fn open(ordinal: usize, context: Arc<CudaContext>) -> Result<CudaSearcher, SearchError> {
+        let id = DeviceId::Cuda(ordinal);
+        let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
+        let kernels = Kernels::load(&context).map_err(failed)?;
+        let mut searcher =
+            CudaSearcher::with_tables(id, &context, kernels).map_err(|error| failed(error.to_string()))?;
+        searcher.calibrate()?;
+        Ok(searcher)
+    }
+
+    fn with_tables(id: DeviceId, context: &Arc<CudaContext>, kernels: Kernels) -> Result<CudaSearcher, DriverError> {
+        let multiprocessors = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+        let geometry = Geometry::of(multiprocessors);
+        let stream = context.new_stream()?;
+        let (major, minor) = context.compute_capability()?;
+        let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
+        let points = stream.clone_htod(&points)?;
+        let mut table = stream.alloc_zeros::<u8>(TABLE as usize * ENTRY_BYTES)?;
+        let mut build = stream.launch_builder(&kernels.build_table);
+        build.arg(&points).arg(&mut table).arg(&TABLE);
+        // SAFETY: the arguments are those of `build_table`; the grid covers the table and the kernel checks its end.
+        unsafe { build.launch(LaunchConfig::for_num_elems(TABLE))? };
+        let starts: Vec<Point> = (0..geometry.threads_per_base()).map(|t| multiple(stretch_start(t))).collect();
+        let threads = geometry.threads() as usize;
+        let filter = Filter::new(&stream)?;
+        let slots = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
+        Ok(CudaSearcher {
+            info: DeviceInfo {
+                id,
+                name: context.name()?,
+                kernel: format!("cuda sm_{major}{minor} ({})", kernels.compiler),
+                threads: 1,
+            },
+            side: context.new_stream()?,
+            starts: stream.clone_htod(&starts)?,
+            table,
+            step: multiple(2 * u64::from(TABLE) + 1),
+            // SAFETY: every launch writes what it reads of it.
+            prefixes: unsafe { stream.alloc(threads * TABLE as usize * 32)? },
+            filter,
+            slots,
+            pending: VecDeque::new(),
+            next_slot: 0,
+            whole: Extent { steps: 1, entries: TABLE },
+            kernels,
+            geometry,
+            stream,
+        })
+    }
+
+    /// Chooses how much a launch searches, by the time that a small one takes here.
+    fn calibrate(&mut self) -> Result<(), SearchError> {
+        let pattern = Pattern::parse("qqqqqqqqqqqqqqqq").expect("letters that occur");
+        let patterns = Arc::new(PatternSet::new(vec![pattern]));
+        let generator = multiple_point(1);
+        self.whole = Extent { steps: 1, entries: TABLE / 8 };
+        let mut busy = Duration::MAX;
+        for _ in 0..3 {
+            let bases = (0..self.bases()).map(|_| generator).collect();
+            self.submit(Launch { bases, patterns: patterns.clone() })?;
+            busy = busy.min(self.collect()?.busy);
+        }
+        let entries = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64() * f64::from(TABLE / 8);
+        self.whole = Extent::of_entries(entries);
+        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
+        Ok(())
+    }
+
+    fn failed(&self) -> impl Fn(DriverError) -> SearchError + use<> {
+        let device = self.info.id;
+        move |error| SearchError::DeviceFailed { device, reason: error.to_string() }
+    }
+
+    fn start(&mut self, slot: usize, launch: &Launch, extent: Extent) -> Result<(), DriverError> {
+        let stream = &self.stream;
+        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns)?;
+        let at = &mut self.slots[slot];
+        for (to, base) in at.staging.as_mut_slice()?.iter_mut().zip(&launch.bases) {
+            *to = Point::of(base);
+        }
+        stream.memcpy_htod(at.staging.as_slice()?, &mut at.bases)?;
+        stream.memset_zeros(&mut at.counters)?;
+        let (first_top, top_width) = self.filter.single.unwrap_or_default();
+        let search = Search {
+            bases: at.bases.device_ptr(stream).0,
+            starts: self.starts.device_ptr(stream).0,
+            table: self.table.device_ptr(stream).0,
+            prefixes: self.prefixes.device_ptr(stream).0,
+            centres: at.centres.device_ptr(stream).0,
+            suspects: at.suspects.device_ptr(stream).0,
+            hits: at.hits.device_ptr(stream).0,
+            counters: at.counters.device_ptr(stream).0,
+            coarse: self.filter.coarse.device_ptr(stream).0,
+            fine: self.filter.fine.device_ptr(stream).0,
+            intervals: self.filter.intervals.device_ptr(stream).0,
+            interval_count: self.filter.count as u32,
+            first_top,
+            top_width,
+            entries: extent.entries,
+            steps: extent.steps,
+            blocks_per_base: self.geometry.blocks_per_base,
+            suspect_capacity: at.suspects.len() as u32,
+            hit_capacity: at.hits.len() as u32,
+            step: self.step,
+        };
+        let kernel = if self.filter.single.is_some() { &self.kernels.search_one } else { &self.kernels.search_many };
+        at.started.record(stream)?;
+        let blocks = |count| LaunchConfig { grid_dim: (count, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 };
+        run(stream, kernel, &search, None, blocks(self.geometry.blocks()))?;
+        run(stream, &self.kernels.confirm, &search, Some(self.geometry.threads()), blocks(CONFIRM_BLOCKS))?;
+        stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
+        stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
+        at.finished.record(stream)
+    }
+
+    /// Waits for a slot's launch: its counters, its hits, and how long it took.
+    fn finish(&mut self, slot: usize) -> Result<(Counters, Vec<Suspect>, Duration), DriverError> {
+        let at = &mut self.slots[slot];
+        at.finished.synchronize()?;
+        let busy = Duration::from_secs_f32(at.started.elapsed_ms(&at.finished)?.max(0.0) / 1000.0);
+        let counters = at.read_counters.as_slice()?[0];
+        let count = (counters.hits as usize).min(at.hits.len());
+        let hits = if count <= FIRST_HITS {
+            at.read_hits.as_slice()?[..count].to_vec()
+        } else {
+            self.side.clone_dtoh(&at.hits.slice(..count))?
+        };
+        Ok((counters, hits, busy))
+    }
+
+    fn claim(&self, hit: &Suspect) -> ClaimedHit {
+        let per_base = self.geometry.threads_per_base();
+        let step = i64::from(hit.entry) + 1;
+        let centre = stretch_start(hit.thread % per_base) + u64::from(hit.step) * (2 * u64::from(TABLE) + 1);
+        let rotation = |power| Rotation::new(power as u8).expect("three turns");
+        let minus = hit.which / 3 % 2 == 1;
+        let offset = Offset::of_point(centre, if minus { -step } else { step }, rotation(hit.which / 6 % 3));
+        ClaimedHit {
+            base: (hit.thread / per_base) as usize,
+            tweak: Tweak { offset, rotation: rotation(hit.which % 3) },
+        }
+    }
+}
+
+impl Searcher for CudaSearcher {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn bases(&self) -> usize {
+        self.geometry.bases() as usize
+    }
+
+    fn in_flight(&self) -> usize {
+        IN_FLIGHT
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        if launch.bases.len() != self.bases() {
+            return Err(SearchError::WrongBaseCount { given: launch.bases.len(), wanted: self.bases() });
+        }
+        if self.pending.len() == IN_FLIGHT {
+            let reason = format!("{IN_FLIGHT} launches are in flight already; collect one first");
+            return Err(SearchError::DeviceFailed { device: self.info.id, reason });
+        }
+        let slot = self.next_slot;
+        let extent = self.whole.part(self.filter.share_for(&launch.patterns));
+        self.start(slot, &launch, extent).map_err(self.failed())?;
+        self.pending.push_back(Pending { slot, launch, extent });
+        self.next_slot = (slot + 1) % IN_FLIGHT;
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        let Pending { slot, launch, mut extent } = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let mut all_busy = Duration::ZERO;
+        loop {
+            let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
+            all_busy += busy;
+            let at = &self.slots[slot];
+            let crowd = (f64::from(counters.suspects) / at.suspects.len() as f64)
+                .max(f64::from(counters.hits) / at.hits.len() as f64);
+            if crowd <= 1.0 {
+                let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
+                let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
+                return Ok(LaunchReport {
+                    candidates: 18 * (tested - skipped),
+                    hits: hits.iter().map(|hit| self.claim(hit)).collect(),
+                    busy: all_busy,
+                });
+            }
+            // More than the buffers hold: the same stretch again, but only as much of it as they do hold.
+            let fewer = Extent::of_entries(extent.total() / crowd * 0.7);
+            tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
+            extent = fewer;
+            self.start(slot, &launch, extent).map_err(self.failed())?;
+            self.filter.share = self.filter.share.min(extent.total() / self.whole.total());
+        }
+    }
+}
+
+impl Extent {
+    /// As near to `entries` table entries a thread as a launch comes.
+    fn of_entries(entries: f64) -> Extent {
+        let steps = entries / f64::from(TABLE);
+        if steps >= 1.0 {
+            Extent { steps: (steps as u32).min(MOST_STEPS), entries: TABLE }
+        } else {
+            Extent { steps: 1, entries: (entries as u32).max(1) }
+        }
+    }
+
+    fn total(self) -> f64 {
+        f64::from(self.steps) * f64::from(self.entries)
+    }
+
+    fn part(self, share: f64) -> Extent {
+        if share >= 1.0 { self } else { Extent::of_entries(self.total() * share) }
+    }
+}
+
+impl Slot {
+    fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Slot, DriverError> {
+        let context = stream.context();
+        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
+        let threads = geometry.threads() as usize;
+        // Even one table entry a thread, all of it hits, has to fit.
+        let hits = (18 * threads).max(FIRST_HITS);
+        // SAFETY: the pinned buffers are written before they are read.
+        unsafe {
+            Ok(Slot {
+                bases: stream.alloc_zeros(geometry.bases() as usize)?,
+                centres: stream.alloc_zeros(threads * MOST_STEPS as usize)?,
+                suspects: stream.alloc_zeros(hits * 6)?,
+                hits: stream.alloc_zeros(hits)?,
+                counters: stream.alloc_zeros(1)?,
+                staging: context.alloc_pinned(geometry.bases() as usize)?,
+                read_counters: context.alloc_pinned(1)?,
+                read_hits: context.alloc_pinned(FIRST_HITS)?,
+                started: event()?,
+                finished: event()?,
+            })
+        }
+    }
+}
+
+fn run(
+    stream: &Arc<CudaStream>,
+    kernel: &CudaFunction,
+    search: &Search,
+    threads: Option<u32>,
+    config: LaunchConfig,
+) -> Result<(), DriverError> {
+    let mut launch = stream.launch_builder(kernel);
+    launch.arg(search);
+    if let Some(threads) = &threads {
+        launch.arg(threads);
+    }
+    // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid and the extent need.
+    unsafe { launch.launch(config)? };
+    Ok(())
+}
+
+fn multiple_point(k: u64) -> BasePoint {
+    super::geometry::multiple_of_generator(k)
+}

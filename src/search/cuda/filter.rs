@@ -1,0 +1,104 @@
+//! What the kernels test candidates by, built on the device from the intervals of a pattern set.
+
+use super::abi::Interval;
+use crate::pattern::PatternSet;
+use cudarc::driver::{
+    CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
+};
+use std::sync::Arc;
+
+const COARSE_BITS: u32 = 17;
+const FINE_BITS: u32 = 27;
+/// Truncated tops are low or high by at most this, in units of the top 32 bits.
+const SLACK: u32 = 64;
+const MOST_INTERVALS: usize = 1 << 16;
+
+pub struct Filter {
+    pub coarse: CudaSlice<u32>,
+    pub fine: CudaSlice<u32>,
+    pub intervals: CudaSlice<Interval>,
+    pub count: usize,
+    /// The single interval of tops, widened: its first value and its width; `None` where there are several.
+    pub single: Option<(u32, u32)>,
+    staging: PinnedHostSlice<Interval>,
+    /// Behind the last copy out of `staging`.
+    copied: Option<CudaEvent>,
+    patterns: Option<Arc<PatternSet>>,
+    /// The greatest share of a whole launch, of 1, that these patterns' hits are known to allow.
+    pub share: f64,
+}
+
+impl Filter {
+    pub fn new(stream: &Arc<CudaStream>) -> Result<Filter, DriverError> {
+        Ok(Filter {
+            coarse: stream.alloc_zeros(1 << (COARSE_BITS - 5))?,
+            fine: stream.alloc_zeros(1 << (FINE_BITS - 5))?,
+            intervals: stream.alloc_zeros(MOST_INTERVALS)?,
+            count: 0,
+            single: None,
+            // SAFETY: written before it is read.
+            staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
+            copied: None,
+            patterns: None,
+            share: 1.0,
+        })
+    }
+
+    /// The share of a whole launch that the hits of `patterns` are known to allow.
+    pub fn share_for(&self, patterns: &Arc<PatternSet>) -> f64 {
+        if self.is_for(patterns) { self.share } else { 1.0 }
+    }
+
+    fn is_for(&self, patterns: &Arc<PatternSet>) -> bool {
+        self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
+    }
+
+    /// Queues the change to `patterns` behind what the stream has to do.
+    pub fn set(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        build: &CudaFunction,
+        patterns: &Arc<PatternSet>,
+    ) -> Result<(), DriverError> {
+        if self.is_for(patterns) {
+            return Ok(());
+        }
+        let intervals = condensed(patterns.intervals());
+        self.count = intervals.len();
+        self.single = match intervals[..] {
+            [Interval { first, last }] => {
+                let (first, last) = ((first >> 32) as u32, (last >> 32) as u32);
+                Some((first.wrapping_sub(SLACK), (last - first).saturating_add(2 * SLACK)))
+            }
+            _ => None,
+        };
+        self.share = 1.0;
+        self.patterns = Some(patterns.clone());
+        // The copy before this one ran ahead of the launch before this one, so that this wait is short.
+        if let Some(copied) = &self.copied {
+            copied.synchronize()?;
+        }
+        self.staging.as_mut_slice()?[..self.count].copy_from_slice(&intervals);
+        let staged = &self.staging.as_slice()?[..self.count];
+        stream.memcpy_htod(staged, &mut self.intervals.slice_mut(..self.count))?;
+        self.copied = Some(stream.record_event(None)?);
+        if self.single.is_none() {
+            stream.memset_zeros(&mut self.coarse)?;
+            stream.memset_zeros(&mut self.fine)?;
+            let count = self.count as u32;
+            let config =
+                LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
+            let mut launch = stream.launch_builder(build);
+            launch.arg(&self.intervals).arg(&count).arg(&mut self.coarse).arg(&mut self.fine);
+            // SAFETY: the arguments are those of `build_filter`, and the buffers have the sizes it assumes.
+            unsafe { launch.launch(config)? };
+        }
+        Ok(())
+    }
+}
+
+/// The intervals as the device takes them: at most `MOST_INTERVALS`, neighbours joined where there are more.
+fn condensed(intervals: &[(u64, u64)]) -> Vec<Interval> {
+    let group = intervals.len().div_ceil(MOST_INTERVALS).max(1);
+    intervals.chunks(group).map(|part| Interval { first: part[0].0, last: part[part.len() - 1].1 }).collect()
+}

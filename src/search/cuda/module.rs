@@ -1,0 +1,70 @@
+//! The kernels as the driver loads them: machine code from the build, or compiled here by NVRTC.
+
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
+use cudarc::nvrtc::{CompileOptions, Ptx, compile_ptx_with_opts};
+use std::sync::Arc;
+
+/// All kernels in one text, without includes.
+const SOURCE: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.cu"));
+
+#[cfg(npubbot_fatbin)]
+const FATBIN: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin")));
+#[cfg(not(npubbot_fatbin))]
+const FATBIN: Option<&[u8]> = None;
+
+/// The compute capabilities that the build has machine code for, such as `80 90`; `none` without nvcc.
+pub const BUILT_FOR: &str = env!("NPUBBOT_KERNELS_BUILT");
+
+pub fn nvrtc_is_present() -> bool {
+    // SAFETY: only tries to load the library.
+    unsafe { cudarc::nvrtc::sys::is_culib_present() }
+}
+
+pub struct Kernels {
+    pub search_one: CudaFunction,
+    pub search_many: CudaFunction,
+    pub confirm: CudaFunction,
+    pub build_table: CudaFunction,
+    pub build_filter: CudaFunction,
+    pub probe: CudaFunction,
+    /// `nvcc` or `NVRTC`.
+    pub compiler: &'static str,
+}
+
+impl Kernels {
+    pub fn load(context: &Arc<CudaContext>) -> Result<Kernels, String> {
+        let (module, compiler) = match FATBIN.map(|image| context.load_module(Ptx::from_binary(image.to_vec()))) {
+            Some(Ok(module)) => (module, "nvcc"),
+            // The build may lack this GPU's architecture.
+            Some(Err(error)) => {
+                (compile(context).map_err(|reason| format!("its kernels do not load ({error}); {reason}"))?, "NVRTC")
+            }
+            None => (compile(context)?, "NVRTC"),
+        };
+        let function = |name: &str| module.load_function(name).map_err(|error| format!("kernel {name}: {error}"));
+        Ok(Kernels {
+            search_one: function("search_one")?,
+            search_many: function("search_many")?,
+            confirm: function("confirm")?,
+            build_table: function("build_table")?,
+            build_filter: function("build_filter")?,
+            probe: function("probe")?,
+            compiler,
+        })
+    }
+}
+
+fn compile(context: &Arc<CudaContext>) -> Result<Arc<CudaModule>, String> {
+    if !nvrtc_is_present() {
+        return Err("this build has no kernels for it and the NVRTC library is not there; install the CUDA toolkit's \
+                    NVRTC (libnvrtc), or build with nvcc on the PATH"
+            .to_owned());
+    }
+    let (major, minor) = context.compute_capability().map_err(|error| error.to_string())?;
+    let options = CompileOptions {
+        options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".to_owned()],
+        ..Default::default()
+    };
+    let ptx = compile_ptx_with_opts(SOURCE, options).map_err(|error| format!("NVRTC refuses the kernels: {error}"))?;
+    context.load_module(ptx).map_err(|error| format!("the compiled kernels do not load: {error}"))
+}

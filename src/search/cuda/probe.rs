@@ -1,0 +1,91 @@
+//! What there is to search with, for `npubbot doctor`; and single field operations on the GPU, for the tests.
+
+use super::abi::limbs;
+use super::module::{BUILT_FOR, Kernels, nvrtc_is_present};
+use cudarc::driver::{LaunchConfig, PushKernelArg};
+
+/// What this machine and this build bring for the search on GPUs.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The newest CUDA version that the driver serves, such as `13.0`; or why there is none.
+    pub driver: Result<String, String>,
+    pub gpus: Vec<Gpu>,
+    /// Compute capabilities the build has machine code for, such as `80 90`; `None` where it had no nvcc.
+    pub built_for: Option<&'static str>,
+    /// Whether kernels can be compiled here.
+    pub nvrtc: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    pub ordinal: usize,
+    pub name: String,
+    pub compute_capability: (i32, i32),
+    pub memory_bytes: usize,
+}
+
+/// Looks; opens nothing for longer than it takes to ask.
+pub fn findings() -> Findings {
+    let count = super::device_count();
+    let driver = count.clone().and_then(|_| {
+        let mut version = 0;
+        // SAFETY: the library is there, as `device_count` found, and the pointer is valid.
+        let code = unsafe { cudarc::driver::sys::cuDriverGetVersion(&mut version) };
+        code.result().map_err(|error| error.to_string())?;
+        Ok(format!("{}.{}", version / 1000, version % 1000 / 10))
+    });
+    let gpus = (0..count.unwrap_or(0)).filter_map(|ordinal| {
+        let context = super::context(ordinal).ok()?;
+        Some(Gpu {
+            ordinal,
+            name: context.name().ok()?,
+            compute_capability: context.compute_capability().ok()?,
+            memory_bytes: context.total_mem().ok()?,
+        })
+    });
+    Findings {
+        driver,
+        gpus: gpus.collect(),
+        built_for: (BUILT_FOR != "none").then_some(BUILT_FOR),
+        nvrtc: nvrtc_is_present(),
+    }
+}
+
+/// One operation of `kernels/field.cuh`, as `kernels/probe.cuh` numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    Mul,
+    Sqr,
+    Add,
+    Sub,
+    Inverse,
+    Canonical,
+    /// The top 32 bits of the product, in the lowest limb; low by a few.
+    Top,
+}
+
+/// Runs `operation` on every pair, on GPU `ordinal`. Numbers are 32 bytes, big-endian; results are below p.
+pub fn operate(ordinal: usize, operation: Operation, pairs: &[([u8; 32], [u8; 32])]) -> Result<Vec<[u8; 32]>, String> {
+    let context = super::context(ordinal)?;
+    let kernels = Kernels::load(&context)?;
+    let text = |error: cudarc::driver::DriverError| error.to_string();
+    let stream = context.default_stream();
+    let flat = |side: fn(&([u8; 32], [u8; 32])) -> [u32; 8]| -> Vec<u32> { pairs.iter().flat_map(side).collect() };
+    let a = stream.clone_htod(&flat(|pair| limbs(&pair.0))).map_err(text)?;
+    let b = stream.clone_htod(&flat(|pair| limbs(&pair.1))).map_err(text)?;
+    let mut out = stream.alloc_zeros::<u32>(8 * pairs.len()).map_err(text)?;
+    let (what, count) = (operation as u32, pairs.len() as u32);
+    let mut launch = stream.launch_builder(&kernels.probe);
+    launch.arg(&what).arg(&a).arg(&b).arg(&mut out).arg(&count);
+    // SAFETY: the arguments are those of `probe`; the kernel checks the end.
+    unsafe {
+        launch.launch(LaunchConfig {
+            grid_dim: (count.div_ceil(128), 1, 1),
+            block_dim: (128, 1, 1),
+            shared_mem_bytes: 0,
+        })
+    }
+    .map_err(text)?;
+    let out = stream.clone_dtoh(&out).map_err(text)?;
+    Ok(out.chunks(8).map(|limbs| std::array::from_fn(|i| limbs[7 - i / 4].to_be_bytes()[i % 4])).collect())
+}

@@ -1,0 +1,232 @@
+//! The kernels against plain arithmetic: on the GPU, and the same source compiled for the host. This one binary can be
+//! carried to a machine with a GPU. What cannot run says so by name.
+
+use npubbot::key::{BasePoint, VerifiedHit};
+use npubbot::pattern::{Pattern, PatternSet};
+use npubbot::search::cuda::probe::{Operation, operate};
+use npubbot::search::{Launch, cuda};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+type Number = [u8; 32];
+const OPERATIONS: [Operation; 7] = [
+    Operation::Mul,
+    Operation::Sqr,
+    Operation::Add,
+    Operation::Sub,
+    Operation::Inverse,
+    Operation::Canonical,
+    Operation::Top,
+];
+
+/// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
+fn seeded() -> StdRng {
+    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    StdRng::seed_from_u64(seed)
+}
+
+/// Edges against each other, then random limbs, edge limbs, and runs of ones and zeros.
+fn inputs() -> Vec<(Number, Number)> {
+    let mut rng = seeded();
+    let top = [0xff; 32];
+    let p = from_limbs(P);
+    let low = |value: u8, from: Number| {
+        let mut n = from;
+        n[31] = n[31].wrapping_add(value);
+        n
+    };
+    let n = secp256k1::constants::CURVE_ORDER;
+    let mut edges =
+        vec![[0; 32], low(1, [0; 32]), low(2, [0; 32]), p, low(255, p), low(1, p), n, low(255, n), top, low(255, top)];
+    for limb in [0x7fff_ffffu32, 0x8000_0000, 0xffff_ffff, 1] {
+        edges.push(std::array::from_fn(|i| limb.to_be_bytes()[i % 4]));
+        edges.push(std::array::from_fn(|i| if i / 4 % 2 == 0 { limb.to_be_bytes()[i % 4] } else { 0 }));
+    }
+    let mut pairs: Vec<_> = edges.iter().flat_map(|&a| edges.iter().map(move |&b| (a, b))).collect();
+    let mut number = |kind: usize| -> Number {
+        match kind {
+            0 => rng.random(),
+            1 => {
+                let limbs: [u32; 8] =
+                    std::array::from_fn(|_| [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff][rng.random_range(0..5)]);
+                std::array::from_fn(|i| limbs[i / 4].to_be_bytes()[i % 4])
+            }
+            _ => {
+                let (mut bit, mut bytes) = (rng.random::<bool>(), [0u8; 32]);
+                for at in 0..256 {
+                    bit ^= rng.random_range(0..24) == 0;
+                    bytes[at / 8] |= u8::from(bit) << (at % 8);
+                }
+                bytes
+            }
+        }
+    };
+    for round in 0..6000 {
+        pairs.push((number(round % 3), number(round / 3 % 3)));
+    }
+    pairs
+}
+
+/// p = 2^256 - 2^32 - 977, least significant limb first.
+const P: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
+
+fn to_limbs(n: &Number) -> [u64; 4] {
+    std::array::from_fn(|i| u64::from_be_bytes(n[24 - 8 * i..32 - 8 * i].try_into().unwrap()))
+}
+
+fn from_limbs(n: [u64; 4]) -> Number {
+    std::array::from_fn(|i| n[3 - i / 8].to_be_bytes()[i % 8])
+}
+
+/// The remainder modulo p of a number of any length, bit by bit: slow and obvious.
+fn remainder(limbs: &[u64]) -> [u64; 4] {
+    let mut r = [0u64; 4];
+    for bit in (0..64 * limbs.len()).rev() {
+        let over = r[3] >> 63;
+        for i in (1..4).rev() {
+            r[i] = r[i] << 1 | r[i - 1] >> 63;
+        }
+        r[0] = r[0] << 1 | limbs[bit / 64] >> (bit % 64) & 1;
+        if over == 1 || !less(&r, &P) {
+            let mut borrow = 0;
+            for i in 0..4 {
+                let d = r[i] as i128 - P[i] as i128 - borrow;
+                r[i] = d as u64;
+                borrow = i128::from(d < 0);
+            }
+        }
+    }
+    r
+}
+
+fn less(a: &[u64; 4], b: &[u64; 4]) -> bool {
+    a.iter().rev().lt(b.iter().rev())
+}
+
+fn product(a: &Number, b: &Number) -> [u64; 4] {
+    let (a, b) = (to_limbs(a), to_limbs(b));
+    let mut wide = [0u64; 8];
+    for i in 0..4 {
+        let mut carry = 0u128;
+        for j in 0..4 {
+            carry += u128::from(a[i]) * u128::from(b[j]) + u128::from(wide[i + j]);
+            wide[i + j] = carry as u64;
+            carry >>= 64;
+        }
+        wide[i + 4] = carry as u64;
+    }
+    remainder(&wide)
+}
+
+fn sum(a: &Number, b: &Number) -> [u64; 4] {
+    let (a, b) = (to_limbs(a), to_limbs(b));
+    let (mut wide, mut carry) = ([0u64; 5], 0u128);
+    for i in 0..4 {
+        carry += u128::from(a[i]) + u128::from(b[i]);
+        wide[i] = carry as u64;
+        carry >>= 64;
+    }
+    wide[4] = carry as u64;
+    remainder(&wide)
+}
+
+fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
+    let pairs = inputs();
+    for operation in OPERATIONS {
+        let results = run(operation, &pairs);
+        assert_eq!(results.len(), pairs.len(), "{operation:?}");
+        for ((a, b), result) in pairs.iter().zip(&results) {
+            let canonical = |n: &Number| from_limbs(remainder(&to_limbs(n)));
+            let right = match operation {
+                Operation::Mul => *result == from_limbs(product(a, b)),
+                Operation::Sqr => *result == from_limbs(product(a, a)),
+                Operation::Add => *result == from_limbs(sum(a, b)),
+                Operation::Sub => sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result,
+                Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
+                Operation::Inverse => product(a, result) == [1, 0, 0, 0],
+                Operation::Canonical => *result == canonical(a),
+                Operation::Top => {
+                    let exact = (product(a, b)[3] >> 32) as u32;
+                    let off = to_limbs(result)[0] as u32;
+                    exact.wrapping_sub(off).wrapping_add(2) <= 12
+                }
+            };
+            assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
+        }
+    }
+}
+
+#[test]
+fn field_arithmetic_on_the_gpu_is_right() {
+    if let Err(reason) = cuda::device_count() {
+        println!("SKIPPED field_arithmetic_on_the_gpu_is_right: {reason}");
+        return;
+    }
+    check(|operation, pairs| operate(0, operation, pairs).unwrap());
+}
+
+#[test]
+fn field_arithmetic_compiled_for_the_host_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("probe");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/host_probe.cpp");
+    if !std::path::Path::new(source).exists() {
+        println!("SKIPPED field_arithmetic_compiled_for_the_host_is_right: {source} is not on this machine");
+        return;
+    }
+    match Command::new(&compiler).args(["-std=c++17", "-O1", source, "-o"]).arg(&program).status() {
+        Ok(status) => assert!(status.success(), "the kernels do not compile for the host"),
+        Err(error) => {
+            println!("SKIPPED field_arithmetic_compiled_for_the_host_is_right: {compiler}: {error}");
+            return;
+        }
+    }
+    check(|operation, pairs| {
+        let hex = |n: &Number| n.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let lines: String =
+            pairs.iter().map(|(a, b)| format!("{} {} {}\n", operation as u32, hex(a), hex(b))).collect();
+        let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let byte = |line: &str, i: usize| u8::from_str_radix(&line[2 * i..2 * i + 2], 16).unwrap();
+        text.lines().map(|line| std::array::from_fn(|i| byte(line, i))).collect()
+    });
+}
+
+#[test]
+fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
+    if let Err(reason) = cuda::device_count() {
+        println!("SKIPPED every_hit_of_a_gpu_is_one_and_their_number_is_as_expected: {reason}");
+        return;
+    }
+    let mut rng = seeded();
+    let mut searcher = cuda::open(0).unwrap();
+    for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["p", "zzzz"]] {
+        let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| Pattern::parse(text).unwrap()).collect()));
+        let bases: Vec<BasePoint> = (0..searcher.bases())
+            .map(|_| {
+                let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
+                BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+            })
+            .collect();
+        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone() }).unwrap();
+        let report = searcher.collect().unwrap();
+        for hit in report.hits.iter().take(20_000) {
+            let verified = VerifiedHit::recompute(bases[hit.base], hit.tweak).unwrap();
+            assert!(!patterns.matches(&verified.npub()).is_empty(), "{texts:?} {hit:?}");
+        }
+        let share = |&(first, last): &(u64, u64)| ((last - first) as f64 + 1.0) / 2f64.powi(64);
+        let expected = report.candidates as f64 * patterns.intervals().iter().map(share).sum::<f64>();
+        let off = (report.hits.len() as f64 - expected) / expected.sqrt();
+        assert!(off.abs() < 5.0, "{texts:?}: {} hits where {expected} are expected", report.hits.len());
+    }
+}
