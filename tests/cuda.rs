@@ -164,7 +164,7 @@ fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
 #[test]
 fn field_arithmetic_on_the_gpu_is_right() {
     if let Err(reason) = cuda::device_count() {
-        println!("SKIPPED field_arithmetic_on_the_gpu_is_right: {reason}");
+        skipped(&format!("field_arithmetic_on_the_gpu_is_right: {reason}"));
         return;
     }
     check(|operation, pairs| operate(0, operation, pairs).unwrap());
@@ -177,13 +177,13 @@ fn field_arithmetic_compiled_for_the_host_is_right() {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/host_probe.cpp");
     if !std::path::Path::new(source).exists() {
-        println!("SKIPPED field_arithmetic_compiled_for_the_host_is_right: {source} is not on this machine");
+        skipped(&format!("field_arithmetic_compiled_for_the_host_is_right: {source} is not on this machine"));
         return;
     }
     match Command::new(&compiler).args(["-std=c++17", "-O1", source, "-o"]).arg(&program).status() {
         Ok(status) => assert!(status.success(), "the kernels do not compile for the host"),
         Err(error) => {
-            println!("SKIPPED field_arithmetic_compiled_for_the_host_is_right: {compiler}: {error}");
+            skipped(&format!("field_arithmetic_compiled_for_the_host_is_right: {compiler}: {error}"));
             return;
         }
     }
@@ -205,7 +205,7 @@ fn field_arithmetic_compiled_for_the_host_is_right() {
 #[test]
 fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
     if let Err(reason) = cuda::device_count() {
-        println!("SKIPPED every_hit_of_a_gpu_is_one_and_their_number_is_as_expected: {reason}");
+        skipped(&format!("every_hit_of_a_gpu_is_one_and_their_number_is_as_expected: {reason}"));
         return;
     }
     let mut rng = seeded();
@@ -229,4 +229,10 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
         let off = (report.hits.len() as f64 - expected) / expected.sqrt();
         assert!(off.abs() < 5.0, "{texts:?}: {} hits where {expected} are expected", report.hits.len());
     }
+}
+
+/// Says by name what did not run. Past the test harness, which swallows what passing tests print.
+fn skipped(what: &str) {
+    use std::io::Write;
+    writeln!(std::io::stderr(), "SKIPPED {what}").expect("standard error is there");
 }

@@ -6,6 +6,7 @@ use tracing_subscriber::EnvFilter;
 /// Logs from `level` on (`info`, `warn`, …) for npubbot and nothing of libraries; `RUST_LOG` says otherwise.
 pub(super) fn start(level: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // A second call, in a test, keeps the first.
+    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
