@@ -57,7 +57,7 @@ struct Search {
     Point step;               // from one centre to the next: (2·table + 1)·G
 };
 
-#define COARSE_BITS 17
+#define COARSE_BITS 18
 #define FINE_BITS 27
 // Truncated tops are low or high by at most this.
 #define SLACK 64

@@ -7,8 +7,8 @@
 #include "filter.cuh"
 #include "points.cuh"
 
-#define THREADS 128
-#define BLOCKS_PER_MULTIPROCESSOR 4
+#define THREADS 256
+#define BLOCKS_PER_MULTIPROCESSOR 2
 
 FN void store_prefix(uint4 *prefixes, u32 entry, u32 threads, u32 thread, const Fe &v) {
     uint4 *at = prefixes + (size_t)entry * 2 * threads + thread;

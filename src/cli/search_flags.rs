@@ -12,7 +12,7 @@ pub(super) struct SearchFlags {
     /// CPU threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// CPU kernel: `auto`, `ifma`, `avx2` or `portable`.
+    /// CPU kernel: `auto`, `ifma` or `portable`.
     #[arg(long, value_name = "KERNEL")]
     cpu_kernel: Option<KernelChoice>,
 }

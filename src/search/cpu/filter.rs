@@ -35,7 +35,10 @@ impl Filter {
         for &(first, last) in &exact {
             // Errors count modulo 2^64: a top near zero may look like one near the end, and back.
             let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
-            if low > first || high < last {
+            if low > first && high < last {
+                // Both ends run over: whatever is between them, this is all there is.
+                widened.push((0, u64::MAX));
+            } else if low > first || high < last {
                 widened.extend([(0, high), (low, u64::MAX)]);
             } else {
                 widened.push((low, high));

@@ -20,7 +20,7 @@ const IN_FLIGHT: usize = 2;
 /// Hits that come back with the counters; more are fetched when there are more.
 const FIRST_HITS: usize = 4096;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
-const CONFIRM_BLOCKS: u32 = 264;
+const CONFIRM_BLOCKS: u32 = 132;
 
 /// What one launch in flight has to itself.
 struct Slot {

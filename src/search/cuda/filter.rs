@@ -7,7 +7,7 @@ use cudarc::driver::{
 };
 use std::sync::Arc;
 
-const COARSE_BITS: u32 = 17;
+const COARSE_BITS: u32 = 18;
 const FINE_BITS: u32 = 27;
 /// Truncated tops are low or high by at most this, in units of the top 32 bits.
 const SLACK: u32 = 64;

@@ -7,14 +7,14 @@ use super::abi::Point;
 use crate::key::BasePoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
-pub const THREADS: u32 = 128;
-pub const BLOCKS_PER_MULTIPROCESSOR: u32 = 4;
+pub const THREADS: u32 = 256;
+pub const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
 /// Table entries: i·G for i = 1…TABLE.
 pub const TABLE: u32 = 1024;
 /// The most centres a thread walks in one launch.
 pub const MOST_STEPS: u32 = 16;
 const STRIDE: u64 = MOST_STEPS as u64 * (2 * TABLE as u64 + 1);
-const BLOCKS_PER_BASE: u32 = 24;
+const BLOCKS_PER_BASE: u32 = 12;
 
 pub struct Geometry {
     blocks: u32,

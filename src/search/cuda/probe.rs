@@ -64,16 +64,16 @@ pub enum Operation {
     Top,
 }
 
-/// Two numbers of 32 bytes, big-endian.
-pub type Pair = ([u8; 32], [u8; 32]);
+/// 32 bytes, big-endian.
+pub type Number = [u8; 32];
 
 /// Runs `operation` on every pair, on GPU `ordinal`. Numbers are 32 bytes, big-endian; results are below p.
-pub fn operate(ordinal: usize, operation: Operation, pairs: &[Pair]) -> Result<Vec<[u8; 32]>, String> {
+pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;
     let kernels = Kernels::load(&context)?;
     let text = |error: cudarc::driver::DriverError| error.to_string();
     let stream = context.default_stream();
-    let flat = |side: fn(&Pair) -> [u32; 8]| -> Vec<u32> { pairs.iter().flat_map(side).collect() };
+    let flat = |side: fn(&(Number, Number)) -> [u32; 8]| -> Vec<u32> { pairs.iter().flat_map(side).collect() };
     let a = stream.clone_htod(&flat(|pair| limbs(&pair.0))).map_err(text)?;
     let b = stream.clone_htod(&flat(|pair| limbs(&pair.1))).map_err(text)?;
     let mut out = stream.alloc_zeros::<u32>(8 * pairs.len()).map_err(text)?;
