@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::config::Limits;
 use crate::ids::Asker;
 use crate::ledger::Ledger;
+use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
 use nostr_sdk::{Event, RelayPoolNotification, RelayUrl, SubscriptionId};
@@ -20,8 +21,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_secs(2);
 /// Events that may wait to be opened; more are left to a sweep.
 const WAITING: usize = 4096;
-/// Kinds of messages that are passed on: text, and files so that they can be declined.
-const MESSAGES: [u16; 2] = [14, 15];
+/// Kinds of messages that are passed on: text, files so that they can be declined, and deletions of wishes.
+const MESSAGES: [u16; 3] = [5, 14, 15];
 
 /// A message to the bot that passed every check.
 #[derive(Clone, Debug)]
@@ -29,6 +30,10 @@ pub struct Inbound {
     pub rumor: Rumor,
     /// Relays where its wrap was seen.
     pub seen_on: Vec<String>,
+    /// How it came, and so how its answer goes.
+    pub channel: Channel,
+    /// Whether its author is known to read sealed messages: always for one that came sealed.
+    pub reads_sealed: bool,
 }
 
 pub struct Inbox {
@@ -169,7 +174,8 @@ impl Inbox {
         };
         match self.is_to_be_answered(&rumor) {
             Ok(true) => {
-                let inbound = Inbound { rumor, seen_on: vec![url.to_string()] };
+                let inbound =
+                    Inbound { rumor, seen_on: vec![url.to_string()], channel: Channel::Sealed, reads_sealed: true };
                 if out.send(inbound).await.is_err() {
                     // Nobody takes messages any more: the end is near, and the relay keeps this one.
                     return Outcome::Done;

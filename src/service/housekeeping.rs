@@ -5,11 +5,11 @@ use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::ledger::{Job, Ledger};
-use crate::mail::Letter;
+use crate::mail::{GiftWrap, Letter};
 use crate::nostr::Status;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
-use crate::vault::Vault;
+use crate::vault::{Vault, VaultError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -39,6 +39,7 @@ impl Keeper {
                 () = self.changed.notified() => {}
                 _ = ticks.tick() => {
                     self.give_up_old_jobs();
+                    self.tell_of_late_jobs();
                     if rounds.is_multiple_of(ROUNDS_A_CLEANING)
                         && let Err(error) = self.ledger.clean()
                     {
@@ -68,14 +69,36 @@ impl Keeper {
         }
     }
 
-    fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
-        let notice = self.vault.seal(&Letter {
+    fn tell_of_late_jobs(&self) {
+        let now = self.clock.now();
+        let told = self.ledger.late_jobs().map_err(anyhow::Error::from).and_then(|late| {
+            for job in late {
+                let notice = self.seal(&job, letters::late(&job, now), now)?;
+                if self.ledger.tell_late(job.id, &notice)? {
+                    tracing::info!(job = %job.id, "takes longer than promised");
+                    self.outbox.notify_one();
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = told {
+            tracing::warn!(%error, "askers of late jobs could not be told yet");
+        }
+    }
+
+    fn seal(&self, job: &Job, text: String, now: u64) -> Result<GiftWrap, VaultError> {
+        self.vault.seal(&Letter {
             to: job.asker,
-            text: letters::given_up(job),
+            channel: job.channel,
+            text,
             in_reply_to: Some(job.rumor),
             subject: job.subject.clone(),
             expires_at: now + self.bot.answers_expire_after.as_secs(),
-        })?;
+        })
+    }
+
+    fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
+        let notice = self.seal(job, letters::given_up(job), now)?;
         self.ledger.expire(job.id, &notice)?;
         self.scheduler.remove(job.id);
         self.outbox.notify_one();

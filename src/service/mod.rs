@@ -10,10 +10,12 @@ mod treasury;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::ids::Asker;
+use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{Inbox, NostrError, Outbox, Presence, Relays, Status};
-use crate::pattern::Rate;
-use crate::scheduler::{DeviceView, Scheduler};
+use crate::pattern::{Pattern, Rate};
+use crate::scheduler::{DeviceView, Scheduler, Wanted};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
@@ -73,7 +75,7 @@ impl Service {
         let open = ledger.open_jobs()?;
         tracing::info!(jobs = open.len(), "open jobs are taken up");
         for job in open {
-            scheduler.add(job.id, job.patterns);
+            scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
         }
 
         let relays = Relays::connect(&config.relays, vault.signer()).await?;
@@ -162,6 +164,11 @@ impl Service {
 fn status_of(scheduler: &Scheduler) -> Status {
     let open_jobs = scheduler.open_jobs();
     Status { rate: scheduler.rate(), open_jobs, searching: open_jobs > 0 }
+}
+
+/// A job as the scheduler wants it.
+fn wanted(patterns: Vec<Pattern>, split: Option<HalfPoint>, asker: Asker) -> Wanted {
+    Wanted { patterns, split: split.map(|half| (half, asker)) }
 }
 
 async fn wait_for_rate(scheduler: &Scheduler) {

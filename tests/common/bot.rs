@@ -117,6 +117,10 @@ impl BotProcess {
         BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL: no chance to tidy up.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
