@@ -1,9 +1,10 @@
 //! What the bot says in public, waiting for its relays. A newer event of a topic takes the place of the one before.
 
+use super::clean::{read_note, write_note};
 use super::open::seconds;
 use super::rows::{read_relays, write_relays};
 use super::{Ledger, LedgerError};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 /// A public event to send.
 #[derive(Clone, Debug)]
@@ -32,22 +33,26 @@ impl Ledger {
     /// Queues an event, in place of what its topic had before.
     pub fn post(&self, post: &Post) -> Result<(), LedgerError> {
         let now = self.now();
-        self.write(|transaction| {
-            transaction.execute("DELETE FROM post WHERE topic = ?1", [&post.topic])?;
-            transaction
-                .prepare_cached(
-                    "INSERT INTO post (topic, json, relays, queued_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![
-                    post.topic,
-                    post.json,
-                    write_relays(&post.relays),
-                    now,
-                    post.expires_at.map(seconds)
-                ])?;
-            Ok(Some(()))
-        })?;
+        self.write(|transaction| replace(transaction, post, now).map(Some))?;
         Ok(())
+    }
+
+    /// Queues the note of a day, unless that day or a later one has had its note: `false` then.
+    pub fn post_note(&self, day: u64, post: &Post) -> Result<bool, LedgerError> {
+        let (now, day) = (self.now(), seconds(day));
+        let done = self.write(|transaction| {
+            if read_note(transaction, "noted_day")?.is_some_and(|noted| noted >= day) {
+                return Ok(None);
+            }
+            write_note(transaction, "noted_day", day)?;
+            replace(transaction, post, now).map(Some)
+        })?;
+        Ok(done.is_some())
+    }
+
+    /// The last day that had its note, counted from 1970-01-01 (UTC).
+    pub fn noted_day(&self) -> Result<Option<u64>, LedgerError> {
+        Ok(read_note(&self.read(), "noted_day")?.map(super::rows::unsigned))
     }
 
     /// The event a topic has, and when it was queued, Unix seconds.
@@ -94,4 +99,13 @@ impl Ledger {
         })?;
         Ok(())
     }
+}
+
+/// Puts an event in the place of what its topic had.
+fn replace(transaction: &Transaction<'_>, post: &Post, now: i64) -> Result<(), LedgerError> {
+    transaction.execute("DELETE FROM post WHERE topic = ?1", [&post.topic])?;
+    transaction
+        .prepare_cached("INSERT INTO post (topic, json, relays, queued_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![post.topic, post.json, write_relays(&post.relays), now, post.expires_at.map(seconds)])?;
+    Ok(())
 }

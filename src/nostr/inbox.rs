@@ -3,6 +3,8 @@
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
 use super::relays::Relays;
 use super::sweep;
+use super::targets::Directory;
+use super::watchdog::Awaited;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::ids::Asker;
@@ -10,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{Event, RelayPoolNotification, RelayUrl, SubscriptionId};
+use nostr_sdk::{Event, Kind, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, broadcast, mpsc};
@@ -21,8 +23,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_secs(2);
 /// Events that may wait to be opened; more are left to a sweep.
 const WAITING: usize = 4096;
-/// Kinds of messages that are passed on: text, files so that they can be declined, and deletions of wishes.
-const MESSAGES: [u16; 3] = [5, 14, 15];
+/// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of wishes.
+const MESSAGES: [u16; 4] = [4, 5, 14, 15];
+/// How long to wait before it is looked up again whether the author of an old message reads sealed ones.
+const OLD_PAUSES: [Duration; 4] =
+    [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
 
 /// A message to the bot that passed every check.
 #[derive(Clone, Debug)]
@@ -42,6 +47,11 @@ pub struct Inbox {
     pub ledger: Ledger,
     pub clock: Clock,
     pub limits: Limits,
+    pub directory: Arc<Directory>,
+    /// Our own letters, with which the watchdog tries the relays.
+    pub awaited: Awaited,
+    /// The watchdog found a relay deaf.
+    pub deaf: Arc<Notify>,
 }
 
 /// An event and where it came from.
@@ -82,6 +92,10 @@ impl Inbox {
                     }
                 }
                 () = lost.notified() => swept_at = None,
+                () = self.deaf.notified() => {
+                    self.subscribe().await;
+                    swept_at = None;
+                }
                 _ = looks.tick() => {
                     let connected = self.connected().await;
                     // A relay that came back has what was sent while it was away.
@@ -153,12 +167,18 @@ impl Inbox {
 
     async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
         let id = event.id.to_bytes();
+        if self.awaited.arrived(&id) {
+            state.handled.insert(id);
+            return Outcome::Done;
+        }
         if state.handled.contains(&id) || !is_worth_opening(&event, &self.relays.bot()) {
             return Outcome::Done;
         }
         tokio::time::sleep(state.bucket.take(Instant::now())).await;
         let vault = self.vault.clone();
-        let opened = tokio::task::spawn_blocking(move || vault.unwrap(&event)).await;
+        let is_old = event.kind == Kind::EncryptedDirectMessage;
+        let open = move || if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
+        let opened = tokio::task::spawn_blocking(open).await;
         let rumor = match opened {
             Ok(Ok(rumor)) => rumor,
             Ok(Err(reason)) => {
@@ -173,6 +193,9 @@ impl Inbox {
             }
         };
         match self.is_to_be_answered(&rumor) {
+            Ok(true) if is_old => {
+                self.look_up_and_pass(rumor, url, out);
+            }
             Ok(true) => {
                 let inbound =
                     Inbound { rumor, seen_on: vec![url.to_string()], channel: Channel::Sealed, reads_sealed: true };
@@ -189,6 +212,24 @@ impl Inbox {
         }
         state.handled.insert(id);
         Outcome::Done
+    }
+
+    /// How an old message is answered depends on whether its author reads sealed ones: looked up beside the stream, which
+    /// does not wait. Where nobody can be asked, the next sweep brings the message again after a restart, at the latest.
+    fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, out: &mpsc::Sender<Inbound>) {
+        let (relays, directory, out) = (self.relays.clone(), Arc::clone(&self.directory), out.clone());
+        let seen_on = vec![url.to_string()];
+        tokio::spawn(async move {
+            for pause in OLD_PAUSES {
+                if let Some(reads_sealed) = directory.has_dm_relays(&relays, rumor.author, &seen_on).await {
+                    let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed }).await;
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+            }
+            // Nobody could say in ten minutes: as good as no.
+            let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed: false }).await;
+        });
     }
 
     fn is_to_be_answered(&self, rumor: &Rumor) -> Result<bool, crate::ledger::LedgerError> {

@@ -89,6 +89,15 @@ impl Relays {
         self.client.relay(url).await.is_ok_and(|relay| relay.is_connected())
     }
 
+    /// Drops a connection and makes it anew.
+    pub(super) async fn reconnect(&self, url: &RelayUrl) {
+        if let Ok(relay) = self.client.relay(url).await {
+            relay.disconnect();
+            relay.connect();
+            relay.wait_for_connection(CONNECT).await;
+        }
+    }
+
     /// Whether a relay that an asker names may be spoken to. Addresses within the operator's own network are refused,
     /// unless the bot itself lives there.
     pub(super) fn may_visit(&self, url: &RelayUrl) -> bool {

@@ -4,9 +4,10 @@ use super::status_of;
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::ledger::{Job, Ledger};
+use crate::ids::Asker;
+use crate::ledger::{Job, Ledger, LedgerError};
 use crate::mail::{GiftWrap, Letter};
-use crate::nostr::Status;
+use crate::nostr::{Relays, Status, vanish};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Vault, VaultError};
@@ -27,12 +28,14 @@ pub(super) struct Keeper {
     pub bot: BotConfig,
     pub outbox: Arc<Notify>,
     pub changed: Arc<Notify>,
+    pub relays: Relays,
 }
 
 impl Keeper {
     pub async fn run(self, status: watch::Sender<Status>, mut shutdown: Shutdown) {
         let mut ticks = tokio::time::interval(ROUND);
         let mut rounds: u32 = 0;
+        let mut counted = 0;
         loop {
             tokio::select! {
                 () = shutdown.stopped() => return,
@@ -40,10 +43,15 @@ impl Keeper {
                 _ = ticks.tick() => {
                     self.give_up_old_jobs();
                     self.tell_of_late_jobs();
-                    if rounds.is_multiple_of(ROUNDS_A_CLEANING)
-                        && let Err(error) = self.ledger.clean()
-                    {
-                        tracing::warn!(%error, "the ledger could not be cleaned");
+                    counted = self.count_candidates(counted);
+                    if rounds.is_multiple_of(ROUNDS_A_CLEANING) {
+                        if let Err(error) = self.ledger.clean() {
+                            tracing::warn!(%error, "the ledger could not be cleaned");
+                        }
+                        tokio::select! {
+                            () = shutdown.stopped() => return,
+                            () = self.forget_who_vanished() => {}
+                        }
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -67,6 +75,48 @@ impl Keeper {
                 Err(error) => tracing::warn!(job = %job.id, %error, "a job could not be given up yet"),
             }
         }
+    }
+
+    /// Adds what was searched since to today's figures; returns what is counted now.
+    fn count_candidates(&self, counted: u64) -> u64 {
+        let candidates = self.scheduler.candidates();
+        if candidates == counted {
+            return counted;
+        }
+        match self.ledger.count_candidates(candidates.saturating_sub(counted)) {
+            Ok(()) => candidates,
+            Err(error) => {
+                tracing::warn!(%error, "today's figures could not be noted yet");
+                counted
+            }
+        }
+    }
+
+    /// Askers who want to vanish (NIP-62) are forgotten, unless they asked for something afterwards.
+    async fn forget_who_vanished(&self) {
+        let askers = match self.ledger.askers() {
+            Ok(askers) if askers.is_empty() => return,
+            Ok(askers) => askers,
+            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
+        };
+        for (asker, at) in vanish::requests(&self.relays, &askers).await {
+            if let Err(error) = self.forget(asker, at) {
+                tracing::warn!(%error, "a request to vanish could not be followed yet");
+            }
+        }
+    }
+
+    fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
+        let view = self.ledger.asker_view(asker)?;
+        if view.open.iter().any(|job| job.accepted_at > at) || view.accepted_last_day.iter().any(|&job| job > at) {
+            return Ok(());
+        }
+        self.ledger.forget(asker)?;
+        for job in view.open {
+            self.scheduler.remove(job.id);
+        }
+        tracing::info!("an asker wished to vanish and is forgotten");
+        Ok(())
     }
 
     fn tell_of_late_jobs(&self) {

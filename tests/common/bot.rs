@@ -72,9 +72,14 @@ impl Home {
 
     /// Starts the bot within this process.
     pub async fn start(&self) -> RunningBot {
+        self.start_at(Clock::System).await
+    }
+
+    /// Starts the bot within this process, by this clock.
+    pub async fn start_at(&self, clock: Clock) -> RunningBot {
         let vault = self.vault();
         let public_key = vault.public_key();
-        let service = Service::start(self.config(), &self.data(), vault, Clock::System).await.unwrap();
+        let service = Service::start(self.config(), &self.data(), vault, clock).await.unwrap();
         RunningBot { service, public_key }
     }
 

@@ -36,6 +36,8 @@ CREATE TABLE posted (
     PRIMARY KEY (post, relay)
 ) STRICT, WITHOUT ROWID;
 
+-- Further notes (single numbers): last_job, noted_day.
+
 -- Totals of each day (days since 1970, UTC), for the daily note. No row leads back to an asker.
 CREATE TABLE day (
     day        INTEGER PRIMARY KEY,
