@@ -15,6 +15,8 @@
 
 mod canary;
 mod device;
+#[cfg(test)]
+mod fairness;
 mod harvest;
 mod measure;
 mod pool;
