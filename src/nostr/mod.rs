@@ -12,6 +12,7 @@ mod presence;
 mod relays;
 mod sweep;
 mod targets;
+mod transport;
 pub mod vanish;
 mod watchdog;
 

@@ -135,15 +135,15 @@ async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) ->
     let mut looking = JoinSet::new();
     for url in asked {
         let relays = relays.clone();
-        let filter = Filter::new().kind(kind).author(key).limit(1);
-        looking.spawn(async move { relays.fetch(&url, filter, PATIENCE).await });
+        let filter = Filter::new().kind(kind).author(key);
+        looking.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
     }
     let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
     while let Some(looked) = looking.join_next().await {
         match looked {
-            Ok(Ok(events)) => {
+            Ok(Ok(event)) => {
                 answered += 1;
-                let own = events.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
+                let own = event.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
                 newest = own.chain(newest).max_by_key(|event| event.created_at);
                 if newest.is_some() && answered > failed {
                     break;
