@@ -116,13 +116,6 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     }
     alone.sort();
     report(&format!("one asker after the other: {:?} median", alone[alone.len() / 2]));
-    let many = wishes(&relay, &crowd, bot.public_key, askers).await;
-    let took = acceptances(&crowd, many, askers).await;
-    let (median, slowest) = (took[took.len() / 2], took[took.len() * 99 / 100]);
-    report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
-    let one = wishes(&relay, &crowd, bot.public_key, 30).await;
-    let alone = acceptances(&crowd, one, 1).await;
-    report(&format!("one asker after the other: {:?} median", alone[alone.len() / 2]));
     let many = wishes(&relay, &crowd, bot.public_key, burst).await;
     let began = Instant::now();
     let took = acceptances(&crowd, many, burst).await;
