@@ -3,6 +3,7 @@
 mod bench;
 mod combine;
 mod demo;
+mod doctor;
 mod identity;
 mod init;
 mod log;
@@ -37,6 +38,8 @@ enum Command {
     Split(split::Split),
     /// Makes the key of your half and the tweak a bot sent.
     Combine(combine::Combine),
+    /// Looks at everything the bot needs, and says what to do about what is missing.
+    Doctor(doctor::Doctor),
     /// Measures how fast this machine searches, proven by what it finds.
     Bench(bench::Bench),
 }
@@ -52,6 +55,7 @@ impl Cli {
             Command::Mine(mine) => mine.run(),
             Command::Split(split) => split.run(),
             Command::Combine(combine) => combine.run(),
+            Command::Doctor(doctor) => doctor.run(),
             Command::Bench(bench) => bench.run(),
         }
     }

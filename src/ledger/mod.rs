@@ -21,6 +21,7 @@ mod days;
 mod halves;
 mod jobs;
 mod lock;
+mod look;
 mod open;
 mod outbox;
 mod posts;
@@ -30,6 +31,7 @@ mod schema;
 mod tests;
 
 pub use days::DayFigures;
+pub use look::{Look, look};
 pub use open::Ledger;
 pub use posts::{DuePost, Post};
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The file in the data folder.
-const FILE: &str = "ledger.sqlite";
+pub(super) const FILE: &str = "ledger.sqlite";
 
 /// How long a statement waits for a visitor (a backup, somebody's `sqlite3`) to let go of the file.
 const BUSY: Duration = Duration::from_secs(5);

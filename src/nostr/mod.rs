@@ -20,7 +20,7 @@ pub use billboard::Billboard;
 pub use inbox::{Inbound, Inbox};
 pub use outbox::Outbox;
 pub use presence::{Presence, Status};
-pub use relays::Relays;
+pub use relays::{Relays, reach};
 pub use targets::Directory;
 pub use watchdog::{Awaited, Watchdog};
 

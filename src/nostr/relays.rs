@@ -206,6 +206,17 @@ impl Relays {
     }
 }
 
+/// Connects to a relay and leaves it; says how long it took.
+pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrError> {
+    let client = Client::builder().websocket_transport(Prompt).build();
+    add(&client, url).await?;
+    let began = Instant::now();
+    let connected = client.try_connect_relay(url, limit).await;
+    let took = began.elapsed();
+    client.shutdown().await;
+    connected.map(|()| took).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
+}
+
 async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
     let options = RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false);
     let added = client.pool().add_relay(url, options).await;

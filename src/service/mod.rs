@@ -4,9 +4,12 @@
 //! relays → inbox → desk (decide, T1) → scheduler → treasury (redeem, T2) → outbox (T3) → relays
 //! ```
 
+mod checkup;
 mod desk;
 mod housekeeping;
 mod treasury;
+
+pub use checkup::{Finding, Verdict, checkup};
 
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};

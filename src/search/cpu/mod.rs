@@ -37,6 +37,13 @@ pub struct CpuSearcher {
     submitted: VecDeque<Launch>,
 }
 
+/// The processor, and the kernel it would search with, in words.
+pub fn describe_kernel() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
+    format!("{}, {cores} cores, searches with the kernel {kernel}", processor_name())
+}
+
 impl CpuSearcher {
     /// `threads`: `None` for one a core.
     pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
