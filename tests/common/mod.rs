@@ -3,6 +3,7 @@
 
 pub mod asker;
 pub mod bot;
+pub mod foreign;
 pub mod relay;
 
 use std::future::Future;

@@ -1,0 +1,116 @@
+//! Relays that share no code with npubbot, as processes of their own on loopback.
+
+use super::until;
+use nostr_sdk::RelayUrl;
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// Where `tests/interop/install.sh` puts clients and relays.
+pub fn installed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/interop")
+}
+
+/// How a relay behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    Plain,
+    /// Readers and writers authenticate (NIP-42).
+    Auth,
+    /// Events older than ten minutes are refused, as sealed messages are.
+    RefusesOld,
+    /// Events above so many bytes are refused.
+    SmallEvents(usize),
+}
+
+/// A relay as a process. Killed when dropped.
+pub struct ForeignRelay {
+    child: Child,
+    folder: TempDir,
+    port: u16,
+}
+
+impl ForeignRelay {
+    /// nostr-relay 1.14, in Python. Its AUTH wants roles that its operator gives out, so that manner is not for it.
+    pub async fn python(manner: Manner) -> ForeignRelay {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let validators = match manner {
+            Manner::RefusesOld => "[nostr_relay.validators.is_signed, nostr_relay.validators.is_recent]",
+            Manner::SmallEvents(_) => "[nostr_relay.validators.is_signed, nostr_relay.validators.is_not_too_large]",
+            Manner::Plain | Manner::Auth => "[nostr_relay.validators.is_signed]",
+        };
+        let size = if let Manner::SmallEvents(bytes) = manner { bytes } else { 131_072 };
+        let config = format!(
+            "storage:\n  sqlalchemy.url: sqlite+aiosqlite:///{}\n  num_concurrent_reqs: 10\n  num_concurrent_adds: 2\n  \
+             validators: {validators}\ngunicorn:\n  bind: 127.0.0.1:{port}\n  workers: 1\n  loglevel: warning\npurple:\n  \
+             host: 127.0.0.1\n  port: {port}\n  workers: 1\n  disable_compression: true\nmax_event_size: {size}\n\
+             oldest_event: 600\nmessage_timeout: 1800\nsubscription_limit: 64\n",
+            path("nostr.sqlite3")
+        );
+        fs::write(path("relay.yaml"), config).unwrap();
+        let log = File::create(path("relay.log")).unwrap();
+        let child = Command::new(installed().join("venv/bin/nostr-relay"))
+            .args(["-c", &path("relay.yaml"), "serve"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        ForeignRelay::answering(child, folder, port).await
+    }
+
+    /// nostr-rs-relay 0.8.12, if `NOSTR_RS_RELAY` names its program.
+    pub async fn rust(program: &Path, manner: Manner) -> ForeignRelay {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let config = format!(
+            "[network]\naddress = \"127.0.0.1\"\nport = {port}\n[database]\ndata_directory = \"{}\"\n[authorization]\n\
+             nip42_auth = {}\nnip42_dms = {}\n[options]\nreject_future_seconds = 1800\n",
+            folder.path().display(),
+            manner == Manner::Auth,
+            manner == Manner::Auth,
+        );
+        fs::write(folder.path().join("config.toml"), config).unwrap();
+        let log = File::create(folder.path().join("relay.log")).unwrap();
+        let child = Command::new(program)
+            .args(["--config", &folder.path().join("config.toml").display().to_string()])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        ForeignRelay::answering(child, folder, port).await
+    }
+
+    async fn answering(child: Child, folder: TempDir, port: u16) -> ForeignRelay {
+        let relay = ForeignRelay { child, folder, port };
+        until("the relay listens", || async { TcpStream::connect(("127.0.0.1", port)).is_ok().then_some(()) }).await;
+        relay
+    }
+
+    pub fn url(&self) -> RelayUrl {
+        RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
+    }
+
+    /// What the relay has said, for a test that fails.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("relay.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for ForeignRelay {
+    fn drop(&mut self) {
+        // Its workers are children of their own; the terminal signal takes them along.
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}

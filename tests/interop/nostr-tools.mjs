@@ -1,0 +1,44 @@
+// An asker with nostr-tools.
+import WebSocket from 'ws';
+import { SimplePool, useWebSocketImplementation } from 'nostr-tools/pool';
+import { finalizeEvent, generateSecretKey, getPublicKey } from 'nostr-tools/pure';
+import * as nip17 from 'nostr-tools/nip17';
+import * as nip59 from 'nostr-tools/nip59';
+import { BOT, RELAY, SUBJECT, WISH, eventually, isOver, judge } from './judge.mjs';
+
+useWebSocketImplementation(WebSocket);
+const secret = generateSecretKey();
+const asker = getPublicKey(secret);
+const pool = new SimplePool();
+// Relays may want to know who reads and writes (NIP-42).
+const onauth = (template) => Promise.resolve(finalizeEvent(template, secret));
+const publish = (relays, event) => Promise.all(pool.publish(relays, event, { onauth }));
+const fetchOne = (filter) =>
+  new Promise((resolve) => {
+    pool.subscribeEose([RELAY], filter, { onauth, onevent: resolve, onclose: () => resolve(null) });
+  });
+
+const now = () => Math.floor(Date.now() / 1000);
+for (const [kind, tag] of [[10050, 'relay'], [10002, 'r']]) {
+  await publish([RELAY], finalizeEvent({ kind, created_at: now(), tags: [[tag, RELAY]], content: '' }, secret));
+}
+
+// Where the bot takes messages: its own list, found through a discovery relay.
+const list = await eventually(() => fetchOne({ kinds: [10050], authors: [BOT] }));
+const botRelays = list.tags.filter((tag) => tag[0] === 'relay').map((tag) => tag[1]);
+
+// By hand rather than with nip17.wrapEvent, which does not tell the id of the rumor it makes.
+const tags = [['p', BOT, botRelays[0]], ...(SUBJECT ? [['subject', SUBJECT]] : [])];
+const wish = nip59.createRumor({ kind: 14, content: WISH, tags }, secret);
+const wrap = nip59.createWrap(nip59.createSeal(wish, secret, BOT), BOT);
+
+const rumors = [];
+pool.subscribe([RELAY], { kinds: [1059], '#p': [asker] }, {
+  onauth,
+  onevent(event) {
+    const rumor = nip17.unwrapEvent(event, secret);
+    if (rumors.every((known) => known.id !== rumor.id)) rumors.push(rumor);
+    if (isOver(rumors)) judge('nostr-tools', rumors, wish.id, asker);
+  },
+});
+await publish(botRelays, wrap);
