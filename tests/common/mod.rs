@@ -5,6 +5,7 @@ pub mod asker;
 pub mod bot;
 pub mod foreign;
 pub mod relay;
+pub mod scripted;
 
 use std::future::Future;
 use std::time::Duration;
