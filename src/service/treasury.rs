@@ -55,7 +55,8 @@ impl Treasury {
             text: before,
             in_reply_to: Some(job.rumor),
             subject: job.subject.clone(),
-            expires_at: now + self.bot.answers_expire_after.as_secs(),
+            // Of a clock that has gone back, relays and clients would take the letter for expired.
+            expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
         };
         self.vault.redeem(find.base, &find.hit, &letter, &after)
     }
