@@ -2,6 +2,8 @@
 
 mod common;
 
+use ::rand::rngs::StdRng;
+use ::rand::{Rng, SeedableRng};
 use common::asker::{Asker, DeliveredKey};
 use common::bot::Home;
 use common::forger::Forger;
@@ -10,8 +12,6 @@ use common::relay::TestRelay;
 use common::until;
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
-use ::rand::rngs::StdRng;
-use ::rand::{Rng, SeedableRng};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 

@@ -19,6 +19,8 @@ mod harvest;
 mod measure;
 mod pool;
 mod settler;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use device::{DeviceView, Health};

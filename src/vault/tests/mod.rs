@@ -4,6 +4,7 @@ mod bases;
 mod identity;
 mod letters;
 mod public;
+mod related;
 mod wraps;
 
 use super::*;
