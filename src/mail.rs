@@ -3,11 +3,22 @@
 use crate::ids::{Asker, RumorId};
 use std::fmt;
 
+/// How a letter travels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Channel {
+    /// Sealed and wrapped (NIP-17, NIP-59): only its receiver learns anything.
+    #[default]
+    Sealed,
+    /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom. Never for a key.
+    Nip04,
+}
+
 /// A message to one asker, not yet sealed. Holds no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Letter {
     /// The only one who will be able to read it.
     pub to: Asker,
+    pub channel: Channel,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
     /// The message it answers, so that clients thread it.
@@ -25,7 +36,8 @@ impl fmt::Debug for Letter {
     }
 }
 
-/// A sealed letter: a signed kind 1059 event (NIP-59). It is sent as it is, however often, and never made twice.
+/// A sealed letter: a signed event of kind 1059 (NIP-59), or of kind 4. It is sent as it is, however often, and never
+/// made twice.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GiftWrap {
     pub id: [u8; 32],

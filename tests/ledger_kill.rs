@@ -2,8 +2,8 @@
 
 use npubbot::clock::Clock;
 use npubbot::ids::{Asker, RumorId};
-use npubbot::ledger::{Answer, Effect, Ledger, Recorded};
-use npubbot::mail::GiftWrap;
+use npubbot::ledger::{Answer, Effect, Ledger, NewJob, Recorded};
+use npubbot::mail::{Channel, GiftWrap};
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -37,7 +37,15 @@ fn work_until_killed() {
             asker: Asker([1; 32]),
             rumor: RumorId(numbered(0, id.0)),
             seen_on: vec!["wss://one.example".to_owned()],
-            effect: Effect::Accept { id, patterns, subject: None, expires_at: u64::MAX >> 1 },
+            effect: Effect::Accept(NewJob {
+                id,
+                patterns,
+                split: None,
+                channel: Channel::Sealed,
+                subject: None,
+                expires_at: u64::MAX >> 1,
+                notice_at: None,
+            }),
             reply: Some(wrap(2, id.0)),
         };
         assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);

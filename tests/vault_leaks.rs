@@ -7,7 +7,7 @@ use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
 use npubbot::clock::Clock;
 use npubbot::ids::Asker;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::mail::Letter;
+use npubbot::mail::{Channel, Letter};
 use npubbot::vault::Vault;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
@@ -79,6 +79,7 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
     let asker = Keys::generate();
     let letter = Letter {
         to: Asker(asker.public_key().to_bytes()),
+        channel: Channel::Sealed,
         text: "Your key is ready.".to_owned(),
         in_reply_to: None,
         subject: None,

@@ -1,17 +1,27 @@
 //! One message, one decision.
 
 use super::policy;
-use super::reply::{JobLine, Reply};
+use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{self, Request};
 use crate::config::Limits;
 use crate::ids::JobId;
-use crate::ledger::{AskerView, Job};
-use crate::pattern::{Difficulty, Pattern, Rate};
+use crate::key::HalfPoint;
+use crate::ledger::{AskerView, HalfUse, Job};
+use crate::mail::Channel;
+use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate};
 use crate::vault::Rumor;
 use std::time::Duration;
 
+/// NIP-04: a message of an old client, in the open but for its text.
+const KIND_OLD: u16 = 4;
+/// NIP-09: a deletion.
+const KIND_DELETION: u16 = 5;
 /// NIP-17: a file message.
 const KIND_FILE: u16 = 15;
+/// A job that takes longer than this, in seconds, is worth a word on split keys.
+const EXPENSIVE: u64 = 3600;
+/// An asker hears of a job that takes this many times as long as was promised.
+const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
 /// What is known when a message is decided.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +34,13 @@ pub struct Context<'a> {
     pub rate: Option<Rate>,
     /// The number the job will have, should the message become one.
     pub next_job: JobId,
+    /// What the half that a split request names was used for before.
+    pub half: Option<HalfUse>,
+    /// The part of the devices a further split job of this asker would have, up to 1.
+    pub split_part: f64,
+    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed messages. Matters for
+    /// messages of kind 4 only.
+    pub reads_sealed: bool,
     /// Unix seconds.
     pub now: u64,
 }
@@ -36,22 +53,50 @@ pub enum Decision {
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
-        patterns: Vec<Pattern>,
-        expires_at: u64,
+        wish: Wish,
         reply: Reply,
     },
+    /// Without an answer where the wish itself was taken back.
     Cancel {
         jobs: Vec<JobId>,
-        reply: Reply,
+        reply: Option<Reply>,
     },
     Resend {
         job: JobId,
         reply: Reply,
     },
+    /// Nothing more is said to this asker, and nothing searched.
+    Stop(Reply),
+    /// Back from silence.
+    Start(Reply),
+    /// The asker is forgotten.
+    Forget(Reply),
+}
+
+/// What was accepted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Wish {
+    pub patterns: Vec<Pattern>,
+    pub split: Option<HalfPoint>,
+    /// How letters about it travel; a key is sealed whatever this says.
+    pub channel: Channel,
+    pub expires_at: u64,
+    /// When to say that it takes longer than promised, Unix seconds.
+    pub notice_at: Option<u64>,
 }
 
 /// Decides any message. Never panics, whatever the text.
 pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
+    if rumor.kind == KIND_DELETION {
+        return take_back(rumor, context);
+    }
+    if context.asker.silent {
+        return match request::read(&rumor.content) {
+            Request::Start => Decision::Start(Reply::Started),
+            Request::Delete => Decision::Forget(Reply::Forgotten { open: 0 }),
+            _ => Decision::Ignore,
+        };
+    }
     if rumor.kind == KIND_FILE {
         return Decision::Say(Reply::TextOnly);
     }
@@ -59,8 +104,21 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
         return Decision::Say(Reply::NoGroups);
     }
     match request::read(&rumor.content) {
-        Request::Wish(patterns) => wish(patterns, context),
-        Request::Help => Decision::Say(Reply::Help { pool_jobs: context.pool_jobs, rate: context.rate }),
+        Request::Wish(_) if rumor.kind == KIND_OLD && !context.reads_sealed => Decision::Say(Reply::NeedsSealed),
+        Request::Wish(patterns) => wish(patterns, None, Channel::Sealed, context),
+        Request::Split(point, patterns) => {
+            // What comes of it is no secret, so it may go back the way it came.
+            let old = rumor.kind == KIND_OLD && !context.reads_sealed;
+            wish(patterns, Some(point), if old { Channel::Nip04 } else { Channel::Sealed }, context)
+        }
+        Request::BadPoint(error) => Decision::Say(Reply::BadPoint(error)),
+        Request::PointAlone => Decision::Say(Reply::PointAlone),
+        Request::SplitHelp => Decision::Say(Reply::SplitHelp),
+        Request::Stop => Decision::Stop(Reply::Stopped { open: context.asker.open.len() }),
+        Request::Delete => Decision::Forget(Reply::Forgotten { open: context.asker.open.len() }),
+        Request::Help | Request::Start => {
+            Decision::Say(Reply::Help { pool_jobs: context.pool_jobs, rate: context.rate })
+        }
         Request::Status => Decision::Say(status(context)),
         Request::Cancel(job) => cancel(job, context),
         Request::Resend(job) => resend(job, context),
@@ -73,22 +131,39 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
     }
 }
 
-fn wish(patterns: Vec<Pattern>, context: &Context<'_>) -> Decision {
-    if let Some(reply) = policy::refusal(&patterns, context) {
+fn wish(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, context: &Context<'_>) -> Decision {
+    let rate = match split {
+        None => context.rate,
+        Some(_) => context.rate.map(|Rate(rate)| Rate(rate * context.split_part)),
+    };
+    if let Some(reply) = policy::refusal(&patterns, split.is_some(), rate, context) {
         return Decision::Say(reply);
     }
     let Some(difficulty) = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)) else {
         return Decision::Say(Reply::Nothing);
     };
-    let reply = Reply::Accepted {
+    let expected = rate.and_then(|rate| difficulty.expected_time(rate));
+    let reply = Reply::Accepted(Acceptance {
         job: context.next_job,
         patterns: patterns.clone(),
         difficulty,
-        rate: context.rate,
+        rate,
         others: context.pool_jobs,
-    };
+        split: split.map(|_| context.split_part),
+        expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
+    });
     let expires_at = context.now + context.limits.give_up_after.as_secs();
-    Decision::Accept { patterns, expires_at, reply }
+    // What was promised is the bound that 95 of 100 jobs keep.
+    let notice = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT * HALF_AS_LONG_AGAIN).as_secs().max(60));
+    let notice_at = notice.map(|after| context.now.saturating_add(after)).filter(|&at| at < expires_at);
+    Decision::Accept { wish: Wish { patterns, split, channel, expires_at, notice_at }, reply }
+}
+
+/// A wish that is deleted is cancelled; nobody waits for an answer to a deletion.
+fn take_back(rumor: &Rumor, context: &Context<'_>) -> Decision {
+    let taken_back = context.asker.open.iter().filter(|job| rumor.takes_back.contains(&job.rumor));
+    let jobs: Vec<JobId> = taken_back.map(|job| job.id).collect();
+    if jobs.is_empty() { Decision::Ignore } else { Decision::Cancel { jobs, reply: None } }
 }
 
 fn status(context: &Context<'_>) -> Reply {
@@ -112,7 +187,7 @@ fn cancel(asked: Option<JobId>, context: &Context<'_>) -> Decision {
     if jobs.is_empty() {
         return Decision::Say(Reply::NothingToCancel { asked, open });
     }
-    Decision::Cancel { reply: Reply::Cancelled(jobs.clone()), jobs }
+    Decision::Cancel { reply: Some(Reply::Cancelled(jobs.clone())), jobs }
 }
 
 fn resend(asked: Option<JobId>, context: &Context<'_>) -> Decision {

@@ -2,7 +2,7 @@
 
 use super::duration::spoken;
 use crate::ids::JobId;
-use crate::key::Npub;
+use crate::key::{Npub, SplitTweak};
 use crate::ledger::Job;
 use crate::pattern::Pattern;
 use std::time::Duration;
@@ -18,6 +18,30 @@ pub fn key_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration) -
                  again: resend"
         .to_owned();
     (before, after)
+}
+
+/// What comes of a split job: the tweak, which only the asker's half turns into the key.
+pub fn tweak_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration, tweak: &SplitTweak) -> String {
+    format!(
+        "Job {job} is done after {}: a key that starts with npub1{pattern}.\n{npub}\nThis is the tweak. It is no secret; \
+         your half and it make the key, with: npubbot combine\n{tweak}\nYour half has served now. Make a new one for the \
+         next key.",
+        spoken(waited)
+    )
+}
+
+/// The one notice of a job that takes longer than was promised.
+pub fn late(job: &Job, now: u64) -> String {
+    let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
+    let left = Duration::from_secs(job.expires_at.saturating_sub(now));
+    format!(
+        "Job {} takes longer than I said: {} so far. That is bad luck or a slow day, not your doing; I search on, for {} at \
+         most. You need do nothing. To stop: cancel {}",
+        job.id,
+        spoken(waited),
+        spoken(left),
+        job.id.0
+    )
 }
 
 /// The notice of a job past its time.

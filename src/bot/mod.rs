@@ -11,5 +11,6 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Context, Decision, decide};
+pub use decide::{Context, Decision, Wish, decide};
 pub use reply::Reply;
+pub use request::half_named;

@@ -3,18 +3,26 @@
 use super::decide::Context;
 use super::reply::Reply;
 use crate::ids::JobId;
-use crate::pattern::{Difficulty, Pattern};
+use crate::pattern::{Difficulty, Pattern, Rate};
 use std::collections::HashSet;
 
 const DAY: u64 = 86_400;
 
-/// The refusal of a wish, or `None` when it is welcome.
-pub(super) fn refusal(patterns: &[Pattern], context: &Context<'_>) -> Option<Reply> {
+/// The refusal of a wish, or `None` when it is welcome. `rate` is what the job would be searched at.
+pub(super) fn refusal(
+    patterns: &[Pattern],
+    is_split: bool,
+    rate: Option<Rate>,
+    context: &Context<'_>,
+) -> Option<Reply> {
     let limits = context.limits;
+    if let Some(used) = context.half.filter(|_| is_split) {
+        return Some(Reply::HalfUsed(used));
+    }
     if patterns.len() > limits.prefixes_per_job {
         return Some(Reply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
     }
-    if let Some(job) = same_wish(patterns, context) {
+    if let Some(job) = same_wish(patterns, context).filter(|_| !is_split) {
         return Some(Reply::AlreadySearching { job });
     }
     if context.asker.open.len() >= limits.open_jobs_per_asker {
@@ -28,18 +36,17 @@ pub(super) fn refusal(patterns: &[Pattern], context: &Context<'_>) -> Option<Rep
         let wait = (at + DAY).saturating_sub(context.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
     }
-    too_hard(patterns, context)
+    too_hard(patterns, rate?, context)
 }
 
 /// The open job that asks for the very same.
 fn same_wish(patterns: &[Pattern], context: &Context<'_>) -> Option<JobId> {
     let wished: HashSet<&Pattern> = patterns.iter().collect();
-    let same = context.asker.open.iter().find(|job| job.patterns.iter().collect::<HashSet<_>>() == wished)?;
-    Some(same.id)
+    let in_pool = context.asker.open.iter().filter(|job| job.split.is_none());
+    in_pool.into_iter().find(|job| job.patterns.iter().collect::<HashSet<_>>() == wished).map(|job| job.id)
 }
 
-fn too_hard(patterns: &[Pattern], context: &Context<'_>) -> Option<Reply> {
-    let rate = context.rate?;
+fn too_hard(patterns: &[Pattern], rate: Rate, context: &Context<'_>) -> Option<Reply> {
     let limit = context.limits.longest_expected_time;
     let expected = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?.expected_time(rate)?;
     if expected <= limit {

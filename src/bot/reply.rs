@@ -2,6 +2,8 @@
 
 use super::duration::spoken;
 use crate::ids::JobId;
+use crate::key::HalfPointError;
+use crate::ledger::HalfUse;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, PatternError, Rate};
 use std::fmt;
 use std::time::Duration;
@@ -14,23 +16,81 @@ const WORD_SHOWN: usize = 24;
 /// An answer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reply {
-    Accepted { job: JobId, patterns: Vec<Pattern>, difficulty: Difficulty, rate: Option<Rate>, others: usize },
-    Help { pool_jobs: usize, rate: Option<Rate> },
-    Status { open: Vec<JobLine>, results: Vec<JobId>, pool_jobs: usize, rate: Option<Rate> },
+    Accepted(Acceptance),
+    Help {
+        pool_jobs: usize,
+        rate: Option<Rate>,
+    },
+    Status {
+        open: Vec<JobLine>,
+        results: Vec<JobId>,
+        pool_jobs: usize,
+        rate: Option<Rate>,
+    },
     Cancelled(Vec<JobId>),
-    NothingToCancel { asked: Option<JobId>, open: Vec<JobId> },
+    NothingToCancel {
+        asked: Option<JobId>,
+        open: Vec<JobId>,
+    },
     SentAgain(JobId),
-    NothingToResend { asked: Option<JobId>, kept: Vec<JobId> },
+    NothingToResend {
+        asked: Option<JobId>,
+        kept: Vec<JobId>,
+    },
     BadWords(Vec<(String, PatternError)>),
     Sentence(Vec<Pattern>),
-    TooManyPrefixes { asked: usize, allowed: usize },
-    AlreadySearching { job: JobId },
-    TooManyOpen { open: Vec<JobId>, allowed: usize },
-    TooManyToday { allowed: usize, wait_seconds: u64 },
-    TooHard { expected: Duration, limit: Duration, rate: Rate, characters: u32 },
+    TooManyPrefixes {
+        asked: usize,
+        allowed: usize,
+    },
+    AlreadySearching {
+        job: JobId,
+    },
+    TooManyOpen {
+        open: Vec<JobId>,
+        allowed: usize,
+    },
+    TooManyToday {
+        allowed: usize,
+        wait_seconds: u64,
+    },
+    TooHard {
+        expected: Duration,
+        limit: Duration,
+        rate: Rate,
+        characters: u32,
+    },
     Nothing,
     TextOnly,
     NoGroups,
+    SplitHelp,
+    BadPoint(Option<HalfPointError>),
+    PointAlone,
+    HalfUsed(HalfUse),
+    /// A wish by NIP-04 of somebody who shows no sign of reading anything else.
+    NeedsSealed,
+    Stopped {
+        open: usize,
+    },
+    Started,
+    Forgotten {
+        open: usize,
+    },
+}
+
+/// A job, accepted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Acceptance {
+    pub job: JobId,
+    pub patterns: Vec<Pattern>,
+    pub difficulty: Difficulty,
+    /// What the job is searched at.
+    pub rate: Option<Rate>,
+    /// Other jobs being searched.
+    pub others: usize,
+    /// The part of the devices it has, if it is a split job.
+    pub split: Option<f64>,
+    pub expensive: bool,
 }
 
 /// One open job in a status.
@@ -45,19 +105,19 @@ pub struct JobLine {
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reply::Accepted { job, patterns, difficulty, rate, others } => {
-                writeln!(f, "Job {job}: searching for {}.", wished(patterns))?;
-                writeln!(f, "{}", pace(*difficulty, *rate))?;
-                writeln!(f, "{}", neighbours(*others))?;
-                write!(f, "The key comes in this chat. To stop: cancel {}", job.0)
-            }
+            Reply::Accepted(accepted) => accepted.fmt(f),
             Reply::Help { pool_jobs, rate } => {
                 writeln!(f, "I find Nostr keys whose npub starts as you wish. Send the characters after npub1:")?;
                 writeln!(f, "m0ctane")?;
                 writeln!(f, "Several words are several wishes; the first found ends the job.")?;
                 writeln!(f, "status: your jobs. cancel: stop them (or: cancel 12). resend: the last key again.")?;
                 writeln!(f, "If your wish is also a command, put find before it: find status")?;
-                writeln!(f, "The key is made on my operator's machine. If that is not for you, run npubbot yourself.")?;
+                writeln!(
+                    f,
+                    "The key is made on my operator's machine, unless you keep half of it: then my answer is of no use to \
+                     anybody but you. How: help split"
+                )?;
+                writeln!(f, "stop: I say nothing more. delete: I forget what I know of you.")?;
                 write!(f, "{}", pool(*pool_jobs, *rate))
             }
             Reply::Status { open, results, pool_jobs, rate } => {
@@ -162,7 +222,78 @@ impl fmt::Display for Reply {
                 f,
                 "This message went to several people, and a key is for you alone. Ask me in a chat with nobody else."
             ),
+            Reply::SplitHelp => write!(
+                f,
+                "Make a secret half with: npubbot split new m0ctane (or the web page that comes with npubbot), and send me \
+                 the line it shows:\nsplit <point> m0ctane\nI answer with a tweak, which is no secret; only your half and the \
+                 tweak together make the key, with: npubbot combine"
+            ),
+            Reply::BadPoint(error) => {
+                match error {
+                    Some(error) => write!(f, "I cannot use that point: {error}.")?,
+                    None => write!(f, "I see no point in that.")?,
+                }
+                write!(f, " Nothing was started. Send: split <point> m0ctane (or: help split)")
+            }
+            Reply::PointAlone => write!(
+                f,
+                "I see your point but no prefix. Send both in one message, like: split <point> m0ctane (or: help split)"
+            ),
+            Reply::HalfUsed(used) => {
+                let what = match used {
+                    HalfUse::Open => "is being searched for already",
+                    HalfUse::Spent => "has served for a key already",
+                };
+                write!(
+                    f,
+                    "This half, or one related to it, {what}. Two keys of one half betray each other: whoever has one \
+                     finds the other. Make a new half for each key, with: npubbot split new"
+                )
+            }
+            Reply::NeedsSealed => write!(
+                f,
+                "Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a \
+                 client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish \
+                 your DM relays. Or keep the secret half yourself, which works from here: help split"
+            ),
+            Reply::Stopped { open } => write!(
+                f,
+                "{}I say nothing more to you. To hear from me again, send: start",
+                match open {
+                    0 => String::new(),
+                    1 => "Your open job is cancelled. ".to_owned(),
+                    _ => format!("Your {open} open jobs are cancelled. "),
+                }
+            ),
+            Reply::Started => write!(f, "Here I am again. Send a prefix, like: m0ctane (or: help)"),
+            Reply::Forgotten { open } => write!(
+                f,
+                "Done: your jobs{} and letters are gone from my ledger, keys I could have sent again too. The bare numbers \
+                 of your messages go within 16 days; until then they keep old copies from being answered anew.",
+                if *open > 0 { " (open ones are cancelled)" } else { "" }
+            ),
         }
+    }
+}
+
+impl fmt::Display for Acceptance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Job {}: searching for {}.", self.job, wished(&self.patterns))?;
+        writeln!(f, "{}", pace(self.difficulty, self.rate))?;
+        match self.split {
+            None => {
+                writeln!(f, "{}", neighbours(self.others))?;
+                if self.expensive {
+                    writeln!(f, "A key worth waiting for may be worth keeping half of it yourself: help split")?;
+                }
+                write!(f, "The key comes in this chat.")?;
+            }
+            Some(part) => {
+                writeln!(f, "It is searched at your own point, on {:.0} % of my devices.", 100.0 * part)?;
+                write!(f, "What I send then is no secret: only with your half does it make the key.")?;
+            }
+        }
+        write!(f, " To stop: cancel {}", self.job.0)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a person wrote, read with good will.
 
 use crate::ids::JobId;
+use crate::key::{HalfPoint, HalfPointError};
 use crate::pattern::{Pattern, PatternError};
 
 /// Words beyond this many are not read: nobody means them as prefixes.
@@ -28,7 +29,27 @@ pub(super) enum Request {
     /// Reads like a sentence: all words could be prefixes, but hardly all are meant. These are the less common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
+    /// A wish at the asker's own point, who keeps half of the key.
+    Split(HalfPoint, Vec<Pattern>),
+    /// `split` with a point that is none, or with none at all.
+    BadPoint(Option<HalfPointError>),
+    /// `split` and a point, but no prefix.
+    PointAlone,
+    SplitHelp,
+    /// No word any more.
+    Stop,
+    Start,
+    /// To be forgotten.
+    Delete,
     Nothing,
+}
+
+/// The point a message names, if it is a split request: whoever decides wants to know whether it was used before.
+pub fn half_named(text: &str) -> Option<HalfPoint> {
+    match read(text) {
+        Request::Split(point, _) => Some(point),
+        _ => None,
+    }
 }
 
 /// Reads any text at all; the time it takes grows with its length and no faster.
@@ -41,7 +62,12 @@ pub(super) fn read(text: &str) -> Request {
     match words.first().map(|word| word.trim_start_matches('/')) {
         None if text.contains('?') => Request::Help,
         None => Request::Nothing,
-        Some("help" | "hi" | "hello" | "hey" | "start" | "info") if rest.is_empty() => Request::Help,
+        Some("help" | "hi" | "hello" | "hey" | "info") if rest.is_empty() => Request::Help,
+        Some("help") if rest == ["split"] => Request::SplitHelp,
+        Some("split") => split(&rest),
+        Some("stop") if rest.is_empty() => Request::Stop,
+        Some("start") if rest.is_empty() => Request::Start,
+        Some("delete") if rest.is_empty() => Request::Delete,
         Some("status") if rest.is_empty() => Request::Status,
         Some("cancel") if rest.is_empty() || rest == ["all"] => Request::Cancel(None),
         Some("resend") if rest.is_empty() => Request::Resend(None),
@@ -50,6 +76,24 @@ pub(super) fn read(text: &str) -> Request {
         }
         Some("find" | "prefix" | "search" | "mine") if !rest.is_empty() => wish(&rest, true),
         Some(_) => wish(&words.iter().map(String::as_str).collect::<Vec<_>>(), false),
+    }
+}
+
+/// `split <point> prefix …`, the point anywhere among the words.
+fn split(words: &[&str]) -> Request {
+    let (points, prefixes): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
+    let point = match points.as_slice() {
+        [] if words.is_empty() => return Request::SplitHelp,
+        [] => return Request::BadPoint(None),
+        [first, ..] => first.parse::<HalfPoint>(),
+    };
+    match point {
+        Err(error) => Request::BadPoint(Some(error)),
+        Ok(_) if prefixes.is_empty() => Request::PointAlone,
+        Ok(point) => match wish(&prefixes, true) {
+            Request::Wish(patterns) => Request::Split(point, patterns),
+            other => other,
+        },
     }
 }
 

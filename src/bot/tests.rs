@@ -3,7 +3,10 @@
 use super::{Context, Decision, decide};
 use crate::config::Limits;
 use crate::ids::{Asker, JobId, RumorId};
+use crate::key::HalfPoint;
+use crate::ledger::HalfUse;
 use crate::ledger::{AskerView, Job, JobState};
+use crate::mail::Channel;
 use crate::pattern::{Pattern, Rate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
@@ -31,6 +34,7 @@ fn rumor(text: &str) -> Rumor {
         content: text.to_owned(),
         created_at: NOW,
         subject: None,
+        takes_back: Vec::new(),
         other_receivers: 0,
     }
 }
@@ -42,6 +46,8 @@ fn job(id: i64, prefix: &str, state: JobState) -> Job {
         rumor: RumorId([1; 32]),
         subject: None,
         patterns: vec![Pattern::parse(prefix).unwrap()],
+        split: None,
+        channel: Channel::Sealed,
         state,
         accepted_at: NOW - 60,
         expires_at: NOW + 86_400,
@@ -51,16 +57,26 @@ fn job(id: i64, prefix: &str, state: JobState) -> Job {
 
 fn decide_for(text: &str, asker: &AskerView) -> Decision {
     let (limits, rate) = (limits(), Some(Rate(80e6)));
-    decide(&rumor(text), &Context { limits: &limits, asker, pool_jobs: 3, rate, next_job: JobId(12), now: NOW })
+    decide(&rumor(text), &Context { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
+}
+
+/// Nothing is known but the limits and the asker.
+fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Context<'a> {
+    let (rate, half, split_part, reads_sealed) = (None, None, 0.25, true);
+    Context { limits, asker, pool_jobs: 0, rate, next_job: JobId(1), half, split_part, reads_sealed, now: NOW }
 }
 
 fn say(text: &str, asker: &AskerView) -> String {
     match decide_for(text, asker) {
         Decision::Ignore => String::new(),
+        Decision::Cancel { reply: None, .. } => String::new(),
         Decision::Say(reply)
         | Decision::Accept { reply, .. }
-        | Decision::Cancel { reply, .. }
-        | Decision::Resend { reply, .. } => reply.to_string(),
+        | Decision::Cancel { reply: Some(reply), .. }
+        | Decision::Resend { reply, .. }
+        | Decision::Stop(reply)
+        | Decision::Start(reply)
+        | Decision::Forget(reply) => reply.to_string(),
     }
 }
 
@@ -70,7 +86,7 @@ fn nobody() -> AskerView {
 
 fn wished(text: &str) -> Vec<String> {
     match decide_for(text, &nobody()) {
-        Decision::Accept { patterns, .. } => patterns.iter().map(ToString::to_string).collect(),
+        Decision::Accept { wish, .. } => wish.patterns.iter().map(ToString::to_string).collect(),
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -111,13 +127,15 @@ fn help_and_status_are_short() {
     Several words are several wishes; the first found ends the job.
     status: your jobs. cancel: stop them (or: cancel 12). resend: the last key again.
     If your wish is also a command, put find before it: find status
-    The key is made on my operator's machine. If that is not for you, run npubbot yourself.
+    The key is made on my operator's machine, unless you keep half of it: then my answer is of no use to anybody but you. How: help split
+    stop: I say nothing more. delete: I forget what I know of you.
     3 jobs are open; I search at 80.0 M/s.
     ");
     let asker = AskerView {
         open: vec![job(3, "m0ctane", JobState::Accepted)],
         results: vec![job(2, "cat", JobState::Delivered)],
         accepted_last_day: vec![NOW - 60],
+        silent: false,
     };
     insta::assert_snapshot!(say("status", &asker), @r"
     Job #3: npub1m0ctane, waited 60 seconds of about 7 min expected (chance so far 13 %).
@@ -148,7 +166,7 @@ fn a_refusal_says_what_is_wrong_and_what_would_work() {
 #[test]
 fn limits_are_named() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let busy = AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2] };
+    let busy = AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2], silent: false };
     insta::assert_snapshot!(say("cat", &busy), @"You have 2 open jobs (#3, #5), and 2 is the limit. Wait for one to end, or stop one, for example: cancel 3");
     insta::assert_snapshot!(say("SUGAR", &busy), @"I am searching for exactly that already, as job #5. Send status to see how it goes, or: cancel 5");
     let spent = AskerView { accepted_last_day: vec![NOW - 80_000, NOW - 70_000, NOW - 9, NOW], ..nobody() };
@@ -158,7 +176,12 @@ fn limits_are_named() {
 #[test]
 fn cancel_and_resend_touch_only_the_askers_own() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let asker = AskerView { open, results: vec![job(2, "cat", JobState::Delivered)], accepted_last_day: Vec::new() };
+    let asker = AskerView {
+        open,
+        results: vec![job(2, "cat", JobState::Delivered)],
+        accepted_last_day: Vec::new(),
+        silent: false,
+    };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));
     assert!(matches!(decide_for("/cancel #5", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[5])));
@@ -173,7 +196,7 @@ fn cancel_and_resend_touch_only_the_askers_own() {
 #[test]
 fn files_and_groups_are_declined() {
     let (limits, asker) = (limits(), nobody());
-    let context = Context { limits: &limits, asker: &asker, pool_jobs: 0, rate: None, next_job: JobId(1), now: NOW };
+    let context = context(&limits, &asker);
     let file = Rumor { kind: 15, ..rumor("https://example.com/x.png") };
     assert!(matches!(decide(&file, &context), Decision::Say(super::Reply::TextOnly)));
     let group = Rumor { other_receivers: 1, ..rumor("cat") };
@@ -195,7 +218,126 @@ proptest! {
 
     #[test]
     fn every_prefix_of_the_alphabet_is_a_wish(text in "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,8}") {
-        let command = ["help", "hey", "status", "start", "cancel", "resend"].contains(&text.as_str());
+        let command = ["help", "hey", "status", "start", "cancel", "resend", "delete"].contains(&text.as_str());
         prop_assert!(command || wished(&text) == [text]);
     }
+}
+
+/// A point nobody knows the secret of: the generator.
+const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
+#[test]
+fn a_split_request_is_understood_and_says_what_comes_of_it() {
+    let split = |text: &str| match decide_for(text, &nobody()) {
+        Decision::Accept { wish, .. } => (wish.split.unwrap().to_string(), wish.patterns[0].to_string(), wish.channel),
+        other => panic!("{text:?}: {other:?}"),
+    };
+    let npub = "npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d";
+    for text in
+        [format!("split {POINT} m0ctane"), format!("/SPLIT m0ctane\n{POINT}"), format!("split nostr:{npub} m0ctane")]
+    {
+        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned(), Channel::Sealed), "{text}");
+    }
+    insta::assert_snapshot!(say(&format!("split {POINT} m0ctane"), &nobody()), @r"
+    Job #12: searching for npub1m0ctane.
+    One key in 34.4 G will do. At 20.0 M/s that takes about 29 min; in 95 of 100 cases at most 86 min.
+    It is searched at your own point, on 25 % of my devices.
+    What I send then is no secret: only with your half does it make the key. To stop: cancel 12
+    ");
+}
+
+#[test]
+fn a_point_that_is_none_is_refused_with_the_reason() {
+    insta::assert_snapshot!(say("split m0ctane", &nobody()), @"I see no point in that. Nothing was started. Send: split <point> m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split {POINT}"), &nobody()), @"I see your point but no prefix. Send both in one message, like: split <point> m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split 02{} m0ctane", "f".repeat(64)), &nobody()), @"I cannot use that point: these digits are no point of the curve, so part of them is missing or mistyped; copy all of it. Nothing was started. Send: split <point> m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split {} m0ctane", &POINT[..64]), &nobody()), @"I cannot use that point: a point is 66 hexadecimal digits that start with 02 or 03, or an npub. Nothing was started. Send: split <point> m0ctane (or: help split)");
+    insta::assert_snapshot!(say("split nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5 cat", &nobody()), @"I cannot use that point: this is a secret key. Never send it to anybody; make a half with: npubbot split new. Nothing was started. Send: split <point> m0ctane (or: help split)");
+    insta::assert_snapshot!(say("help split", &nobody()), @r"
+    Make a secret half with: npubbot split new m0ctane (or the web page that comes with npubbot), and send me the line it shows:
+    split <point> m0ctane
+    I answer with a tweak, which is no secret; only your half and the tweak together make the key, with: npubbot combine
+    ");
+    insta::assert_snapshot!(say(&format!("split {POINT} b0b"), &nobody()), @r"
+    b0b: `b` cannot occur in an npub; `808` or `606` would work.
+    Nothing was started. Send only the prefix, like: m0ctane (or: help)
+    ");
+}
+
+#[test]
+fn a_half_serves_once() {
+    let (limits, asker) = (limits(), nobody());
+    let text = format!("split {POINT} m0ctane");
+    for (used, word) in [(HalfUse::Open, "searched for already"), (HalfUse::Spent, "served for a key already")] {
+        let context = Context { half: Some(used), rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+        let Decision::Say(reply) = decide(&rumor(&text), &context) else { panic!("it is refused") };
+        assert!(reply.to_string().contains(word) && reply.to_string().contains("new half"), "{reply}");
+        assert!(matches!(decide(&rumor("m0ctane"), &context), Decision::Accept { .. }), "other wishes are free");
+    }
+}
+
+#[test]
+fn the_same_prefix_may_be_wished_for_with_and_without_a_half() {
+    let mut open = vec![job(3, "m0ctane", JobState::Accepted)];
+    open[0].split = Some(POINT.parse::<HalfPoint>().unwrap());
+    let asker = AskerView { open, ..nobody() };
+    assert!(matches!(decide_for("m0ctane", &asker), Decision::Accept { .. }));
+}
+
+#[test]
+fn a_key_never_goes_the_old_way() {
+    let (limits, asker) = (limits(), nobody());
+    let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
+    let unread = Context { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+    insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) { Decision::Say(reply) => reply.to_string(), other => panic!("{other:?}") }, @"Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays. Or keep the secret half yourself, which works from here: help split");
+    let Decision::Accept { wish, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
+        panic!("a tweak is no secret")
+    };
+    assert_eq!(wish.channel, Channel::Nip04);
+    let read = Context { reads_sealed: true, ..unread };
+    for text in ["m0ctane".to_owned(), format!("split {POINT} m0ctane")] {
+        let Decision::Accept { wish, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
+        assert_eq!(wish.channel, Channel::Sealed, "{text}");
+    }
+}
+
+#[test]
+fn stop_start_and_delete_do_what_they_say() {
+    let open = vec![job(3, "m0ctane", JobState::Accepted)];
+    let asker = AskerView { open, ..nobody() };
+    assert!(matches!(decide_for("STOP!", &asker), Decision::Stop(_)));
+    insta::assert_snapshot!(say("stop", &asker), @"Your open job is cancelled. I say nothing more to you. To hear from me again, send: start");
+    insta::assert_snapshot!(say("delete", &asker), @"Done: your jobs (open ones are cancelled) and letters are gone from my ledger, keys I could have sent again too. The bare numbers of your messages go within 16 days; until then they keep old copies from being answered anew.");
+    let silent = AskerView { silent: true, ..nobody() };
+    for text in ["m0ctane", "help", "status", "stop", ""] {
+        assert!(matches!(decide_for(text, &silent), Decision::Ignore), "{text}");
+    }
+    assert!(matches!(decide_for("start", &silent), Decision::Start(_)));
+    assert!(matches!(decide_for("delete", &silent), Decision::Forget(_)));
+    assert_eq!(wished("find delete"), ["delete"]);
+}
+
+#[test]
+fn a_wish_that_is_deleted_is_cancelled_quietly() {
+    let (limits, mut mine) = (limits(), job(3, "m0ctane", JobState::Accepted));
+    mine.rumor = RumorId([7; 32]);
+    let asker = AskerView { open: vec![mine, job(4, "cat", JobState::Accepted)], ..nobody() };
+    let deletion = |ids: &[u8]| Rumor {
+        kind: 5,
+        takes_back: ids.iter().map(|&id| RumorId([id; 32])).collect(),
+        ..rumor("m0ctane")
+    };
+    let decide = |ids: &[u8]| decide(&deletion(ids), &context(&limits, &asker));
+    assert_eq!(decide(&[9, 7]), Decision::Cancel { jobs: vec![JobId(3)], reply: None });
+    assert_eq!(decide(&[9]), Decision::Ignore);
+    assert_eq!(decide(&[]), Decision::Ignore);
+}
+
+#[test]
+fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
+    let Decision::Accept { wish, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a wish") };
+    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930 s.
+    assert!(wish.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", wish.notice_at);
+    assert!(wish.expires_at > wish.notice_at.unwrap());
+    insta::assert_snapshot!(crate::bot::letters::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900), @"Job #3 takes longer than I said: 33 min so far. That is bad luck or a slow day, not your doing; I search on, for 23 h 28 min at most. You need do nothing. To stop: cancel 3");
 }

@@ -2,10 +2,12 @@
 
 use super::log;
 use super::search_flags::SearchFlags;
-use crate::ids::JobId;
+use super::split::prefixes;
+use crate::ids::{Asker, JobId};
+use crate::key::HalfPoint;
 use crate::pattern::{Difficulty, Pattern};
 use crate::progress::SearchBar;
-use crate::scheduler::{Find, Scheduler, Settled};
+use crate::scheduler::{Find, Scheduler, Settled, Wanted};
 use crate::search::SearchOptions;
 use crate::vault::Vault;
 use anyhow::{Context, anyhow};
@@ -20,8 +22,11 @@ pub(super) struct Mine {
     #[arg(required = true, value_name = "PREFIX")]
     prefixes: Vec<String>,
     /// Keys to find before it ends.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "split")]
     count: u32,
+    /// Search at somebody's point and print the tweak for their half, not a key.
+    #[arg(long, value_name = "POINT")]
+    split: Option<HalfPoint>,
     /// Print one JSON object a key.
     #[arg(long)]
     json: bool,
@@ -32,30 +37,30 @@ pub(super) struct Mine {
 impl Mine {
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
-        let patterns = self
-            .prefixes
-            .iter()
-            .map(|prefix| Pattern::parse(prefix).with_context(|| format!("`{prefix}` is no prefix")))
-            .collect::<anyhow::Result<Vec<_>>>()?;
+        let patterns = prefixes(&self.prefixes)?;
         let difficulty =
             Difficulty::any_of(patterns.iter().map(Pattern::difficulty)).context("at least one prefix is needed")?;
         let options = self.search.over(SearchOptions::default());
         let vault = Vault::without_identity()?;
         let (sender, finds) = mpsc::channel();
         let job = JobId(1);
-        let (purse, json, began) = (vault.clone(), self.json, Instant::now());
+        let (purse, json, split, began) = (vault.clone(), self.json, self.split.is_some(), Instant::now());
         let mut left = self.count;
         let bar = SearchBar::new(difficulty);
         let shown = bar.clone();
         let scheduler = Scheduler::start(&options, vault, move |find| {
-            let printed = shown.suspend(|| print(&purse, &find, json, began.elapsed()));
+            let printed = shown.suspend(|| {
+                if split { print_tweak(&purse, &find, json) } else { print(&purse, &find, json, began.elapsed()) }
+            });
             left -= u32::from(printed.is_ok());
             let ended = left == 0 || printed.is_err();
             // The other side waits as long as this one lives.
             let _ = sender.send((printed, ended));
             if ended { Settled::Done } else { Settled::GoesOn }
         })?;
-        scheduler.add(job, patterns);
+        // Nobody else is here to share with.
+        let split = self.split.map(|half| (half, Asker([0; 32])));
+        scheduler.add(job, Wanted { patterns, split });
         let mut found_at = 0;
         loop {
             match finds.recv_timeout(Duration::from_millis(100)) {
@@ -76,6 +81,20 @@ impl Mine {
         bar.clear();
         Ok(())
     }
+}
+
+/// Prints npub and tweak.
+fn print_tweak(vault: &Vault, find: &Find, json: bool) -> anyhow::Result<()> {
+    let (npub, prefix) = (find.hit.npub(), &find.pattern);
+    let tweak = vault.reveal(find.base, &find.hit)?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, r#"{{"prefix":"{prefix}","npub":"{npub}","tweak":"{tweak}"}}"#)?;
+    } else {
+        writeln!(out, "{npub}\n{tweak}")?;
+    }
+    out.flush()?;
+    Ok(())
 }
 
 /// Prints npub and nsec. The secret goes from the vault to standard output and nowhere else.

@@ -1,6 +1,7 @@
 //! One small file a command: flags in, calls out.
 
 mod bench;
+mod combine;
 mod demo;
 mod identity;
 mod init;
@@ -8,6 +9,8 @@ mod log;
 mod mine;
 mod search_flags;
 mod serve;
+mod split;
+mod unlock;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -30,6 +33,10 @@ enum Command {
     Init(init::Init),
     /// Searches a key here and now, and prints it.
     Mine(mine::Mine),
+    /// Makes your secret half of a key, for a bot you need not trust.
+    Split(split::Split),
+    /// Makes the key of your half and the tweak a bot sent.
+    Combine(combine::Combine),
     /// Measures how fast this machine searches, proven by what it finds.
     Bench(bench::Bench),
 }
@@ -43,6 +50,8 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Init(init) => init.run(),
             Command::Mine(mine) => mine.run(),
+            Command::Split(split) => split.run(),
+            Command::Combine(combine) => combine.run(),
             Command::Bench(bench) => bench.run(),
         }
     }

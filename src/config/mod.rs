@@ -46,6 +46,8 @@ pub struct BotConfig {
     pub nip05: Option<String>,
     /// Publish the live status (kind 30315).
     pub live_status: bool,
+    /// Publish a note (kind 1) a day with yesterday's totals.
+    pub daily_note: bool,
     /// Answer askers who have no DM relay list (kind 10050) where their own message was seen.
     pub answer_without_relay_list: bool,
     /// Relays may forget our answers after this.

@@ -37,6 +37,7 @@ struct Bot {
     picture: Option<Spanned<String>>,
     nip05: Option<Spanned<String>>,
     live_status: Option<bool>,
+    daily_note: Option<bool>,
     answer_without_relay_list: Option<bool>,
     answers_expire_after: Option<Spanned<String>>,
 }
@@ -175,6 +176,7 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
         picture: place.text("picture", raw.picture)?,
         nip05: place.text("nip05", raw.nip05)?,
         live_status: raw.live_status.unwrap_or(true),
+        daily_note: raw.daily_note.unwrap_or(true),
         answer_without_relay_list: raw.answer_without_relay_list.unwrap_or(true),
         answers_expire_after: place.span_of_time("answers_expire_after", &raw.answers_expire_after, "30 days")?,
     })

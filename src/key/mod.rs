@@ -5,10 +5,12 @@
 
 mod hit;
 mod npub;
+mod split;
 mod tweak;
 
 pub use hit::VerifiedHit;
 pub use npub::Npub;
+pub use split::{HalfPoint, HalfPointError, SplitTweak, SplitTweakError};
 pub use tweak::{Offset, Rotation, Tweak, candidate};
 
 use secp256k1::PublicKey;

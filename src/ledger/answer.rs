@@ -2,15 +2,20 @@
 
 use super::open::seconds;
 use super::outbox::queue;
-use super::rows::{read_relays, write_patterns, write_relays};
-use super::{Answer, Effect, JobState, Ledger, LedgerError, Recorded};
+use super::rows::{read_relays, write_channel, write_patterns, write_relays};
+use super::{Answer, Effect, JobState, Ledger, LedgerError, NewJob, Recorded};
 use crate::ids::{Asker, JobId, RumorId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 impl Ledger {
     /// The number the next accepted job will have. Only one caller may be between this and its T1.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
-        let next = self.read().query_row("SELECT coalesce(max(id), 0) + 1 FROM job", [], |row| row.get(0))?;
+        let next = self.read().query_row(
+            "SELECT max(coalesce((SELECT max(id) FROM job), 0),
+                        coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1",
+            [],
+            |row| row.get(0),
+        )?;
         Ok(JobId(next))
     }
 
@@ -51,24 +56,9 @@ impl Ledger {
 fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     match &answer.effect {
         Effect::Nothing => Ok(()),
-        Effect::Accept { id, patterns, subject, expires_at } => {
-            transaction
-                .prepare_cached(
-                    "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                )?
-                .execute(params![
-                    id.0,
-                    answer.asker.0,
-                    answer.rumor.0,
-                    subject,
-                    write_patterns(patterns),
-                    JobState::Accepted.word(),
-                    now,
-                    seconds(*expires_at),
-                    write_relays(&answer.seen_on),
-                ])?;
-            Ok(())
+        Effect::Accept(job) => {
+            accept(transaction, job, answer, now)?;
+            super::days::count(transaction, now, "accepted")
         }
         Effect::Cancel(jobs) => {
             let mut cancel = transaction.prepare_cached(
@@ -80,7 +70,35 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(),
             Ok(())
         }
         Effect::Resend(job) => resend(transaction, *job, answer, now),
+        Effect::Stop => super::asker::silence(transaction, answer.asker),
+        Effect::Start => super::asker::hear_again(transaction, answer.asker),
+        Effect::Forget => super::asker::forget(transaction, answer.asker),
     }
+}
+
+fn accept(transaction: &Transaction<'_>, job: &NewJob, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
+                              split_point, half_family, notice_at, channel)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .execute(params![
+            job.id.0,
+            answer.asker.0,
+            answer.rumor.0,
+            job.subject,
+            write_patterns(&job.patterns),
+            JobState::Accepted.word(),
+            now,
+            seconds(job.expires_at),
+            write_relays(&answer.seen_on),
+            job.split.map(|point| point.serialize()),
+            job.split.map(|point| point.family()),
+            job.notice_at.map(seconds),
+            write_channel(job.channel),
+        ])?;
+    Ok(())
 }
 
 /// Makes the kept wrap of a result due again, as if it had just been queued: the relays that had it may have lost it,

@@ -28,6 +28,7 @@ impl Ledger {
             write_note(transaction, "cleaned_at", now)?;
             transaction.execute("DELETE FROM seen WHERE age < ?1", [age - SEEN_FOR])?;
             transaction.execute("DELETE FROM mail WHERE finished = 1 AND expires_at <= ?1", [now])?;
+            transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
             Ok(Some(()))
         })?;
         Ok(())
@@ -58,12 +59,12 @@ pub(super) fn age(transaction: &Transaction<'_>) -> Result<i64, LedgerError> {
     Ok(read_note(transaction, "age")?.unwrap_or(0))
 }
 
-fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
+pub(super) fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
     let mut statement = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
-fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
+pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
     transaction
         .prepare_cached("INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
         .execute(params![name, value])?;

@@ -29,20 +29,54 @@ impl Ledger {
     fn end(&self, job: JobId, state: JobState, letter: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {
-            let ended: Option<([u8; 32], String)> = transaction
+            let ended: Option<([u8; 32], String, Option<[u8; 32]>)> = transaction
                 .prepare_cached(
-                    "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING asker, seen_on",
+                    "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING asker, seen_on, half_family",
                 )?
-                .query_row(params![job.0, state.word()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row(params![job.0, state.word()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                 .optional()?;
-            let Some((asker, seen_on)) = ended else {
+            let Some((asker, seen_on, family)) = ended else {
                 return Ok(None);
             };
             if letter.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
+            if let Some(family) = family.filter(|_| state == JobState::Found) {
+                super::halves::spend(transaction, &family)?;
+            }
             let result_of = (state == JobState::Found).then_some(job);
             queue(transaction, letter, result_of, &seen_on, now)?;
+            Ok(Some(()))
+        })?;
+        Ok(done.is_some())
+    }
+
+    /// Accepted jobs whose askers are to be told that it takes longer than promised, oldest first.
+    pub fn late_jobs(&self) -> Result<Vec<Job>, LedgerError> {
+        let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE state = 'accepted' AND notice_at <= ?1 ORDER BY id");
+        jobs(&self.read(), &query, [self.now()])
+    }
+
+    /// Queues the one notice that a job takes longer than promised: `false` when there was one, or the job has ended.
+    ///
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's asker.
+    pub fn tell_late(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
+        let now = self.now();
+        let done = self.write(|transaction| {
+            let told: Option<([u8; 32], String)> = transaction
+                .prepare_cached(
+                    "UPDATE job SET notice_at = NULL WHERE id = ?1 AND state = 'accepted' AND notice_at IS NOT NULL
+                     RETURNING asker, seen_on",
+                )?
+                .query_row([job.0], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((asker, seen_on)) = told else {
+                return Ok(None);
+            };
+            if notice.to.0 != asker {
+                return Err(LedgerError::Misaddressed);
+            }
+            queue(transaction, notice, None, &seen_on, now)?;
             Ok(Some(()))
         })?;
         Ok(done.is_some())
@@ -82,6 +116,7 @@ impl Ledger {
             open: jobs(&connection, &open, [asker.0])?,
             results: jobs(&connection, &results, params![asker.0, now])?,
             accepted_last_day,
+            silent: super::asker::is_silent(&connection, asker)?,
         })
     }
 

@@ -15,20 +15,27 @@
 //! | cancelled, expired | given up, the asker knows | nothing |
 
 mod answer;
+mod asker;
 mod clean;
+mod days;
+mod halves;
 mod jobs;
 mod lock;
 mod open;
 mod outbox;
+mod posts;
 mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
 
+pub use days::DayFigures;
 pub use open::Ledger;
+pub use posts::{DuePost, Post};
 
 use crate::ids::{Asker, JobId, RumorId};
-use crate::mail::GiftWrap;
+use crate::key::HalfPoint;
+use crate::mail::{Channel, GiftWrap};
 use crate::pattern::Pattern;
 use std::fmt;
 use thiserror::Error;
@@ -55,6 +62,10 @@ pub struct Job {
     pub subject: Option<String>,
     /// One or more; any one ends the job.
     pub patterns: Vec<Pattern>,
+    /// The asker's own point, where they keep half of the key.
+    pub split: Option<HalfPoint>,
+    /// How letters about it travel, but for the key, which is always sealed.
+    pub channel: Channel,
     pub state: JobState,
     /// Unix seconds.
     pub accepted_at: u64,
@@ -86,26 +97,54 @@ impl fmt::Debug for Job {
 #[derive(Clone)]
 pub enum Effect {
     Nothing,
-    /// `id` is what [`Ledger::next_job`] said; `patterns` is not empty.
-    Accept {
-        id: JobId,
-        patterns: Vec<Pattern>,
-        subject: Option<String>,
-        expires_at: u64,
-    },
+    Accept(NewJob),
     /// Accepted jobs of this asker to cancel. Others are left as they are.
     Cancel(Vec<JobId>),
     /// A found or delivered job of this asker whose result is to be sent again: the same wrap.
     Resend(JobId),
+    /// All of this asker's jobs are cancelled, and nothing is said to them until [`Effect::Start`].
+    Stop,
+    Start,
+    /// Everything kept about this asker goes, but the ids of their messages as long as those can be replayed, and the
+    /// reply to this one.
+    Forget,
+}
+
+/// A job that is about to be accepted.
+#[derive(Clone)]
+pub struct NewJob {
+    /// What [`Ledger::next_job`] said.
+    pub id: JobId,
+    /// Not empty.
+    pub patterns: Vec<Pattern>,
+    pub split: Option<HalfPoint>,
+    pub channel: Channel,
+    pub subject: Option<String>,
+    /// Unix seconds.
+    pub expires_at: u64,
+    /// When to say that it takes longer than promised, Unix seconds.
+    pub notice_at: Option<u64>,
+}
+
+/// What a half was used for before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HalfUse {
+    /// An open job searches for it, or for one that is related to it.
+    Open,
+    /// A key was found for it, or for one that is related to it.
+    Spent,
 }
 
 impl fmt::Debug for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Effect::Nothing => f.write_str("Nothing"),
-            Effect::Accept { id, patterns, .. } => write!(f, "Accept {id}, {} patterns", patterns.len()),
+            Effect::Accept(job) => write!(f, "Accept {}, {} patterns", job.id, job.patterns.len()),
             Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
             Effect::Resend(job) => write!(f, "Resend {job}"),
+            Effect::Stop => f.write_str("Stop"),
+            Effect::Start => f.write_str("Start"),
+            Effect::Forget => f.write_str("Forget"),
         }
     }
 }
@@ -148,6 +187,8 @@ pub struct AskerView {
     pub results: Vec<Job>,
     /// When each job of the last 24 hours was accepted, Unix seconds, oldest first, whatever became of it.
     pub accepted_last_day: Vec<u64>,
+    /// They said stop.
+    pub silent: bool,
 }
 
 /// How many jobs are in each state.

@@ -42,18 +42,22 @@ impl Ledger {
     /// T3: `relay` has the letter. A found job whose result it is becomes delivered.
     /// A letter that is not kept any more, or a relay that said so before, changes nothing.
     pub fn acknowledge(&self, mail: MailId, relay: &str) -> Result<(), LedgerError> {
+        let now = self.now();
         self.write(|transaction| {
             transaction
                 .prepare_cached(
                     "INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1",
                 )?
                 .execute(params![mail.0, relay])?;
-            transaction
+            let delivered = transaction
                 .prepare_cached(
                     "UPDATE job SET state = 'delivered'
                      WHERE id = (SELECT result_of FROM mail WHERE id = ?1) AND state = 'found'",
                 )?
                 .execute([mail.0])?;
+            if delivered > 0 {
+                super::days::count(transaction, now, "delivered")?;
+            }
             Ok(Some(()))
         })?;
         Ok(())

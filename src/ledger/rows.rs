@@ -2,6 +2,8 @@
 
 use super::{Job, JobState, LedgerError};
 use crate::ids::{Asker, JobId, RumorId};
+use crate::key::HalfPoint;
+use crate::mail::Channel;
 use crate::pattern::Pattern;
 use rusqlite::{Connection, Params, Row};
 
@@ -25,7 +27,7 @@ impl JobState {
 
 /// The columns [`jobs`] reads, in its order, of a table or alias `job`.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
-     job.accepted_at, job.expires_at, job.seen_on";
+     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel";
 
 /// All jobs of a query that selects [`JOB_COLUMNS`].
 pub(super) fn jobs(connection: &Connection, query: &str, values: impl Params) -> Result<Vec<Job>, LedgerError> {
@@ -44,12 +46,18 @@ fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
     let patterns: String = row.get(4)?;
     let state: String = row.get(5)?;
     let seen_on: String = row.get(8)?;
+    let split: Option<[u8; 33]> = row.get(9)?;
+    let channel: String = row.get(10)?;
+    let read_point =
+        |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| LedgerError::Corrupt(place("split_point")));
     Ok(Job {
         id,
         asker: Asker(row.get(1)?),
         rumor: RumorId(row.get(2)?),
         subject: row.get(3)?,
         patterns: read_patterns(&patterns).ok_or_else(|| LedgerError::Corrupt(place("patterns")))?,
+        split: split.map(read_point).transpose()?,
+        channel: read_channel(&channel).ok_or_else(|| LedgerError::Corrupt(place("channel")))?,
         state: JobState::of_word(&state).ok_or_else(|| LedgerError::Corrupt(place("state")))?,
         accepted_at: unsigned(row.get(6)?),
         expires_at: unsigned(row.get(7)?),
@@ -65,6 +73,18 @@ pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
 /// `None` unless every word is a pattern, spelt as it was written.
 fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
     text.split(' ').map(|word| Pattern::parse(word).ok().filter(|pattern| pattern.as_str() == word)).collect()
+}
+
+/// The word in the column `channel`.
+pub(super) fn write_channel(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Sealed => "sealed",
+        Channel::Nip04 => "nip04",
+    }
+}
+
+fn read_channel(word: &str) -> Option<Channel> {
+    [Channel::Sealed, Channel::Nip04].into_iter().find(|&channel| write_channel(channel) == word)
 }
 
 pub(super) fn write_relays(relays: &[String]) -> String {

@@ -15,7 +15,7 @@ const REMEMBERED: usize = 100_000;
 
 /// The checks that cost nothing: size, kind, receiver.
 pub(super) fn is_worth_opening(event: &Event, bot: &PublicKey) -> bool {
-    event.kind == Kind::GiftWrap
+    matches!(event.kind, Kind::GiftWrap | Kind::EncryptedDirectMessage)
         && event.content.len() <= LARGEST
         && event.tags.len() <= 64
         && event.tags.public_keys().any(|key| key == bot)

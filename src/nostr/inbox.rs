@@ -1,18 +1,23 @@
 //! Gift wraps in: a live stream that is only ever drained, and sweeps that make up for whatever it loses.
 
+use super::NostrError;
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
 use super::relays::Relays;
 use super::sweep;
+use super::targets::Directory;
+use super::watchdog::Awaited;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::ids::Asker;
 use crate::ledger::Ledger;
+use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{Event, RelayPoolNotification, RelayUrl, SubscriptionId};
+use nostr_sdk::{Event, Kind, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::task::{JoinError, JoinSet};
 
 /// Time between two sweeps when nothing seems lost.
 const SWEEP_EVERY: Duration = Duration::from_secs(180);
@@ -20,8 +25,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_secs(2);
 /// Events that may wait to be opened; more are left to a sweep.
 const WAITING: usize = 4096;
-/// Kinds of messages that are passed on: text, and files so that they can be declined.
-const MESSAGES: [u16; 2] = [14, 15];
+/// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of wishes.
+const MESSAGES: [u16; 4] = [4, 5, 14, 15];
+/// How long to wait before it is looked up again whether the author of an old message reads sealed ones.
+const OLD_PAUSES: [Duration; 4] =
+    [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
 
 /// A message to the bot that passed every check.
 #[derive(Clone, Debug)]
@@ -29,6 +37,10 @@ pub struct Inbound {
     pub rumor: Rumor,
     /// Relays where its wrap was seen.
     pub seen_on: Vec<String>,
+    /// How it came, and so how its answer goes.
+    pub channel: Channel,
+    /// Whether its author is known to read sealed messages: always for one that came sealed.
+    pub reads_sealed: bool,
 }
 
 pub struct Inbox {
@@ -37,6 +49,11 @@ pub struct Inbox {
     pub ledger: Ledger,
     pub clock: Clock,
     pub limits: Limits,
+    pub directory: Arc<Directory>,
+    /// Our own letters, with which the watchdog tries the relays.
+    pub awaited: Awaited,
+    /// The watchdog found a relay deaf.
+    pub deaf: Arc<Notify>,
 }
 
 /// An event and where it came from.
@@ -65,6 +82,8 @@ impl Inbox {
         let mut looks = tokio::time::interval(LOOK);
         let mut swept_at: Option<Instant> = None;
         let mut connected_before = 0;
+        // Every relay is fetched beside the stream: one that says nothing must not make the bot deaf to the others.
+        let mut sweep = Sweep::default();
         loop {
             tokio::select! {
                 biased;
@@ -76,18 +95,37 @@ impl Inbox {
                         tokio::time::sleep(LOOK).await;
                     }
                 }
-                () = lost.notified() => swept_at = None,
+                () = lost.notified() => {
+                    sweep.complete = false;
+                    swept_at = None;
+                }
+                () = self.deaf.notified() => {
+                    self.subscribe().await;
+                    sweep.complete = false;
+                    swept_at = None;
+                }
+                Some(fetched) = sweep.fetching.join_next() => {
+                    let done = tokio::select! {
+                        () = shutdown.stopped() => return,
+                        done = self.attend_fetched(&mut state, fetched, &out) => done,
+                    };
+                    sweep.complete &= done;
+                    if sweep.fetching.is_empty() && sweep.complete {
+                        self.note_contact(sweep.began);
+                        swept_at = Some(Instant::now());
+                    }
+                }
                 _ = looks.tick() => {
                     let connected = self.connected().await;
-                    // A relay that came back has what was sent while it was away.
-                    let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY) || connected > connected_before;
+                    if connected > connected_before {
+                        // A relay that came back has what was sent while it was away.
+                        sweep.complete = false;
+                        swept_at = None;
+                    }
                     connected_before = connected;
-                    if due && connected > 0 {
-                        let complete = tokio::select! {
-                            () = shutdown.stopped() => return,
-                            complete = self.sweep(&mut state, &out) => complete,
-                        };
-                        swept_at = complete.then(Instant::now).or(swept_at);
+                    let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY);
+                    if due && connected > 0 && sweep.fetching.is_empty() {
+                        sweep = self.start_sweep();
                     }
                 }
             }
@@ -120,40 +158,67 @@ impl Inbox {
         connected
     }
 
-    /// Fetches all that may have been missed. `false` when something is left to fetch.
-    async fn sweep(&self, state: &mut State, out: &mpsc::Sender<Inbound>) -> bool {
+    /// Asks every inbox relay for all that may have been missed.
+    fn start_sweep(&self) -> Sweep {
         let began = self.clock.now();
         let since = sweep::since(self.last_contact(), began);
-        let mut complete = true;
+        let mut fetching = JoinSet::new();
         for url in self.relays.ours(|relay| relay.inbox) {
-            match sweep::fetch_all(&self.relays, &url, since).await {
-                Ok(events) => {
-                    for event in events {
-                        let outcome = self.attend(state, &url, event, out).await;
-                        complete &= matches!(outcome, Outcome::Done);
-                    }
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "a sweep is incomplete");
-                    complete = false;
-                }
-            }
+            let relays = self.relays.clone();
+            fetching.spawn(async move {
+                let events = sweep::fetch_all(&relays, &url, since).await;
+                (url, events)
+            });
         }
-        // Only when every inbox relay was heard: one that is away may hold what the others do not.
-        if complete && let Err(error) = self.ledger.set_last_contact(began) {
-            tracing::warn!(%error, "the last contact could not be noted");
+        Sweep { began, complete: true, fetching }
+    }
+
+    /// Attends to what one relay had. `false` when something is left to fetch.
+    async fn attend_fetched(
+        &self,
+        state: &mut State,
+        fetched: Result<Fetched, JoinError>,
+        out: &mpsc::Sender<Inbound>,
+    ) -> bool {
+        let (url, events) = match fetched {
+            Ok((url, Ok(events))) => (url, events),
+            Ok((_, Err(error))) => {
+                tracing::debug!(%error, "a sweep is incomplete");
+                return false;
+            }
+            Err(error) => {
+                tracing::error!(%error, "fetching from a relay panicked");
+                return false;
+            }
+        };
+        let mut complete = true;
+        for event in events {
+            complete &= matches!(self.attend(state, &url, event, out).await, Outcome::Done);
         }
         complete
     }
 
+    /// Only when every inbox relay was heard: one that is away may hold what the others do not.
+    fn note_contact(&self, at: u64) {
+        if let Err(error) = self.ledger.set_last_contact(at) {
+            tracing::warn!(%error, "the last contact could not be noted");
+        }
+    }
+
     async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
         let id = event.id.to_bytes();
+        if self.awaited.arrived(&id) {
+            state.handled.insert(id);
+            return Outcome::Done;
+        }
         if state.handled.contains(&id) || !is_worth_opening(&event, &self.relays.bot()) {
             return Outcome::Done;
         }
         tokio::time::sleep(state.bucket.take(Instant::now())).await;
         let vault = self.vault.clone();
-        let opened = tokio::task::spawn_blocking(move || vault.unwrap(&event)).await;
+        let is_old = event.kind == Kind::EncryptedDirectMessage;
+        let open = move || if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
+        let opened = tokio::task::spawn_blocking(open).await;
         let rumor = match opened {
             Ok(Ok(rumor)) => rumor,
             Ok(Err(reason)) => {
@@ -168,8 +233,12 @@ impl Inbox {
             }
         };
         match self.is_to_be_answered(&rumor) {
+            Ok(true) if is_old => {
+                self.look_up_and_pass(rumor, url, out);
+            }
             Ok(true) => {
-                let inbound = Inbound { rumor, seen_on: vec![url.to_string()] };
+                let inbound =
+                    Inbound { rumor, seen_on: vec![url.to_string()], channel: Channel::Sealed, reads_sealed: true };
                 if out.send(inbound).await.is_err() {
                     // Nobody takes messages any more: the end is near, and the relay keeps this one.
                     return Outcome::Done;
@@ -185,6 +254,24 @@ impl Inbox {
         Outcome::Done
     }
 
+    /// How an old message is answered depends on whether its author reads sealed ones: looked up beside the stream, which
+    /// does not wait. Where nobody can be asked, the next sweep brings the message again after a restart, at the latest.
+    fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, out: &mpsc::Sender<Inbound>) {
+        let (relays, directory, out) = (self.relays.clone(), Arc::clone(&self.directory), out.clone());
+        let seen_on = vec![url.to_string()];
+        tokio::spawn(async move {
+            for pause in OLD_PAUSES {
+                if let Some(reads_sealed) = directory.has_dm_relays(&relays, rumor.author, &seen_on).await {
+                    let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed }).await;
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+            }
+            // Nobody could say in ten minutes: as good as no.
+            let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed: false }).await;
+        });
+    }
+
     fn is_to_be_answered(&self, rumor: &Rumor) -> Result<bool, crate::ledger::LedgerError> {
         let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
         if from_us || !MESSAGES.contains(&rumor.kind) || !is_recent(rumor.created_at, self.clock.now()) {
@@ -192,6 +279,18 @@ impl Inbox {
         }
         Ok(!self.ledger.has_seen(rumor.author, rumor.id)?)
     }
+}
+
+/// What one relay had.
+type Fetched = (RelayUrl, Result<Vec<Event>, NostrError>);
+
+/// A sweep under way, or the one before.
+#[derive(Default)]
+struct Sweep {
+    began: u64,
+    /// Whether nothing was missed so far.
+    complete: bool,
+    fetching: JoinSet<Fetched>,
 }
 
 struct State {

@@ -1,20 +1,28 @@
-//! Relays: the inbox (gift wraps in), the outbox (stored wraps out), and the bot's presence.
+//! Relays: the inbox (gift wraps in), the outbox (stored wraps out), and the bot's presence on its billboard.
 //!
 //! Nothing in here knows what a pattern is. What comes in is checked before it is passed on; what goes out lies in the
 //! ledger's outbox before it is sent, and is sent as it lies there.
 
+mod billboard;
 mod checks;
 mod inbox;
+pub mod information;
 mod outbox;
 mod presence;
 mod relays;
 mod sweep;
 mod targets;
+mod transport;
+pub mod vanish;
+mod watchdog;
 
+pub use billboard::Billboard;
 pub use inbox::{Inbound, Inbox};
 pub use outbox::Outbox;
 pub use presence::{Presence, Status};
 pub use relays::Relays;
+pub use targets::Directory;
+pub use watchdog::{Awaited, Watchdog};
 
 use thiserror::Error;
 

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::ledger::{DueMail, Ledger, LedgerError, MailId};
 use crate::shutdown::Shutdown;
-use nostr_sdk::{Event, JsonUtil, RelayUrl};
+use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +29,7 @@ pub struct Outbox {
     pub ledger: Ledger,
     pub clock: Clock,
     pub bot: BotConfig,
+    pub directory: Arc<Directory>,
 }
 
 impl Outbox {
@@ -39,7 +40,7 @@ impl Outbox {
             ledger: self.ledger,
             clock: self.clock,
             bot: self.bot,
-            directory: Directory::default(),
+            directory: self.directory,
         });
         let mut under_way: HashSet<MailId> = HashSet::new();
         let mut sending: JoinSet<MailId> = JoinSet::new();
@@ -81,7 +82,7 @@ struct Courier {
     ledger: Ledger,
     clock: Clock,
     bot: BotConfig,
-    directory: Directory,
+    directory: Arc<Directory>,
 }
 
 impl Courier {
@@ -113,7 +114,12 @@ impl Courier {
             return self.ledger.finish(mail.id);
         };
         let fall_back = self.bot.answer_without_relay_list;
-        let targets = match self.directory.targets(&self.relays, mail.wrap.to, &mail.seen_on, fall_back).await {
+        let targets = if event.kind == Kind::EncryptedDirectMessage {
+            self.directory.open_targets(&self.relays, mail.wrap.to, &mail.seen_on).await
+        } else {
+            self.directory.targets(&self.relays, mail.wrap.to, &mail.seen_on, fall_back).await
+        };
+        let targets = match targets {
             Targets::Listed(urls) => urls,
             Targets::Fallback(urls) => {
                 tracing::info!(mail = mail.id.0, "its receiver lists no DM relays; sent where their message was seen");

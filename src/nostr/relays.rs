@@ -1,8 +1,10 @@
 //! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
 
 use super::NostrError;
+use super::transport::Prompt;
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
+use async_wsocket::futures_util::StreamExt;
 use nostr_relay_pool::relay::ReqExitPolicy;
 use nostr_sdk::{Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl};
 use std::collections::HashMap;
@@ -40,7 +42,7 @@ impl Relays {
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
-        let client = Client::builder().signer(signer).build();
+        let client = Client::builder().signer(signer).websocket_transport(Prompt).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }
@@ -89,6 +91,15 @@ impl Relays {
         self.client.relay(url).await.is_ok_and(|relay| relay.is_connected())
     }
 
+    /// Drops a connection and makes it anew.
+    pub(super) async fn reconnect(&self, url: &RelayUrl) {
+        if let Ok(relay) = self.client.relay(url).await {
+            relay.disconnect();
+            relay.connect();
+            relay.wait_for_connection(CONNECT).await;
+        }
+    }
+
     /// Whether a relay that an asker names may be spoken to. Addresses within the operator's own network are refused,
     /// unless the bot itself lives there.
     pub(super) fn may_visit(&self, url: &RelayUrl) -> bool {
@@ -113,6 +124,29 @@ impl Relays {
         }
         let events = events.map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })?;
         Ok(events.into_iter().collect())
+    }
+
+    /// The one event that one relay has for `filter`, as soon as it is there; `None` means that it answered and has none.
+    pub(super) async fn fetch_one(
+        &self,
+        url: &RelayUrl,
+        filter: Filter,
+        limit: Duration,
+    ) -> Result<Option<Event>, NostrError> {
+        let relay = self.visit(url).await?;
+        let failed = |error: nostr_relay_pool::relay::Error| NostrError::Relay {
+            url: url.to_string(),
+            reason: error.to_string(),
+        };
+        let began = Instant::now();
+        let mut events =
+            relay.stream_events(filter.limit(1), limit, ReqExitPolicy::ExitOnEOSE).await.map_err(failed)?;
+        let first = events.next().await.transpose().map_err(failed)?;
+        // A relay that says nothing looks like one that has nothing, but for the time it takes.
+        if first.is_none() && began.elapsed() >= limit {
+            return Err(NostrError::Silent(url.to_string()));
+        }
+        Ok(first)
     }
 
     /// Sends one event to one relay and waits for its OK.

@@ -24,9 +24,9 @@ pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
     Timestamp::from(contact.saturating_sub(BACKDATED))
 }
 
-/// Gift wraps to the bot.
+/// Gift wraps to the bot, and messages of the old kind 4.
 pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
-    Filter::new().kind(Kind::GiftWrap).pubkey(relays.bot()).since(since)
+    Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
 }
 
 /// Every wrap one relay holds since `since`, page by page, the newest first.

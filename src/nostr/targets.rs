@@ -45,13 +45,36 @@ type Known = (Instant, Option<Vec<RelayUrl>>);
 
 /// Remembers lists for a while.
 #[derive(Debug, Default)]
-pub(super) struct Directory {
+pub struct Directory {
     known: Mutex<HashMap<Asker, Known>>,
 }
 
 impl Directory {
+    /// Whether somebody publishes DM relays (kind 10050); `None` where nobody could be asked.
+    pub(super) async fn has_dm_relays(&self, relays: &Relays, asker: Asker, seen_on: &[String]) -> Option<bool> {
+        match self.targets(relays, asker, seen_on, false).await {
+            Targets::Listed(_) => Some(true),
+            Targets::Nowhere | Targets::Fallback(_) => Some(false),
+            Targets::CouldNotLook => None,
+        }
+    }
+
+    /// Where messages of kind 4 are read: the relays of the asker's own list (NIP-65), and where theirs was seen.
+    pub(super) async fn open_targets(&self, relays: &Relays, asker: Asker, seen_on: &[String]) -> Targets {
+        let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
+        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
+        let mut urls = seen.clone();
+        if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
+            urls.extend(read);
+        }
+        match usable(relays, urls) {
+            urls if urls.is_empty() => Targets::Nowhere,
+            urls => Targets::Listed(urls),
+        }
+    }
+
     /// `seen_on`: relays where the asker's own message was seen.
-    pub async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], fall_back: bool) -> Targets {
+    pub(super) async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], fall_back: bool) -> Targets {
         let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
         let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
         let listed = match self.remembered(asker) {
@@ -98,7 +121,7 @@ impl Directory {
     }
 
     /// The next look is a fresh one: the list may be out of date when its relays do not take letters.
-    pub fn forget(&self, asker: Asker) {
+    pub(super) fn forget(&self, asker: Asker) {
         self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&asker);
     }
 }
@@ -112,15 +135,15 @@ async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) ->
     let mut looking = JoinSet::new();
     for url in asked {
         let relays = relays.clone();
-        let filter = Filter::new().kind(kind).author(key).limit(1);
-        looking.spawn(async move { relays.fetch(&url, filter, PATIENCE).await });
+        let filter = Filter::new().kind(kind).author(key);
+        looking.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
     }
     let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
     while let Some(looked) = looking.join_next().await {
         match looked {
-            Ok(Ok(events)) => {
+            Ok(Ok(event)) => {
                 answered += 1;
-                let own = events.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
+                let own = event.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
                 newest = own.chain(newest).max_by_key(|event| event.created_at);
                 if newest.is_some() && answered > failed {
                     break;

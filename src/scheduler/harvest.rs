@@ -80,15 +80,15 @@ pub fn judge(harvest: &Harvest) -> Judged {
 mod tests {
     use super::*;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::scheduler::pool::{Lane, Next, Pool};
+    use crate::scheduler::pool::{Lane, Next, Pool, Wanted};
     use crate::search::ClaimedHit;
     use crate::vault::Vault;
 
     /// A pass of an easy and a hard wish, and a launch of two bases with every hit among the first offsets of the first.
     fn harvest() -> Harvest {
         let pool = Pool::default();
-        pool.insert(JobId(1), vec![Pattern::parse("q").unwrap()]);
-        pool.insert(JobId(2), vec![Pattern::parse("qq").unwrap()]);
+        pool.insert(JobId(1), Wanted::in_pool(vec![Pattern::parse("q").unwrap()]));
+        pool.insert(JobId(2), Wanted::in_pool(vec![Pattern::parse("qq").unwrap()]));
         let Next::Search(pass) = pool.next(&mut pool.subscribe(Lane::All), None) else { panic!("two jobs are open") };
         let vault = Vault::without_identity().unwrap();
         let bases = vec![vault.open_base().unwrap(), vault.open_base().unwrap()];

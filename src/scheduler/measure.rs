@@ -1,7 +1,7 @@
 //! How fast the devices search, over wall time, proven by what they find.
 
 use super::harvest::{Harvest, judge};
-use super::pool::Pool;
+use super::pool::{Pool, Wanted};
 use super::worker::Workers;
 use super::{DeviceView, HARVESTS_WAITING, Health};
 use crate::ids::JobId;
@@ -86,7 +86,7 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     let patterns = random_patterns(trial.patterns, characters)?;
 
     let began = Instant::now();
-    pool.insert(JobId(1), patterns);
+    pool.insert(JobId(1), Wanted::in_pool(patterns));
     let ends = began + Duration::from_secs_f64(trial.seconds);
     let (mut harvests, mut ended) = (Vec::new(), began);
     loop {

@@ -10,28 +10,31 @@
 //!               whoever started the scheduler: redeem, record, send
 //! ```
 //!
-//! All open jobs share one pass. Every base of a launch is fresh and serves that launch only, so a base yields at most
+//! All open jobs share one pass, but those on an asker's own point (split keys): they take [`turns`] with the others. Every base of a launch is fresh and serves that launch only, so a base yields at most
 //! one find, and a crash loses nothing: the search has no memory.
 
 mod canary;
 mod device;
+#[cfg(test)]
+mod fairness;
 mod harvest;
 mod measure;
 mod pool;
 mod settler;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod worker;
 
 pub use device::{DeviceView, Health};
 pub use harvest::{Find, Harvest, Judged, judge};
 pub use measure::{MeasureError, Measurement, Trial, measure};
-pub use pool::{Lane, Owner, Pass, Pool};
+pub use pool::{Lane, Owner, Pass, Pool, Wanted};
 pub use settler::Settled;
 pub use worker::Workers;
 
-use crate::ids::JobId;
-use crate::pattern::{Pattern, Rate};
+use crate::ids::{Asker, JobId};
+use crate::pattern::Rate;
 use crate::search::{SearchError, SearchOptions};
 use crate::vault::Vault;
 use std::sync::Arc;
@@ -62,9 +65,14 @@ impl Scheduler {
         Ok(Scheduler { pool, workers, settler: Some(settler) })
     }
 
-    /// Adds a job to the pool; every device searches it from its next launch on.
-    pub fn add(&self, job: JobId, patterns: Vec<Pattern>) {
-        self.pool.insert(job, patterns);
+    /// Adds a job; every device searches it from its next launch on, or its next turn.
+    pub fn add(&self, job: JobId, wanted: Wanted) {
+        self.pool.insert(job, wanted);
+    }
+
+    /// The part of the devices, up to 1, that one more split job of this asker would have.
+    pub fn part_of_one_more(&self, asker: Asker) -> f64 {
+        self.pool.part_of_one_more(asker)
     }
 
     /// Takes a job out of the pool; what devices still find for it is dropped.

@@ -1,7 +1,9 @@
 //! The jobs that share a pass.
 
 use super::canary;
-use crate::ids::JobId;
+use super::turns::{self, Side, Turns};
+use crate::ids::{Asker, JobId};
+use crate::key::HalfPoint;
 use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,6 +33,29 @@ impl Lane {
     }
 }
 
+/// What a job wants, and from whose point.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub patterns: Vec<Pattern>,
+    /// The point of an asker who keeps half of the key, and the asker; `None` for a job of the pool.
+    pub split: Option<(HalfPoint, Asker)>,
+}
+
+impl Wanted {
+    /// A job of the pool.
+    pub fn in_pool(patterns: Vec<Pattern>) -> Wanted {
+        Wanted { patterns, split: None }
+    }
+
+    pub(super) fn asker_of_split(&self) -> Option<Asker> {
+        self.split.map(|(_, asker)| asker)
+    }
+
+    fn is_for(&self, lane: Lane) -> bool {
+        self.patterns.iter().any(|pattern| lane.takes(pattern))
+    }
+}
+
 /// Who wants what a pattern finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -43,6 +68,8 @@ pub enum Owner {
 #[derive(Debug)]
 pub struct Pass {
     pub patterns: Arc<PatternSet>,
+    /// The asker's point to search at; `None` for bases of our own.
+    pub half: Option<HalfPoint>,
     /// The owner of each pattern of the set.
     owners: Vec<Owner>,
     /// The chance that one candidate matches the canary.
@@ -50,21 +77,26 @@ pub struct Pass {
 }
 
 impl Pass {
-    fn new(jobs: &BTreeMap<JobId, Vec<Pattern>>, lane: Lane, canary: Pattern) -> Pass {
+    fn new<'a>(
+        jobs: impl Iterator<Item = (JobId, &'a Wanted)>,
+        half: Option<HalfPoint>,
+        lane: Lane,
+        canary: Pattern,
+    ) -> Pass {
         let canary_chance = 1.0 / canary.difficulty().candidates();
         let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary]);
-        for (&job, wished) in jobs {
-            for pattern in wished.iter().filter(|pattern| lane.takes(pattern)) {
+        for (job, wanted) in jobs {
+            for pattern in wanted.patterns.iter().filter(|pattern| lane.takes(pattern)) {
                 owners.push(Owner::Job(job));
                 patterns.push(pattern.clone());
             }
         }
-        Pass { patterns: Arc::new(PatternSet::new(patterns)), owners, canary_chance }
+        Pass { patterns: Arc::new(PatternSet::new(patterns)), half, owners, canary_chance }
     }
 
     /// A pass for nobody but the canary: to measure a device.
     pub fn of_canary_alone(rate: Option<Rate>) -> Pass {
-        Pass::new(&BTreeMap::new(), Lane::All, canary::choose(rate))
+        Pass::new(std::iter::empty(), None, Lane::All, canary::choose(rate))
     }
 
     pub fn owner(&self, pattern: PatternId) -> Owner {
@@ -81,18 +113,42 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Inner {
-    jobs: BTreeMap<JobId, Vec<Pattern>>,
+    jobs: BTreeMap<JobId, Wanted>,
     /// Counts changes, so that a worker knows when its pass is out of date.
     generation: u64,
     closed: bool,
 }
 
-/// A pass a worker holds, remade when the pool has changed.
+/// The passes a worker holds, remade when the pool has changed.
 #[derive(Debug)]
 pub struct Subscription {
     lane: Lane,
     generation: Option<u64>,
-    pass: Option<Arc<Pass>>,
+    turns: Turns,
+}
+
+impl Inner {
+    /// Who has work for a device of this lane, and what part of it.
+    fn claims(&self, lane: Lane, rate: Option<Rate>) -> Vec<(Side, Arc<Pass>, f64)> {
+        let pass = |jobs: &mut dyn Iterator<Item = (JobId, &Wanted)>, half| {
+            Arc::new(Pass::new(jobs, half, lane, canary::choose(rate)))
+        };
+        let here = || self.jobs.iter().map(|(&id, wanted)| (id, wanted)).filter(|(_, wanted)| wanted.is_for(lane));
+        let mut pool = here().filter(|(_, wanted)| wanted.split.is_none()).peekable();
+        let pool_has_work = pool.peek().is_some();
+        let mut claims = Vec::new();
+        let split: BTreeMap<JobId, Wanted> =
+            here().filter(|(_, wanted)| wanted.split.is_some()).map(|(id, wanted)| (id, wanted.clone())).collect();
+        let parts = turns::parts(&split, pool_has_work);
+        if pool_has_work {
+            claims.push((Side::Pool, pass(&mut pool, None), 1.0 - parts.values().sum::<f64>()));
+        }
+        for (&id, wanted) in &split {
+            let half = wanted.split.map(|(half, _)| half);
+            claims.push((Side::Split(id), pass(&mut std::iter::once((id, wanted)), half), parts[&id]));
+        }
+        claims
+    }
 }
 
 /// What a worker is to do next.
@@ -105,9 +161,9 @@ pub enum Next {
 }
 
 impl Pool {
-    pub fn insert(&self, job: JobId, patterns: Vec<Pattern>) {
+    pub fn insert(&self, job: JobId, wanted: Wanted) {
         self.change(|inner| {
-            inner.jobs.insert(job, patterns);
+            inner.jobs.insert(job, wanted);
         });
     }
 
@@ -139,7 +195,7 @@ impl Pool {
     }
 
     pub(super) fn subscribe(&self, lane: Lane) -> Subscription {
-        Subscription { lane, generation: None, pass: None }
+        Subscription { lane, generation: None, turns: Turns::default() }
     }
 
     /// The pass to search now. `rate` is the device's, for a canary that is neither rare nor a nuisance.
@@ -150,10 +206,14 @@ impl Pool {
         }
         if held.generation != Some(inner.generation) {
             held.generation = Some(inner.generation);
-            let wanted = inner.jobs.values().flatten().any(|pattern| held.lane.takes(pattern));
-            held.pass = wanted.then(|| Arc::new(Pass::new(&inner.jobs, held.lane, canary::choose(rate))));
+            held.turns.renew(inner.claims(held.lane, rate));
         }
-        held.pass.as_ref().map_or(Next::Wait, |pass| Next::Search(Arc::clone(pass)))
+        held.turns.next().map_or(Next::Wait, Next::Search)
+    }
+
+    /// The part of a device that one more split job of this asker would have.
+    pub fn part_of_one_more(&self, asker: Asker) -> f64 {
+        turns::part_of_one_more(&self.lock().jobs, asker)
     }
 
     /// Sleeps until the pool changes, at most `limit`.
@@ -177,11 +237,27 @@ impl Pool {
 }
 
 #[cfg(test)]
+impl Wanted {
+    /// A job of the pool, or of this asker on some point of theirs.
+    pub(super) fn for_tests(texts: &[&str], asker: Option<Asker>) -> Wanted {
+        let patterns = texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        let point = |Asker(bytes): Asker| crate::key::Npub(bytes).to_string().parse();
+        let split = asker.map(|asker| (point(asker).unwrap_or_else(|_| generator()), asker));
+        Wanted { patterns, split }
+    }
+}
+
+#[cfg(test)]
+fn generator() -> HalfPoint {
+    "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().expect("G is a point")
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    fn patterns(texts: &[&str]) -> Vec<Pattern> {
-        texts.iter().map(|text| Pattern::parse(text).unwrap()).collect()
+    fn patterns(texts: &[&str]) -> Wanted {
+        Wanted::for_tests(texts, None)
     }
 
     fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
@@ -221,6 +297,28 @@ mod tests {
         assert!(matches!(pool.next(&mut held, None), Next::Wait));
         pool.close();
         assert!(matches!(pool.next(&mut held, None), Next::End));
+    }
+
+    #[test]
+    fn a_split_job_has_a_pass_of_its_own() {
+        let pool = Pool::default();
+        let asker = Asker([1; 32]);
+        pool.insert(JobId(1), patterns(&["qqqqq"]));
+        pool.insert(JobId(2), Wanted::for_tests(&["ppppp"], Some(asker)));
+        pool.insert(JobId(3), Wanted::for_tests(&["qq"], Some(asker)));
+        let mut held = pool.subscribe(Lane::Hard);
+        let mut turns = Vec::new();
+        for _ in 0..4 {
+            let Next::Search(pass) = pool.next(&mut held, None) else { panic!("there is work") };
+            turns.push((pass.half.is_some(), pass.owners[1..].to_vec()));
+        }
+        let of = |job| turns.iter().filter(|(_, owners)| *owners == [Owner::Job(JobId(job))]).count();
+        assert_eq!((of(1), of(2), of(3)), (2, 2, 0), "{turns:?}");
+        assert!(turns.iter().all(|(split, owners)| *split == (*owners == [Owner::Job(JobId(2))])));
+        pool.remove(JobId(1));
+        let Next::Search(pass) = pool.next(&mut held, None) else { panic!("there is work") };
+        assert!(pass.half.is_some());
+        assert!(pool.part_of_one_more(asker) < pool.part_of_one_more(Asker([2; 32])));
     }
 
     #[test]

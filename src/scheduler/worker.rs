@@ -217,7 +217,11 @@ impl Worker {
         in_flight: &mut VecDeque<InFlight>,
         pass: Arc<Pass>,
     ) -> Result<(), Failure> {
-        let bases = (0..searcher.bases()).map(|_| self.vault.open_base()).collect::<Result<Vec<_>, _>>()?;
+        let open = |_| match &pass.half {
+            None => self.vault.open_base(),
+            Some(half) => self.vault.open_split_base(half),
+        };
+        let bases = (0..searcher.bases()).map(open).collect::<Result<Vec<_>, _>>()?;
         let points = bases.iter().map(|&(_, point)| point).collect();
         let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns) };
         in_flight.push_back(InFlight { pass, bases });

@@ -1,9 +1,11 @@
 //! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
 
+use super::wanted;
 use crate::bot::{self, Context, Decision};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::ledger::{Answer, Effect, Ledger, LedgerError, Recorded};
+use crate::ids::{Asker, JobId};
+use crate::ledger::{Answer, Effect, Ledger, LedgerError, NewJob, Recorded};
 use crate::mail::Letter;
 use crate::nostr::Inbound;
 use crate::scheduler::Scheduler;
@@ -78,22 +80,41 @@ impl Desk {
             pool_jobs: self.scheduler.open_jobs(),
             rate: self.scheduler.rate(),
             next_job,
+            half: match bot::half_named(&message.rumor.content) {
+                Some(half) => self.ledger.half_use(&half)?,
+                None => None,
+            },
+            split_part: self.scheduler.part_of_one_more(author),
+            reads_sealed: message.reads_sealed,
             now,
         };
         let (effect, reply) = match bot::decide(&message.rumor, &context) {
             Decision::Ignore => (Effect::Nothing, None),
             Decision::Say(reply) => (Effect::Nothing, Some(reply)),
-            Decision::Accept { patterns, expires_at, reply } => {
-                let subject = message.rumor.subject.clone();
-                (Effect::Accept { id: next_job, patterns, subject, expires_at }, Some(reply))
+            Decision::Accept { wish, reply } => {
+                let job = NewJob {
+                    id: next_job,
+                    patterns: wish.patterns,
+                    split: wish.split,
+                    channel: wish.channel,
+                    subject: message.rumor.subject.clone(),
+                    expires_at: wish.expires_at,
+                    notice_at: wish.notice_at,
+                };
+                (Effect::Accept(job), Some(reply))
             }
-            Decision::Cancel { jobs, reply } => (Effect::Cancel(jobs), Some(reply)),
+            Decision::Cancel { jobs, reply } => (Effect::Cancel(jobs), reply),
             Decision::Resend { job, reply } => (Effect::Resend(job), Some(reply)),
+            Decision::Stop(reply) => (Effect::Stop, Some(reply)),
+            Decision::Start(reply) => (Effect::Start, Some(reply)),
+            Decision::Forget(reply) => (Effect::Forget, Some(reply)),
         };
+        let open: Vec<JobId> = asker.open.iter().map(|job| job.id).collect();
         let reply = reply
             .map(|reply| {
                 self.vault.seal(&Letter {
                     to: author,
+                    channel: message.channel,
                     text: reply.to_string(),
                     in_reply_to: Some(rumor),
                     subject: message.rumor.subject.clone(),
@@ -103,27 +124,30 @@ impl Desk {
             .transpose()?;
         let answer = Answer { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply };
         if self.ledger.answer(&answer)? == Recorded::Now {
-            self.act(answer.effect);
+            self.act(author, answer.effect, &open);
         }
         Ok(())
     }
 
-    /// What follows from a recorded answer.
-    fn act(&self, effect: Effect) {
+    /// What follows from a recorded answer. `open`: the asker's jobs so far.
+    fn act(&self, asker: Asker, effect: Effect, open: &[JobId]) {
         match effect {
-            Effect::Nothing | Effect::Resend(_) => {}
-            Effect::Accept { id, patterns, .. } => {
-                tracing::info!(job = %id, patterns = patterns.len(), "accepted");
-                self.scheduler.add(id, patterns);
+            Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
+            Effect::Accept(job) => {
+                tracing::info!(job = %job.id, patterns = job.patterns.len(), split = job.split.is_some(), "accepted");
+                self.scheduler.add(job.id, wanted(job.patterns, job.split, asker));
             }
-            Effect::Cancel(jobs) => {
-                for job in jobs {
-                    tracing::info!(%job, "cancelled");
-                    self.scheduler.remove(job);
-                }
-            }
+            Effect::Cancel(jobs) => self.cancel(&jobs),
+            Effect::Stop | Effect::Forget => self.cancel(open),
         }
         self.outbox.notify_one();
         self.changed.notify_one();
+    }
+
+    fn cancel(&self, jobs: &[JobId]) {
+        for &job in jobs {
+            tracing::info!(%job, "cancelled");
+            self.scheduler.remove(job);
+        }
     }
 }

@@ -4,12 +4,13 @@ use super::status_of;
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::ledger::{Job, Ledger};
-use crate::mail::Letter;
-use crate::nostr::Status;
+use crate::ids::Asker;
+use crate::ledger::{Job, Ledger, LedgerError};
+use crate::mail::{GiftWrap, Letter};
+use crate::nostr::{Relays, Status, vanish};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
-use crate::vault::Vault;
+use crate::vault::{Vault, VaultError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
@@ -27,6 +28,7 @@ pub(super) struct Keeper {
     pub bot: BotConfig,
     pub outbox: Arc<Notify>,
     pub changed: Arc<Notify>,
+    pub relays: Relays,
 }
 
 impl Keeper {
@@ -34,6 +36,7 @@ impl Keeper {
         let mut ticks = tokio::time::interval(ROUND);
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.clock.now());
+        let mut counted = 0;
         loop {
             tokio::select! {
                 () = shutdown.stopped() => return,
@@ -41,10 +44,16 @@ impl Keeper {
                 _ = ticks.tick() => {
                     // A clock that jumps ahead must not end every job: time passes no faster than it does.
                     self.give_up_old_jobs(self.clock.now().min(began_at + began.elapsed().as_secs()));
-                    if rounds.is_multiple_of(ROUNDS_A_CLEANING)
-                        && let Err(error) = self.ledger.clean()
-                    {
-                        tracing::warn!(%error, "the ledger could not be cleaned");
+                    self.tell_of_late_jobs();
+                    counted = self.count_candidates(counted);
+                    if rounds.is_multiple_of(ROUNDS_A_CLEANING) {
+                        if let Err(error) = self.ledger.clean() {
+                            tracing::warn!(%error, "the ledger could not be cleaned");
+                        }
+                        tokio::select! {
+                            () = shutdown.stopped() => return,
+                            () = self.forget_who_vanished() => {}
+                        }
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -69,14 +78,78 @@ impl Keeper {
         }
     }
 
-    fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
-        let notice = self.vault.seal(&Letter {
+    /// Adds what was searched since to today's figures; returns what is counted now.
+    fn count_candidates(&self, counted: u64) -> u64 {
+        let candidates = self.scheduler.candidates();
+        if candidates == counted {
+            return counted;
+        }
+        match self.ledger.count_candidates(candidates.saturating_sub(counted)) {
+            Ok(()) => candidates,
+            Err(error) => {
+                tracing::warn!(%error, "today's figures could not be noted yet");
+                counted
+            }
+        }
+    }
+
+    /// Askers who want to vanish (NIP-62) are forgotten, unless they asked for something afterwards.
+    async fn forget_who_vanished(&self) {
+        let askers = match self.ledger.askers() {
+            Ok(askers) if askers.is_empty() => return,
+            Ok(askers) => askers,
+            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
+        };
+        for (asker, at) in vanish::requests(&self.relays, &askers).await {
+            if let Err(error) = self.forget(asker, at) {
+                tracing::warn!(%error, "a request to vanish could not be followed yet");
+            }
+        }
+    }
+
+    fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
+        let view = self.ledger.asker_view(asker)?;
+        if view.open.iter().any(|job| job.accepted_at > at) || view.accepted_last_day.iter().any(|&job| job > at) {
+            return Ok(());
+        }
+        self.ledger.forget(asker)?;
+        for job in view.open {
+            self.scheduler.remove(job.id);
+        }
+        tracing::info!("an asker wished to vanish and is forgotten");
+        Ok(())
+    }
+
+    fn tell_of_late_jobs(&self) {
+        let now = self.clock.now();
+        let told = self.ledger.late_jobs().map_err(anyhow::Error::from).and_then(|late| {
+            for job in late {
+                let notice = self.seal(&job, letters::late(&job, now), now)?;
+                if self.ledger.tell_late(job.id, &notice)? {
+                    tracing::info!(job = %job.id, "takes longer than promised");
+                    self.outbox.notify_one();
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = told {
+            tracing::warn!(%error, "askers of late jobs could not be told yet");
+        }
+    }
+
+    fn seal(&self, job: &Job, text: String, now: u64) -> Result<GiftWrap, VaultError> {
+        self.vault.seal(&Letter {
             to: job.asker,
-            text: letters::given_up(job),
+            channel: job.channel,
+            text,
             in_reply_to: Some(job.rumor),
             subject: job.subject.clone(),
             expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
-        })?;
+        })
+    }
+
+    fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
+        let notice = self.seal(job, letters::given_up(job), now)?;
         self.ledger.expire(job.id, &notice)?;
         self.scheduler.remove(job.id);
         self.outbox.notify_one();

@@ -9,11 +9,15 @@ mod housekeeping;
 mod treasury;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, RelayEntry};
+use crate::ids::Asker;
+use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{Inbox, NostrError, Outbox, Presence, Relays, Status};
-use crate::pattern::Rate;
-use crate::scheduler::{DeviceView, Scheduler};
+use crate::nostr::{
+    Awaited, Billboard, Directory, Inbox, NostrError, Outbox, Presence, Relays, Status, Watchdog, information,
+};
+use crate::pattern::{Pattern, Rate};
+use crate::scheduler::{DeviceView, Scheduler, Wanted};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
@@ -26,8 +30,10 @@ use tokio::task::JoinSet;
 
 /// Messages that may wait for the desk before the inbox waits.
 const MESSAGES_WAITING: usize = 256;
-/// How long the start waits for the first measured rate and the first relay.
+/// How long the start waits for the first relay, and for the first announcement.
 const START_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the start waits for the first measured rate: without one, no promise can be made and no wish is too hard.
+const RATE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a clean stop may take before the tasks that are left are dropped.
 const STOP_PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -73,7 +79,7 @@ impl Service {
         let open = ledger.open_jobs()?;
         tracing::info!(jobs = open.len(), "open jobs are taken up");
         for job in open {
-            scheduler.add(job.id, job.patterns);
+            scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
         }
 
         let relays = Relays::connect(&config.relays, vault.signer()).await?;
@@ -81,8 +87,17 @@ impl Service {
         let connected = relays.wait_for_any(START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
 
-        let presence =
-            Presence { relays: relays.clone(), signer: vault.signer(), bot: config.bot.clone(), clock: clock.clone() };
+        tokio::spawn(warn_of_bad_relays(config.relays.clone()));
+        let posted = Arc::new(Notify::new());
+        let presence = Presence {
+            relays: relays.clone(),
+            signer: vault.signer(),
+            bot: config.bot.clone(),
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            posted: Arc::clone(&posted),
+        };
+        let (directory, awaited, deaf) = (Arc::new(Directory::default()), Awaited::default(), Arc::new(Notify::new()));
         let (status, status_seen) = watch::channel(status_of(&scheduler));
         let (messages, received) = mpsc::channel(MESSAGES_WAITING);
         let inbox = Inbox {
@@ -91,9 +106,18 @@ impl Service {
             ledger: ledger.clone(),
             clock: clock.clone(),
             limits: config.limits.clone(),
+            directory: Arc::clone(&directory),
+            awaited: awaited.clone(),
+            deaf: Arc::clone(&deaf),
         };
-        let outbox =
-            Outbox { relays: relays.clone(), ledger: ledger.clone(), clock: clock.clone(), bot: config.bot.clone() };
+        let outbox = Outbox {
+            relays: relays.clone(),
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            bot: config.bot.clone(),
+            directory,
+        };
+        let watchdog = Watchdog { relays: relays.clone(), vault: vault.clone(), clock: clock.clone(), awaited, deaf };
         let desk = desk::Desk {
             vault: vault.clone(),
             ledger: ledger.clone(),
@@ -112,14 +136,20 @@ impl Service {
             bot: config.bot.clone(),
             outbox: Arc::clone(&outbox_wake),
             changed,
+            relays: relays.clone(),
         };
 
-        presence.announce().await;
+        presence.announce();
+        let mut billboard = Billboard::new(relays.clone(), ledger.clone());
+        // Relays that are too late get it from `run`.
+        let _ = tokio::time::timeout(START_PATIENCE, billboard.round()).await;
         let mut tasks = JoinSet::new();
         tasks.spawn(inbox.run(messages, shutdown.clone()));
         tasks.spawn_blocking(move || desk.run(received));
         tasks.spawn(outbox.run(outbox_wake, shutdown.clone()));
         tasks.spawn(presence.run(status_seen, shutdown.clone()));
+        tasks.spawn(billboard.run(posted, shutdown.clone()));
+        tasks.spawn(watchdog.run(shutdown.clone()));
         tasks.spawn(keeper.run(status, shutdown));
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
@@ -166,12 +196,26 @@ impl Service {
 
 /// What the public may know.
 fn status_of(scheduler: &Scheduler) -> Status {
-    let open_jobs = scheduler.open_jobs();
-    Status { rate: scheduler.rate(), open_jobs, searching: open_jobs > 0 }
+    Status { rate: scheduler.rate(), open_jobs: scheduler.open_jobs() }
+}
+
+/// Names DM relays that say of themselves that they cannot serve (NIP-11).
+async fn warn_of_bad_relays(entries: Vec<RelayEntry>) {
+    for entry in entries.into_iter().filter(|entry| entry.inbox) {
+        let Some(document) = information::read(&entry.url).await else { continue };
+        for problem in information::problems(&document) {
+            tracing::warn!(url = %entry.url, "a DM relay cannot serve: {problem}");
+        }
+    }
+}
+
+/// A job as the scheduler wants it.
+fn wanted(patterns: Vec<Pattern>, split: Option<HalfPoint>, asker: Asker) -> Wanted {
+    Wanted { patterns, split: split.map(|half| (half, asker)) }
 }
 
 async fn wait_for_rate(scheduler: &Scheduler) {
-    let deadline = Instant::now() + START_PATIENCE;
+    let deadline = Instant::now() + RATE_PATIENCE;
     while scheduler.rate().is_none() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

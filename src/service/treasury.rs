@@ -49,16 +49,22 @@ impl Treasury {
     fn redeem(&self, job: &Job, find: &Find) -> Result<GiftWrap, crate::vault::VaultError> {
         let now = self.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
-        let (before, after) = letters::key_found(job.id, &find.pattern, &find.hit.npub(), waited);
-        let letter = Letter {
+        let npub = find.hit.npub();
+        let letter = |text: String| Letter {
             to: job.asker,
-            text: before,
+            channel: job.channel,
+            text,
             in_reply_to: Some(job.rumor),
             subject: job.subject.clone(),
             // Of a clock that has gone back, relays and clients would take the letter for expired.
             expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
         };
-        self.vault.redeem(find.base, &find.hit, &letter, &after)
+        if job.split.is_some() {
+            let tweak = self.vault.reveal(find.base, &find.hit)?;
+            return self.vault.seal(&letter(letters::tweak_found(job.id, &find.pattern, &npub, waited, &tweak)));
+        }
+        let (before, after) = letters::key_found(job.id, &find.pattern, &npub, waited);
+        self.vault.redeem(find.base, &find.hit, &letter(before), &after)
     }
 
     /// T2. The sealed result exists only here until it is recorded, so a failing disk is waited for.

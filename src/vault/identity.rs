@@ -1,168 +1,31 @@
 //! The bot's identity at rest: its nsec, on a line, in an `age` file.
 
+use super::age_file::{self, unusable};
 use super::random::Source;
-use super::secret::{SecretText, Signing};
+use super::secret::Signing;
 use super::{Unlock, VaultError};
-use age::secrecy::ExposeSecret;
-use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-
-/// An identity file is a few hundred bytes; nothing larger is one.
-const LARGEST: u64 = 64 * 1024;
-
-/// The most scrypt may cost, as the power of two `age` writes. 20 takes a gigabyte and some seconds. `age` would measure
-/// how fast this machine is and refuse what a faster one wrote.
-const WORK: u8 = 20;
-
-/// Why this file cannot be used, with what would work.
-fn unusable(path: &Path, reason: impl ToString) -> VaultError {
-    VaultError::IdentityFile { path: path.display().to_string(), reason: reason.to_string() }
-}
-
-fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
-    VaultError::WrongKey { path: path.display().to_string(), reason: reason.to_string() }
-}
+use std::path::Path;
 
 /// Makes a new identity in `path`.
 ///
-/// Errors: [`VaultError::IdentityExists`] if anything is there, [`VaultError::IdentityFile`], [`VaultError::WrongKey`]
-/// if `unlock` locks nothing, [`VaultError::NoRandomness`].
+/// Errors: as [`age_file::create`], and [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Signing, VaultError> {
-    let exists = || VaultError::IdentityExists { path: path.display().to_string() };
-    if path.symlink_metadata().is_ok() {
-        return Err(exists());
-    }
+    age_file::refuse_existing(path)?;
     let bot = Signing::draw(source)?;
     let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
-    let locked = lock(path, unlock, line.as_bytes())?;
-    drop(line);
-    write_new(path, &locked, source).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => exists(),
-        _ => unusable(path, error),
-    })?;
+    age_file::create(path, unlock, &line, source)?;
     Ok(bot)
 }
 
 /// Opens the identity in `path`.
 ///
-/// Errors: [`VaultError::IdentityFile`] if it is missing, unreadable, no `age` file or holds no nsec;
-/// [`VaultError::WrongKey`] if `unlock` does not open it.
+/// Errors: as [`age_file::open`], and [`VaultError::File`] if the file holds no nsec.
 pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Signing, VaultError> {
-    let size = fs::metadata(path).map_err(|error| unusable(path, error))?.len();
-    if size > LARGEST {
-        return Err(unusable(path, "it is too large for an identity; name the right file"));
-    }
-    let locked = fs::read(path).map_err(|error| unusable(path, error))?;
-    let text = unlock_file(path, unlock, &locked)?;
+    let text = age_file::open(path, unlock)?;
     let text = text.as_str().ok_or_else(|| unusable(path, "it holds no nsec; restore a copy"))?;
     text.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with('#'))
         .and_then(Signing::of_nsec)
         .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))
-}
-
-fn lock(path: &Path, unlock: &Unlock, text: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let to_key;
-    let encryptor = match unlock {
-        Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
-            return Err(wrong_key(path, "an empty passphrase protects nothing; give one"));
-        }
-        Unlock::Passphrase(passphrase) => Encryptor::with_user_passphrase(passphrase.clone()),
-        Unlock::AgeIdentityFile(key_file) => {
-            to_key = age_identities(path, key_file)?.into_iter().map(|key| key.to_public()).collect::<Vec<_>>();
-            Encryptor::with_recipients(to_key.iter().map(|key| key as &dyn age::Recipient))
-                .map_err(|error| unusable(path, error))?
-        }
-    };
-    let mut locked = Vec::new();
-    let mut writer = encryptor.wrap_output(&mut locked).map_err(|error| unusable(path, error))?;
-    writer.write_all(text).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
-    Ok(locked)
-}
-
-fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText, VaultError> {
-    if locked.starts_with(b"-----BEGIN AGE") {
-        return Err(unusable(path, "it is in age's text form; convert it with `age -d` and `age -p` without `-a`"));
-    }
-    let file = Decryptor::new_buffered(locked)
-        .map_err(|_| unusable(path, "it is not an age file; name the right file or restore a copy"))?;
-    let reader = match (unlock, file.is_scrypt()) {
-        (Unlock::Passphrase(passphrase), true) => {
-            let mut key = scrypt::Identity::new(passphrase.clone());
-            key.set_max_work_factor(WORK);
-            file.decrypt(std::iter::once(&key as &dyn age::Identity))
-        }
-        (Unlock::AgeIdentityFile(key_file), false) => {
-            let keys = age_identities(path, key_file)?;
-            file.decrypt(keys.iter().map(|key| key as &dyn age::Identity))
-        }
-        (Unlock::Passphrase(_), false) => {
-            return Err(wrong_key(path, "it is locked with an age key, not a passphrase; name the key's file"));
-        }
-        (Unlock::AgeIdentityFile(_), true) => {
-            return Err(wrong_key(path, "it is locked with a passphrase, not an age key; give the passphrase"));
-        }
-    };
-    let reader = reader.map_err(|error| match (unlock, error) {
-        (_, DecryptError::ExcessiveWork { required, .. }) => unusable(
-            path,
-            format!("its passphrase costs 2^{required} to try, more than 2^{WORK}; lock it anew with age"),
-        ),
-        (Unlock::Passphrase(_), DecryptError::DecryptionFailed | DecryptError::KeyDecryptionFailed) => {
-            wrong_key(path, "wrong passphrase; try again")
-        }
-        (Unlock::AgeIdentityFile(key_file), DecryptError::NoMatchingKeys | DecryptError::DecryptionFailed) => {
-            wrong_key(path, format!("it was locked for another key than the one in {}", key_file.display()))
-        }
-        (_, other) => unusable(path, format!("it is damaged ({other}); restore a copy")),
-    })?;
-    let mut text = SecretText::with_capacity(4096);
-    text.fill_from(reader).map_err(|error| unusable(path, format!("it is damaged ({error}); restore a copy")))?;
-    Ok(text)
-}
-
-/// The `AGE-SECRET-KEY-1…` lines of a file; at least one.
-fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
-    let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
-    let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
-    let mut text = SecretText::with_capacity(LARGEST as usize);
-    text.fill_from(file).map_err(|error| about(&error.to_string()))?;
-    let keys: Vec<x25519::Identity> =
-        text.as_str().unwrap_or_default().lines().filter_map(|line| line.trim().parse().ok()).collect();
-    if keys.is_empty() {
-        return Err(about("there is no AGE-SECRET-KEY-1 line in it; make one with age-keygen"));
-    }
-    Ok(keys)
-}
-
-/// Writes a file that is there whole or not at all, and only if there is none: written beside, synced, linked to its
-/// name (which fails if the name is taken, where renaming would replace), and the folder synced.
-fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut number = [0; 8];
-    source(&mut number).map_err(io::Error::other)?;
-    let beside = folder.join(format!(".identity-{:016x}.new", u64::from_le_bytes(number)));
-    let _removed = Removed(beside.clone());
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::hard_link(&beside, path)?;
-    File::open(folder)?.sync_all()
-}
-
-/// A file that goes when this does.
-struct Removed(PathBuf);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }

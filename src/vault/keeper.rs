@@ -5,8 +5,8 @@ use super::random::{self, Source};
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::{BaseId, BotSigner, Rumor, Unlock, UnwrapError, VaultError, identity, seal, unwrap};
 use crate::clock::Clock;
-use crate::key::{BasePoint, VerifiedHit};
-use crate::mail::{GiftWrap, Letter};
+use crate::key::{BasePoint, HalfPoint, SplitTweak, VerifiedHit, candidate};
+use crate::mail::{Channel, GiftWrap, Letter};
 use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::path::Path;
@@ -30,7 +30,7 @@ impl fmt::Debug for Vault {
 impl Vault {
     /// Makes a new identity and keeps it in `path` under `unlock` (permissions 0600). Never overwrites.
     ///
-    /// Errors: [`VaultError::IdentityExists`], [`VaultError::IdentityFile`], [`VaultError::WrongKey`] if `unlock` is
+    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if `unlock` is
     /// empty or holds no key, [`VaultError::NoRandomness`].
     pub fn create(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
         identity::create(path, unlock, random::system).map(Vault::with)
@@ -38,7 +38,7 @@ impl Vault {
 
     /// Opens the identity in `path`.
     ///
-    /// Errors: [`VaultError::IdentityFile`], [`VaultError::WrongKey`].
+    /// Errors: [`VaultError::File`], [`VaultError::WrongKey`].
     pub fn open(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
         identity::open(path, unlock).map(Vault::with)
     }
@@ -83,12 +83,20 @@ impl Vault {
         self.bases.open(self.source)
     }
 
+    /// A fresh base on an asker's own point, blinded with 256 bits from the operating system.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub fn open_split_base(&self, half: &HalfPoint) -> Result<(BaseId, BasePoint), VaultError> {
+        self.bases.open_split(half, self.source)
+    }
+
     /// Forgets bases that will not be redeemed. Unknown ones are ignored.
     pub fn discard(&self, bases: &[BaseId]) {
         self.bases.discard(bases);
     }
 
     /// Spends the base, derives the key, and seals it to the asker: `letter.text`, the nsec on a line of its own, `after`.
+    /// A key is always sealed, whatever the letter's channel.
     /// The base is gone before anything is derived, whatever happens next.
     ///
     /// Errors: [`VaultError::BaseSpent`], [`VaultError::ForeignHit`], [`VaultError::Unsealable`],
@@ -117,18 +125,42 @@ impl Vault {
         output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
     }
 
-    /// Seals a letter to its asker: rumor, seal and wrap (NIP-17, NIP-59), once.
+    /// Spends a base on an asker's point and says what turns their half into the key. That is no secret.
+    ///
+    /// Errors: [`VaultError::BaseSpent`], [`VaultError::ForeignHit`].
+    pub fn reveal(&self, base: BaseId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
+        let base = self.bases.spend_split(base)?;
+        if base.point().as_ref() != Some(hit.point()) {
+            return Err(VaultError::ForeignHit);
+        }
+        let half = BasePoint::new(*base.half().public_key());
+        let split = base.tweak(hit.tweak()).ok_or(VaultError::ForeignHit)?;
+        if candidate(&half, &split.tweak) != Some(hit.npub()) {
+            return Err(VaultError::ForeignHit);
+        }
+        Ok(split)
+    }
+
+    /// Seals a letter to its asker: rumor, seal and wrap (NIP-17, NIP-59), once; or as kind 4, if it is to travel so.
     ///
     /// Errors: [`VaultError::Unsealable`] if the asker's key is no key or the text is too long,
     /// [`VaultError::NoRandomness`].
     pub fn seal(&self, letter: &Letter) -> Result<GiftWrap, VaultError> {
-        self.seal_text(letter, &letter.text)
+        match letter.channel {
+            Channel::Sealed => self.seal_text(letter, &letter.text),
+            Channel::Nip04 => seal::as_nip04(&self.bot, self.source, self.clock.now(), letter),
+        }
     }
 
     /// Opens a wrap to us and checks all that can be checked, in the order of [`UnwrapError`]. The rumor's kind and date
     /// are not judged here.
     pub fn unwrap(&self, wrap: &nostr::Event) -> Result<Rumor, UnwrapError> {
         unwrap::unwrap(&self.bot, wrap)
+    }
+
+    /// Opens a message of kind 4 to us (NIP-04), checked as far as that old form allows.
+    pub fn open_nip04(&self, message: &nostr::Event) -> Result<Rumor, UnwrapError> {
+        unwrap::open_nip04(&self.bot, message)
     }
 
     /// Signs what the bot publishes.

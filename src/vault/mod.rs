@@ -10,7 +10,9 @@
 //! One base gives at most one key, ever: whoever knows one key of a base knows all others of it. [`Vault::redeem`] takes
 //! the base out of the table before it derives anything, so whatever fails afterwards, there is no second try.
 
+mod age_file;
 mod bases;
+mod half;
 mod identity;
 mod keeper;
 mod random;
@@ -22,6 +24,7 @@ mod unwrap;
 #[cfg(test)]
 mod tests;
 
+pub use half::{CombineError, CombinedKey, Half};
 pub use keeper::Vault;
 pub use signer::BotSigner;
 
@@ -44,6 +47,8 @@ pub struct Rumor {
     /// Unix seconds, as the author says.
     pub created_at: u64,
     pub subject: Option<String>,
+    /// Of a deletion (kind 5, NIP-09): the messages it takes back.
+    pub takes_back: Vec<RumorId>,
     /// Receivers named in `p` tags other than us and the author: more than none is a group.
     pub other_receivers: usize,
 }
@@ -59,7 +64,7 @@ impl fmt::Debug for Rumor {
 pub enum UnwrapError {
     #[error("larger than 128 KiB")]
     TooLarge,
-    #[error("not a gift wrap")]
+    #[error("neither a gift wrap nor a message of kind 4")]
     NotAWrap,
     #[error("the wrap's id or signature is wrong")]
     BadWrap,
@@ -82,11 +87,11 @@ pub enum UnwrapError {
 /// Why the vault refused.
 #[derive(Debug, Error)]
 pub enum VaultError {
-    #[error("there is an identity at {path} already; it is not overwritten")]
-    IdentityExists { path: String },
-    #[error("the identity file {path} cannot be used: {reason}")]
-    IdentityFile { path: String, reason: String },
-    #[error("the identity at {path} does not open: {reason}")]
+    #[error("there is a file at {path} already; it is not overwritten")]
+    FileExists { path: String },
+    #[error("the file {path} cannot be used: {reason}")]
+    File { path: String, reason: String },
+    #[error("the file {path} does not open: {reason}")]
     WrongKey { path: String, reason: String },
     #[error("the operating system gives no randomness; nothing is searched until it does")]
     NoRandomness,
@@ -95,13 +100,15 @@ pub enum VaultError {
     BaseSpent,
     #[error("the hit is not one of this base")]
     ForeignHit,
+    #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
+    NotAHalf,
     #[error("the answer could not be sealed")]
     Unsealable,
     #[error("the key could not be written: {0}")]
     Output(std::io::Error),
 }
 
-/// What opens the identity file.
+/// What opens a file with a secret in it.
 pub enum Unlock {
     /// scrypt, as `age -p` does.
     Passphrase(age::secrecy::SecretString),

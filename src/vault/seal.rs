@@ -10,8 +10,9 @@ use super::secret::{SecretText, Signing};
 use crate::ids::{Asker, RumorId};
 use crate::mail::{GiftWrap, Letter};
 use nostr::hashes::{Hash, HashEngine, sha256};
+use nostr::nips::nip04;
 use nostr::nips::nip44::{self, Version};
-use nostr::{Event, JsonUtil, Kind, PublicKey, Tag, Timestamp, UnsignedEvent};
+use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, Tag, Timestamp, UnsignedEvent};
 use secp256k1::SECP256K1;
 use serde::Serialize;
 use std::io;
@@ -59,6 +60,29 @@ pub(super) fn seal(
         id: wrap.id.to_bytes(),
         to: letter.to,
         json: wrap.try_as_json().map_err(|_| VaultError::Unsealable)?,
+        expires_at: letter.expires_at,
+    })
+}
+
+/// A message of kind 4 (NIP-04), signed by the bot, for clients that know nothing else.
+///
+/// Errors: as [`seal`].
+pub(super) fn as_nip04(bot: &Signing, source: Source, now: u64, letter: &Letter) -> Result<GiftWrap, VaultError> {
+    let to = PublicKey::from_slice(&letter.to.0).map_err(|_| VaultError::Unsealable)?;
+    let mut generator = Generator::new(source);
+    let encrypted = nip04::encrypt_with_rng(&mut generator, bot.keys().secret_key(), &to, &letter.text)
+        .map_err(|_| VaultError::Unsealable)?;
+    let encrypted = generator.checked(encrypted)?;
+    let mut tags = vec![Tag::public_key(to)];
+    if let Some(RumorId(answered)) = letter.in_reply_to {
+        tags.push(Tag::event(EventId::from_byte_array(answered)));
+    }
+    tags.push(Tag::expiration(Timestamp::from_secs(letter.expires_at)));
+    let event = sign(bot, source, Timestamp::from_secs(now), Kind::EncryptedDirectMessage, tags, encrypted)?;
+    Ok(GiftWrap {
+        id: event.id.to_bytes(),
+        to: letter.to,
+        json: event.try_as_json().map_err(|_| VaultError::Unsealable)?,
         expires_at: letter.expires_at,
     })
 }

@@ -5,11 +5,12 @@
 //! the identity while it encrypts its file.
 
 use super::VaultError;
-use super::random::Source;
-use crate::key::{BasePoint, Npub, Tweak};
+use super::random::{Generator, Source};
+use crate::key::{BasePoint, HalfPoint, Npub, Offset, SplitTweak, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, ByteIterExt, Fe32IterExt, Hrp};
-use nostr::Keys;
+use nostr::nips::nip49::{EncryptedSecretKey, KeySecurity};
+use nostr::{Keys, ToBech32};
 use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
 use std::{fmt, io};
 use zeroize::{Zeroize, Zeroizing};
@@ -19,6 +20,15 @@ const NSEC: Hrp = Hrp::parse_unchecked("nsec");
 
 /// Characters of an nsec: `nsec1`, 52 of data, 6 of checksum.
 pub(super) const NSEC_LENGTH: usize = 63;
+
+/// The human part of a half's text, the only layout there is so far, and its characters: `nhalf1`, 53 of data, 6 of
+/// checksum.
+const NHALF: Hrp = Hrp::parse_unchecked("nhalf");
+const HALF_VERSION: u8 = 1;
+pub(super) const NHALF_LENGTH: usize = 65;
+
+/// NIP-49's scrypt cost as a power of two: 64 MiB and some tenths of a second.
+const NCRYPTSEC_WORK: u8 = 16;
 
 /// A number from 1 to n-1.
 struct Scalar(Box<[u8; 32]>);
@@ -82,6 +92,86 @@ impl Base {
     }
 }
 
+/// A base on an asker's own point: `P = h·G + r·G`. The asker holds `h`; the `r` is ours, so that nobody can choose a
+/// point that makes a search stumble. It gives at most one tweak: [`SplitBase::tweak`] consumes it.
+pub(super) struct SplitBase {
+    r: Scalar,
+    half: HalfPoint,
+}
+
+impl SplitBase {
+    /// 256 bits from the source.
+    pub(super) fn draw(half: HalfPoint, source: Source) -> Result<SplitBase, VaultError> {
+        Ok(SplitBase { r: Scalar::draw(source)?, half })
+    }
+
+    /// `P`. `None` where the sum is infinity.
+    pub(super) fn point(&self) -> Option<BasePoint> {
+        self.r.with_key(|r| self.half.blinded(&(*r).into()))?
+    }
+
+    /// What turns `h` itself into the key: `r` added to the offset. Not a secret to anybody without `h`.
+    pub(super) fn tweak(self, found: &Tweak) -> Option<SplitTweak> {
+        let offset = self.r.with_key(|r| {
+            // The one sum libsecp256k1 refuses is zero.
+            r.add_tweak(found.offset.scalar()).map_or(secp256k1::Scalar::ZERO, secp256k1::Scalar::from)
+        })?;
+        let tweak = Tweak { offset: Offset::from_scalar(offset), rotation: found.rotation };
+        Some(SplitTweak { tweak, fingerprint: self.half.fingerprint() })
+    }
+
+    pub(super) fn half(&self) -> &HalfPoint {
+        &self.half
+    }
+}
+
+/// An asker's half `h` of a split key.
+pub(super) struct HalfKey(Scalar);
+
+impl HalfKey {
+    pub(super) fn draw(source: Source) -> Result<HalfKey, VaultError> {
+        Scalar::draw(source).map(HalfKey)
+    }
+
+    /// Reads `nhalf1…`. `None` if it is none.
+    pub(super) fn of_text(text: &str) -> Option<HalfKey> {
+        let checked = CheckedHrpstring::new::<Bech32>(text).ok()?;
+        if checked.hrp() != NHALF || text.len() != NHALF_LENGTH {
+            return None;
+        }
+        let mut bytes = checked.byte_iter();
+        if bytes.next()? != HALF_VERSION {
+            return None;
+        }
+        let mut scalar = Scalar(Box::new([0; 32]));
+        for place in scalar.0.iter_mut() {
+            *place = bytes.next()?;
+        }
+        scalar.with_key(|_| ())?;
+        Some(HalfKey(scalar))
+    }
+
+    /// `h·G`. `None` never happens to a drawn or read half.
+    pub(super) fn point(&self) -> Option<HalfPoint> {
+        self.0.with_key(|key| HalfPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
+    }
+
+    /// Writes `nhalf1…` into a text that will be cleared.
+    pub(super) fn write_text(&self, text: &mut SecretText) -> fmt::Result {
+        let bytes = std::iter::once(HALF_VERSION).chain(self.0.0.iter().copied());
+        write_bech32(text, NHALF, bytes)
+    }
+
+    /// `λ^rotation · (±h + offset) mod n`, with the minus where the tweak is for the opposite point, as it is where the
+    /// point was given as an npub. `None` where that is zero.
+    pub(super) fn combine(&self, tweak: &Tweak, opposite: bool) -> Option<DerivedKey> {
+        let mut half = self.0.with_key(|key| if opposite { key.negate() } else { *key })?;
+        let base = Base(Scalar::take(half));
+        half.non_secure_erase();
+        base.derive(tweak)
+    }
+}
+
 /// The key somebody wished for, on its way into its one message.
 pub(super) struct DerivedKey(Scalar);
 
@@ -97,8 +187,22 @@ impl DerivedKey {
     }
 
     /// Writes the nsec into a text that will be cleared.
-    pub(super) fn write_nsec(&self, text: &mut SecretText) -> Result<(), fmt::Error> {
-        write_nsec(text, self.0.0.as_slice())
+    pub(super) fn write_nsec(&self, text: &mut SecretText) -> fmt::Result {
+        write_bech32(text, NSEC, self.0.0.iter().copied())
+    }
+
+    /// NIP-49: the key locked with a password, as its text.
+    pub(super) fn ncryptsec(&self, password: &str, source: Source) -> Result<String, VaultError> {
+        let mut generator = Generator::new(source);
+        let locked = self
+            .0
+            .with_key(|key| {
+                let key = nostr::SecretKey::from(*key);
+                EncryptedSecretKey::new_with_rng(&mut generator, &key, password, NCRYPTSEC_WORK, KeySecurity::Unknown)
+            })
+            .and_then(Result::ok)
+            .ok_or(VaultError::Unsealable)?;
+        generator.checked(locked)?.to_bech32().map_err(|_| VaultError::Unsealable)
     }
 }
 
@@ -128,7 +232,7 @@ impl Signing {
     /// The nsec and a line break: what the identity file holds.
     pub(super) fn nsec_line(&self) -> Result<SecretText, fmt::Error> {
         let mut text = SecretText::with_capacity(NSEC_LENGTH + 1);
-        write_nsec(&mut text, self.0.secret_key().as_secret_bytes())?;
+        write_bech32(&mut text, NSEC, self.0.secret_key().as_secret_bytes().iter().copied())?;
         fmt::Write::write_str(&mut text, "\n")?;
         Ok(text)
     }
@@ -144,8 +248,8 @@ impl Signing {
 }
 
 /// Character by character: `bech32`'s own encoding to a text goes through a buffer on the stack and leaves it there.
-fn write_nsec(text: &mut SecretText, key: &[u8]) -> fmt::Result {
-    let mut characters = key.iter().copied().bytes_to_fes().with_checksum::<Bech32>(&NSEC).chars();
+fn write_bech32(text: &mut SecretText, kind: Hrp, bytes: impl Iterator<Item = u8>) -> fmt::Result {
+    let mut characters = bytes.bytes_to_fes().with_checksum::<Bech32>(&kind).chars();
     characters.try_for_each(|character| fmt::Write::write_char(text, character))
 }
 

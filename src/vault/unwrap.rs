@@ -6,7 +6,7 @@
 use super::secret::Signing;
 use super::{Rumor, UnwrapError};
 use crate::ids::{Asker, RumorId};
-use nostr::nips::nip44;
+use nostr::nips::{nip04, nip44};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
 use std::io;
@@ -17,6 +17,39 @@ const LARGEST: usize = 128 * 1024;
 
 /// Bytes of a subject that is taken over into answers; a longer one is as good as none.
 const LONGEST_SUBJECT: usize = 256;
+
+/// Messages one deletion takes back; more are not read.
+const MOST_TAKEN_BACK: usize = 64;
+
+/// Opens a message of kind 4 (NIP-04): no seal, no rumor, the author in the open.
+pub(super) fn open_nip04(bot: &Signing, message: &Event) -> Result<Rumor, UnwrapError> {
+    if message.content.len() > LARGEST || json_length(message).is_none_or(|length| length > LARGEST) {
+        return Err(UnwrapError::TooLarge);
+    }
+    if message.kind != Kind::EncryptedDirectMessage {
+        return Err(UnwrapError::NotAWrap);
+    }
+    if !message.verify_id() || !message.verify_signature() {
+        return Err(UnwrapError::BadWrap);
+    }
+    let us = bot.public_key();
+    let others: BTreeSet<PublicKey> = receivers(message.tags.iter().map(|tag| tag.as_slice())).collect();
+    if !others.contains(&us) {
+        return Err(UnwrapError::NotForUs);
+    }
+    let content = nip04::decrypt(bot.keys().secret_key(), &message.pubkey, &message.content)
+        .map_err(|_| UnwrapError::Undecryptable)?;
+    Ok(Rumor {
+        id: RumorId(message.id.to_bytes()),
+        author: Asker(message.pubkey.to_bytes()),
+        kind: message.kind.as_u16(),
+        subject: None,
+        created_at: message.created_at.as_secs(),
+        takes_back: Vec::new(),
+        other_receivers: others.iter().filter(|&key| *key != us && *key != message.pubkey).count(),
+        content,
+    })
+}
 
 /// Opens `wrap` with the bot's key; the order of the checks is the order of [`UnwrapError`].
 pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Rumor, UnwrapError> {
@@ -70,8 +103,14 @@ fn open_rumor(us: &PublicKey, seal: &Event, json: &str) -> Result<Rumor, UnwrapE
         [name, subject, ..] if name == "subject" => Some(subject),
         _ => None,
     });
+    let taken_back = rumor.tags.iter().filter_map(|tag| match tag.as_slice() {
+        [name, id, ..] if name == "e" => EventId::from_hex(id).ok().map(|id| RumorId(id.to_bytes())),
+        _ => None,
+    });
+    let is_deletion = rumor.kind == Kind::EventDeletion;
     Ok(Rumor {
         id: RumorId(id.to_bytes()),
+        takes_back: taken_back.take(if is_deletion { MOST_TAKEN_BACK } else { 0 }).collect(),
         author: Asker(rumor.pubkey.to_bytes()),
         kind: rumor.kind.as_u16(),
         subject: subject.filter(|text| !text.is_empty() && text.len() <= LONGEST_SUBJECT).cloned(),

@@ -75,7 +75,7 @@ impl Home {
         self.start_at(Clock::System).await
     }
 
-    /// Starts the bot within this process, by a clock of the test's.
+    /// Starts the bot within this process, by this clock.
     pub async fn start_at(&self, clock: Clock) -> RunningBot {
         let vault = self.vault();
         let public_key = vault.public_key();
@@ -149,6 +149,10 @@ impl BotProcess {
         let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();
         let npub = line.expect("serve prints its npub").unwrap();
         BotProcess { child, public_key: PublicKey::from_bech32(&npub).unwrap() }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// SIGKILL: no chance to tidy up.

@@ -3,6 +3,7 @@
 use futures_util::{SinkExt, StreamExt};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
@@ -31,13 +32,20 @@ pub struct RawRelay {
 struct Shared {
     manner: Manner,
     events: Mutex<Vec<Event>>,
+    /// Connections with a subscription named `inbox`.
+    inboxes: AtomicUsize,
     /// Events as text, for everybody who listens.
     news: broadcast::Sender<String>,
 }
 
 impl RawRelay {
     pub async fn start(manner: Manner) -> RawRelay {
-        let shared = Shared { manner, events: Mutex::default(), news: broadcast::channel(65_536).0 };
+        let shared = Shared {
+            manner,
+            events: Mutex::default(),
+            inboxes: AtomicUsize::new(0),
+            news: broadcast::channel(65_536).0,
+        };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut relay = RawRelay { port, shared: Arc::new(shared), running: None };
         relay.start_again().await;
@@ -68,6 +76,11 @@ impl RawRelay {
     pub fn push(&self, json: &str) {
         // Nobody listening is fine: there is nobody to lie to.
         let _ = self.shared.news.send(json.to_owned());
+    }
+
+    /// Whether somebody holds a subscription named `inbox` here, as the bot does.
+    pub fn is_subscribed(&self) -> bool {
+        self.shared.inboxes.load(Ordering::SeqCst) > 0
     }
 
     /// Gift wraps to `receiver` that were published here.
@@ -103,6 +116,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     let (mut out, mut incoming) = socket.split();
     let mut news = shared.news.subscribe();
     let mut subscriptions: Vec<(String, Vec<Filter>)> = Vec::new();
+    let mut inbox = Inbox { shared: &shared, open: false };
     if shared.manner == Manner::Forbidding {
         out.send(text(&json!(["AUTH", "a challenge"]))).await.ok()?;
     }
@@ -114,6 +128,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                 for answer in shared.answer(&parts, &mut subscriptions) {
                     out.send(answer).await.ok()?;
                 }
+                inbox.set(subscriptions.iter().any(|(id, _)| id == "inbox"));
             }
             event = news.recv() => {
                 let event = event.ok()?;
@@ -126,6 +141,29 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                 }
             }
         }
+    }
+}
+
+/// Whether this connection has a subscription named `inbox`; it has none once it is gone.
+struct Inbox<'a> {
+    shared: &'a Shared,
+    open: bool,
+}
+
+impl Inbox<'_> {
+    fn set(&mut self, open: bool) {
+        if open && !self.open {
+            self.shared.inboxes.fetch_add(1, Ordering::SeqCst);
+        } else if !open && self.open {
+            self.shared.inboxes.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.open = open;
+    }
+}
+
+impl Drop for Inbox<'_> {
+    fn drop(&mut self) {
+        self.set(false);
     }
 }
 

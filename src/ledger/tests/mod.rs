@@ -1,6 +1,7 @@
 //! The ledger's behaviour, tried from inside the room so that its connection can be disturbed.
 
 mod answers;
+mod askers;
 mod clocks;
 mod files;
 mod outbox;
@@ -74,7 +75,15 @@ fn patterns(words: &str) -> Vec<Pattern> {
 fn wish(from: u8, rumor: u8, id: JobId) -> Answer {
     let patterns = patterns("m0ctane qqqq");
     Answer {
-        effect: Effect::Accept { id, patterns, subject: Some("vanity".to_owned()), expires_at: NOW + 7 * DAY },
+        effect: Effect::Accept(NewJob {
+            id,
+            patterns,
+            split: None,
+            channel: Channel::Sealed,
+            subject: Some("vanity".to_owned()),
+            expires_at: NOW + 7 * DAY,
+            notice_at: None,
+        }),
         ..reply(from, rumor)
     }
 }

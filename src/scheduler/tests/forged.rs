@@ -2,10 +2,10 @@
 
 use crate::ids::{Asker, JobId};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
-use crate::mail::Letter;
+use crate::mail::{Channel, Letter};
 use crate::pattern::{Pattern, PatternId};
 use crate::scheduler::device::Record;
-use crate::scheduler::pool::{Lane, Next, Pool};
+use crate::scheduler::pool::{Lane, Next, Pool, Wanted};
 use crate::scheduler::settler::{self, Delivered, Settled};
 use crate::scheduler::{Find, Harvest, Health, Owner, Pass, judge};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
@@ -39,7 +39,7 @@ impl Bench {
     /// `wish` is what the one job wants.
     fn new(wish: &str) -> Bench {
         let pool = Arc::new(Pool::default());
-        pool.insert(JOB, vec![Pattern::parse(wish).unwrap()]);
+        pool.insert(JOB, Wanted::in_pool(vec![Pattern::parse(wish).unwrap()]));
         let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
             Next::Search(pass) => pass,
             other => panic!("{other:?}"),
@@ -68,8 +68,14 @@ impl Bench {
         let letters = Arc::new(Mutex::new(Vec::new()));
         let (vault, post, to) = (self.vault.clone(), Arc::clone(&letters), Asker(self.asker.public_key().to_bytes()));
         let redeem = move |find: Find| {
-            let letter =
-                Letter { to, text: "yours".into(), in_reply_to: None, subject: None, expires_at: 2_000_000_000 };
+            let letter = Letter {
+                to,
+                channel: Channel::Sealed,
+                text: "yours".into(),
+                in_reply_to: None,
+                subject: None,
+                expires_at: 2_000_000_000,
+            };
             if let Ok(wrap) = vault.redeem(find.base, &find.hit, &letter, "") {
                 post.lock().unwrap().push(wrap);
             }

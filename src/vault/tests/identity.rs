@@ -62,11 +62,11 @@ fn an_identity_is_never_overwritten() {
     let unlock = key_file(folder.path(), "key");
     Vault::create(&path, &unlock).unwrap();
     let before = fs::read(&path).unwrap();
-    assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::IdentityExists { .. })));
+    assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::FileExists { .. })));
     assert_eq!(fs::read(&path).unwrap(), before);
     let dangling = folder.path().join("link");
     std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
-    assert!(matches!(Vault::create(&dangling, &unlock), Err(VaultError::IdentityExists { .. })));
+    assert!(matches!(Vault::create(&dangling, &unlock), Err(VaultError::FileExists { .. })));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn another_age_key_does_not_open_it_and_the_reason_says_so() {
 fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
     let (folder, path) = folder();
     let unlock = key_file(folder.path(), "key");
-    assert!(matches!(Vault::open(&path, &unlock), Err(VaultError::IdentityFile { .. })), "missing");
+    assert!(matches!(Vault::open(&path, &unlock), Err(VaultError::File { .. })), "missing");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let good = folder.path().join("good.age");
     Vault::create(&good, &unlock).unwrap();
@@ -117,7 +117,7 @@ fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
     for bytes in unusable {
         fs::write(&path, &bytes).unwrap();
         let result = Vault::open(&path, &unlock);
-        assert!(matches!(result, Err(VaultError::IdentityFile { .. })), "{} bytes", bytes.len());
+        assert!(matches!(result, Err(VaultError::File { .. })), "{} bytes", bytes.len());
     }
 }
 

@@ -1,6 +1,7 @@
 //! The vault's behaviour, tried from inside the room so that a failing source of randomness can be put in.
 
 mod bases;
+mod half;
 mod identity;
 mod letters;
 mod public;
@@ -9,7 +10,7 @@ mod wraps;
 
 use super::*;
 use crate::key::{BasePoint, Npub, Offset, Rotation, Tweak, VerifiedHit};
-use crate::mail::{GiftWrap, Letter};
+use crate::mail::{Channel, GiftWrap, Letter};
 use nostr::{Event, FromBech32, JsonUtil, Keys};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -37,6 +38,7 @@ fn asker(keys: &Keys) -> Asker {
 fn letter(to: &Keys) -> Letter {
     Letter {
         to: asker(to),
+        channel: Channel::Sealed,
         text: "Your key is ready.".to_owned(),
         in_reply_to: None,
         subject: None,

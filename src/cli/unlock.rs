@@ -1,0 +1,57 @@
+//! Flags and prompts that open a file with a secret in it.
+
+use crate::vault::Unlock;
+use age::secrecy::SecretString;
+use anyhow::{Context, bail};
+use clap::Args;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct UnlockFlags {
+    /// A file whose first line is the passphrase.
+    #[arg(long, value_name = "FILE", conflicts_with = "age_identity")]
+    passphrase_file: Option<PathBuf>,
+    /// An age identity file (`age-keygen`) in place of a passphrase.
+    #[arg(long, value_name = "FILE")]
+    age_identity: Option<PathBuf>,
+}
+
+impl UnlockFlags {
+    /// What the flags say; without any, asks on the terminal: twice for a new passphrase.
+    pub fn unlock(&self, prompt: &str, twice: bool) -> anyhow::Result<Unlock> {
+        if let Some(file) = &self.age_identity {
+            return Ok(Unlock::AgeIdentityFile(file.clone()));
+        }
+        let passphrase = match &self.passphrase_file {
+            Some(file) => first_line(file)?,
+            None => ask(prompt, twice)?,
+        };
+        if passphrase.is_empty() {
+            bail!("the passphrase is empty; it needs at least one character");
+        }
+        Ok(Unlock::Passphrase(SecretString::from(passphrase.as_str().to_owned())))
+    }
+}
+
+pub(super) fn first_line(file: &Path) -> anyhow::Result<Zeroizing<String>> {
+    let text = std::fs::read_to_string(file)
+        .map(Zeroizing::new)
+        .with_context(|| format!("the passphrase file {} cannot be read", file.display()))?;
+    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+pub(super) fn ask(prompt: &str, twice: bool) -> anyhow::Result<Zeroizing<String>> {
+    if !std::io::stdin().is_terminal() {
+        bail!("there is no terminal to ask for a passphrase; use --passphrase-file FILE or --age-identity FILE");
+    }
+    let first = Zeroizing::new(rpassword::prompt_password(prompt)?);
+    if twice {
+        let second = Zeroizing::new(rpassword::prompt_password("The same again: ")?);
+        if *first != *second {
+            bail!("the two passphrases differ; nothing was made, start again");
+        }
+    }
+    Ok(first)
+}

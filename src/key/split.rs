@@ -1,0 +1,308 @@
+//! Split keys: the asker keeps a secret half `h`, we search at its point `h·G`, and the tweak alone travels.
+
+use super::{BasePoint, Offset, Rotation, Tweak};
+use bech32::primitives::decode::CheckedHrpstring;
+use bech32::{Bech32, Hrp};
+use nostr::hashes::{Hash, sha256};
+use secp256k1::{Parity, PublicKey, SECP256K1, Scalar, XOnlyPublicKey};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The human part of a tweak's text.
+const NTWEAK: Hrp = Hrp::parse_unchecked("ntweak");
+/// The only layout there is so far.
+const VERSION: u8 = 1;
+/// Version, rotation, offset, fingerprint.
+const PAYLOAD: usize = 1 + 1 + 32 + 8;
+
+/// The public point `h·G` of an asker's half. Nothing in it is secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HalfPoint(PublicKey);
+
+/// Why a text is no point. The text of the error says what would work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum HalfPointError {
+    #[error("a point is 66 hexadecimal digits that start with 02 or 03, or an npub")]
+    NotAPoint,
+    #[error("these digits are no point of the curve, so part of them is missing or mistyped; copy all of it")]
+    NotOnCurve,
+    #[error("the npub's checksum is wrong, so part of it is missing or mistyped; copy all of it")]
+    Damaged,
+    #[error("this is a secret key. Never send it to anybody; make a half with: npubbot split new")]
+    Secret,
+}
+
+impl HalfPoint {
+    /// Any point of the curve except infinity, as libsecp256k1 accepted it.
+    pub fn new(point: PublicKey) -> HalfPoint {
+        HalfPoint(point)
+    }
+
+    /// Whether a word looks as if a point was meant, right or wrong.
+    pub fn is_meant(word: &str) -> bool {
+        let word = word.strip_prefix("nostr:").unwrap_or(word);
+        let is_long_hex = word.len() >= 60 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_long_hex || ((word.starts_with("npub1") || word.starts_with("nsec1")) && word.len() >= 58)
+    }
+
+    pub fn public_key(&self) -> &PublicKey {
+        &self.0
+    }
+
+    /// 33 bytes: the parity of y, and x big-endian (SEC 1).
+    pub fn serialize(&self) -> [u8; 33] {
+        self.0.serialize()
+    }
+
+    /// Reads [`HalfPoint::serialize`].
+    pub fn from_bytes(bytes: &[u8]) -> Option<HalfPoint> {
+        (bytes.len() == 33).then(|| PublicKey::from_slice(bytes).ok()).flatten().map(HalfPoint)
+    }
+
+    /// Where a search for this half starts: `h·G + r·G`. `None` where that is infinity.
+    pub fn blinded(&self, r: &Scalar) -> Option<BasePoint> {
+        self.0.add_exp_tweak(SECP256K1, r).ok().map(BasePoint::new)
+    }
+
+    /// The same for every point whose keys follow from this one's by a rotation or a sign: the least x-coordinate of
+    /// the three of `λ^k·P`. Two requests with one family must not both be served (`docs/trust.md`).
+    pub fn family(&self) -> [u8; 32] {
+        let x_of = |rotation: Rotation| {
+            let turned = self.0.mul_tweak(SECP256K1, &rotation.scalar()).expect("λ is not zero");
+            turned.x_only_public_key().0.serialize()
+        };
+        Rotation::ALL.map(x_of).into_iter().min().expect("there are three rotations")
+    }
+
+    /// The first 8 bytes of the SHA-256 of the 33 bytes: tells a tweak for another point, and nothing else.
+    pub fn fingerprint(&self) -> [u8; 8] {
+        let hash = sha256::Hash::hash(&self.serialize());
+        let mut first = [0; 8];
+        first.copy_from_slice(&hash.as_byte_array()[..8]);
+        first
+    }
+}
+
+impl FromStr for HalfPoint {
+    type Err = HalfPointError;
+
+    /// 66 hexadecimal digits (SEC 1, compressed), or an npub, which stands for its point with an even y.
+    fn from_str(text: &str) -> Result<HalfPoint, HalfPointError> {
+        let text = text.trim().to_lowercase();
+        let text = text.strip_prefix("nostr:").unwrap_or(&text);
+        if text.starts_with("nsec1") || text.starts_with("nhalf1") {
+            return Err(HalfPointError::Secret);
+        }
+        if text.starts_with("npub1") {
+            let checked = CheckedHrpstring::new::<Bech32>(text).map_err(|_| HalfPointError::Damaged)?;
+            let bytes: Vec<u8> = checked.byte_iter().collect();
+            let x = XOnlyPublicKey::from_slice(&bytes).map_err(|_| HalfPointError::NotOnCurve)?;
+            return Ok(HalfPoint(x.public_key(Parity::Even)));
+        }
+        if text.len() != 66 || !(text.starts_with("02") || text.starts_with("03")) {
+            return Err(HalfPointError::NotAPoint);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(HalfPointError::NotAPoint);
+        }
+        text.parse().map(HalfPoint).map_err(|_| HalfPointError::NotOnCurve)
+    }
+}
+
+impl fmt::Display for HalfPoint {
+    /// 66 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A point beside its asker does not belong in a log.
+impl fmt::Debug for HalfPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HalfPoint")
+    }
+}
+
+/// What the asker of a split key gets: the tweak, and which point it is for. Useless without the half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitTweak {
+    pub tweak: Tweak,
+    /// [`HalfPoint::fingerprint`] of the point the tweak is for.
+    pub fingerprint: [u8; 8],
+}
+
+/// Why a text is no tweak. The text of the error says what would work.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum SplitTweakError {
+    #[error("a tweak starts with ntweak1; copy the whole word from the bot's message")]
+    NotATweak,
+    #[error("this starts with {0}1, so it is no tweak; copy the word that starts with ntweak1 from the bot's message")]
+    OtherKind(String),
+    #[error("the tweak is damaged: its checksum is wrong. Copy the whole word from the bot's message once more")]
+    Damaged,
+    #[error("the tweak is of version {0}, which this program does not know; use a newer one")]
+    Version(u8),
+    #[error("the tweak is malformed although its checksum is right; ask the operator")]
+    Malformed,
+}
+
+impl fmt::Display for SplitTweak {
+    /// bech32 (BIP 173) with the human part `ntweak`: version, rotation, offset (32 bytes big-endian), fingerprint.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut payload = Vec::with_capacity(PAYLOAD);
+        payload.extend([VERSION, self.tweak.rotation.power()]);
+        payload.extend(self.tweak.offset.scalar().to_be_bytes());
+        payload.extend(self.fingerprint);
+        f.write_str(&bech32::encode::<Bech32>(NTWEAK, &payload).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl FromStr for SplitTweak {
+    type Err = SplitTweakError;
+
+    fn from_str(text: &str) -> Result<SplitTweak, SplitTweakError> {
+        let text = text.trim().to_lowercase();
+        let Some((kind, _)) = text.rsplit_once('1') else { return Err(SplitTweakError::NotATweak) };
+        if kind != NTWEAK.as_str() {
+            let is_known = ["npub", "nsec", "nhalf", "note", "ncryptsec"].contains(&kind);
+            return Err(if is_known {
+                SplitTweakError::OtherKind(kind.to_owned())
+            } else {
+                SplitTweakError::NotATweak
+            });
+        }
+        let checked = CheckedHrpstring::new::<Bech32>(&text).map_err(|_| SplitTweakError::Damaged)?;
+        let payload: Vec<u8> = checked.byte_iter().collect();
+        let version = *payload.first().ok_or(SplitTweakError::Malformed)?;
+        if version != VERSION {
+            return Err(SplitTweakError::Version(version));
+        }
+        let payload: [u8; PAYLOAD] = payload.try_into().map_err(|_| SplitTweakError::Malformed)?;
+        let rotation = Rotation::new(payload[1]).ok_or(SplitTweakError::Malformed)?;
+        let (mut offset, mut fingerprint) = ([0; 32], [0; 8]);
+        offset.copy_from_slice(&payload[2..34]);
+        fingerprint.copy_from_slice(&payload[34..]);
+        let offset = Scalar::from_be_bytes(offset).map_err(|_| SplitTweakError::Malformed)?;
+        Ok(SplitTweak { tweak: Tweak { offset: Offset::from_scalar(offset), rotation }, fingerprint })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::candidate;
+    use secp256k1::SecretKey;
+
+    fn point(byte: u8) -> HalfPoint {
+        HalfPoint(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
+    }
+
+    fn tweak(rotation: u8, offset: [u8; 32]) -> SplitTweak {
+        let offset = Offset::from_scalar(Scalar::from_be_bytes(offset).unwrap());
+        let tweak = Tweak { offset, rotation: Rotation::new(rotation).unwrap() };
+        SplitTweak { tweak, fingerprint: point(7).fingerprint() }
+    }
+
+    #[test]
+    fn a_point_is_read_from_hex_and_from_an_npub() {
+        for byte in [1, 2, 0x5a, 0xee] {
+            let point = point(byte);
+            assert_eq!(point.to_string().parse(), Ok(point));
+            assert_eq!(point.to_string().to_uppercase().parse(), Ok(point));
+            assert_eq!(HalfPoint::from_bytes(&point.serialize()), Some(point));
+            let npub = crate::key::Npub(point.0.x_only_public_key().0.serialize());
+            let even: HalfPoint = format!(" nostr:{npub}\n").parse().unwrap();
+            assert_eq!(even.0.x_only_public_key(), (point.0.x_only_public_key().0, Parity::Even));
+            assert!(HalfPoint::is_meant(&point.to_string()) && HalfPoint::is_meant(&npub.to_string()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_point_is_refused_with_the_reason() {
+        let good = point(1).to_string();
+        let npub = crate::key::Npub([0xff; 32]).to_string();
+        let flipped = crate::key::Npub([1; 32]).to_string().replace("qyqs", "qyqq");
+        let cases = [
+            ("", HalfPointError::NotAPoint),
+            ("m0ctane", HalfPointError::NotAPoint),
+            (&good[..65], HalfPointError::NotAPoint),
+            (&good.replacen("03", "04", 1).replacen("02", "04", 1), HalfPointError::NotAPoint),
+            (&format!("02{}", "f".repeat(64)), HalfPointError::NotOnCurve),
+            (&format!("02{}", "0".repeat(64)), HalfPointError::NotOnCurve),
+            (&npub, HalfPointError::NotOnCurve),
+            (&flipped, HalfPointError::Damaged),
+            ("nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5", HalfPointError::Secret),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse::<HalfPoint>(), Err(expected), "{text}");
+        }
+        // Some 50 of 100 x-coordinates are no point's.
+        let refused = (0..100u8).filter(|&n| format!("02{}{n:02x}", "ab".repeat(31)).parse::<HalfPoint>().is_err());
+        assert!((20..80).contains(&refused.count()));
+    }
+
+    #[test]
+    fn a_family_is_all_rotations_and_signs_and_nothing_else() {
+        let own = point(9);
+        for rotation in Rotation::ALL {
+            let turned = own.0.mul_tweak(SECP256K1, &rotation.scalar()).unwrap();
+            assert_eq!(HalfPoint(turned).family(), own.family());
+            assert_eq!(HalfPoint(turned.negate(SECP256K1)).family(), own.family());
+        }
+        assert_ne!(point(10).family(), own.family());
+    }
+
+    #[test]
+    fn a_blinded_point_and_its_tweak_lead_to_the_same_npub() {
+        let (half, r) = (point(3), Scalar::from_be_bytes([0x11; 32]).unwrap());
+        let offset = Offset::of_point(1 << 33, -77, Rotation::ALL[1]);
+        let found = candidate(&half.blinded(&r).unwrap(), &Tweak { offset, rotation: Rotation::ALL[2] });
+        let sum = SecretKey::from_slice(&[0x11; 32]).unwrap().add_tweak(offset.scalar()).unwrap();
+        let tweak = Tweak { offset: Offset::from_scalar(sum.into()), rotation: Rotation::ALL[2] };
+        assert_eq!(candidate(&BasePoint::new(half.0), &tweak), found);
+    }
+
+    #[test]
+    fn a_tweak_survives_its_text() {
+        let mut largest = [0xff; 32];
+        largest[15] = 0xfe;
+        largest[16..].copy_from_slice(&[
+            0xba, 0xae, 0xdc, 0xe6, 0xaf, 0x48, 0xa0, 0x3b, 0xbf, 0xd2, 0x5e, 0x8c, 0xd0, 0x36, 0x41, 0x40,
+        ]);
+        for rotation in 0..3 {
+            for offset in [[0; 32], [1; 32], largest] {
+                let tweak = tweak(rotation, offset);
+                let text = tweak.to_string();
+                assert!(text.starts_with("ntweak1") && text.len() <= 90, "{text}");
+                assert_eq!(text.parse(), Ok(tweak));
+                assert_eq!(format!("  {}\n", text.to_uppercase()).parse(), Ok(tweak));
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_tweak_is_never_taken_for_another() {
+        let text = tweak(1, [0x33; 32]).to_string();
+        for at in 7..text.len() {
+            let mut other = text.clone().into_bytes();
+            other[at] = if other[at] == b'q' { b'p' } else { b'q' };
+            let other = String::from_utf8(other).unwrap();
+            assert_eq!(other.parse::<SplitTweak>(), Err(SplitTweakError::Damaged), "{other}");
+        }
+        assert_eq!(text[..40].parse::<SplitTweak>(), Err(SplitTweakError::Damaged));
+        let with = |payload: &[u8]| bech32::encode::<Bech32>(NTWEAK, payload).unwrap().parse::<SplitTweak>();
+        assert_eq!(with(&[]), Err(SplitTweakError::Malformed));
+        assert_eq!(with(&[2; 42]), Err(SplitTweakError::Version(2)));
+        assert_eq!(with(&[1; 41]), Err(SplitTweakError::Malformed));
+        let mut payload = [1; 42];
+        payload[1] = 3;
+        assert_eq!(with(&payload), Err(SplitTweakError::Malformed), "there are three rotations");
+        payload[1] = 0;
+        payload[2..34].fill(0xff);
+        assert_eq!(with(&payload), Err(SplitTweakError::Malformed), "an offset is below n");
+        let other = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5".parse::<SplitTweak>();
+        assert_eq!(other, Err(SplitTweakError::OtherKind("nsec".to_owned())));
+        assert_eq!("hello".parse::<SplitTweak>(), Err(SplitTweakError::NotATweak));
+    }
+}

@@ -1,0 +1,62 @@
+//! Totals of each day, for the daily note.
+
+use super::{Ledger, LedgerError};
+use crate::ledger::rows::unsigned;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+const DAY: i64 = 86_400;
+/// Days kept: yesterday is what is told.
+const KEPT: i64 = 30;
+
+/// What happened on one day (UTC).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DayFigures {
+    pub candidates: u64,
+    pub accepted: u64,
+    pub delivered: u64,
+}
+
+impl Ledger {
+    /// Adds candidates tested to today.
+    pub fn count_candidates(&self, candidates: u64) -> Result<(), LedgerError> {
+        let today = self.now() / DAY;
+        self.write(|transaction| {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO day (day, candidates) VALUES (?1, ?2)
+                     ON CONFLICT (day) DO UPDATE SET candidates = candidates + ?2",
+                )?
+                .execute(params![today, i64::try_from(candidates).unwrap_or(i64::MAX)])?;
+            transaction.execute("DELETE FROM day WHERE day < ?1", [today - KEPT])?;
+            Ok(Some(()))
+        })?;
+        Ok(())
+    }
+
+    /// The figures of a day, counted from 1970-01-01 (UTC); zeros if nothing is known.
+    pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
+        let connection = self.read();
+        let mut statement =
+            connection.prepare_cached("SELECT candidates, accepted, delivered FROM day WHERE day = ?1")?;
+        let figures = statement
+            .query_row([i64::try_from(day).unwrap_or(i64::MAX)], |row| {
+                Ok(DayFigures {
+                    candidates: unsigned(row.get(0)?),
+                    accepted: unsigned(row.get(1)?),
+                    delivered: unsigned(row.get(2)?),
+                })
+            })
+            .optional()?;
+        Ok(figures.unwrap_or_default())
+    }
+}
+
+/// Adds one to today's `accepted` or `delivered`.
+pub(super) fn count(transaction: &Transaction<'_>, now: i64, what: &'static str) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached(&format!(
+            "INSERT INTO day (day, {what}) VALUES (?1, 1) ON CONFLICT (day) DO UPDATE SET {what} = {what} + 1"
+        ))?
+        .execute([now / DAY])?;
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What the bot says in public, waiting for its relays. A newer event of a topic takes the place of the one before.
+
+use super::clean::{read_note, write_note};
+use super::open::seconds;
+use super::rows::{read_relays, write_relays};
+use super::{Ledger, LedgerError};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// A public event to send.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// What it is about; one event is kept for each topic.
+    pub topic: String,
+    /// The signed event.
+    pub json: String,
+    /// Where it is to go.
+    pub relays: Vec<String>,
+    /// Unix seconds after which nobody wants it any more.
+    pub expires_at: Option<u64>,
+}
+
+/// A public event that some relay does not have yet.
+#[derive(Clone, Debug)]
+pub struct DuePost {
+    pub id: i64,
+    pub topic: String,
+    pub json: String,
+    /// Relays that do not have it yet.
+    pub left: Vec<String>,
+}
+
+impl Ledger {
+    /// Queues an event, in place of what its topic had before.
+    pub fn post(&self, post: &Post) -> Result<(), LedgerError> {
+        let now = self.now();
+        self.write(|transaction| replace(transaction, post, now).map(Some))?;
+        Ok(())
+    }
+
+    /// Queues the note of a day, unless that day or a later one has had its note: `false` then.
+    pub fn post_note(&self, day: u64, post: &Post) -> Result<bool, LedgerError> {
+        let (now, day) = (self.now(), seconds(day));
+        let done = self.write(|transaction| {
+            if read_note(transaction, "noted_day")?.is_some_and(|noted| noted >= day) {
+                return Ok(None);
+            }
+            write_note(transaction, "noted_day", day)?;
+            replace(transaction, post, now).map(Some)
+        })?;
+        Ok(done.is_some())
+    }
+
+    /// The last day that had its note, counted from 1970-01-01 (UTC).
+    pub fn noted_day(&self) -> Result<Option<u64>, LedgerError> {
+        Ok(read_note(&self.read(), "noted_day")?.map(super::rows::unsigned))
+    }
+
+    /// The event a topic has, and when it was queued, Unix seconds.
+    pub fn posted(&self, topic: &str) -> Result<Option<(String, u64)>, LedgerError> {
+        let connection = self.read();
+        let mut statement = connection.prepare_cached("SELECT json, queued_at FROM post WHERE topic = ?1")?;
+        let found = statement.query_row([topic], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        Ok(found.map(|(json, at)| (json, super::rows::unsigned(at))))
+    }
+
+    /// Events that are still wanted and that some relay does not have yet.
+    pub fn due_posts(&self) -> Result<Vec<DuePost>, LedgerError> {
+        let connection = self.read();
+        let mut statement = connection.prepare_cached(
+            "SELECT id, topic, json, relays FROM post WHERE expires_at IS NULL OR expires_at > ?1 ORDER BY id",
+        )?;
+        let mut rows = statement.query([self.now()])?;
+        let mut has = connection.prepare_cached("SELECT 1 FROM posted WHERE post = ?1 AND relay = ?2")?;
+        let mut due = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (id, relays): (i64, String) = (row.get(0)?, row.get(3)?);
+            let relays =
+                read_relays(&relays).ok_or_else(|| LedgerError::Corrupt(format!("post {id}, column relays")))?;
+            let mut left = Vec::new();
+            for relay in relays {
+                if !has.exists(params![id, relay])? {
+                    left.push(relay);
+                }
+            }
+            if !left.is_empty() {
+                due.push(DuePost { id, topic: row.get(1)?, json: row.get(2)?, left });
+            }
+        }
+        Ok(due)
+    }
+
+    /// A relay has the event.
+    pub fn post_reached(&self, post: i64, relay: &str) -> Result<(), LedgerError> {
+        self.write(|transaction| {
+            transaction
+                .prepare_cached("INSERT OR IGNORE INTO posted (post, relay) SELECT id, ?2 FROM post WHERE id = ?1")?
+                .execute(params![post, relay])?;
+            Ok(Some(()))
+        })?;
+        Ok(())
+    }
+}
+
+/// Puts an event in the place of what its topic had.
+fn replace(transaction: &Transaction<'_>, post: &Post, now: i64) -> Result<(), LedgerError> {
+    transaction.execute("DELETE FROM post WHERE topic = ?1", [&post.topic])?;
+    transaction
+        .prepare_cached("INSERT INTO post (topic, json, relays, queued_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![post.topic, post.json, write_relays(&post.relays), now, post.expires_at.map(seconds)])?;
+    Ok(())
+}

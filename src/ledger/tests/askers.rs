@@ -1,0 +1,149 @@
+//! Halves that serve once, askers who want to be left alone or forgotten, notices, days and public events.
+
+use super::*;
+use crate::key::HalfPoint;
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+
+fn half(byte: u8) -> HalfPoint {
+    HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
+}
+
+impl Bench {
+    fn accept_with(&self, asker: u8, rumor: u8, change: impl FnOnce(&mut NewJob)) -> JobId {
+        let id = self.ledger.next_job().unwrap();
+        let mut answer = wish(asker, rumor, id);
+        let Effect::Accept(job) = &mut answer.effect else { unreachable!() };
+        change(job);
+        assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
+        id
+    }
+
+    fn say(&self, asker: u8, rumor: u8, effect: Effect) {
+        assert_eq!(self.ledger.answer(&Answer { effect, ..reply(asker, rumor) }).unwrap(), Recorded::Now);
+    }
+}
+
+#[test]
+fn a_half_serves_once() {
+    let mut bench = bench();
+    let opposite = HalfPoint::new(half(5).public_key().negate(SECP256K1));
+    let job = bench.accept_with(1, 1, |job| job.split = Some(half(5)));
+    assert_eq!(bench.ledger.open_job(job).unwrap().unwrap().split, Some(half(5)));
+    for point in [half(5), opposite] {
+        assert_eq!(bench.ledger.half_use(&point).unwrap(), Some(HalfUse::Open));
+    }
+    assert_eq!(bench.ledger.half_use(&half(6)).unwrap(), None);
+    bench.say(1, 2, Effect::Cancel(vec![job]));
+    assert_eq!(bench.ledger.half_use(&half(5)).unwrap(), None, "nothing was found for it");
+    let job = bench.accept_with(1, 3, |job| job.split = Some(half(5)));
+    bench.found(job, 1, 100);
+    bench.say(1, 4, Effect::Forget);
+    bench = bench.reopened();
+    for point in [half(5), opposite] {
+        assert_eq!(bench.ledger.half_use(&point).unwrap(), Some(HalfUse::Spent), "even of an asker forgotten");
+    }
+}
+
+#[test]
+fn who_said_stop_is_left_alone_until_start() {
+    let bench = bench();
+    let (own, other) = (bench.accept(1, 1), bench.accept(2, 2));
+    bench.say(1, 3, Effect::Stop);
+    assert!(bench.ledger.asker_view(asker(1)).unwrap().silent);
+    assert!(bench.ledger.open_job(own).unwrap().is_none());
+    assert!(bench.ledger.open_job(other).unwrap().is_some() && !bench.ledger.asker_view(asker(2)).unwrap().silent);
+    bench.say(1, 4, Effect::Start);
+    assert!(!bench.ledger.asker_view(asker(1)).unwrap().silent);
+}
+
+#[test]
+fn who_is_forgotten_leaves_nothing_and_no_number_comes_twice() {
+    let bench = bench();
+    let other = bench.accept(2, 2);
+    let last = bench.accept(1, 1);
+    bench.found(last, 1, 100);
+    bench.say(1, 3, Effect::Forget);
+    let view = bench.ledger.asker_view(asker(1)).unwrap();
+    assert!(view.open.is_empty() && view.results.is_empty() && view.accepted_last_day.is_empty());
+    let kept = bench.ledger.due_mail(99).unwrap();
+    assert_eq!(kept.iter().filter(|mail| mail.wrap.to == asker(1)).count(), 1, "only the answer to the last message");
+    assert!(bench.ledger.open_job(other).unwrap().is_some());
+    assert!(bench.ledger.next_job().unwrap() > last);
+    assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "an old wish must not come to life again");
+    bench.ledger.forget(asker(1)).unwrap();
+    bench.ledger.forget(asker(2)).unwrap();
+    assert_eq!(bench.ledger.askers().unwrap(), []);
+    assert!(bench.ledger.next_job().unwrap() > last);
+}
+
+#[test]
+fn a_late_job_is_told_once() {
+    let bench = bench();
+    let job = bench.accept_with(1, 1, |job| job.notice_at = Some(NOW + 60));
+    assert!(bench.ledger.late_jobs().unwrap().is_empty());
+    bench.clock.set(NOW + 60);
+    assert_eq!(ids(&bench.ledger.late_jobs().unwrap()), [job.0]);
+    assert!(matches!(bench.ledger.tell_late(job, &wrap(2, 50)), Err(LedgerError::Misaddressed)));
+    assert!(bench.ledger.tell_late(job, &wrap(1, 50)).unwrap());
+    assert!(!bench.ledger.tell_late(job, &wrap(1, 51)).unwrap());
+    assert!(bench.ledger.late_jobs().unwrap().is_empty());
+    assert!(bench.ledger.open_job(job).unwrap().is_some(), "it goes on");
+}
+
+#[test]
+fn days_are_counted() {
+    let bench = bench();
+    let today = NOW / DAY;
+    let job = bench.accept(1, 1);
+    bench.ledger.count_candidates(1 << 40).unwrap();
+    bench.ledger.count_candidates(7).unwrap();
+    let mail = bench.found(job, 1, 100);
+    for relay in ["wss://one.example", "wss://two.example"] {
+        bench.ledger.acknowledge(mail.id, relay).unwrap();
+    }
+    let figures = bench.ledger.day(today).unwrap();
+    assert_eq!(figures, DayFigures { candidates: (1 << 40) + 7, accepted: 1, delivered: 1 });
+    bench.clock.set(NOW + DAY);
+    bench.accept(1, 2);
+    assert_eq!(bench.ledger.day(today).unwrap(), figures);
+    assert_eq!(bench.ledger.day(today + 1).unwrap().accepted, 1);
+    assert_eq!(bench.ledger.day(today + 2).unwrap(), DayFigures::default());
+}
+
+#[test]
+fn a_day_has_one_note() {
+    let bench = bench();
+    let note =
+        Post { topic: "note".to_owned(), json: "one".to_owned(), relays: vec!["wss://a".to_owned()], expires_at: None };
+    assert!(bench.ledger.post_note(20_000, &note).unwrap());
+    let bench = bench.reopened();
+    for day in [20_000, 19_999] {
+        assert!(!bench.ledger.post_note(day, &Post { json: "two".to_owned(), ..note.clone() }).unwrap());
+    }
+    assert_eq!(bench.ledger.due_posts().unwrap()[0].json, "one");
+    assert!(bench.ledger.post_note(20_001, &note).unwrap());
+    assert_eq!(bench.ledger.noted_day().unwrap(), Some(20_001));
+}
+
+#[test]
+fn a_public_event_goes_to_each_relay_once_and_gives_way_to_a_newer_one() {
+    let bench = bench();
+    let post = |json: &str, expires_at| Post {
+        topic: "status".to_owned(),
+        json: json.to_owned(),
+        relays: vec!["wss://one.example".to_owned(), "wss://two.example".to_owned()],
+        expires_at,
+    };
+    bench.ledger.post(&post("first", None)).unwrap();
+    let due = bench.ledger.due_posts().unwrap();
+    bench.ledger.post_reached(due[0].id, "wss://one.example").unwrap();
+    let bench = bench.reopened();
+    assert_eq!(bench.ledger.due_posts().unwrap()[0].left, ["wss://two.example"]);
+    bench.ledger.post(&post("second", Some(NOW + 60))).unwrap();
+    bench.ledger.post_reached(due[0].id, "wss://two.example").unwrap();
+    let due = bench.ledger.due_posts().unwrap();
+    assert_eq!((due.len(), due[0].json.as_str(), due[0].left.len()), (1, "second", 2));
+    assert_eq!(bench.ledger.posted("status").unwrap(), Some(("second".to_owned(), NOW)));
+    bench.clock.set(NOW + 60);
+    assert!(bench.ledger.due_posts().unwrap().is_empty(), "a status of yesterday is of no use");
+}

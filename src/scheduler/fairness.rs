@@ -1,0 +1,51 @@
+//! Shares on a real device: the pool and split jobs side by side, counted in candidates.
+
+use super::HARVESTS_WAITING;
+use super::pool::{Pool, Wanted};
+use super::worker::Workers;
+use crate::ids::{Asker, JobId};
+use crate::pattern::ALPHABET;
+use crate::search::{DeviceChoice, SearchOptions};
+use crate::vault::Vault;
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+
+/// Launches to count: the shares of so many are off by less than a hundredth.
+const LAUNCHES: usize = 200;
+
+#[test]
+fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
+    let pool = Arc::new(Pool::default());
+    // Too hard to be found, and all different.
+    for number in 0..100usize {
+        let text: String = (0..12).map(|at| char::from(ALPHABET[number >> (at % 2 * 5) & 31])).collect();
+        pool.insert(JobId(number as i64 + 1), Wanted::for_tests(&[&text], None));
+    }
+    for asker in [1u8, 2] {
+        let wanted = Wanted::for_tests(&["qqqqqqqqqqqq"], Some(Asker([asker; 32])));
+        pool.insert(JobId(1000 + i64::from(asker)), wanted);
+    }
+    let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
+    let (sender, harvests) = mpsc::sync_channel(HARVESTS_WAITING);
+    let mut workers = Workers::start(&options, Arc::clone(&pool), Vault::without_identity().unwrap(), sender).unwrap();
+    let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
+    // The warm-up's launches, for nobody but the canary, do not count.
+    let counted = harvests.iter().filter(|(harvest, _)| harvest.pass.patterns.len() > 1).take(LAUNCHES);
+    for (harvest, _) in counted {
+        let whose = match harvest.pass.patterns.len() {
+            2 => format!("{:?}", harvest.pass.owner(crate::pattern::PatternId(1))),
+            _ => "pool".to_owned(),
+        };
+        *candidates.entry(whose).or_default() += harvest.report.candidates as f64;
+    }
+    pool.close();
+    while harvests.recv().is_ok() {}
+    workers.join();
+    let all: f64 = candidates.values().sum();
+    let shares: BTreeMap<&str, f64> = candidates.iter().map(|(whose, count)| (whose.as_str(), count / all)).collect();
+    let expected = [("Job(JobId(1001))", 0.25), ("Job(JobId(1002))", 0.25), ("pool", 0.5)];
+    assert_eq!(shares.len(), 3, "{shares:?}");
+    for (whose, share) in expected {
+        assert!((shares[whose] / share - 1.0).abs() < 0.05, "{shares:?}");
+    }
+}

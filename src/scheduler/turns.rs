@@ -1,0 +1,136 @@
+//! How split-key jobs share a device with the pool: each searches at a point of its own, so they take turns.
+//!
+//! The pool has half of the turns at least, however many split jobs there are. The other half is divided evenly among
+//! the askers who have split jobs, and an asker's part evenly among their jobs. What nobody uses, the others get.
+
+use super::pool::{Pass, Wanted};
+use crate::ids::{Asker, JobId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The part of a device the pool has, should both sides have work.
+const POOL_PART: f64 = 0.5;
+
+/// Who has a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Pool,
+    Split(JobId),
+}
+
+/// One side's claim on a device.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub side: Side,
+    pub pass: Arc<Pass>,
+    /// Its part of the device, above 0; the parts of all turns make 1.
+    pub part: f64,
+    /// Launches had, divided by the part: whoever has least is next.
+    served: f64,
+}
+
+/// The turns of one device. Launches of a device test equally many candidates, so a launch is the unit.
+#[derive(Debug, Default)]
+pub(super) struct Turns(Vec<Turn>);
+
+impl Turns {
+    /// Takes over new claims; who was there before keeps what they had.
+    pub fn renew(&mut self, claims: Vec<(Side, Arc<Pass>, f64)>) {
+        // A newcomer starts where the least served stands, not at zero: nobody waits until they have caught up.
+        let start = self.0.iter().map(|turn| turn.served).fold(f64::INFINITY, f64::min);
+        let start = if start.is_finite() { start } else { 0.0 };
+        let before = std::mem::take(&mut self.0);
+        let turn = |(side, pass, part)| {
+            let served = before.iter().find(|turn| turn.side == side).map_or(start, |turn| turn.served);
+            Turn { side, pass, part, served }
+        };
+        self.0 = claims.into_iter().map(turn).collect();
+    }
+
+    /// Whose turn it is. `None` if nobody has any work.
+    pub fn next(&mut self) -> Option<Arc<Pass>> {
+        let turn = self.0.iter_mut().min_by(|a, b| a.served.total_cmp(&b.served))?;
+        turn.served += 1.0 / turn.part;
+        Some(Arc::clone(&turn.pass))
+    }
+}
+
+/// The part of a device each split job has, beside a pool that has work or not.
+pub(super) fn parts(jobs: &BTreeMap<JobId, Wanted>, pool_has_work: bool) -> BTreeMap<JobId, f64> {
+    let of_asker = |asker: Asker| move |wanted: &&Wanted| wanted.asker_of_split() == Some(asker);
+    let askers: BTreeSet<Asker> = jobs.values().filter_map(Wanted::asker_of_split).collect();
+    let each = split_part(pool_has_work) / askers.len() as f64;
+    let part = |(&id, wanted): (&JobId, &Wanted)| {
+        let asker = wanted.asker_of_split()?;
+        Some((id, each / jobs.values().filter(of_asker(asker)).count() as f64))
+    };
+    jobs.iter().filter_map(part).collect()
+}
+
+/// The part of a device one more split job of this asker would have.
+pub(super) fn part_of_one_more(jobs: &BTreeMap<JobId, Wanted>, asker: Asker) -> f64 {
+    let mut askers: BTreeSet<Asker> = jobs.values().filter_map(Wanted::asker_of_split).collect();
+    askers.insert(asker);
+    let own = 1 + jobs.values().filter(|wanted| wanted.asker_of_split() == Some(asker)).count();
+    let pool_has_work = jobs.values().any(|wanted| wanted.split.is_none());
+    split_part(pool_has_work) / askers.len() as f64 / own as f64
+}
+
+fn split_part(pool_has_work: bool) -> f64 {
+    if pool_has_work { 1.0 - POOL_PART } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(side: Side, part: f64) -> (Side, Arc<Pass>, f64) {
+        (side, Arc::new(Pass::of_canary_alone(None)), part)
+    }
+
+    fn had(turns: &mut Turns, launches: usize) -> Vec<f64> {
+        let sides: Vec<Arc<Pass>> = turns.0.iter().map(|turn| Arc::clone(&turn.pass)).collect();
+        let mut had = vec![0.0; sides.len()];
+        for _ in 0..launches {
+            let pass = turns.next().unwrap();
+            had[sides.iter().position(|side| Arc::ptr_eq(side, &pass)).unwrap()] += 1.0 / launches as f64;
+        }
+        had
+    }
+
+    fn near(found: &[f64], expected: &[f64]) {
+        let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / b).fold(0.0, f64::max);
+        assert!(found.len() == expected.len() && off < 0.05, "{found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn each_has_its_part_and_newcomers_are_not_paid_for_the_past() {
+        let mut turns = Turns::default();
+        let (pool, one) = (Side::Pool, Side::Split(JobId(1)));
+        turns.renew(vec![claim(pool, 0.5), claim(one, 0.5)]);
+        near(&had(&mut turns, 1000), &[0.5, 0.5]);
+        turns.renew(vec![claim(pool, 0.5), claim(one, 0.25), claim(Side::Split(JobId(2)), 0.25)]);
+        near(&had(&mut turns, 1000), &[0.5, 0.25, 0.25]);
+        turns.renew(vec![claim(one, 1.0)]);
+        near(&had(&mut turns, 100), &[1.0]);
+        turns.renew(vec![claim(pool, 0.5), claim(one, 0.5)]);
+        near(&had(&mut turns, 1000), &[0.5, 0.5]);
+        turns.renew(Vec::new());
+        assert!(turns.next().is_none());
+    }
+
+    #[test]
+    fn parts_go_by_asker() {
+        let wanted = |asker: Option<u8>| Wanted::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
+        let jobs = |askers: &[Option<u8>]| (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
+        let parts_of = |jobs: &BTreeMap<JobId, Wanted>, pool| parts(jobs, pool).into_values().collect::<Vec<_>>();
+        let two: BTreeMap<JobId, Wanted> = jobs(&[None, Some(1), Some(2)]);
+        near(&parts_of(&two, true), &[0.25, 0.25]);
+        let greedy: BTreeMap<JobId, Wanted> = jobs(&[Some(1), Some(1), Some(1), Some(2)]);
+        near(&parts_of(&greedy, true), &[1.0 / 12.0, 1.0 / 12.0, 1.0 / 12.0, 0.25]);
+        near(&parts_of(&greedy, false), &[1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0, 0.5]);
+        near(&[part_of_one_more(&two, Asker([3; 32]))], &[1.0 / 6.0]);
+        near(&[part_of_one_more(&two, Asker([1; 32]))], &[0.125]);
+        near(&[part_of_one_more(&BTreeMap::new(), Asker([1; 32]))], &[1.0]);
+    }
+}

@@ -1,0 +1,163 @@
+//! A secret at rest: a few lines of text in an `age` file that is written once and never overwritten.
+
+use super::random::Source;
+use super::secret::SecretText;
+use super::{Unlock, VaultError};
+use age::secrecy::ExposeSecret;
+use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Our files are a few hundred bytes; nothing larger is one.
+const LARGEST: u64 = 64 * 1024;
+
+/// The most scrypt may cost, as the power of two `age` writes. 20 takes a gigabyte and some seconds. `age` would measure
+/// how fast this machine is and refuse what a faster one wrote.
+const WORK: u8 = 20;
+
+/// Why this file cannot be used, with what would work.
+pub(super) fn unusable(path: &Path, reason: impl ToString) -> VaultError {
+    VaultError::File { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
+    VaultError::WrongKey { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+/// Writes `text` to a new file at `path`, locked with `unlock` (permissions 0600).
+///
+/// Errors: [`VaultError::FileExists`] if anything is there, [`VaultError::File`], [`VaultError::WrongKey`] if `unlock`
+/// locks nothing, [`VaultError::NoRandomness`].
+pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
+    refuse_existing(path)?;
+    let locked = lock(path, unlock, text.as_bytes())?;
+    write_new(path, &locked, source).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
+        _ => unusable(path, error),
+    })
+}
+
+/// Says at once, before anything is drawn or asked, that a file is in the way.
+pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(VaultError::FileExists { path: path.display().to_string() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Reads the text a file locks.
+///
+/// Errors: [`VaultError::File`] if it is missing, unreadable or no `age` file; [`VaultError::WrongKey`] if `unlock`
+/// does not open it.
+pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultError> {
+    let size = fs::metadata(path).map_err(|error| unusable(path, error))?.len();
+    if size > LARGEST {
+        return Err(unusable(path, "it is too large to be one of ours; name the right file"));
+    }
+    let locked = fs::read(path).map_err(|error| unusable(path, error))?;
+    unlock_file(path, unlock, &locked)
+}
+
+fn lock(path: &Path, unlock: &Unlock, text: &[u8]) -> Result<Vec<u8>, VaultError> {
+    let to_key;
+    let encryptor = match unlock {
+        Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
+            return Err(wrong_key(path, "an empty passphrase protects nothing; give one"));
+        }
+        Unlock::Passphrase(passphrase) => Encryptor::with_user_passphrase(passphrase.clone()),
+        Unlock::AgeIdentityFile(key_file) => {
+            to_key = age_identities(path, key_file)?.into_iter().map(|key| key.to_public()).collect::<Vec<_>>();
+            Encryptor::with_recipients(to_key.iter().map(|key| key as &dyn age::Recipient))
+                .map_err(|error| unusable(path, error))?
+        }
+    };
+    let mut locked = Vec::new();
+    let mut writer = encryptor.wrap_output(&mut locked).map_err(|error| unusable(path, error))?;
+    writer.write_all(text).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
+    Ok(locked)
+}
+
+fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText, VaultError> {
+    if locked.starts_with(b"-----BEGIN AGE") {
+        return Err(unusable(path, "it is in age's text form; convert it with `age -d` and `age -p` without `-a`"));
+    }
+    let file = Decryptor::new_buffered(locked)
+        .map_err(|_| unusable(path, "it is not an age file; name the right file or restore a copy"))?;
+    let reader = match (unlock, file.is_scrypt()) {
+        (Unlock::Passphrase(passphrase), true) => {
+            let mut key = scrypt::Identity::new(passphrase.clone());
+            key.set_max_work_factor(WORK);
+            file.decrypt(std::iter::once(&key as &dyn age::Identity))
+        }
+        (Unlock::AgeIdentityFile(key_file), false) => {
+            let keys = age_identities(path, key_file)?;
+            file.decrypt(keys.iter().map(|key| key as &dyn age::Identity))
+        }
+        (Unlock::Passphrase(_), false) => {
+            return Err(wrong_key(path, "it is locked with an age key, not a passphrase; name the key's file"));
+        }
+        (Unlock::AgeIdentityFile(_), true) => {
+            return Err(wrong_key(path, "it is locked with a passphrase, not an age key; give the passphrase"));
+        }
+    };
+    let reader = reader.map_err(|error| match (unlock, error) {
+        (_, DecryptError::ExcessiveWork { required, .. }) => unusable(
+            path,
+            format!("its passphrase costs 2^{required} to try, more than 2^{WORK}; lock it anew with age"),
+        ),
+        (Unlock::Passphrase(_), DecryptError::DecryptionFailed | DecryptError::KeyDecryptionFailed) => {
+            wrong_key(path, "wrong passphrase; try again")
+        }
+        (Unlock::AgeIdentityFile(key_file), DecryptError::NoMatchingKeys | DecryptError::DecryptionFailed) => {
+            wrong_key(path, format!("it was locked for another key than the one in {}", key_file.display()))
+        }
+        (_, other) => unusable(path, format!("it is damaged ({other}); restore a copy")),
+    })?;
+    let mut text = SecretText::with_capacity(4096);
+    text.fill_from(reader).map_err(|error| unusable(path, format!("it is damaged ({error}); restore a copy")))?;
+    Ok(text)
+}
+
+/// The `AGE-SECRET-KEY-1…` lines of a file; at least one.
+fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
+    let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
+    let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
+    let mut text = SecretText::with_capacity(LARGEST as usize);
+    text.fill_from(file).map_err(|error| about(&error.to_string()))?;
+    let keys: Vec<x25519::Identity> =
+        text.as_str().unwrap_or_default().lines().filter_map(|line| line.trim().parse().ok()).collect();
+    if keys.is_empty() {
+        return Err(about("there is no AGE-SECRET-KEY-1 line in it; make one with age-keygen"));
+    }
+    Ok(keys)
+}
+
+/// Writes a file that is there whole or not at all, and only if there is none: written beside, synced, linked to its
+/// name (which fails if the name is taken, where renaming would replace), and the folder synced.
+fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut number = [0; 8];
+    source(&mut number).map_err(io::Error::other)?;
+    let beside = folder.join(format!(".npubbot-{:016x}.new", u64::from_le_bytes(number)));
+    let _removed = Removed(beside.clone());
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::hard_link(&beside, path)?;
+    File::open(folder)?.sync_all()
+}
+
+/// A file that goes when this does.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,166 @@
+//! The asker's side of a split key: the half that never leaves them, and putting the two halves together.
+
+use super::random::{self, Source};
+use super::secret::{DerivedKey, HalfKey, NHALF_LENGTH, NSEC_LENGTH, SecretText};
+use super::{Unlock, VaultError, age_file};
+use crate::key::{HalfPoint, Npub, SplitTweak};
+use crate::pattern::Pattern;
+use std::fmt::{self, Write as _};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use thiserror::Error;
+
+/// Before the prefixes in a half's file.
+const PREFIXES: &str = "# prefixes:";
+/// Bytes of prefixes a file may name.
+const ROOM_FOR_PREFIXES: usize = 64 * 64;
+/// Bytes typed or piped in that could be a half with spaces around it.
+const ROOM_FOR_TYPING: usize = 1024;
+
+/// A secret half of a key to be. It is used once.
+pub struct Half {
+    key: HalfKey,
+    point: HalfPoint,
+}
+
+impl fmt::Debug for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Half")
+    }
+}
+
+/// Why half and tweak do not make the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum CombineError {
+    #[error("this tweak was made for another half; use the half whose point you sent, or ask again with this one's")]
+    OtherHalf,
+    #[error("this tweak leads to no key; it is not from a search, so ask the operator")]
+    NoKey,
+    #[error("the key is not one you asked for: its npub is {0}. Do not use it; ask the operator")]
+    NotAsked(Npub),
+}
+
+impl Half {
+    /// A fresh half: 256 bits from the operating system.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub fn draw() -> Result<Half, VaultError> {
+        HalfKey::draw(random::system).and_then(Half::of)
+    }
+
+    fn of(key: HalfKey) -> Result<Half, VaultError> {
+        let point = key.point().ok_or(VaultError::NotAHalf)?;
+        Ok(Half { key, point })
+    }
+
+    /// Keeps the half in a new age file (permissions 0600), with what it is for.
+    ///
+    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`], [`VaultError::NoRandomness`].
+    pub fn keep(&self, path: &Path, unlock: &Unlock, prefixes: &[Pattern]) -> Result<(), VaultError> {
+        let mut text = SecretText::with_capacity(NHALF_LENGTH + ROOM_FOR_PREFIXES);
+        self.write_lines(&mut text, prefixes).map_err(|_| VaultError::NotAHalf)?;
+        age_file::create(path, unlock, &text, random::system)
+    }
+
+    fn write_lines(&self, text: &mut SecretText, prefixes: &[Pattern]) -> fmt::Result {
+        self.key.write_text(text)?;
+        text.write_str("\n")?;
+        text.write_str(PREFIXES)?;
+        for prefix in prefixes {
+            text.write_str(" ")?;
+            text.write_str(prefix.as_str())?;
+        }
+        text.write_str("\n")
+    }
+
+    /// Opens a half's file: the half, and the prefixes it is for.
+    ///
+    /// Errors: [`VaultError::File`], [`VaultError::WrongKey`], [`VaultError::NotAHalf`].
+    pub fn open(path: &Path, unlock: &Unlock) -> Result<(Half, Vec<Pattern>), VaultError> {
+        let text = age_file::open(path, unlock)?;
+        let text = text.as_str().ok_or(VaultError::NotAHalf)?;
+        let named = text.lines().find_map(|line| line.strip_prefix(PREFIXES)).unwrap_or_default();
+        let prefixes = named.split_whitespace().filter_map(|word| Pattern::parse(word).ok()).collect();
+        Ok((read_half(text)?, prefixes))
+    }
+
+    /// Reads `nhalf1…` from a pipe or a terminal; spaces and lines around it are forgiven.
+    ///
+    /// Errors: [`VaultError::NotAHalf`].
+    pub fn read(input: impl Read) -> Result<Half, VaultError> {
+        let mut text = SecretText::with_capacity(ROOM_FOR_TYPING);
+        text.fill_from(input).map_err(|_| VaultError::NotAHalf)?;
+        read_half(text.as_str().ok_or(VaultError::NotAHalf)?)
+    }
+
+    /// What is sent to the bot.
+    pub fn point(&self) -> HalfPoint {
+        self.point
+    }
+
+    /// Writes `nhalf1…`, without a line break. The one way out, for who keeps it elsewhere.
+    ///
+    /// Errors: [`VaultError::Output`].
+    pub fn write_to(&self, output: &mut dyn Write) -> Result<(), VaultError> {
+        let mut text = SecretText::with_capacity(NHALF_LENGTH);
+        self.key.write_text(&mut text).map_err(|_| VaultError::NotAHalf)?;
+        output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
+    }
+
+    /// The key that half and tweak make, if it is one of those asked for; no prefix allows any.
+    ///
+    /// Errors: [`CombineError`].
+    pub fn combine(&self, split: &SplitTweak, prefixes: &[Pattern]) -> Result<CombinedKey, CombineError> {
+        let opposite = HalfPoint::new(self.point.public_key().negate(secp256k1::SECP256K1));
+        let is_opposite = split.fingerprint == opposite.fingerprint();
+        if !is_opposite && split.fingerprint != self.point.fingerprint() {
+            return Err(CombineError::OtherHalf);
+        }
+        let key = self.key.combine(&split.tweak, is_opposite).ok_or(CombineError::NoKey)?;
+        let npub = key.npub().ok_or(CombineError::NoKey)?;
+        if !prefixes.is_empty() && !prefixes.iter().any(|prefix| prefix.matches(&npub)) {
+            return Err(CombineError::NotAsked(npub));
+        }
+        Ok(CombinedKey { key, npub, source: random::system })
+    }
+}
+
+fn read_half(text: &str) -> Result<Half, VaultError> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    line.and_then(HalfKey::of_text).ok_or(VaultError::NotAHalf).and_then(Half::of)
+}
+
+/// The key, put together, on its way to its owner.
+pub struct CombinedKey {
+    key: DerivedKey,
+    npub: Npub,
+    source: Source,
+}
+
+impl fmt::Debug for CombinedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CombinedKey")
+    }
+}
+
+impl CombinedKey {
+    pub fn npub(&self) -> Npub {
+        self.npub
+    }
+
+    /// Writes the nsec, without a line break.
+    ///
+    /// Errors: [`VaultError::Output`].
+    pub fn write_nsec(&self, output: &mut dyn Write) -> Result<(), VaultError> {
+        let mut text = SecretText::with_capacity(NSEC_LENGTH);
+        self.key.write_nsec(&mut text).map_err(|_| VaultError::Output(io::ErrorKind::OutOfMemory.into()))?;
+        output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
+    }
+
+    /// The key locked with a password (NIP-49).
+    ///
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Unsealable`].
+    pub fn ncryptsec(&self, password: &str) -> Result<String, VaultError> {
+        self.key.ncryptsec(password, self.source)
+    }
+}

@@ -1,0 +1,168 @@
+//! Split keys: the asker's half, our blinded bases, and the tweak that joins them.
+
+use super::*;
+use crate::key::{HalfPoint, SplitTweak};
+use crate::pattern::Pattern;
+use nostr::nips::nip49::EncryptedSecretKey;
+use secp256k1::{PublicKey, SECP256K1};
+use std::io::Cursor;
+use tempfile::TempDir;
+
+fn text_of(half: &Half) -> String {
+    let mut text = Vec::new();
+    half.write_to(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+fn nsec_of(key: &CombinedKey) -> String {
+    let mut text = Vec::new();
+    key.write_nsec(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// What a search on the half's point would lead to.
+fn answer(vault: &Vault, half: &HalfPoint, rng: &mut StdRng) -> (SplitTweak, Npub) {
+    let (base, point) = vault.open_split_base(half).unwrap();
+    let hit = hit(point, rng);
+    (vault.reveal(base, &hit).unwrap(), hit.npub())
+}
+
+#[test]
+fn half_and_tweak_make_the_key_that_was_found() {
+    let (vault, mut rng) = (vault(), seeded());
+    for _ in 0..30 {
+        let half = Half::draw().unwrap();
+        let (split, npub) = answer(&vault, &half.point(), &mut rng);
+        let key = half.combine(&split.to_string().parse().unwrap(), &[]).unwrap();
+        assert_eq!(key.npub(), npub);
+        assert_eq!(npub_of(&nsec_of(&key)), npub);
+    }
+}
+
+#[test]
+fn a_point_given_as_an_npub_works_whatever_the_sign_of_its_half() {
+    let (vault, mut rng) = (vault(), seeded());
+    for _ in 0..20 {
+        let half = Half::draw().unwrap();
+        let as_npub = Npub(half.point().public_key().x_only_public_key().0.serialize()).to_string();
+        let (split, npub) = answer(&vault, &as_npub.parse().unwrap(), &mut rng);
+        assert_eq!(npub_of(&nsec_of(&half.combine(&split, &[]).unwrap())), npub);
+    }
+}
+
+#[test]
+fn a_tweak_for_another_half_or_another_wish_is_refused() {
+    let (vault, mut rng) = (vault(), seeded());
+    let (own, other) = (Half::draw().unwrap(), Half::draw().unwrap());
+    let (split, npub) = answer(&vault, &own.point(), &mut rng);
+    assert_eq!(other.combine(&split, &[]).unwrap_err(), CombineError::OtherHalf);
+    let prefix = |text: &str| Pattern::parse(text).unwrap();
+    let right = prefix(&npub.to_string()[..9]);
+    let wrong = prefix(if right.as_str().starts_with('q') { "p" } else { "q" });
+    assert!(
+        own.combine(&split, std::slice::from_ref(&wrong)).is_err_and(|error| error == CombineError::NotAsked(npub))
+    );
+    assert!(own.combine(&split, &[wrong, right]).is_ok());
+    // The offset that makes the sum zero.
+    let text = text_of(&own);
+    let half = secret::HalfKey::of_text(&text).unwrap();
+    let mut nothing = split;
+    nothing.tweak = Tweak { offset: zeroing_offset(&text), rotation: Rotation::ALL[1] };
+    assert!(half.combine(&nothing.tweak, false).is_none());
+    assert_eq!(own.combine(&nothing, &[]).unwrap_err(), CombineError::NoKey);
+}
+
+/// `n - h` of a half, read from its text by hand.
+fn zeroing_offset(text: &str) -> Offset {
+    let (_, bytes) = bech32::decode(text).unwrap();
+    let key = secp256k1::SecretKey::from_slice(&bytes[1..]).unwrap();
+    Offset::from_scalar(key.negate().into())
+}
+
+#[test]
+fn one_base_gives_one_tweak() {
+    let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
+    let (base, point) = vault.open_split_base(&half.point()).unwrap();
+    let hit = hit(point, &mut rng);
+    assert!(vault.reveal(base, &hit).is_ok());
+    assert!(matches!(vault.reveal(base, &hit), Err(VaultError::BaseSpent)));
+    // A split base is no key of ours, and a base of ours gives no tweak; either is spent by the attempt.
+    let (base, point) = vault.open_split_base(&half.point()).unwrap();
+    let hit_of_split = super::hit(point, &mut rng);
+    assert!(matches!(vault.redeem_to(base, &hit_of_split, &mut Vec::new()), Err(VaultError::BaseSpent)));
+    assert!(matches!(vault.reveal(base, &hit_of_split), Err(VaultError::BaseSpent)));
+    let (base, point) = vault.open_base().unwrap();
+    assert!(matches!(vault.reveal(base, &super::hit(point, &mut rng)), Err(VaultError::BaseSpent)));
+    // A hit of one base says nothing about another.
+    let (first, _) = vault.open_split_base(&half.point()).unwrap();
+    assert!(matches!(vault.reveal(first, &hit), Err(VaultError::ForeignHit)));
+}
+
+#[test]
+fn points_are_blinded_anew_each_time() {
+    let (vault, mut rng) = (vault(), seeded());
+    // Points an attacker would choose: ±G, small multiples, their rotations, and one chosen to meet a centre.
+    let generator = PublicKey::from_secret_key(SECP256K1, &secp256k1::SecretKey::from_slice(&one()).unwrap());
+    let mut chosen = vec![generator, generator.negate(SECP256K1)];
+    for rotation in Rotation::ALL {
+        chosen.push(generator.mul_tweak(SECP256K1, &rotation.scalar()).unwrap());
+    }
+    for multiple in [2u8, 3, 77, 255] {
+        let mut scalar = [0; 32];
+        scalar[31] = multiple;
+        chosen.push(generator.mul_tweak(SECP256K1, &Scalar::from_be_bytes(scalar).unwrap()).unwrap());
+    }
+    for point in chosen {
+        let half = HalfPoint::new(point);
+        let (_, first) = vault.open_split_base(&half).unwrap();
+        let (_, second) = vault.open_split_base(&half).unwrap();
+        assert_ne!(first, second);
+        assert_ne!(first.public_key(), &point);
+        let (split, npub) = answer(&vault, &half, &mut rng);
+        assert_eq!(crate::key::candidate(&BasePoint::new(point), &split.tweak), Some(npub));
+    }
+    let broken = vault.with_source(no_randomness);
+    let refused = broken.open_split_base(&Half::draw().unwrap().point());
+    assert!(matches!(refused, Err(VaultError::NoRandomness)));
+}
+
+fn one() -> [u8; 32] {
+    let mut one = [0; 32];
+    one[31] = 1;
+    one
+}
+
+#[test]
+fn a_half_survives_its_file_and_its_text() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("half.age");
+    let unlock = Unlock::Passphrase("correct horse".to_owned().into());
+    let half = Half::draw().unwrap();
+    let prefixes = ["m0ctane", "cat"].map(|text| Pattern::parse(text).unwrap());
+    half.keep(&path, &unlock, &prefixes).unwrap();
+    let (opened, named) = Half::open(&path, &unlock).unwrap();
+    assert_eq!((opened.point(), named), (half.point(), prefixes.to_vec()));
+    assert!(matches!(half.keep(&path, &unlock, &[]), Err(VaultError::FileExists { .. })));
+    let text = text_of(&half);
+    assert_eq!(text.len(), secret::NHALF_LENGTH);
+    for typed in [text.clone(), format!("\n  {text}  \n# prefixes: cat\n")] {
+        assert_eq!(Half::read(Cursor::new(typed)).unwrap().point(), half.point());
+    }
+    let nsec = nostr::ToBech32::to_bech32(Keys::generate().secret_key()).unwrap();
+    for bad in [String::new(), "hello".to_owned(), text[..64].to_owned(), format!("{text}q"), nsec, "x".repeat(5000)] {
+        assert!(matches!(Half::read(Cursor::new(bad)), Err(VaultError::NotAHalf)));
+    }
+    for debug in [format!("{half:?}"), format!("{:?}", half.point())] {
+        assert!(!debug.contains(&text[10..20]), "{debug}");
+    }
+}
+
+#[test]
+fn a_key_is_locked_as_nip_49_has_it() {
+    let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
+    let (split, npub) = answer(&vault, &half.point(), &mut rng);
+    let locked = half.combine(&split, &[]).unwrap().ncryptsec("correct horse").unwrap();
+    let read = EncryptedSecretKey::from_bech32(&locked).unwrap();
+    assert_eq!(Npub(Keys::new(read.decrypt("correct horse").unwrap()).public_key().to_bytes()), npub);
+    assert!(read.decrypt("battery staple").is_err());
+}

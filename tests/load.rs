@@ -1,0 +1,158 @@
+//! Many askers at once: how long the acceptance of a wish takes, and what a burst and an idle hour cost.
+//!
+//! In CI the shorter form runs. The bars are for the release build on a machine with nothing else to do:
+//! `cargo test --release --test load -- --ignored --nocapture`
+
+mod common;
+
+use common::bot::{BotProcess, Home};
+use common::relay::TestRelay;
+use nostr_sdk::prelude::*;
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// A wish that is accepted and not found during the test, another for each asker.
+fn wish(number: usize) -> String {
+    let alphabet = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+    let tail: String = (0..4).map(|at| char::from(alphabet[number >> (3 * at) & 31])).collect();
+    format!("qqqq{tail}")
+}
+
+/// Wraps of one wish from each of so many askers, whose DM relay lists are on the relay.
+async fn wishes(relay: &TestRelay, crowd: &Crowd, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
+    let mut wishes = Vec::new();
+    for number in 0..askers {
+        let keys = Keys::generate();
+        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
+        crowd.writer.send_event(&list.sign_with_keys(&keys).unwrap()).await.unwrap();
+        wishes.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, wish(number), []).await.unwrap()));
+    }
+    wishes
+}
+
+/// Sends all wishes, `at_once` at a time, and returns how long each took from sending to its acceptance, sorted.
+async fn acceptances(crowd: &Crowd, wishes: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
+    let (client, mut notifications) = (&crowd.writer, crowd.reader.notifications());
+    let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
+    let mut took = Vec::new();
+    let mut left = wishes.into_iter();
+    let all = left.len();
+    let begun = Instant::now();
+    while took.len() < all {
+        while sent.len() < at_once {
+            let Some((asker, event)) = left.next() else { break };
+            sent.insert(asker, Instant::now());
+            let client = client.clone();
+            tokio::spawn(async move { client.send_event(&event).await.map(|_| ()) });
+        }
+        let next = tokio::time::timeout(Duration::from_secs(60), notifications.recv());
+        let Ok(RelayPoolNotification::Event { event, .. }) = next.await.expect("an acceptance") else { continue };
+        let receiver = event.tags.public_keys().next().copied();
+        if let Some(at) = receiver.and_then(|receiver| sent.remove(&receiver)) {
+            took.push(at.elapsed());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120));
+    }
+    took.sort();
+    took
+}
+
+/// All askers together. They read on a connection of its own: on one that also writes, the embedded relay's Nagle delay
+/// holds an acceptance back for 40 ms, until its OK before that is acknowledged.
+struct Crowd {
+    writer: Client,
+    reader: Client,
+}
+
+impl Crowd {
+    async fn gather(relay: &TestRelay) -> Crowd {
+        let pool = RelayPoolOptions::new().notification_channel_size(65_536);
+        let reader = Client::builder().opts(ClientOptions::new().pool(pool)).build();
+        let writer = Client::default();
+        for client in [&reader, &writer] {
+            client.add_relay(relay.url()).await.unwrap();
+            client.connect().await;
+            client.wait_for_connection(common::PATIENCE).await;
+        }
+        reader.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
+        Crowd { writer, reader }
+    }
+}
+
+/// Processor time in seconds and resident memory in bytes of a process.
+fn usage(pid: u32) -> (f64, u64) {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (ticks / 100.0, kilobytes * 1024)
+}
+
+fn report(text: &str) {
+    // The harness swallows what is printed by tests that pass.
+    writeln!(std::io::stderr(), "{text}").unwrap();
+}
+
+async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
+    let (bot, crowd) = (home.spawn().await, Crowd::gather(&relay).await);
+    // The first wish of all waits for whatever is done once.
+    let first = wishes(&relay, &crowd, bot.public_key, 1).await;
+    acceptances(&crowd, first, 1).await;
+    let many = wishes(&relay, &crowd, bot.public_key, askers).await;
+    let took = acceptances(&crowd, many, askers).await;
+    let (median, slowest) = (took[took.len() / 2], took[took.len() * 99 / 100]);
+    report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
+    // Ten a second. Faster than some 20 a second the embedded relay holds a wish back until its OK before is acknowledged.
+    let mut alone = Vec::new();
+    let mut pace = tokio::time::interval(Duration::from_millis(100));
+    for wish in wishes(&relay, &crowd, bot.public_key, 30).await {
+        pace.tick().await;
+        alone.extend(acceptances(&crowd, vec![wish], 1).await);
+    }
+    alone.sort();
+    report(&format!("one asker after the other: {:?} median", alone[alone.len() / 2]));
+    let many = wishes(&relay, &crowd, bot.public_key, burst).await;
+    let began = Instant::now();
+    let took = acceptances(&crowd, many, burst).await;
+    let all = began.elapsed();
+    report(&format!("a burst of {burst}: all accepted in {all:?}; {:.1} MB resident", usage(bot.pid()).1 as f64 / 1e6));
+    assert_eq!(took.len(), burst);
+    (alone[alone.len() / 2], slowest, all)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_is_accepted_and_none_is_lost() {
+    let (_, _, all) = measure(20, 100).await;
+    assert!(all < Duration::from_secs(30), "{all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the bars: for the release build, on a quiet machine"]
+async fn a_crowd_is_accepted_within_the_bars() {
+    let (median, slowest, all) = measure(100, 1000).await;
+    assert!(median < Duration::from_millis(20), "{median:?}");
+    assert!(slowest < Duration::from_millis(100), "{slowest:?}");
+    assert!(all < Duration::from_secs(10), "{all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the bars: for the release build, on a quiet machine"]
+async fn an_idle_bot_costs_next_to_nothing() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn().await;
+    // Not a wait for anything: the time is what is measured.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let (before, began) = (usage(bot.pid()).0, Instant::now());
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let (after, memory) = usage(bot.pid());
+    let share = (after - before) / began.elapsed().as_secs_f64();
+    report(&format!("idle: {:.2} % of a core, {:.1} MB resident", 100.0 * share, memory as f64 / 1e6));
+    assert!(share < 0.01, "{share}");
+    assert!(memory < 60_000_000, "{memory}");
+}
