@@ -61,8 +61,11 @@ impl RawRelay {
         self.running = None;
     }
 
-    /// Listens again on the same port, with the events it had.
+    /// Listens again on the same port, with the events it had. Does nothing while it runs.
     pub async fn start_again(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
         let (stopper, stopped) = watch::channel(());
         let port = self.port;
         let bind = || async move { TcpListener::bind(("127.0.0.1", port)).await.ok() };
