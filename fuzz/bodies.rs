@@ -5,7 +5,7 @@ use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
 use npubbot::bot::{Context, Decision, decide};
 use npubbot::config::Config;
 use npubbot::ids::{Asker, JobId, RumorId};
-use npubbot::key::{Offset, Rotation, Tweak};
+use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
 use npubbot::ledger::AskerView;
 use npubbot::pattern::Rate;
 use npubbot::scheduler::{Harvest, Pass, judge};
@@ -25,6 +25,9 @@ pub fn request(data: &[u8]) {
         pool_jobs: 3,
         rate: Some(Rate(80e6)),
         next_job: JobId(12),
+        half: None,
+        split_part: 1.0,
+        reads_sealed: true,
         now: 1_800_000_000,
     };
     let rumor = Rumor {
@@ -35,14 +38,20 @@ pub fn request(data: &[u8]) {
         created_at: 1_800_000_000,
         subject: None,
         other_receivers: 0,
+        takes_back: Vec::new(),
     };
     let reply = match decide(&rumor, &context) {
         Decision::Ignore => panic!("a text is never ignored"),
-        Decision::Accept { patterns, reply, .. } => {
-            assert!(!patterns.is_empty() && patterns.len() <= config.limits.prefixes_per_job);
+        Decision::Accept { wish, reply } => {
+            assert!(!wish.patterns.is_empty() && wish.patterns.len() <= config.limits.prefixes_per_job);
             reply
         }
-        Decision::Say(reply) | Decision::Cancel { reply, .. } | Decision::Resend { reply, .. } => reply,
+        Decision::Cancel { reply, .. } => reply.expect("a text that cancels is answered"),
+        Decision::Say(reply)
+        | Decision::Resend { reply, .. }
+        | Decision::Stop(reply)
+        | Decision::Start(reply)
+        | Decision::Forget(reply) => reply,
     };
     let length = reply.to_string().chars().count();
     assert!((1..=1500).contains(&length), "an answer of {length} characters");
@@ -113,4 +122,15 @@ fn claim(bytes: &[u8]) -> ClaimedHit {
         }
     };
     ClaimedHit { base: word(0) as usize, tweak: Tweak { offset, rotation } }
+}
+
+/// A half's point or a tweak, as somebody pastes it: what is read is written as it was read.
+pub fn split_text(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(point) = text.parse::<HalfPoint>() {
+        assert_eq!(point.to_string().parse(), Ok(point));
+    }
+    if let Ok(tweak) = text.parse::<SplitTweak>() {
+        assert_eq!(tweak.to_string().parse(), Ok(tweak));
+    }
 }

@@ -64,3 +64,8 @@ fn every_configuration_is_valid_or_named_wrong() {
 fn no_claimed_hit_does_harm() {
     replay("hits", bodies::hits);
 }
+
+#[test]
+fn no_pasted_half_or_tweak_does_harm() {
+    replay("split_text", bodies::split_text);
+}

@@ -134,6 +134,12 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         );
         assert_eq!(changed.unwrap(), 1, "schema {number} has a result that waits");
         ledger.execute("UPDATE job SET asker = ?1 WHERE state = 'found'", [key]).unwrap();
+        if number > 1 {
+            // The open job is of half a key; this one is to end with a whole one (halves: `tests/split.rs`).
+            ledger
+                .execute("UPDATE job SET split_point = NULL, half_family = NULL WHERE state = 'accepted'", [])
+                .unwrap();
+        }
         drop((ledger, vault));
 
         let running = home.start().await;
