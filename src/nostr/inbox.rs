@@ -1,5 +1,6 @@
 //! Gift wraps in: a live stream that is only ever drained, and sweeps that make up for whatever it loses.
 
+use super::NostrError;
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
 use super::relays::Relays;
 use super::sweep;
@@ -16,6 +17,7 @@ use nostr_sdk::{Event, Kind, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::task::{JoinError, JoinSet};
 
 /// Time between two sweeps when nothing seems lost.
 const SWEEP_EVERY: Duration = Duration::from_secs(180);
@@ -80,6 +82,8 @@ impl Inbox {
         let mut looks = tokio::time::interval(LOOK);
         let mut swept_at: Option<Instant> = None;
         let mut connected_before = 0;
+        // Every relay is fetched beside the stream: one that says nothing must not make the bot deaf to the others.
+        let mut sweep = Sweep::default();
         loop {
             tokio::select! {
                 biased;
@@ -91,22 +95,37 @@ impl Inbox {
                         tokio::time::sleep(LOOK).await;
                     }
                 }
-                () = lost.notified() => swept_at = None,
+                () = lost.notified() => {
+                    sweep.complete = false;
+                    swept_at = None;
+                }
                 () = self.deaf.notified() => {
                     self.subscribe().await;
+                    sweep.complete = false;
                     swept_at = None;
+                }
+                Some(fetched) = sweep.fetching.join_next() => {
+                    let done = tokio::select! {
+                        () = shutdown.stopped() => return,
+                        done = self.attend_fetched(&mut state, fetched, &out) => done,
+                    };
+                    sweep.complete &= done;
+                    if sweep.fetching.is_empty() && sweep.complete {
+                        self.note_contact(sweep.began);
+                        swept_at = Some(Instant::now());
+                    }
                 }
                 _ = looks.tick() => {
                     let connected = self.connected().await;
-                    // A relay that came back has what was sent while it was away.
-                    let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY) || connected > connected_before;
+                    if connected > connected_before {
+                        // A relay that came back has what was sent while it was away.
+                        sweep.complete = false;
+                        swept_at = None;
+                    }
                     connected_before = connected;
-                    if due && connected > 0 {
-                        let complete = tokio::select! {
-                            () = shutdown.stopped() => return,
-                            complete = self.sweep(&mut state, &out) => complete,
-                        };
-                        swept_at = complete.then(Instant::now).or(swept_at);
+                    let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY);
+                    if due && connected > 0 && sweep.fetching.is_empty() {
+                        sweep = self.start_sweep();
                     }
                 }
             }
@@ -139,30 +158,51 @@ impl Inbox {
         connected
     }
 
-    /// Fetches all that may have been missed. `false` when something is left to fetch.
-    async fn sweep(&self, state: &mut State, out: &mpsc::Sender<Inbound>) -> bool {
+    /// Asks every inbox relay for all that may have been missed.
+    fn start_sweep(&self) -> Sweep {
         let began = self.clock.now();
         let since = sweep::since(self.last_contact(), began);
-        let mut complete = true;
+        let mut fetching = JoinSet::new();
         for url in self.relays.ours(|relay| relay.inbox) {
-            match sweep::fetch_all(&self.relays, &url, since).await {
-                Ok(events) => {
-                    for event in events {
-                        let outcome = self.attend(state, &url, event, out).await;
-                        complete &= matches!(outcome, Outcome::Done);
-                    }
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "a sweep is incomplete");
-                    complete = false;
-                }
-            }
+            let relays = self.relays.clone();
+            fetching.spawn(async move {
+                let events = sweep::fetch_all(&relays, &url, since).await;
+                (url, events)
+            });
         }
-        // Only when every inbox relay was heard: one that is away may hold what the others do not.
-        if complete && let Err(error) = self.ledger.set_last_contact(began) {
-            tracing::warn!(%error, "the last contact could not be noted");
+        Sweep { began, complete: true, fetching }
+    }
+
+    /// Attends to what one relay had. `false` when something is left to fetch.
+    async fn attend_fetched(
+        &self,
+        state: &mut State,
+        fetched: Result<Fetched, JoinError>,
+        out: &mpsc::Sender<Inbound>,
+    ) -> bool {
+        let (url, events) = match fetched {
+            Ok((url, Ok(events))) => (url, events),
+            Ok((_, Err(error))) => {
+                tracing::debug!(%error, "a sweep is incomplete");
+                return false;
+            }
+            Err(error) => {
+                tracing::error!(%error, "fetching from a relay panicked");
+                return false;
+            }
+        };
+        let mut complete = true;
+        for event in events {
+            complete &= matches!(self.attend(state, &url, event, out).await, Outcome::Done);
         }
         complete
+    }
+
+    /// Only when every inbox relay was heard: one that is away may hold what the others do not.
+    fn note_contact(&self, at: u64) {
+        if let Err(error) = self.ledger.set_last_contact(at) {
+            tracing::warn!(%error, "the last contact could not be noted");
+        }
     }
 
     async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
@@ -239,6 +279,18 @@ impl Inbox {
         }
         Ok(!self.ledger.has_seen(rumor.author, rumor.id)?)
     }
+}
+
+/// What one relay had.
+type Fetched = (RelayUrl, Result<Vec<Event>, NostrError>);
+
+/// A sweep under way, or the one before.
+#[derive(Default)]
+struct Sweep {
+    began: u64,
+    /// Whether nothing was missed so far.
+    complete: bool,
+    fetching: JoinSet<Fetched>,
 }
 
 struct State {

@@ -21,6 +21,8 @@ mod harvest;
 mod measure;
 mod pool;
 mod settler;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod worker;
 

@@ -12,7 +12,7 @@ use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Vault, VaultError};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 
 /// How often the clock is looked at.
@@ -35,13 +35,15 @@ impl Keeper {
     pub async fn run(self, status: watch::Sender<Status>, mut shutdown: Shutdown) {
         let mut ticks = tokio::time::interval(ROUND);
         let mut rounds: u32 = 0;
+        let (began, began_at) = (Instant::now(), self.clock.now());
         let mut counted = 0;
         loop {
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = self.changed.notified() => {}
                 _ = ticks.tick() => {
-                    self.give_up_old_jobs();
+                    // A clock that jumps ahead must not end every job: time passes no faster than it does.
+                    self.give_up_old_jobs(self.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     counted = self.count_candidates(counted);
                     if rounds.is_multiple_of(ROUNDS_A_CLEANING) {
@@ -60,8 +62,7 @@ impl Keeper {
         }
     }
 
-    fn give_up_old_jobs(&self) {
-        let now = self.clock.now();
+    fn give_up_old_jobs(&self, now: u64) {
         let open = match self.ledger.open_jobs() {
             Ok(open) => open,
             Err(error) => {
@@ -143,7 +144,7 @@ impl Keeper {
             text,
             in_reply_to: Some(job.rumor),
             subject: job.subject.clone(),
-            expires_at: now + self.bot.answers_expire_after.as_secs(),
+            expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
         })
     }
 

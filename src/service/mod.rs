@@ -175,6 +175,12 @@ impl Service {
         self.ledger.totals()
     }
 
+    /// For tests of a full disk.
+    #[doc(hidden)]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
     pub async fn stop(mut self) {
         self.stopper.stop();

@@ -56,7 +56,8 @@ impl Treasury {
             text,
             in_reply_to: Some(job.rumor),
             subject: job.subject.clone(),
-            expires_at: now + self.bot.answers_expire_after.as_secs(),
+            // Of a clock that has gone back, relays and clients would take the letter for expired.
+            expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
         };
         if job.split.is_some() {
             let tweak = self.vault.reveal(find.base, &find.hit)?;

@@ -85,7 +85,43 @@ impl Home {
 
     /// Starts `npubbot serve`.
     pub async fn spawn(&self) -> BotProcess {
-        BotProcess::spawn(self).await
+        BotProcess::spawn(self, None).await
+    }
+
+    /// Starts `npubbot serve`, its log (at `RUST_LOG=debug`) added to a file that [`Home::log`] reads.
+    pub async fn spawn_logged(&self) -> BotProcess {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
+        BotProcess::spawn(self, Some(log)).await
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log_file()).unwrap_or_default()).into_owned()
+    }
+
+    /// `npubbot serve`, not started yet.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_npubbot"));
+        command.arg("serve").arg("--config").arg(self.config_file()).arg("--data").arg(self.data());
+        command.arg("--age-identity").arg(self.age_identity()).stdin(Stdio::null());
+        command
+    }
+
+    /// What a query of one number says of the ledger, read beside the bot. `None` before there is a ledger.
+    pub fn count(&self, query: &str) -> Option<i64> {
+        let file = self.data().join("ledger.sqlite");
+        let ledger = rusqlite::Connection::open_with_flags(file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+        ledger.query_row(query, [], |row| row.get(0)).ok()
+    }
+
+    /// Whether SQLite finds the ledger sound.
+    pub fn assert_sound(&self) {
+        let ledger = rusqlite::Connection::open(self.data().join("ledger.sqlite")).unwrap();
+        let sound: String = ledger.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(sound, "ok");
     }
 }
 
@@ -102,19 +138,12 @@ pub struct BotProcess {
 }
 
 impl BotProcess {
-    async fn spawn(home: &Home) -> BotProcess {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_npubbot"))
-            .arg("serve")
-            .arg("--config")
-            .arg(home.config_file())
-            .arg("--data")
-            .arg(home.data())
-            .arg("--age-identity")
-            .arg(home.age_identity())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+    async fn spawn(home: &Home, log: Option<fs::File>) -> BotProcess {
+        let mut command = home.command();
+        if let Some(log) = log {
+            command.env("RUST_LOG", "off,npubbot=debug").stderr(log);
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         // The first line is the npub.
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = tokio::task::spawn_blocking(move || lines.next()).await.unwrap();

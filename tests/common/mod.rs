@@ -4,6 +4,8 @@
 pub mod asker;
 pub mod bot;
 pub mod foreign;
+pub mod forger;
+pub mod raw_relay;
 pub mod relay;
 pub mod scripted;
 
@@ -24,4 +26,11 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
         }
     };
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}
+
+/// The seed of a random test: printed, and taken back from `NPUBBOT_TEST_SEED`.
+pub fn seed() -> u64 {
+    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    seed
 }

@@ -5,6 +5,7 @@ mod half;
 mod identity;
 mod letters;
 mod public;
+mod related;
 mod wraps;
 
 use super::*;

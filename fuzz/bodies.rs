@@ -1,0 +1,136 @@
+//! What is done with an input of the fuzzer. `tests/fuzz_corpora.rs` does the same with the corpora on stable Rust.
+
+use nostr::nips::nip44::{self, Version};
+use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
+use npubbot::bot::{Context, Decision, decide};
+use npubbot::config::Config;
+use npubbot::ids::{Asker, JobId, RumorId};
+use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
+use npubbot::ledger::AskerView;
+use npubbot::pattern::Rate;
+use npubbot::scheduler::{Harvest, Pass, judge};
+use npubbot::search::{ClaimedHit, LaunchReport};
+use npubbot::vault::{Rumor, Vault};
+use secp256k1::Scalar;
+use std::sync::{Arc, OnceLock};
+
+/// Any text gets an answer of bearable length.
+pub fn request(data: &[u8]) {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    let config = CONFIG.get_or_init(|| Config::embedded_default().expect("what ships is valid"));
+    let asker = AskerView::default();
+    let context = Context {
+        limits: &config.limits,
+        asker: &asker,
+        pool_jobs: 3,
+        rate: Some(Rate(80e6)),
+        next_job: JobId(12),
+        half: None,
+        split_part: 1.0,
+        reads_sealed: true,
+        now: 1_800_000_000,
+    };
+    let rumor = Rumor {
+        id: RumorId([1; 32]),
+        author: Asker([2; 32]),
+        kind: 14,
+        content: String::from_utf8_lossy(data).into_owned(),
+        created_at: 1_800_000_000,
+        subject: None,
+        other_receivers: 0,
+        takes_back: Vec::new(),
+    };
+    let reply = match decide(&rumor, &context) {
+        Decision::Ignore => panic!("a text is never ignored"),
+        Decision::Accept { wish, reply } => {
+            assert!(!wish.patterns.is_empty() && wish.patterns.len() <= config.limits.prefixes_per_job);
+            reply
+        }
+        Decision::Cancel { reply, .. } => reply.expect("a text that cancels is answered"),
+        Decision::Say(reply)
+        | Decision::Resend { reply, .. }
+        | Decision::Stop(reply)
+        | Decision::Start(reply)
+        | Decision::Forget(reply) => reply,
+    };
+    let length = reply.to_string().chars().count();
+    assert!((1..=1500).contains(&length), "an answer of {length} characters");
+}
+
+/// The first byte says which layer the rest is: a wrap, a seal in a true wrap, or a rumor in a true seal.
+pub fn unwrap(data: &[u8]) {
+    static KEYS: OnceLock<(Vault, Keys)> = OnceLock::new();
+    let (vault, author) = KEYS.get_or_init(|| (Vault::without_identity().expect("randomness"), Keys::generate()));
+    let Some((layer, rest)) = data.split_first() else { return };
+    let us = vault.public_key();
+    // A rumor has to name its author to come further than the first look.
+    let text = String::from_utf8_lossy(rest).replace("AUTHOR", &author.public_key().to_hex());
+    let seal_in = |text: &str| nip44::encrypt(author.secret_key(), &us, text, Version::V2).ok();
+    let wrap = match layer % 3 {
+        0 => Event::from_json(&text).ok(),
+        1 => seal_in(&text).and_then(|content| wrap_of(author, us, content)),
+        _ => seal_in(&text)
+            .and_then(|content| EventBuilder::new(Kind::Seal, content).sign_with_keys(author).ok())
+            .and_then(|seal| seal_in(&seal.as_json()))
+            .and_then(|content| wrap_of(author, us, content)),
+    };
+    let Some(wrap) = wrap else { return };
+    if let Ok(rumor) = vault.unwrap(&wrap) {
+        assert_eq!(rumor.author, Asker(author.public_key().to_bytes()), "only the author's own words open");
+    }
+}
+
+fn wrap_of(once: &Keys, us: nostr::PublicKey, content: String) -> Option<Event> {
+    EventBuilder::new(Kind::GiftWrap, content).tag(Tag::public_key(us)).sign_with_keys(once).ok()
+}
+
+/// Whatever the file says: a checked configuration, or an error with its place.
+pub fn relays_toml(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Config::parse(text, "relays.toml") {
+        Ok(config) => {
+            assert!(config.relays.iter().any(|relay| relay.inbox));
+            assert!(config.limits.prefixes_per_job >= 1 && config.limits.open_jobs_per_asker >= 1);
+        }
+        Err(error) => assert!(error.to_string().contains("relays.toml"), "{error}"),
+    }
+}
+
+/// What a device's buffer says was found, 42 bytes a hit: base, kind of offset and rotation, offset.
+pub fn hits(data: &[u8]) {
+    static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
+    let (vault, pass) = LAUNCH.get_or_init(|| {
+        (Vault::without_identity().expect("randomness"), Arc::new(Pass::of_canary_alone(Some(Rate(1.0)))))
+    });
+    let bases = vec![vault.open_base().expect("randomness"), vault.open_base().expect("randomness")];
+    let claims: Vec<ClaimedHit> = data.chunks_exact(42).take(64).map(claim).collect();
+    let report = LaunchReport { candidates: 1, hits: claims.clone(), ..LaunchReport::default() };
+    let judged = judge(&Harvest { device: 0, pass: Arc::clone(pass), bases: bases.clone(), report });
+    assert!(judged.hits_right + judged.hits_wrong <= claims.len() as u64);
+    assert!(judged.bases.is_empty(), "the canary is nobody's job");
+    vault.discard(&[bases[0].0, bases[1].0]);
+}
+
+fn claim(bytes: &[u8]) -> ClaimedHit {
+    let word = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let rotation = Rotation::new(bytes[9] % 3).expect("below three");
+    let offset = match bytes[8] % 2 {
+        0 => Offset::of_point(word(10), word(18) as i64, Rotation::new(bytes[26] % 3).expect("below three")),
+        _ => {
+            let scalar: [u8; 32] = bytes[10..].try_into().expect("32 bytes");
+            Offset::from_scalar(Scalar::from_be_bytes(scalar).unwrap_or(Scalar::ZERO))
+        }
+    };
+    ClaimedHit { base: word(0) as usize, tweak: Tweak { offset, rotation } }
+}
+
+/// A half's point or a tweak, as somebody pastes it: what is read is written as it was read.
+pub fn split_text(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(point) = text.parse::<HalfPoint>() {
+        assert_eq!(point.to_string().parse(), Ok(point));
+    }
+    if let Ok(tweak) = text.parse::<SplitTweak>() {
+        assert_eq!(tweak.to_string().parse(), Ok(tweak));
+    }
+}

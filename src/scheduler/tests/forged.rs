@@ -1,0 +1,211 @@
+//! S5: a device may claim what it likes; only true keys leave, and a liar is taken out.
+
+use crate::ids::{Asker, JobId};
+use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
+use crate::mail::{Channel, Letter};
+use crate::pattern::{Pattern, PatternId};
+use crate::scheduler::device::Record;
+use crate::scheduler::pool::{Lane, Next, Pool, Wanted};
+use crate::scheduler::settler::{self, Delivered, Settled};
+use crate::scheduler::{Find, Harvest, Health, Owner, Pass, judge};
+use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
+use crate::vault::Vault;
+use nostr::nips::nip59::UnwrappedGift;
+use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use secp256k1::Scalar;
+use std::sync::{Arc, Mutex, mpsc};
+
+const EACH: usize = 1_000;
+
+fn seeded() -> StdRng {
+    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    StdRng::seed_from_u64(seed)
+}
+
+/// A pool with one open job, the pass a device searches for it, and the vault that holds the bases.
+struct Bench {
+    pool: Arc<Pool>,
+    pass: Arc<Pass>,
+    vault: Vault,
+    asker: Keys,
+}
+
+const JOB: JobId = JobId(1);
+
+impl Bench {
+    /// `wish` is what the one job wants.
+    fn new(wish: &str) -> Bench {
+        let pool = Arc::new(Pool::default());
+        pool.insert(JOB, Wanted::in_pool(vec![Pattern::parse(wish).unwrap()]));
+        let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
+            Next::Search(pass) => pass,
+            other => panic!("{other:?}"),
+        };
+        Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
+    }
+
+    /// A launch of two fresh bases in which the device claims `hits`.
+    fn launch(&self, hits: Vec<ClaimedHit>) -> Harvest {
+        let bases = vec![self.vault.open_base().unwrap(), self.vault.open_base().unwrap()];
+        let report = LaunchReport { candidates: 1, hits, ..LaunchReport::default() };
+        Harvest { device: 0, pass: Arc::clone(&self.pass), bases, report }
+    }
+
+    /// What a device really finds first for the job under the first base of `launch`.
+    fn true_hit(&self, launch: &Harvest) -> ClaimedHit {
+        let wish = self.pass.patterns.get(PatternId(1));
+        (1..).find_map(|step| found(launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), wish)).unwrap()
+    }
+
+    /// Settles the launches one after the other, as `Scheduler` does, and returns the keys that were delivered, each
+    /// read from its letter by its asker, with the device's record.
+    async fn settle(&self, launches: Vec<Harvest>) -> (Vec<Npub>, Arc<Record>) {
+        let info = DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1 };
+        let record = Arc::new(Record::new(&info));
+        let letters = Arc::new(Mutex::new(Vec::new()));
+        let (vault, post, to) = (self.vault.clone(), Arc::clone(&letters), Asker(self.asker.public_key().to_bytes()));
+        let redeem = move |find: Find| {
+            let letter = Letter {
+                to,
+                channel: Channel::Sealed,
+                text: "yours".into(),
+                in_reply_to: None,
+                subject: None,
+                expires_at: 2_000_000_000,
+            };
+            if let Ok(wrap) = vault.redeem(find.base, &find.hit, &letter, "") {
+                post.lock().unwrap().push(wrap);
+            }
+            Settled::GoesOn
+        };
+        let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
+        let settler = settler::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem);
+        for launch in launches {
+            sender.send((launch, Arc::clone(&record))).unwrap();
+        }
+        drop(sender);
+        settler.join().unwrap();
+        let mut keys = Vec::new();
+        for wrap in letters.lock().unwrap().drain(..) {
+            let wrap = Event::from_json(&wrap.json).unwrap();
+            let text = UnwrappedGift::from_gift_wrap(&self.asker, &wrap).await.unwrap().rumor.content;
+            let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
+            keys.push(Npub(Keys::new(SecretKey::from_bech32(nsec).unwrap()).public_key().to_bytes()));
+        }
+        (keys, record)
+    }
+}
+
+fn found(launch: &Harvest, base: usize, offset: Offset, wish: &Pattern) -> Option<ClaimedHit> {
+    let tweak = Tweak { offset, rotation: Rotation::ALL[1] };
+    let npub = VerifiedHit::recompute(launch.bases[base].1, tweak)?.npub();
+    wish.matches(&npub).then_some(ClaimedHit { base, tweak })
+}
+
+fn random_offset(rng: &mut StdRng) -> Offset {
+    let mut bytes: [u8; 32] = rng.random();
+    bytes[0] &= 0x7f;
+    Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap())
+}
+
+/// How a device may lie. Each takes a hit that is true and makes it a claim that is not.
+const LIES: [&str; 6] = ["offset", "rotation", "base", "pattern", "range", "replay"];
+
+/// 1,000 forged claims, each in a launch of its own, beside no true one. The wish is so long that no lie comes true.
+#[tokio::test]
+async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
+    let mut rng = seeded();
+    // An easy pass for the true hits, and the pass the lies are told in.
+    let (easy, hard) = (Bench::new("q"), Bench::new("qqqqqqqqqq"));
+    let mut launches = Vec::new();
+    for number in 0..EACH {
+        let mut launch = hard.launch(Vec::new());
+        let mut hit = easy.true_hit(&launch);
+        match LIES[number % LIES.len()] {
+            "offset" => hit.tweak.offset = random_offset(&mut rng),
+            "rotation" => hit.tweak.rotation = Rotation::ALL[2],
+            "base" => hit.base = 1,
+            // True for a pattern that nobody in this pass asked for.
+            "pattern" => {}
+            "range" => hit.base = *[2, 3, 1 << 20, usize::MAX].get(number % 4).unwrap(),
+            "replay" => {
+                // A true hit of an earlier launch, whose base is spent: told again of this one's.
+                let before = hard.launch(Vec::new());
+                hit = easy.true_hit(&before);
+            }
+            lie => panic!("{lie}"),
+        }
+        launch.report.hits = vec![hit];
+        launches.push(launch);
+    }
+    let (delivered, record) = hard.settle(launches).await;
+    assert_eq!(delivered, [], "not one key left");
+    assert_eq!(record.view().hits_wrong, EACH as u64, "all were counted");
+    assert!(matches!(record.view().health, Health::Out(reason) if reason.contains("wrong")));
+    assert!(hard.pool.contains(JOB), "the job goes on");
+}
+
+/// 1,000 true hits with one bit of the claim flipped, in a pass where some flips come true by chance: what is delivered
+/// has the wish, and every other claim is counted.
+#[tokio::test]
+async fn a_thousand_flipped_bits_deliver_nothing_false() {
+    let mut rng = seeded();
+    let bench = Bench::new("q");
+    let wish = bench.pass.patterns.get(PatternId(1)).clone();
+    let (mut launches, mut wrong, mut still_true) = (Vec::new(), 0, 0);
+    for _ in 0..EACH {
+        let mut launch = bench.launch(Vec::new());
+        let hit = flipped(bench.true_hit(&launch), rng.random_range(0..256 + 2 + 64));
+        launch.report.hits = vec![hit];
+        let judged = judge(&launch);
+        wrong += judged.hits_wrong;
+        still_true += judged.bases.len();
+        assert_eq!(judged.hits_right + judged.hits_wrong, 1);
+        launches.push(launch);
+    }
+    println!("{wrong} flips were found out, {still_true} led to another key with the wish");
+    let (delivered, record) = bench.settle(launches).await;
+    assert_eq!(delivered.len(), still_true);
+    assert!(delivered.iter().all(|npub| wish.matches(npub)), "whatever left has the wish");
+    // One in 32 comes true by chance.
+    assert!(wrong > EACH as u64 * 9 / 10, "{wrong}");
+    assert_eq!(record.view().hits_wrong, wrong);
+    assert!(matches!(record.view().health, Health::Out(_)));
+}
+
+/// Flips one bit of the offset (256), of the rotation (2) or of the base (64).
+fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
+    match bit {
+        0..256 => {
+            let mut bytes = hit.tweak.offset.scalar().to_be_bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            hit.tweak.offset = Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap_or(Scalar::MAX));
+        }
+        256..258 => {
+            // 3 is no rotation: a device's number is taken modulo 3 when it is read.
+            let power = (hit.tweak.rotation.power() ^ (1 << (bit - 256))) % 3;
+            hit.tweak.rotation = Rotation::new(if power == hit.tweak.rotation.power() { 2 } else { power }).unwrap();
+        }
+        _ => hit.base ^= 1 << (bit - 258),
+    }
+    hit
+}
+
+/// So that the two above can fail: a true hit is delivered, once, and its base is spent.
+#[tokio::test]
+async fn a_true_hit_is_delivered_and_a_second_of_its_base_is_not() {
+    let bench = Bench::new("q");
+    let wish = bench.pass.patterns.get(PatternId(1)).clone();
+    let mut launch = bench.launch(Vec::new());
+    launch.report.hits =
+        (1..200).filter_map(|step| found(&launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), &wish)).collect();
+    assert!(launch.report.hits.len() >= 2, "some six of 199 have the wish");
+    let (delivered, record) = bench.settle(vec![launch]).await;
+    assert_eq!(delivered.len(), 1);
+    assert!(wish.matches(&delivered[0]));
+    assert_eq!((record.view().hits_wrong, record.view().health), (0, Health::Working));
+    assert_eq!(bench.pass.owner(PatternId(0)), Owner::Canary);
+}

@@ -1,0 +1,228 @@
+//! A relay that has no manners: it passes on what it is told to, checked or not, and lies where a test wants it to.
+
+use futures_util::{SinkExt, StreamExt};
+use nostr_sdk::prelude::*;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{broadcast, watch};
+use tokio_tungstenite::tungstenite::Message;
+
+/// How the relay behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    Honest,
+    /// Says OK false to every event.
+    Refusing,
+    /// Takes everything and says nothing.
+    Silent,
+    /// Lets nobody in who has not answered its challenge (NIP-42), and never accepts an answer.
+    Forbidding,
+    /// Sends every event a thousand times.
+    Repeating,
+}
+
+pub struct RawRelay {
+    port: u16,
+    shared: Arc<Shared>,
+    running: Option<watch::Sender<()>>,
+}
+
+struct Shared {
+    manner: Manner,
+    events: Mutex<Vec<Event>>,
+    /// Connections with a subscription named `inbox`.
+    inboxes: AtomicUsize,
+    /// Events as text, for everybody who listens.
+    news: broadcast::Sender<String>,
+}
+
+impl RawRelay {
+    pub async fn start(manner: Manner) -> RawRelay {
+        let shared = Shared {
+            manner,
+            events: Mutex::default(),
+            inboxes: AtomicUsize::new(0),
+            news: broadcast::channel(65_536).0,
+        };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut relay = RawRelay { port, shared: Arc::new(shared), running: None };
+        relay.start_again().await;
+        relay
+    }
+
+    pub fn url(&self) -> RelayUrl {
+        RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
+    }
+
+    /// Breaks every connection and takes no more.
+    pub fn stop(&mut self) {
+        self.running = None;
+    }
+
+    /// Listens again on the same port, with the events it had. Does nothing while it runs.
+    pub async fn start_again(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let (stopper, stopped) = watch::channel(());
+        let port = self.port;
+        let bind = || async move { TcpListener::bind(("127.0.0.1", port)).await.ok() };
+        let listener = super::until("the relay's port is free", bind).await;
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(listen(listener, shared, stopped));
+        self.running = Some(stopper);
+    }
+
+    /// Sends `json` as an event to every subscription, whatever it is.
+    pub fn push(&self, json: &str) {
+        // Nobody listening is fine: there is nobody to lie to.
+        let _ = self.shared.news.send(json.to_owned());
+    }
+
+    /// Whether somebody holds a subscription named `inbox` here, as the bot does.
+    pub fn is_subscribed(&self) -> bool {
+        self.shared.inboxes.load(Ordering::SeqCst) > 0
+    }
+
+    /// Gift wraps to `receiver` that were published here.
+    pub fn wraps_to(&self, receiver: PublicKey) -> Vec<Event> {
+        let filter = Filter::new().kind(Kind::GiftWrap).pubkey(receiver);
+        let events = self.shared.events.lock().unwrap();
+        events.iter().filter(|event| filter.match_event(event, MatchEventOptions::new())).cloned().collect()
+    }
+}
+
+async fn listen(listener: TcpListener, shared: Arc<Shared>, stopped: watch::Receiver<()>) {
+    let mut end = stopped.clone();
+    loop {
+        tokio::select! {
+            // An error means that the other end is gone: the relay is stopped.
+            _ = end.changed() => return,
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                let (shared, mut end) = (Arc::clone(&shared), stopped.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = end.changed() => {}
+                        _ = serve(stream, shared) => {}
+                    }
+                });
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
+    let socket = tokio_tungstenite::accept_async(stream).await.ok()?;
+    let (mut out, mut incoming) = socket.split();
+    let mut news = shared.news.subscribe();
+    let mut subscriptions: Vec<(String, Vec<Filter>)> = Vec::new();
+    let mut inbox = Inbox { shared: &shared, open: false };
+    if shared.manner == Manner::Forbidding {
+        out.send(text(&json!(["AUTH", "a challenge"]))).await.ok()?;
+    }
+    loop {
+        tokio::select! {
+            message = incoming.next() => {
+                let Message::Text(said) = message?.ok()? else { continue };
+                let Ok(Value::Array(parts)) = serde_json::from_str::<Value>(&said) else { continue };
+                for answer in shared.answer(&parts, &mut subscriptions) {
+                    out.send(answer).await.ok()?;
+                }
+                inbox.set(subscriptions.iter().any(|(id, _)| id == "inbox"));
+            }
+            event = news.recv() => {
+                let event = event.ok()?;
+                for (id, filters) in &subscriptions {
+                    // What cannot even be read goes to everybody; a bot that asked for it has to bear it.
+                    let wanted = Event::from_json(&event).map_or(true, |event| matches(filters, &event));
+                    for _ in 0..if wanted { shared.times() } else { 0 } {
+                        out.send(Message::text(format!(r#"["EVENT",{},{event}]"#, json!(id)))).await.ok()?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether this connection has a subscription named `inbox`; it has none once it is gone.
+struct Inbox<'a> {
+    shared: &'a Shared,
+    open: bool,
+}
+
+impl Inbox<'_> {
+    fn set(&mut self, open: bool) {
+        if open && !self.open {
+            self.shared.inboxes.fetch_add(1, Ordering::SeqCst);
+        } else if !open && self.open {
+            self.shared.inboxes.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.open = open;
+    }
+}
+
+impl Drop for Inbox<'_> {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
+impl Shared {
+    fn times(&self) -> usize {
+        if self.manner == Manner::Repeating { 1000 } else { 1 }
+    }
+
+    fn answer(&self, parts: &[Value], subscriptions: &mut Vec<(String, Vec<Filter>)>) -> Vec<Message> {
+        let word = parts.first().and_then(Value::as_str).unwrap_or_default();
+        let id = parts.get(1).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match (word, self.manner) {
+            (_, Manner::Silent) => Vec::new(),
+            ("EVENT" | "AUTH", _) => self.take(&parts[1], word == "AUTH"),
+            ("REQ", Manner::Forbidding) => vec![text(&json!(["CLOSED", id, "auth-required: not you"]))],
+            ("REQ", _) => {
+                let filters: Vec<Filter> =
+                    parts[2..].iter().filter_map(|filter| Filter::from_json(filter.to_string()).ok()).collect();
+                let events = self.events.lock().unwrap();
+                let mut wanted: Vec<&Event> = events.iter().filter(|event| matches(&filters, event)).collect();
+                wanted.sort_by_key(|event| std::cmp::Reverse(event.created_at));
+                wanted.truncate(filters.iter().filter_map(|filter| filter.limit).max().unwrap_or(usize::MAX));
+                let stored = |event: &&Event| vec![text(&json!(["EVENT", id, event])); self.times()];
+                let mut answers: Vec<Message> = wanted.iter().flat_map(stored).collect();
+                answers.push(text(&json!(["EOSE", id])));
+                subscriptions.retain(|(known, _)| *known != id);
+                subscriptions.push((id, filters));
+                answers
+            }
+            ("CLOSE", _) => {
+                subscriptions.retain(|(known, _)| *known != id);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn take(&self, event: &Value, is_auth: bool) -> Vec<Message> {
+        let Ok(event) = Event::from_json(event.to_string()) else { return Vec::new() };
+        let refused = match self.manner {
+            Manner::Refusing => Some("blocked: I take nothing"),
+            Manner::Forbidding => Some("auth-required: not you"),
+            _ => None,
+        };
+        if refused.is_none() && !is_auth {
+            self.events.lock().unwrap().push(event.clone());
+            let _ = self.news.send(event.as_json());
+        }
+        vec![text(&json!(["OK", event.id, refused.is_none(), refused.unwrap_or_default()]))]
+    }
+}
+
+fn matches(filters: &[Filter], event: &Event) -> bool {
+    filters.iter().any(|filter| filter.match_event(event, MatchEventOptions::new()))
+}
+
+fn text(value: &Value) -> Message {
+    Message::text(value.to_string())
+}
