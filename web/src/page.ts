@@ -14,8 +14,12 @@ function the<T extends HTMLElement>(id: string, kind: new () => T): T {
 const input = (id: string) => the(id, HTMLInputElement);
 const area = (id: string) => the(id, HTMLTextAreaElement);
 const button = (id: string) => the(id, HTMLButtonElement);
-const show = (id: string, shown: boolean) => void (the(id, HTMLElement).hidden = !shown);
-const say = (id: string, text: string) => void (the(id, HTMLElement).textContent = text);
+const show = (id: string, shown: boolean): void => {
+  the(id, HTMLElement).hidden = !shown;
+};
+const say = (id: string, text: string): void => {
+  the(id, HTMLElement).textContent = text;
+};
 const onSubmit = (id: string, act: () => void) =>
   the(id, HTMLFormElement).addEventListener('submit', (event) => {
     event.preventDefault();
@@ -41,7 +45,8 @@ async function copy(text: string, saidId: string, from?: HTMLTextAreaElement): P
     say(saidId, 'Copied.');
   } catch {
     from?.select();
-    say(saidId, from ? 'Your browser does not let the page copy: the text is selected, copy it yourself.' : 'Your browser does not let the page copy. Show the text and copy it yourself.');
+    const instead = from ? 'the text is selected, copy it yourself' : 'show the text and copy it yourself';
+    say(saidId, `Your browser does not let the page copy: ${instead}.`);
   }
 }
 
@@ -116,7 +121,7 @@ function finish(): void {
 
 function toggleNsec(): void {
   if (key === undefined) return;
-  const shown = the('nsec-box', HTMLElement).hidden;
+  const shown = the('nsec-box', HTMLElement).hidden !== false;
   // Not even in the document until asked for.
   area('nsec').value = shown ? nsecOf(key) : '';
   show('nsec-box', shown);
