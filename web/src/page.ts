@@ -57,6 +57,13 @@ function copies(name: string, areaId: string, saidId = `${name}-said`): void {
 /** Whether a half was made here that its owner has not said to have kept. */
 let unkept = false;
 
+/** In words up to the trillions, as a power of two beyond. */
+function rarity(power: number): string {
+  if (power > 49) return `2^${power.toFixed(0)}`;
+  const format = { notation: 'compact', compactDisplay: 'long', maximumSignificantDigits: 3 } as const;
+  return new Intl.NumberFormat('en', format).format(2 ** power);
+}
+
 function ask(): void {
   const patterns = parsePatterns(input('patterns').value);
   if (unkept && !confirm('You have not kept the half made before. Replace it? An answer to it would be lost.')) return;
@@ -67,7 +74,8 @@ function ask(): void {
   the('qr', HTMLElement).replaceChildren(qrOf(message, 'QR code of the message'));
   input('kept').checked = false;
   input('wished').value = patterns.join(' ');
-  say('half-said', `One key in about 2^${bits(patterns).toFixed(0)} starts like that.`);
+  say('half-said', '');
+  say('rarity', `One key in about ${rarity(bits(patterns))} starts like that.`);
   say('message-said', '');
   show('send', false);
   show('made', true);

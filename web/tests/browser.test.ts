@@ -119,6 +119,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     const { half, message, point } = await make('NPUB1cat, dad');
     expect(message).toMatch(/^split 0[23][0-9a-f]{64} cat dad$/);
     expect(await page.locator('#qr svg path').getAttribute('d')).toMatch(/^M4 4h1/);
+    expect(await page.locator('#rarity').textContent()).toBe('One key in about 16.4 thousand starts like that.');
     await shot('asked');
 
     const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#save-half').click()]);
