@@ -10,8 +10,10 @@ export const ORDER = secp256k1.Point.Fn.ORDER;
 /** A cube root of 1 modulo the group's order. */
 export const LAMBDA = 0x5363ad4cc05c30e0a5261c028812645a122e22ea20816678df02967c1b23bd72n;
 
+const fromBrowser = (bytes: Uint8Array<ArrayBuffer>): void => void crypto.getRandomValues(bytes);
+
 /** A random scalar from 1 to n-1; what is outside is drawn again, so that each is as likely. */
-export function randomHalf(random: (bytes: Uint8Array<ArrayBuffer>) => void = (b) => void crypto.getRandomValues(b)): bigint {
+export function randomHalf(random = fromBrowser): bigint {
   for (;;) {
     const bytes = new Uint8Array(32);
     random(bytes);
