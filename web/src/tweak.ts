@@ -1,0 +1,57 @@
+// What the bot answers with, and how it makes a key out of a half: λ^rotation · (h + offset) mod n.
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToNumberBE } from '@noble/curves/utils.js';
+import { LAMBDA, npubOf, ORDER, pointOf } from './key';
+import { matches } from './patterns';
+import { decode } from './text';
+
+export class TweakError extends Error {}
+
+/** Public: it says nothing without the half. */
+export interface Tweak {
+  readonly rotation: number;
+  readonly offset: bigint;
+  /** The first 8 bytes of SHA-256 of the compressed point it was searched for. */
+  readonly fingerprint: Uint8Array;
+}
+
+/** `ntweak1…`: version 1, rotation, offset (32 bytes), fingerprint (8 bytes). */
+export function parseTweak(pasted: string): Tweak {
+  const payload = decode('ntweak', pasted, 'tweak', 42);
+  const rotation = payload[1] ?? 0;
+  if (rotation > 2) throw new TweakError(`This tweak has rotation ${rotation}; only 0, 1 and 2 exist. Ask the bot again.`);
+  const offset = bytesToNumberBE(payload.subarray(2, 34));
+  if (offset >= ORDER) throw new TweakError('This tweak has an offset that is too large. Ask the bot again.');
+  return { rotation, offset, fingerprint: payload.slice(34) };
+}
+
+export function fingerprintOf(point: Uint8Array): Uint8Array {
+  return sha256(point).slice(0, 8);
+}
+
+/** The key. `wished` may be empty; otherwise the npub must start with one of its patterns. */
+export function combine(half: bigint, tweak: Tweak, wished: readonly string[]): { key: bigint; npub: string } {
+  // A point given as an npub stands for the one of the two with an even y, and that may be -H.
+  const ours = [half, ORDER - half].find((scalar) => same(fingerprintOf(pointOf(scalar)), tweak.fingerprint));
+  if (ours === undefined) {
+    throw new TweakError('This tweak was made for another half. Paste the half whose point you sent with that request.');
+  }
+  const sum = (ours + tweak.offset) % ORDER;
+  if (sum === 0n) {
+    throw new TweakError('This tweak and this half cancel out, which leaves no key. Make a new half and ask again.');
+  }
+  const key = (sum * LAMBDA ** BigInt(tweak.rotation)) % ORDER;
+  const npub = npubOf(key);
+  if (wished.length > 0 && !matches(npub, wished)) {
+    throw new TweakError(
+      `The key this makes is ${npub}, which does not start with ${wished.map((p) => `npub1${p}`).join(' or ')}. ` +
+        'Check the prefix you asked for; if it is right, the bot answered wrongly: make a new half and ask again.',
+    );
+  }
+  return { key, npub };
+}
+
+function same(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, at) => byte === other[at]);
+}

@@ -1,0 +1,278 @@
+// The built page in a real browser, from file://. What cannot run says so by name on stderr.
+
+import { execFileSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { numberToBytesBE } from '@noble/curves/utils.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bech32 } from '@scure/base';
+import jsqrModule from 'jsqr';
+import { decrypt } from 'nostr-tools/nip49';
+import { decode } from 'nostr-tools/nip19';
+import type { Browser, BrowserContext, Page } from 'playwright';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { chromiumPath, launch } from './chromium';
+import file from './vectors.json';
+
+// A CommonJS package: its one function may be a level deeper.
+const jsqr = ((jsqrModule as unknown as { default?: typeof jsqrModule }).default ?? jsqrModule) as unknown as (
+  pixels: Uint8ClampedArray,
+  width: number,
+  height: number,
+) => { data: string } | null;
+const PAGE = new URL('../dist/index.html', import.meta.url).href;
+const SHOTS = fileURLToPath(new URL('../shots/', import.meta.url));
+const path = chromiumPath();
+const bin = process.env.NPUBBOT_BIN;
+const seed = Number(process.env.NPUBBOT_TEST_SEED ?? randomInt(2 ** 40));
+process.stderr.write(`browser test: NPUBBOT_TEST_SEED=${seed}\n`);
+if (path === undefined) {
+  process.stderr.write('NOT RUN: every browser test (no Chromium; name one by NPUBBOT_CHROMIUM)\n');
+} else if (!bin) {
+  process.stderr.write('NOT RUN: "a real search by npubbot mine --split" (NPUBBOT_BIN does not name the binary)\n');
+}
+
+/** What the bot does, knowing the point alone: tries P + i·G until the npub starts as wished. */
+function mine(pointHex: string, pattern: string): { tweak: string; npub: string } {
+  const point = secp256k1.Point.fromHex(pointHex);
+  const fingerprint = sha256(point.toBytes(true)).subarray(0, 8);
+  const first = BigInt(seed) + 1n;
+  let at = point.add(secp256k1.Point.BASE.multiply(first));
+  for (let offset = first; ; offset++) {
+    const npub = bech32.encode('npub', bech32.toWords(at.toBytes(true).subarray(1)));
+    if (npub.startsWith(`npub1${pattern}`)) {
+      const payload = Uint8Array.of(1, 0, ...numberToBytesBE(offset, 32), ...fingerprint);
+      return { tweak: bech32.encode('ntweak', bech32.toWords(payload)), npub };
+    }
+    at = at.add(secp256k1.Point.BASE);
+  }
+}
+
+describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let requests: string[];
+  let problems: string[];
+
+  beforeAll(async () => {
+    mkdirSync(SHOTS, { recursive: true });
+    browser = await launch(path!);
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  beforeEach(async () => {
+    context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    requests = [];
+    problems = [];
+    context.on('request', (request) => requests.push(request.url()));
+    page.on('websocket', (socket) => requests.push(socket.url()));
+    page.on('console', (message) => problems.push(message.text()));
+    page.on('pageerror', (error) => problems.push(String(error)));
+    await page.goto(PAGE);
+  });
+
+  afterEach(async () => {
+    // In every test: nothing but the page itself was asked for, nothing is stored, nothing complained.
+    const stored = await page.evaluate(async () => ({
+      local: localStorage.length,
+      session: sessionStorage.length,
+      cookies: document.cookie,
+      databases: (await indexedDB.databases()).length,
+      url: location.hash + location.search,
+    }));
+    const cookies = await context.cookies();
+    await context.close();
+    // The saved file is the page's own blob.
+    expect([...new Set(requests.filter((url) => !url.startsWith('blob:')))]).toEqual([PAGE]);
+    expect(stored).toEqual({ local: 0, session: 0, cookies: '', databases: 0, url: '' });
+    expect(cookies).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  const value = (id: string) => page.locator(`#${id}`).inputValue();
+  const shot = (name: string) => page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true });
+
+  /** What a reader sees in the code that is drawn. */
+  async function readQr(): Promise<string | undefined> {
+    const scale = 4;
+    const size = Number((await page.locator('#qr svg').getAttribute('viewBox'))!.split(' ')[2]) * scale;
+    const pixels = new Uint8ClampedArray(size * size * 4).fill(255);
+    for (const [, x, y] of (await page.locator('#qr svg path').getAttribute('d'))!.matchAll(/M(\d+) (\d+)h1v1h-1z/g)) {
+      for (let row = 0; row < scale; row++) {
+        for (let column = 0; column < scale; column++) {
+          const at = 4 * ((Number(y) * scale + row) * size + Number(x) * scale + column);
+          pixels.fill(0, at, at + 3);
+        }
+      }
+    }
+    return jsqr(pixels, size, size)?.data;
+  }
+
+  async function make(patterns: string): Promise<{ half: string; message: string; point: string }> {
+    await page.getByLabel('What should follow npub1?').fill(patterns);
+    await page.getByRole('button', { name: 'Make my half' }).click();
+    const half = await value('half-made');
+    expect(await page.locator('#send').isVisible()).toBe(false);
+    await page.getByLabel('I have kept my half').check();
+    const message = await value('message');
+    return { half, message, point: message.split(' ')[1]! };
+  }
+
+  async function finish(half: string, tweak: string, wished?: string): Promise<void> {
+    await page.locator('#half').fill(half);
+    await page.locator('#tweak').fill(tweak);
+    if (wished !== undefined) await page.locator('#wished').fill(wished);
+    await page.getByRole('button', { name: 'Make my key' }).click();
+  }
+
+  async function refused(problem: RegExp): Promise<void> {
+    expect(await page.locator('#finish-error').textContent()).toMatch(problem);
+    expect(await page.locator('#done').isVisible()).toBe(false);
+    expect(await page.locator('#nsec').inputValue()).toBe('');
+  }
+
+  it('makes a request and finishes it', async () => {
+    const { half, message, point } = await make('NPUB1cat, dad');
+    expect(message).toMatch(/^split 0[23][0-9a-f]{64} cat dad$/);
+    expect(await readQr()).toBe(message);
+    expect(await page.locator('#rarity').textContent()).toBe('One key in about 16.4 thousand starts like that.');
+    await shot('asked');
+
+    const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#save-half').click()]);
+    const saved = readFileSync(await download.path(), 'utf8');
+    expect(saved).toContain(half);
+    expect(saved).toContain(point);
+
+    // The answer comes days later, to a page that knows nothing; the whole file may be pasted.
+    await page.reload();
+    expect(await value('half-made')).toBe('');
+    expect(await value('patterns')).toBe('');
+    const { tweak, npub } = mine(point, 'cat');
+    await finish(saved, `Found it: ${tweak}`, 'cat dad');
+    expect(await value('npub')).toBe(npub);
+    expect(await page.content()).not.toContain('nsec1');
+    expect(await value('nsec')).toBe('');
+    await page.getByRole('button', { name: 'Show' }).click();
+    const opened = decode((await value('nsec')) as `nsec1${string}`);
+    expect(bech32.encode('npub', bech32.toWords(secp256k1.getPublicKey(opened.data).subarray(1)))).toBe(npub);
+
+    await page.getByLabel('Or with a password').fill('correct horse');
+    await page.getByRole('button', { name: 'Encrypt' }).click();
+    await page.locator('#encrypted').waitFor({ state: 'visible', timeout: 30_000 });
+    expect(decrypt(await value('ncryptsec'), 'correct horse')).toEqual(opened.data);
+    await shot('finished');
+
+    // Another answer takes the key away.
+    await page.locator('#tweak').fill('x');
+    expect(await page.locator('#done').isVisible()).toBe(false);
+    expect(await value('nsec')).toBe('');
+  });
+
+  it('makes a new half each time', async () => {
+    const one = await make('q');
+    const other = await make('q');
+    expect(other.half).not.toBe(one.half);
+    expect(other.point).not.toBe(one.point);
+  });
+
+  it('agrees with the vectors', async () => {
+    for (const vector of file.vectors.slice(-8, -1)) {
+      await finish(vector.half, vector.tweak, '');
+      expect(await value('npub')).toBe(vector.npub);
+      await page.getByRole('button', { name: 'Show' }).click();
+      expect(await value('nsec')).toBe(vector.nsec);
+    }
+  });
+
+  it('refuses a wrong half, a tweak for another point, a damaged tweak and a wrong prefix', async () => {
+    const { half, point } = await make('q');
+    const { tweak } = mine(point, 'q');
+    await finish(file.bad.half, tweak);
+    await refused(/another half/);
+    await finish(half, file.bad['other point']);
+    await refused(/another half/);
+    await finish(half, tweak.slice(0, -1) + (tweak.endsWith('q') ? 'p' : 'q'));
+    await refused(/damaged/);
+    await finish(half, half);
+    await refused(/your half.*never send/);
+    await finish(half, tweak, 'zzzz');
+    await refused(/does not start with npub1zzzz/);
+    await shot('refused');
+    await finish(half, tweak, 'q');
+    expect(await value('npub')).toMatch(/^npub1q/);
+  });
+
+  it('explains a letter that cannot occur', async () => {
+    await page.locator('#patterns').fill('bob');
+    await page.locator('#patterns').press('Enter');
+    expect(await page.locator('#patterns-error').textContent()).toMatch(/“b” cannot occur.*808/);
+    expect(await page.locator('#made').isVisible()).toBe(false);
+    expect(await page.locator('#patterns').getAttribute('aria-invalid')).toBe('true');
+  });
+
+  it('can connect to nothing, even if its script wanted to', async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.png`;
+    const blocked = await page.evaluate(async (url) => {
+      const violations: string[] = [];
+      document.addEventListener('securitypolicyviolation', (event) => violations.push(event.effectiveDirective));
+      const failed = await fetch(url).then(() => false, () => true);
+      const image = new Image();
+      const imageFailed = new Promise((done) => image.addEventListener('error', done));
+      image.src = url;
+      await imageFailed;
+      const script = document.createElement('script');
+      let refused = '';
+      try {
+        script.text = 'window.injected = true';
+        document.body.append(script);
+      } catch (error) {
+        refused = String(error);
+      }
+      return { failed, violations, refused, injected: 'injected' in window };
+    }, url);
+    server.close();
+    expect(connections).toBe(0);
+    expect(blocked.failed).toBe(true);
+    expect(blocked.violations).toEqual(expect.arrayContaining(['connect-src', 'img-src']));
+    expect(blocked.refused).toMatch(/TrustedScript/);
+    expect(blocked.injected).toBe(false);
+    // The attempts, and the browser's own complaints about them.
+    expect(problems.length).toBeGreaterThan(2);
+    problems.length = 0;
+    requests = requests.filter((asked) => asked !== url);
+  });
+
+  it('looks right on a wide screen, in the dark', async () => {
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 1100, height: 800 });
+    await make('m0ctane');
+    await shot('dark');
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+    expect(await overflow()).toBe(false);
+    await page.setViewportSize({ width: 320, height: 600 });
+    expect(await overflow()).toBe(false);
+    const unnamed = await page.$$eval('input, textarea', (fields) =>
+      fields.filter((f) => !(f as HTMLInputElement).labels?.length && !f.hasAttribute('aria-labelledby')).map((f) => f.id));
+    expect(unnamed).toEqual([]);
+  });
+
+  it.skipIf(!bin)('finishes a real search by npubbot mine --split', async () => {
+    const { half, point } = await make('cat');
+    const printed = execFileSync(bin!, ['mine', '--split', point, 'cat'], { encoding: 'utf8', timeout: 50_000 });
+    await finish(half, printed.match(/ntweak1[a-z0-9]+/)![0]);
+    expect(await value('npub')).toMatch(/^npub1cat/);
+  });
+});
