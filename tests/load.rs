@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::bot::{BotProcess, Home};
+use common::bot::Home;
 use common::relay::TestRelay;
 use nostr_sdk::prelude::*;
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ fn usage(pid: u32) -> (f64, u64) {
 
 fn report(text: &str) {
     // The harness swallows what is printed by tests that pass.
-    writeln!(std::io::stderr(), "{text}").unwrap();
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
