@@ -66,7 +66,7 @@ async fn all_clients_through(relay: RelayUrl, what: &str) {
 }
 
 async fn clients_through(clients: &[(&str, &'static str)], relay: RelayUrl, what: &str) {
-    let home = Home::new(&[relay.clone()]);
+    let home = Home::new(std::slice::from_ref(&relay));
     let bot: BotProcess = home.spawn().await;
     for (number, &(name, script)) in clients.iter().enumerate() {
         let seen = ask_with(script, &relay, bot.public_key, ["dad", "ham", "cat"][number]).await;
