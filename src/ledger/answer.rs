@@ -31,26 +31,40 @@ impl Ledger {
     /// Errors: [`LedgerError::Misaddressed`] if the reply is sealed to somebody else; [`LedgerError::Database`] also if
     /// the number of an accepted job is taken. Nothing is recorded then, not even that the message was seen.
     pub fn answer(&self, answer: &Answer) -> Result<Recorded, LedgerError> {
+        let recorded = self.answer_all(std::slice::from_ref(answer))?;
+        Ok(recorded.first().copied().unwrap_or(Recorded::Before))
+    }
+
+    /// T1 of several messages at once, with one wait for the disk: all of them are recorded or none.
+    ///
+    /// Errors: as [`Ledger::answer`].
+    pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<Recorded>, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {
-            let age = super::clean::age(transaction)?;
-            let first = transaction
-                .prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?
-                .execute(params![answer.asker.0, answer.rumor.0, age])?;
-            if first == 0 {
-                return Ok(None);
-            }
-            apply(transaction, answer, now)?;
-            if let Some(reply) = &answer.reply {
-                if reply.to != answer.asker {
-                    return Err(LedgerError::Misaddressed);
-                }
-                queue(transaction, reply, None, &write_relays(&answer.seen_on), now)?;
-            }
-            Ok(Some(()))
+            let recorded: Vec<Recorded> =
+                answers.iter().map(|answer| record(transaction, answer, now)).collect::<Result<_, _>>()?;
+            Ok(recorded.contains(&Recorded::Now).then_some(recorded))
         })?;
-        Ok(if done.is_some() { Recorded::Now } else { Recorded::Before })
+        Ok(done.unwrap_or_else(|| vec![Recorded::Before; answers.len()]))
     }
+}
+
+fn record(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Recorded, LedgerError> {
+    let age = super::clean::age(transaction)?;
+    let first = transaction
+        .prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?
+        .execute(params![answer.asker.0, answer.rumor.0, age])?;
+    if first == 0 {
+        return Ok(Recorded::Before);
+    }
+    apply(transaction, answer, now)?;
+    if let Some(reply) = &answer.reply {
+        if reply.to != answer.asker {
+            return Err(LedgerError::Misaddressed);
+        }
+        queue(transaction, reply, None, &write_relays(&answer.seen_on), now)?;
+    }
+    Ok(Recorded::Now)
 }
 
 fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {

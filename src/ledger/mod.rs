@@ -33,6 +33,7 @@ mod tests;
 pub use days::DayFigures;
 pub use look::{Look, look};
 pub use open::Ledger;
+pub use outbox::{Attempt, Next};
 pub use posts::{DuePost, Post};
 
 use crate::ids::{Asker, JobId, RumorId};

@@ -39,27 +39,29 @@ impl Ledger {
         Ok(due.map(|due| unsigned(if set > Some(now) { due.min(now) } else { due })))
     }
 
+    /// T3 of several attempts at once, with one wait for the disk.
+    pub fn note_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
+        let now = self.now();
+        self.write(|transaction| {
+            for attempt in attempts {
+                for relay in &attempt.reached {
+                    acknowledge(transaction, attempt.mail, relay, now)?;
+                }
+                match attempt.next {
+                    Next::Finished => finish(transaction, attempt.mail)?,
+                    Next::Again(at) => postpone(transaction, attempt.mail, super::open::seconds(at), now)?,
+                }
+            }
+            Ok((!attempts.is_empty()).then_some(()))
+        })?;
+        Ok(())
+    }
+
     /// T3: `relay` has the letter. A found job whose result it is becomes delivered.
     /// A letter that is not kept any more, or a relay that said so before, changes nothing.
     pub fn acknowledge(&self, mail: MailId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
-        self.write(|transaction| {
-            transaction
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1",
-                )?
-                .execute(params![mail.0, relay])?;
-            let delivered = transaction
-                .prepare_cached(
-                    "UPDATE job SET state = 'delivered'
-                     WHERE id = (SELECT result_of FROM mail WHERE id = ?1) AND state = 'found'",
-                )?
-                .execute([mail.0])?;
-            if delivered > 0 {
-                super::days::count(transaction, now, "delivered")?;
-            }
-            Ok(Some(()))
-        })?;
+        self.write(|transaction| acknowledge(transaction, mail, relay, now).map(Some))?;
         Ok(())
     }
 
@@ -67,24 +69,62 @@ impl Ledger {
     pub fn postpone(&self, mail: MailId, due_at: u64) -> Result<(), LedgerError> {
         let due_at = super::open::seconds(due_at);
         let now = self.now();
-        self.write(|transaction| {
-            transaction
-                .prepare_cached("UPDATE mail SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
-                .execute(params![mail.0, due_at, now])?;
-            Ok(Some(()))
-        })?;
+        self.write(|transaction| postpone(transaction, mail, due_at, now).map(Some))?;
         Ok(())
     }
 
     /// No more attempts: every relay that should have it does, or it is given up. The wrap is kept for `resend` until
     /// it expires.
     pub fn finish(&self, mail: MailId) -> Result<(), LedgerError> {
-        self.write(|transaction| {
-            transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([mail.0])?;
-            Ok(Some(()))
-        })?;
+        self.write(|transaction| finish(transaction, mail).map(Some))?;
         Ok(())
     }
+}
+
+/// What came of one attempt to send a letter.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub mail: MailId,
+    /// Relays that said OK now.
+    pub reached: Vec<String>,
+    pub next: Next,
+}
+
+/// What becomes of a letter after an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// No more attempts.
+    Finished,
+    /// The next attempt, Unix seconds.
+    Again(u64),
+}
+
+fn acknowledge(transaction: &Transaction<'_>, mail: MailId, relay: &str, now: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1")?
+        .execute(params![mail.0, relay])?;
+    let delivered = transaction
+        .prepare_cached(
+            "UPDATE job SET state = 'delivered'
+             WHERE id = (SELECT result_of FROM mail WHERE id = ?1) AND state = 'found'",
+        )?
+        .execute([mail.0])?;
+    if delivered > 0 {
+        super::days::count(transaction, now, "delivered")?;
+    }
+    Ok(())
+}
+
+fn postpone(transaction: &Transaction<'_>, mail: MailId, due_at: i64, now: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("UPDATE mail SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
+        .execute(params![mail.0, due_at, now])?;
+    Ok(())
+}
+
+fn finish(transaction: &Transaction<'_>, mail: MailId) -> Result<(), LedgerError> {
+    transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([mail.0])?;
+    Ok(())
 }
 
 /// Puts a wrap into the outbox, due at once. Only T1 and T2 do this.

@@ -4,7 +4,7 @@ use super::relays::Relays;
 use super::targets::{Directory, Targets};
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::ledger::{DueMail, Ledger, LedgerError, MailId};
+use crate::ledger::{Attempt, DueMail, Ledger, MailId, Next};
 use crate::shutdown::Shutdown;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::collections::HashSet;
@@ -43,34 +43,43 @@ impl Outbox {
             directory: self.directory,
         });
         let mut under_way: HashSet<MailId> = HashSet::new();
-        let mut sending: JoinSet<MailId> = JoinSet::new();
+        let mut sending: JoinSet<Attempt> = JoinSet::new();
         loop {
             let room = AT_ONCE.saturating_sub(under_way.len());
             if room > 0 {
                 for mail in courier.due(under_way.len() + room) {
                     if under_way.len() < AT_ONCE && under_way.insert(mail.id) {
                         let courier = Arc::clone(&courier);
-                        sending.spawn(async move {
-                            courier.send(&mail).await;
-                            mail.id
-                        });
+                        sending.spawn(async move { courier.attempt(&mail).await });
                     }
                 }
             }
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = wake.notified() => {}
-                Some(sent) = sending.join_next() => match sent {
-                    Ok(id) => {
-                        under_way.remove(&id);
+                Some(first) = sending.join_next() => {
+                    // Whatever else has ended meanwhile is noted along with it.
+                    let mut ended = vec![first];
+                    while let Some(another) = sending.try_join_next() {
+                        ended.push(another);
                     }
-                    Err(error) => {
-                        // Which letter it was is not known any more: all of them may be tried again.
-                        tracing::error!(%error, "sending a letter panicked");
-                        under_way.clear();
-                        sending.abort_all();
+                    let attempts: Vec<Attempt> = ended.into_iter().filter_map(|ended| {
+                        ended.inspect_err(|error| {
+                            // Which letter it was is not known any more: all of them may be tried again.
+                            tracing::error!(%error, "sending a letter panicked");
+                            under_way.clear();
+                            sending.abort_all();
+                        }).ok()
+                    }).collect();
+                    if let Err(error) = courier.ledger.note_attempts(&attempts) {
+                        // Nothing is noted, so they stay due.
+                        tracing::warn!(%error, "attempts could not be noted");
+                        tokio::time::sleep(LOOK_AGAIN).await;
                     }
-                },
+                    for attempt in attempts {
+                        under_way.remove(&attempt.mail);
+                    }
+                }
                 () = tokio::time::sleep(courier.until_next_due()) => courier.relays.leave_idle_strangers().await,
             }
         }
@@ -100,18 +109,11 @@ impl Courier {
         wait.clamp(Duration::from_millis(200), LOOK_AGAIN)
     }
 
-    async fn send(&self, mail: &DueMail) {
-        if let Err(error) = self.attempt(mail).await {
-            // Nothing is noted, so it stays due.
-            tracing::warn!(%error, "an attempt could not be noted");
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
-    }
-
-    async fn attempt(&self, mail: &DueMail) -> Result<(), LedgerError> {
+    /// Sends a letter once to whoever does not have it; says what is to be noted.
+    async fn attempt(&self, mail: &DueMail) -> Attempt {
         let Ok(event) = Event::from_json(&mail.wrap.json) else {
             tracing::error!(mail = mail.id.0, "a letter in the outbox is unreadable; it is left out");
-            return self.ledger.finish(mail.id);
+            return Attempt { mail: mail.id, reached: Vec::new(), next: Next::Finished };
         };
         let fall_back = self.bot.answer_without_relay_list;
         let targets = if event.kind == Kind::EncryptedDirectMessage {
@@ -127,46 +129,49 @@ impl Courier {
             }
             Targets::Nowhere | Targets::CouldNotLook => Vec::new(),
         };
-        let reached = self.publish(mail, &event, &targets).await?;
-        let complete = !targets.is_empty() && reached.len() == targets.len();
-        let enough = !reached.is_empty() && mail.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
+        let reached = self.publish(mail, &event, &targets).await;
+        let has = |url: &RelayUrl| reached.iter().chain(&mail.acknowledged_by).any(|known| *known == url.to_string());
+        let reached_now_or_before = targets.iter().filter(|url| has(url)).count();
+        let next = self.next(mail, reached_now_or_before, targets.len());
+        Attempt { mail: mail.id, reached, next }
+    }
+
+    fn next(&self, mail: &DueMail, reached: usize, of: usize) -> Next {
+        let complete = of > 0 && reached == of;
+        let enough = reached > 0 && mail.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
         if complete || enough {
-            return self.ledger.finish(mail.id);
+            return Next::Finished;
         }
-        if reached.is_empty() {
+        if reached == 0 {
             self.directory.forget(mail.wrap.to);
         }
         let now = self.clock.now();
         if now.saturating_sub(mail.queued_at) > GIVE_UP_AFTER {
             tracing::warn!(mail = mail.id.0, job = ?mail.result_of, "given up: no relay of its receiver took it in 14 days");
-            return self.ledger.finish(mail.id);
+            return Next::Finished;
         }
-        self.ledger.postpone(mail.id, now + pause_after(mail.attempts))
+        Next::Again(now + pause_after(mail.attempts))
     }
 
-    /// Sends to every target that has not acknowledged yet, all at once; returns those that have, now or before.
-    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Result<Vec<RelayUrl>, LedgerError> {
-        let (mut reached, left): (Vec<RelayUrl>, Vec<RelayUrl>) =
-            targets.iter().cloned().partition(|url| mail.acknowledged_by.iter().any(|known| *known == url.to_string()));
+    /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK.
+    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Vec<String> {
         let mut sending = JoinSet::new();
-        for url in left {
+        for url in targets.iter().filter(|url| !mail.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
             sending.spawn(async move {
                 let sent = relays.publish(&url, &event).await;
                 (url, sent)
             });
         }
+        let mut reached = Vec::new();
         while let Some(sent) = sending.join_next().await {
             match sent {
-                Ok((url, Ok(()))) => {
-                    self.ledger.acknowledge(mail.id, &url.to_string())?;
-                    reached.push(url);
-                }
+                Ok((url, Ok(()))) => reached.push(url.to_string()),
                 Ok((_, Err(error))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
                 Err(error) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
             }
         }
-        Ok(reached)
+        reached
     }
 }
 

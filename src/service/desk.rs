@@ -4,13 +4,14 @@ use super::wanted;
 use crate::bot::{self, Context, Decision};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::ids::{Asker, JobId};
+use crate::ids::{Asker, JobId, RumorId};
 use crate::ledger::{Answer, Effect, Ledger, LedgerError, NewJob, Recorded};
-use crate::mail::Letter;
+use crate::mail::{GiftWrap, Letter};
 use crate::nostr::Inbound;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault, VaultError};
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,8 @@ use tokio::sync::{Notify, mpsc};
 
 /// A transaction that failed (a full disk, say) is tried again after this.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Messages answered together at most.
+const AT_ONCE: usize = 64;
 
 pub(super) struct Desk {
     pub vault: Vault,
@@ -39,22 +42,57 @@ enum DeskError {
     Vault(#[from] VaultError),
 }
 
+/// A message, decided and not yet answered.
+struct Decided {
+    asker: Asker,
+    rumor: RumorId,
+    seen_on: Vec<String>,
+    effect: Effect,
+    letter: Option<Letter>,
+    /// The asker's jobs so far.
+    open: Vec<JobId>,
+}
+
 impl Desk {
-    /// Runs on a thread of its own: it waits for the disk.
+    /// Runs on a thread of its own: it waits for the disk. What has come meanwhile is answered together, with one wait.
     pub fn run(self, mut messages: mpsc::Receiver<Inbound>) {
-        while let Some(message) = messages.blocking_recv() {
+        let mut waiting: VecDeque<Inbound> = VecDeque::new();
+        loop {
+            if waiting.is_empty() {
+                let Some(message) = messages.blocking_recv() else { return };
+                waiting.push_back(message);
+            }
+            while waiting.len() < AT_ONCE
+                && let Ok(message) = messages.try_recv()
+            {
+                waiting.push_back(message);
+            }
             if self.shutdown.is_stopping() {
-                // The relay still has it: it is answered after the next start.
+                // The relay still has them: they are answered after the next start.
                 return;
             }
-            self.attend(&message);
+            self.attend(&take_independent(&mut waiting));
         }
     }
 
-    /// Answers one message, trying again as long as the ledger fails: an answer that is not recorded is not given.
-    fn attend(&self, message: &Inbound) {
+    /// Answers messages, together if that works and else one by one, trying again as long as the ledger fails: an answer
+    /// that is not recorded is not given.
+    fn attend(&self, messages: &[Inbound]) {
+        if messages.len() > 1 {
+            match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => tracing::warn!(%error, "messages cannot be answered together"),
+                Err(_) => tracing::error!("answering messages together panicked; one by one shows which it was"),
+            }
+        }
+        for message in messages {
+            self.attend_one(message);
+        }
+    }
+
+    fn attend_one(&self, message: &Inbound) {
         loop {
-            match catch_unwind(AssertUnwindSafe(|| self.handle(message))) {
+            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(message)))) {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => tracing::error!(%error, "a message cannot be answered yet"),
                 Err(_) => {
@@ -69,10 +107,34 @@ impl Desk {
         }
     }
 
-    fn handle(&self, message: &Inbound) -> Result<(), DeskError> {
+    /// Decides each, seals the answers on all cores, records everything at once (T1), and acts upon it.
+    fn handle(&self, messages: &[Inbound]) -> Result<(), DeskError> {
+        let mut next_job = self.ledger.next_job()?;
+        let mut decided = Vec::with_capacity(messages.len());
+        for message in messages {
+            let one = self.decide(message, next_job)?;
+            next_job.0 += i64::from(matches!(one.effect, Effect::Accept(_)));
+            decided.push(one);
+        }
+        let replies = self.seal(&decided)?;
+        let (mut answers, mut open) = (Vec::new(), Vec::new());
+        for (one, reply) in decided.into_iter().zip(replies) {
+            let Decided { asker, rumor, seen_on, effect, .. } = one;
+            answers.push(Answer { asker, rumor, seen_on, effect, reply });
+            open.push(one.open);
+        }
+        let recorded = self.ledger.answer_all(&answers)?;
+        for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
+            if recorded == Recorded::Now {
+                self.act(answer.asker, answer.effect, &open);
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(&self, message: &Inbound, next_job: JobId) -> Result<Decided, DeskError> {
         let Rumor { id: rumor, author, .. } = message.rumor;
         let asker = self.ledger.asker_view(author)?;
-        let next_job = self.ledger.next_job()?;
         let now = self.clock.now();
         let context = Context {
             limits: &self.config.limits,
@@ -109,24 +171,37 @@ impl Desk {
             Decision::Start(reply) => (Effect::Start, Some(reply)),
             Decision::Forget(reply) => (Effect::Forget, Some(reply)),
         };
-        let open: Vec<JobId> = asker.open.iter().map(|job| job.id).collect();
-        let reply = reply
-            .map(|reply| {
-                self.vault.seal(&Letter {
-                    to: author,
-                    channel: message.channel,
-                    text: reply.to_string(),
-                    in_reply_to: Some(rumor),
-                    subject: message.rumor.subject.clone(),
-                    expires_at: now + self.config.bot.answers_expire_after.as_secs(),
-                })
-            })
-            .transpose()?;
-        let answer = Answer { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply };
-        if self.ledger.answer(&answer)? == Recorded::Now {
-            self.act(author, answer.effect, &open);
+        let letter = reply.map(|reply| Letter {
+            to: author,
+            channel: message.channel,
+            text: reply.to_string(),
+            in_reply_to: Some(rumor),
+            subject: message.rumor.subject.clone(),
+            expires_at: now + self.config.bot.answers_expire_after.as_secs(),
+        });
+        let open = asker.open.iter().map(|job| job.id).collect();
+        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, open })
+    }
+
+    /// Sealing is the larger part of an answer's work, and each is for itself.
+    fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
+        let seal = |one: &Decided| one.letter.as_ref().map(|letter| self.vault.seal(letter)).transpose();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(decided.len());
+        if threads < 2 {
+            return decided.iter().map(seal).collect();
         }
-        Ok(())
+        std::thread::scope(|scope| {
+            let share = decided.len().div_ceil(threads);
+            let sealing: Vec<_> = decided
+                .chunks(share)
+                .map(|some| scope.spawn(move || some.iter().map(seal).collect::<Result<Vec<_>, _>>()))
+                .collect();
+            let mut sealed = Vec::with_capacity(decided.len());
+            for some in sealing {
+                sealed.extend(some.join().unwrap_or(Err(VaultError::Unsealable))?);
+            }
+            Ok(sealed)
+        })
     }
 
     /// What follows from a recorded answer. `open`: the asker's jobs so far.
@@ -150,4 +225,19 @@ impl Desk {
             self.scheduler.remove(job);
         }
     }
+}
+
+/// The first messages whose decisions do not depend on one another: one an asker, and no half twice.
+fn take_independent(waiting: &mut VecDeque<Inbound>) -> Vec<Inbound> {
+    let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
+    let mut taken = Vec::new();
+    let mut left = VecDeque::new();
+    for message in waiting.drain(..) {
+        let half = bot::half_named(&message.rumor.content).map(|half| half.family());
+        // Who has a message left behind has the later ones left behind as well: order is kept.
+        let is_first = askers.insert(message.rumor.author) && half.is_none_or(|half| halves.insert(half));
+        if is_first { taken.push(message) } else { left.push_back(message) }
+    }
+    *waiting = left;
+    taken
 }
