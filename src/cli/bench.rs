@@ -20,6 +20,9 @@ pub(super) struct Bench {
     /// How long to search.
     #[arg(long, default_value_t = 10.0, value_name = "S", value_parser = seconds)]
     seconds: f64,
+    /// Search at somebody's point, as for a split key.
+    #[arg(long)]
+    split: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -51,7 +54,12 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
         let options = self.search.over(SearchOptions::default());
-        let trial = Trial { patterns: self.patterns as usize, characters: self.characters, seconds: self.seconds };
+        let trial = Trial {
+            patterns: self.patterns as usize,
+            characters: self.characters,
+            seconds: self.seconds,
+            split: self.split,
+        };
         let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
         let measured = measure(&options, &trial, |share| bar.set_position((share * 100.0) as u64))?;
         bar.finish_and_clear();

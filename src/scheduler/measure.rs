@@ -4,10 +4,10 @@ use super::harvest::{Harvest, judge};
 use super::pool::{Pool, Wanted};
 use super::worker::Workers;
 use super::{DeviceView, HARVESTS_WAITING, Health};
-use crate::ids::JobId;
+use crate::ids::{Asker, JobId};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, Rate};
 use crate::search::{SearchError, SearchOptions};
-use crate::vault::{Vault, VaultError};
+use crate::vault::{Half, Vault, VaultError};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -29,6 +29,8 @@ pub struct Trial {
     /// Their length in characters; `None` for the longest that still hits some thousand times.
     pub characters: Option<u32>,
     pub seconds: f64,
+    /// At an asker's point, as a split job has it, instead of bases of our own.
+    pub split: bool,
 }
 
 /// What was measured.
@@ -86,7 +88,8 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     let patterns = random_patterns(trial.patterns, characters)?;
 
     let began = Instant::now();
-    pool.insert(JobId(1), Wanted::in_pool(patterns));
+    let split = trial.split.then(Half::draw).transpose()?.map(|half| (half.point(), Asker([0; 32])));
+    pool.insert(JobId(1), Wanted { patterns, split });
     let ends = began + Duration::from_secs_f64(trial.seconds);
     let (mut harvests, mut ended) = (Vec::new(), began);
     loop {
