@@ -28,7 +28,9 @@ const GENEROUS: &str = "\
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(common::seed());
     let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], GENEROUS);
+    // The slow kernel, so that a search takes about as long as the bot lives, and most kills hit one.
+    let slow = "[search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\n";
+    let home = Home::with(&[relay.url()], &format!("{GENEROUS}{slow}"));
     let vault = home.vault();
     let bot = vault.public_key();
     drop(vault);
@@ -36,7 +38,7 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut askers = Vec::new();
     for number in 0..jobs {
         let asker = Asker::connect(&url, bot).await;
-        let prefix = ["cats", "dads", "hams", "rust", "zap0", "q"][number % 6];
+        let prefix = ["cats0", "dads0", "hams0", "rusty", "zap00", "q"][number % 6];
         askers.push((asker, prefix));
     }
     let mut left = askers.iter();

@@ -89,8 +89,8 @@ impl Bench {
         drop(sender);
         settler.join().unwrap();
         let mut keys = Vec::new();
-        let sealed: Vec<_> = letters.lock().unwrap().drain(..).collect();
-        for wrap in sealed {
+        let letters: Vec<_> = letters.lock().unwrap().drain(..).collect();
+        for wrap in letters {
             let wrap = Event::from_json(&wrap.json).unwrap();
             let text = UnwrappedGift::from_gift_wrap(&self.asker, &wrap).await.unwrap().rumor.content;
             let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
