@@ -10,7 +10,7 @@ struct Point {
 };
 
 // The constants of I = i·G = (x, y), u = x³; field elements of 8 limbs.
-struct Entry {
+struct alignas(16) Entry {
     u32 u[8], two_u_14[8], three_u[8], x[8], three_xx[8], two_y[8], beta_two_y[8], beta_u_14[8];
     u32 x_top[2];  // top 32 bits of x and of βx
     u32 unused[2];
@@ -39,6 +39,10 @@ struct Search {
     const Point *bases;
     const Point *starts;      // (t + 1)·stride·G
     const Entry *table;
+    const void *matrices;     // of the table's constants, for the tensor cores
+#ifdef CONST_GLOBAL
+    void *constants;
+#endif
     void *prefixes;           // [entry][half][thread]
     Point *centres;           // [step][thread]
     Suspect *suspects;
@@ -64,4 +68,6 @@ struct Search {
 
 static_assert(sizeof(Point) == 64 && sizeof(Entry) == 272, "as in abi.rs");
 static_assert(sizeof(Suspect) == 16 && sizeof(Counters) == 16 && sizeof(Interval) == 16, "as in abi.rs");
-static_assert(sizeof(Search) == 11 * 8 + 8 * 4 + 64, "as in abi.rs");
+#ifndef CONST_GLOBAL
+static_assert(sizeof(Search) == 12 * 8 + 8 * 4 + 64, "as in abi.rs");
+#endif

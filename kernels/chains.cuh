@@ -156,6 +156,17 @@ FN u32 sub_small(u32 *r, u32 f0, u32 f1) {
     return borrow;
 }
 
+// The same as add_small and sub_small where nothing leaves limb 4, limb 3: for values as good as random.
+FN void add_small_quick(u32 *r, u32 f0, u32 f1, u32 f2) {
+    asm("add.cc.u32 %0, %0, %5; addc.cc.u32 %1, %1, %6; addc.cc.u32 %2, %2, %7; addc.cc.u32 %3, %3, 0; addc.u32 %4, %4, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]) : "r"(f0), "r"(f1), "r"(f2));
+}
+
+FN void sub_small_quick(u32 *r, u32 f0, u32 f1) {
+    asm("sub.cc.u32 %0, %0, %4; subc.cc.u32 %1, %1, %5; subc.cc.u32 %2, %2, 0; subc.u32 %3, %3, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]) : "r"(f0), "r"(f1));
+}
+
 // The same over the lowest three limbs only, where nothing can leave them.
 FN void add_tiny(u32 *r, u32 f0, u32 f1) {
     asm("add.cc.u32 %0, %0, %3; addc.cc.u32 %1, %1, %4; addc.u32 %2, %2, 0;"
@@ -181,6 +192,21 @@ FN void merge_fold(u32 *r, const u32 *o, u32 c8, u32 c9, u32 &hi0, u32 &hi1) {
         "addc.u32 %8, %18, 0;"
         : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]), "=&r"(hi0), "=&r"(hi1)
         : "r"(o[0]), "r"(o[1]), "r"(o[2]), "r"(o[3]), "r"(o[4]), "r"(o[5]), "r"(o[6]), "r"(o[7]), "r"(c8), "r"(c9));
+}
+
+// r[0..6) += c0 + c1·2^64 + c2·2^128; returns the carry.
+FN u32 add_carries(u32 *r, u32 c0, u32 c1, u32 c2) {
+    u32 carry;
+    asm("add.cc.u32 %0, %0, %7; addc.cc.u32 %1, %1, 0; addc.cc.u32 %2, %2, %8; addc.cc.u32 %3, %3, 0;"
+        "addc.cc.u32 %4, %4, %9; addc.cc.u32 %5, %5, 0; addc.u32 %6, 0, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "=&r"(carry) : "r"(c0), "r"(c1), "r"(c2));
+    return carry;
+}
+
+// r[0..4) += f0 + f1·2^32, and what leaves them is lost.
+FN void fold_tiny(u32 *r, u32 f0, u32 f1) {
+    asm("add.cc.u32 %0, %0, %4; addc.cc.u32 %1, %1, %5; addc.cc.u32 %2, %2, 0; addc.u32 %3, %3, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]) : "r"(f0), "r"(f1));
 }
 
 #else  // the same for a host compiler, checked against each other by the tests
@@ -245,11 +271,29 @@ FN u32 sub_small(u32 *r, u32 f0, u32 f1) {
     u32 f[8] = {f0, f1, 0, 0, 0, 0, 0, 0};
     return sub8(r, r, f);
 }
+FN void add_small_quick(u32 *r, u32 f0, u32 f1, u32 f2) {
+    u32 f[5] = {f0, f1, f2, 0, 0};
+    host_add(5, r, r, f);
+}
+FN void sub_small_quick(u32 *r, u32 f0, u32 f1) {
+    u64 low = (u64)r[1] << 32 | r[0], high = (u64)r[3] << 32 | r[2], f = (u64)f1 << 32 | f0;
+    high -= low < f;
+    low -= f;
+    r[0] = (u32)low, r[1] = (u32)(low >> 32), r[2] = (u32)high, r[3] = (u32)(high >> 32);
+}
 FN void add_tiny(u32 *r, u32 f0, u32 f1) {
     u32 f[3] = {f0, f1, 0};
     host_add(3, r, r, f);
 }
 FN void merge15(u32 *r, const u32 *o) { host_add(15, r, r, o); }
+FN u32 add_carries(u32 *r, u32 c0, u32 c1, u32 c2) {
+    u32 c[6] = {c0, 0, c1, 0, c2, 0};
+    return host_add(6, r, r, c);
+}
+FN void fold_tiny(u32 *r, u32 f0, u32 f1) {
+    u32 f[4] = {f0, f1, 0, 0};
+    host_add(4, r, r, f);
+}
 FN void merge_fold(u32 *r, const u32 *o, u32 c8, u32 c9, u32 &hi0, u32 &hi1) {
     u64 sum = (u64)host_add(7, r, r, o) + o[7] + c8;
     hi0 = (u32)sum;

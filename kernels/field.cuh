@@ -7,6 +7,10 @@
 
 #include "chains.cuh"
 
+// Exact is right for every input. Quick is for values as good as random: it leaves out carries that such values show less
+// than once in 2^64, about never in a search, and there only a candidate would be lost.
+enum Care { Exact, Quick };
+
 struct Fe {
     u32 v[8];
 };
@@ -29,9 +33,15 @@ FN Fe fe_add(const Fe &a, const Fe &b) {
     return r;
 }
 
+// Quick takes and gives values below p.
+template <Care care = Exact>
 FN Fe fe_sub(const Fe &a, const Fe &b) {
     Fe r;
     u32 borrow = sub8(r.v, a.v, b.v);
+    if (care == Quick) {
+        sub_small_quick(r.v, borrow & FOLD, borrow & 1);
+        return r;
+    }
     borrow = sub_small(r.v, borrow & FOLD, borrow & 1);
     // Twice below zero only where the first result was under 2^33: now it is close to 2^256, and no borrow travels.
     r.v[1] -= (r.v[0] < (borrow & FOLD)) + (borrow & 1);
@@ -40,6 +50,7 @@ FN Fe fe_sub(const Fe &a, const Fe &b) {
 }
 
 // 512 bits to 256: the upper half times 2^32 + 977, and that which exceeds 256 bits once more.
+template <Care care>
 FN Fe fe_reduce(u32 *w) {
     u32 odd[8];
     for (int i = 0; i < 8; i++) odd[i] = w[8 + i];
@@ -49,14 +60,19 @@ FN Fe fe_reduce(u32 *w) {
     merge_fold(w + 1, odd, c8, c9, top0, top1);
     u64 low = wide(top0, FOLD);
     u64 mid = (low >> 32) + top0 + (u64)(top1 * FOLD);
-    u32 carry = add_small(w, (u32)low, (u32)mid, (u32)(mid >> 32) + top1);
-    add_tiny(w, (0 - carry) & FOLD, carry);
+    if (care == Quick) {
+        add_small_quick(w, (u32)low, (u32)mid, (u32)(mid >> 32) + top1);
+    } else {
+        u32 carry = add_small(w, (u32)low, (u32)mid, (u32)(mid >> 32) + top1);
+        add_tiny(w, (0 - carry) & FOLD, carry);
+    }
     Fe r;
     for (int i = 0; i < 8; i++) r.v[i] = w[i];
     return r;
 }
 
 // 64 limb products in two accumulators, one whose pairs begin at even limbs and one at odd limbs, merged at the end.
+template <Care care = Exact>
 FN Fe fe_mul(const Fe &x, const Fe &y) {
     const u32 *a = x.v, *b = y.v;
     u32 even[16] = {0}, odd[16] = {0};  // odd[i] stands at limb i + 1
@@ -71,10 +87,11 @@ FN Fe fe_mul(const Fe &x, const Fe &y) {
         products4_add(odd + i + 1, a + 1, b[i + 1]);
     }
     merge15(even + 1, odd);
-    return fe_reduce(even);
+    return fe_reduce<care>(even);
 }
 
 // 28 mixed products, doubled, and 8 squares.
+template <Care care = Exact>
 FN Fe fe_sqr(const Fe &x) {
     const u32 *a = x.v;
     u32 even[16] = {0}, odd[16] = {0};  // odd[i] stands at limb i + 1
@@ -95,7 +112,7 @@ FN Fe fe_sqr(const Fe &x) {
     for (int i = 15; i > 0; i--) even[i] = even[i] << 1 | even[i - 1] >> 31;
     even[0] = 0;
     squares8_add(even, a);
-    return fe_reduce(even);
+    return fe_reduce<care>(even);
 }
 
 // The one value below p.

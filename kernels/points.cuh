@@ -15,12 +15,22 @@ FN Fe fe_load(const u32 *limbs) {
     return r;
 }
 
+// The same from an address that is a multiple of 16: two loads.
+FN Fe fe_load_wide(const u32 *limbs) {
+#ifdef __CUDA_ARCH__
+    uint4 a = __ldg((const uint4 *)limbs), b = __ldg((const uint4 *)limbs + 1);
+    return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+#else
+    return fe_load(limbs);
+#endif
+}
+
 FN Centre centre_of(const Fe &x, const Fe &y) {
     Centre c;
     c.x = x;
     c.y = y;
     c.x2 = fe_sqr(x);
-    c.z = fe_mul(c.x2, x);
+    c.z = fe_canonical(fe_mul(c.x2, x));
     c.beta_z = fe_mul(c.z, fe_beta());
     c.x_top[0] = fe_canonical(x).v[7];
     c.x_top[1] = fe_canonical(fe_mul(x, fe_beta())).v[7];
@@ -57,23 +67,18 @@ FN u32 tops_at(const Tops &t, int k, int minus, int j) {
     return minus ? even + odd : even - odd;
 }
 
-// The constants' products, in the plain form; `tensor.cuh` has the other.
-struct Products {
-    Fe h, y1, y2, b, beta_b;
-};
-
 // The truncated products of one entry. t = 1/(z - u), d = z - u; `shift` is taken from every top.
 FN Tops tops_of(const Centre &c, const Entry &e, const Fe &d, const Fe &t, u32 shift) {
-    Fe t2 = fe_sqr(t);
-    Fe h = fe_mul(t2, fe_load(e.three_u));
+    Fe t2 = fe_sqr<Quick>(t);
+    Fe h = fe_mul<Quick>(t2, fe_load_wide(e.three_u));
     Fe th = fe_add(t, h);
     Fe y[3];
-    y[0] = fe_mul(c.x, th);
-    y[1] = fe_mul(fe_add(t, th), fe_load(e.x));
-    y[2] = fe_mul(fe_mul(c.x2, t2), fe_load(e.three_xx));
+    y[0] = fe_mul<Quick>(c.x, th);
+    y[1] = fe_mul<Quick>(fe_add(t, th), fe_load_wide(e.x));
+    y[2] = fe_mul<Quick>(fe_mul<Quick>(c.x2, t2), fe_load_wide(e.three_xx));
     Tops r;
     {
-        Fe a = fe_add(d, fe_load(e.two_u_14)), beta_a = fe_add(c.beta_z, fe_load(e.beta_u_14));
+        Fe a = fe_add(d, fe_load_wide(e.two_u_14)), beta_a = fe_add(c.beta_z, fe_load_wide(e.beta_u_14));
 #pragma unroll
         for (int i = 0; i < 3; i++) {
             r.a[i][0] = fe_top(a, y[i]);
@@ -82,7 +87,7 @@ FN Tops tops_of(const Centre &c, const Entry &e, const Fe &d, const Fe &t, u32 s
         }
     }
     {
-        Fe b = fe_mul(c.y, fe_load(e.two_y)), beta_b = fe_mul(c.y, fe_load(e.beta_two_y));
+        Fe b = fe_mul<Quick>(c.y, fe_load_wide(e.two_y)), beta_b = fe_mul<Quick>(c.y, fe_load_wide(e.beta_two_y));
 #pragma unroll
         for (int i = 0; i < 3; i++) {
             r.b[i][0] = fe_top(b, y[i]);
@@ -99,3 +104,19 @@ FN Tops tops_of(const Centre &c, const Entry &e, const Fe &d, const Fe &t, u32 s
     r.a[1][2] -= third_i;
     return r;
 }
+
+// The form of the search that every GPU runs: all products on the integer pipe. `tensor.cuh` has the other.
+struct Plain {
+    Centre c;
+
+    FN Plain(const Search &) {}
+    FN Fe get_z() const { return c.z; }
+
+    FN void stand_on(const Fe &x, const Fe &y) {
+        c = centre_of(x, y);
+    }
+
+    FN Tops tops(const Search &s, u32 i, const Entry &e, const Fe &d, const Fe &t, u32 shift) const {
+        return tops_of(c, e, d, t, shift);
+    }
+};

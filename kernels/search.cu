@@ -4,20 +4,23 @@
 // backward it takes each 1/d_i out again and tests the eighteen candidates of the entry by their top 32 bits. What passes
 // is a suspect, and `confirm.cuh` computes it in full.
 
-#include "filter.cuh"
-#include "points.cuh"
-
+#ifndef THREADS
 #define THREADS 256
 #define BLOCKS_PER_MULTIPROCESSOR 2
+#endif
+
+#include "filter.cuh"
+#include "points.cuh"
+#include "tensor.cuh"
 
 FN void store_prefix(uint4 *prefixes, u32 entry, u32 threads, u32 thread, const Fe &v) {
-    uint4 *at = prefixes + (size_t)entry * 2 * threads + thread;
+    uint4 *at = prefixes + entry * 2 * threads + thread;
     at[0] = make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
     at[threads] = make_uint4(v.v[4], v.v[5], v.v[6], v.v[7]);
 }
 
 FN Fe load_prefix(const uint4 *prefixes, u32 entry, u32 threads, u32 thread) {
-    const uint4 *at = prefixes + (size_t)entry * 2 * threads + thread;
+    const uint4 *at = prefixes + entry * 2 * threads + thread;
     uint4 a = at[0], b = at[threads];
     return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
 }
@@ -31,9 +34,10 @@ FN void report(const Search &s, u32 thread, u32 step, u32 entry, u32 found) {
     }
 }
 
-template <class Filter>
+template <class Filter, class Form>
 FN void search(const Search &s) {
     Filter filter(s);
+    Form form(s);
     const u32 threads = gridDim.x * THREADS, thread = blockIdx.x * THREADS + threadIdx.x;
     const Point &base = s.bases[blockIdx.x / s.blocks_per_base];
     const Point &start = s.starts[blockIdx.x % s.blocks_per_base * THREADS + threadIdx.x];
@@ -45,6 +49,7 @@ FN void search(const Search &s) {
         Fe bx = fe_load(base.x), by = fe_load(base.y), sx = fe_load(start.x), sy = fe_load(start.y);
         Fe d = fe_sub(bx, sx);
         ok = !fe_is_zero(d);
+        if (!ok) atomicAdd(&s.counters->skipped, s.steps);
         Fe slope = fe_mul(fe_sub(by, sy), fe_inverse(d));
         x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), bx), sx));
         y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
@@ -52,46 +57,60 @@ FN void search(const Search &s) {
     for (u32 step = 0; step < s.steps; step++) {
         Point *centre = s.centres + (size_t)step * threads + thread;
         for (int i = 0; i < 8; i++) centre->x[i] = x.v[i], centre->y[i] = y.v[i];
-        const Centre c = centre_of(x, y);
+        form.stand_on(x, y);
 
-        Fe product = fe_sub(c.x, fe_load(s.step.x));
+        Fe product = fe_sub(x, fe_load(s.step.x));
         for (u32 i = 0; i < s.entries; i++) {
             store_prefix(prefixes, i, threads, thread, product);
-            product = fe_mul(product, fe_sub(c.z, fe_load(s.table[i].u)));
+            product = fe_mul<Quick>(product, fe_sub<Quick>(form.get_z(), fe_load_wide(s.table[i].u)));
         }
-        // One difference that is zero makes the whole product zero: nothing can be said about this centre.
-        ok = ok && !fe_is_zero(product);
-        if (!ok) {
-            atomicAdd(&s.counters->skipped, s.steps - step);
-            break;
-        }
+        // One difference that is zero makes the whole product zero: nothing can be said about this centre, nor about
+        // those after it. The thread goes on, for its warp works together, but what it finds is nothing.
+        bool usable = !fe_is_zero(product);
+        if (ok && !usable) atomicAdd(&s.counters->skipped, s.steps - step);
+        ok = ok && usable;
         Fe rest = fe_inverse(product);
 
         for (u32 i = s.entries; i-- > 0;) {
+#ifdef SYNC
+            if (i % SYNC == 0) __syncthreads();
+#endif
             const Entry &e = s.table[i];
-            Fe t = fe_mul(rest, load_prefix(prefixes, i, threads, thread));
-            Fe d = fe_sub(c.z, fe_load(e.u));
-            rest = fe_mul(rest, d);
-            Tops tops = tops_of(c, e, d, t, filter.shift());
+#ifdef PF
+            if (i) {
+                const uint4 *at = prefixes + (i - 1) * 2 * threads + thread;
+                asm volatile("prefetch.global.L2 [%0];" :: "l"(at));
+                asm volatile("prefetch.global.L2 [%0];" :: "l"(at + threads));
+            }
+#endif
+            Fe t = fe_mul<Quick>(rest, load_prefix(prefixes, i, threads, thread));
+            Fe d = fe_sub<Quick>(form.get_z(), fe_load_wide(e.u));
+            rest = fe_mul<Quick>(rest, d);
+            Tops tops = form.tops(s, i, e, d, t, filter.shift());
             u32 found = filter.test(tops);
-            if (found) report(s, thread, step, i, found);
+            if (found && ok) report(s, thread, step, i, found);
         }
 
         // `rest` is now 1 / (xA - xS): on to the next centre.
+        x = fe_load(centre->x);
+        y = fe_load(centre->y);
         Fe sx = fe_load(s.step.x);
-        Fe slope = fe_mul(fe_sub(c.y, fe_load(s.step.y)), rest);
-        x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), c.x), sx));
-        y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(c.x, x)), c.y));
+        Fe slope = fe_mul(fe_sub(y, fe_load(s.step.y)), rest);
+        Fe next = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), x), sx));
+        y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(x, next)), y));
+        x = next;
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR) search_one(Search s) {
-    search<OneInterval>(s);
-}
+#define SEARCH(name, Filter, Form)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR) name(Search s) { search<Filter, Form>(s); }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR) search_many(Search s) {
-    search<Bitmaps>(s);
-}
+SEARCH(search_one, OneInterval, Plain)
+SEARCH(search_many, Bitmaps, Plain)
+#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+SEARCH(tensor_one, OneInterval, Tensor)
+SEARCH(tensor_many, Bitmaps, Tensor)
+#endif
 
 // The table from the points i·G.
 extern "C" __global__ void build_table(const Point *points, Entry *table, u32 count) {
