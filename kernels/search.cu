@@ -4,11 +4,6 @@
 // backward it takes each 1/d_i out again and tests the eighteen candidates of the entry by their top 32 bits. What passes
 // is a suspect, and `confirm.cuh` computes it in full.
 
-#ifndef THREADS
-#define THREADS 256
-#define BLOCKS_PER_MULTIPROCESSOR 2
-#endif
-
 #include "filter.cuh"
 #include "points.cuh"
 #include "tensor.cuh"
@@ -25,6 +20,13 @@ FN Fe load_prefix(const uint4 *prefixes, u32 entry, u32 threads, u32 thread) {
     return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
 }
 
+// Brings a prefix near, for the entry after this one: it is a trip to device memory.
+FN void expect_prefix(const uint4 *prefixes, u32 entry, u32 threads, u32 thread) {
+    const uint4 *at = prefixes + entry * 2 * threads + thread;
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at + threads));
+}
+
 FN void report(const Search &s, u32 thread, u32 step, u32 entry, u32 found) {
     while (found) {
         u32 which = __ffs(found) - 1;
@@ -34,13 +36,25 @@ FN void report(const Search &s, u32 thread, u32 step, u32 entry, u32 found) {
     }
 }
 
+// The number of this thread in the launch. Asked for anew where it is rarely needed: it is not worth a register meanwhile.
+FN u32 thread_number() {
+    u32 block, size, thread;
+    asm volatile("mov.u32 %0, %%ctaid.x; mov.u32 %1, %%ntid.x; mov.u32 %2, %%tid.x;" : "=r"(block), "=r"(size), "=r"(thread));
+    return block * size + thread;
+}
+
+FN Point &centre_at(const Search &s, u32 step, u32 threads) {
+    return s.centres[(size_t)step * threads + thread_number()];
+}
+
 template <class Filter, class Form>
 FN void search(const Search &s) {
-    Filter filter(s);
-    Form form(s);
-    const u32 threads = gridDim.x * THREADS, thread = blockIdx.x * THREADS + threadIdx.x;
-    const Point &base = s.bases[blockIdx.x / s.blocks_per_base];
-    const Point &start = s.starts[blockIdx.x % s.blocks_per_base * THREADS + threadIdx.x];
+    extern __shared__ uint4 shared[];
+    Form form(s, shared);
+    Filter filter(s, (u32 *)shared + Form::SHARED_BYTES / 4);
+    const u32 threads = gridDim.x * Form::THREADS, thread = blockIdx.x * Form::THREADS + threadIdx.x;
+    const Point &base = s.bases[thread / s.threads_per_base];
+    const Point &start = s.starts[thread % s.threads_per_base];
     uint4 *prefixes = (uint4 *)s.prefixes;
 
     Fe x, y;
@@ -55,14 +69,16 @@ FN void search(const Search &s) {
         y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
     }
     for (u32 step = 0; step < s.steps; step++) {
-        Point *centre = s.centres + (size_t)step * threads + thread;
-        for (int i = 0; i < 8; i++) centre->x[i] = x.v[i], centre->y[i] = y.v[i];
+        {
+            Point &centre = centre_at(s, step, threads);
+            for (int i = 0; i < 8; i++) centre.x[i] = x.v[i], centre.y[i] = y.v[i];
+        }
         form.stand_on(x, y);
 
         Fe product = fe_sub(x, fe_load(s.step.x));
         for (u32 i = 0; i < s.entries; i++) {
             store_prefix(prefixes, i, threads, thread, product);
-            product = fe_mul<Quick>(product, fe_sub<Quick>(form.get_z(), fe_load_wide(s.table[i].u)));
+            product = fe_mul<Quick>(product, fe_sub<Quick>(form.z(), fe_load_wide(s.table[i].u)));
         }
         // One difference that is zero makes the whole product zero: nothing can be said about this centre, nor about
         // those after it. The thread goes on, for its warp works together, but what it finds is nothing.
@@ -72,28 +88,20 @@ FN void search(const Search &s) {
         Fe rest = fe_inverse(product);
 
         for (u32 i = s.entries; i-- > 0;) {
-#ifdef SYNC
-            if (i % SYNC == 0) __syncthreads();
-#endif
             const Entry &e = s.table[i];
-#ifdef PF
-            if (i) {
-                const uint4 *at = prefixes + (i - 1) * 2 * threads + thread;
-                asm volatile("prefetch.global.L2 [%0];" :: "l"(at));
-                asm volatile("prefetch.global.L2 [%0];" :: "l"(at + threads));
-            }
-#endif
+            if (i) expect_prefix(prefixes, i - 1, threads, thread);
             Fe t = fe_mul<Quick>(rest, load_prefix(prefixes, i, threads, thread));
-            Fe d = fe_sub<Quick>(form.get_z(), fe_load_wide(e.u));
+            Fe d = fe_sub<Quick>(form.z(), fe_load_wide(e.u));
             rest = fe_mul<Quick>(rest, d);
             Tops tops = form.tops(s, i, e, d, t, filter.shift());
             u32 found = filter.test(tops);
-            if (found && ok) report(s, thread, step, i, found);
+            if (found && ok) report(s, thread_number(), step, i, found);
         }
 
         // `rest` is now 1 / (xA - xS): on to the next centre.
-        x = fe_load(centre->x);
-        y = fe_load(centre->y);
+        Point &centre = centre_at(s, step, threads);
+        x = fe_load(centre.x);
+        y = fe_load(centre.y);
         Fe sx = fe_load(s.step.x);
         Fe slope = fe_mul(fe_sub(y, fe_load(s.step.y)), rest);
         Fe next = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), x), sx));
@@ -102,14 +110,17 @@ FN void search(const Search &s) {
     }
 }
 
-#define SEARCH(name, Filter, Form)                                                                                      \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR) name(Search s) { search<Filter, Form>(s); }
+#define SEARCH(name, Filter, Form, blocks)                                                               \
+    extern "C" __global__ void __launch_bounds__(Form::THREADS, blocks) name(Search s) { search<Filter, Form>(s); }
 
-SEARCH(search_one, OneInterval, Plain)
-SEARCH(search_many, Bitmaps, Plain)
+SEARCH(plain_one, OneInterval, Plain, 2)
+SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
-SEARCH(tensor_one, OneInterval, Tensor)
-SEARCH(tensor_many, Bitmaps, Tensor)
+SEARCH(tensor_one, OneInterval, Tensor<TENSOR_SHARED_ONE>, 1)
+SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<TENSOR_SHARED_MANY>, 1)
+// For GPUs with little shared memory.
+SEARCH(lean_one, OneInterval, Tensor<0>, 1)
+SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)
 #endif
 
 // The table from the points i·G.

@@ -1,4 +1,4 @@
-// The second form of the search: every product by a constant of the table on the tensor cores.
+// The second form of the search: every product by a constant of the table on the tensor cores. Compute capability 8.0 and up.
 //
 // With t = 1/(z - u), z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The six sums that the tops are made of
 // become, up to the -xA and -xi that the formula subtracts anyway, centre times a linear image of (t, t²):
@@ -10,82 +10,18 @@
 //     B·Y1       = yA·V1            V1 = 4xi·yi·t + 6u·xi·yi·t²
 //     B·Y2       = xA²·yA·V2        V2 = 6xi²·yi·t²
 //
-// A product by c is a matrix of bytes: row k is c·2^8k mod p, and the bytes of t times the rows, summed, are c·t. A warp
-// multiplies its 32 values of t and t² at once by m16n8k32. Columns are ordered so that a lane gets eight neighbouring
-// byte columns of four values. Of W1 only the top is wanted, so that its matrix has only the top eight bytes of W1 and β·W1.
+// A warp multiplies its 32 values of t and t² at once by m16n8k32. Of W1 only the top is wanted, and comes straight out of its
+// matrix. The five others come back through the warp's shared memory to a value a thread, and take two truncated products
+// each, by a constant of the centre and β times it.
 #pragma once
 
-#include "points.cuh"
-
-// Matrices of an entry: the factors of t and t² for W0, W2, V0, V1, that of t² for V2, and the one of W1.
-#define MATRICES 10
-#define MATRIX_WORDS 256
-// xA, xA², xA·yA, yA, xA²·yA, each followed by β times it.
-#define CENTRE_CONSTANTS 10
-#ifdef ZS
-#define KEPT 11
-#else
-#define KEPT 10
-#endif
-
-// A warp's own shared memory: two buffers, of 32 values in rows of 48 bytes on the way in (no bank conflicts for ldmatrix),
-// of 32 values and their carries on the way out.
-#define BUFFER_WORDS (32 * 12)
-#define SCRATCH_WORDS (2 * BUFFER_WORDS)
-
-// Where byte `position` (0…31) of row k stands in a matrix, as a byte offset: lane's eight words hold tiles 0…3 in turn.
-FN u32 matrix_offset(u32 k, u32 position) {
-    u32 column = position / 8 * 2 + position % 2, tile = position % 8 / 2;
-    u32 lane = column * 4 + k % 16 / 4, word = tile * 2 + k / 16;
-    return ((word / 4 * 32 + lane) * 4 + word % 4) * 4 + k % 4;
-}
-
-// The same for the tops of W1: bytes 24…31 of c (half 0, for t) and of d (half 1, for t²), then of βc and βd.
-FN u32 top_matrix_offset(u32 k, u32 half, u32 beta, u32 position) {
-    u32 column = (beta * 2 + position / 4) * 2 + position % 2, tile = position % 4 / 2;
-    u32 lane = column * 4 + k % 16 / 4, word = tile * 2 + k / 16;
-    return ((half * 32 + lane) * 4 + word) * 4 + k % 4;
-}
-
-#ifdef __CUDACC__
-
-// A thread a row k of all of an entry's matrices.
-extern "C" __global__ void build_matrices(const Entry *table, unsigned char *matrices, u32 count) {
-    u32 n = blockIdx.x * blockDim.x + threadIdx.x, i = n / 32, k = n % 32;
-    if (i >= count) return;
-    const Entry &e = table[i];
-    Fe u = fe_load(e.u), x = fe_load(e.x), two_y = fe_load(e.two_y), three_u = fe_load(e.three_u);
-    Fe three_xx = fe_load(e.three_xx), two_u_14 = fe_load(e.two_u_14), four_u_28 = fe_add(two_u_14, two_u_14);
-    Fe v0 = fe_mul(three_u, two_y), w0 = fe_mul(three_u, two_u_14);
-    Fe factors[MATRICES + 1] = {
-        fe_add(three_u, two_u_14), w0,
-        three_xx, fe_mul(three_xx, two_u_14),
-        two_y, v0,
-        fe_mul(fe_add(two_y, two_y), x), fe_mul(v0, x),
-        fe_mul(three_xx, two_y),
-        fe_mul(fe_add(three_u, four_u_28), x), fe_mul(w0, x),
-    };
-    Fe shift = fe_small(0);
-    for (u32 word = 0; word < 8; word++) shift.v[word] = word == k / 4 ? 1u << 8 * (k % 4) : 0;
-    unsigned char *out = matrices + (size_t)i * MATRICES * MATRIX_WORDS * 4;
-    for (u32 m = 0; m < MATRICES + 1; m++) {
-        Fe row = fe_mul(factors[m], shift);
-        if (m < MATRICES - 1) {
-            row = fe_canonical(row);
-            for (u32 at = 0; at < 32; at++) out[m * MATRIX_WORDS * 4 + matrix_offset(k, at)] = row.v[at / 4] >> 8 * (at % 4);
-            continue;
-        }
-        for (u32 beta = 0; beta < 2; beta++) {
-            Fe top = fe_canonical(beta ? fe_mul(row, fe_beta()) : row);
-            for (u32 at = 0; at < 8; at++) {
-                u32 byte = top.v[6 + at / 4] >> 8 * (at % 4);
-                out[(MATRICES - 1) * MATRIX_WORDS * 4 + top_matrix_offset(k, m - (MATRICES - 1), beta, at)] = byte;
-            }
-        }
-    }
-}
+#include "matrices.cuh"
 
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+
+// A warp's own shared memory: 32 values in rows of 48 bytes on the way in (no bank conflicts for ldmatrix), or 32 values and
+// their carries on the way out.
+#define SCRATCH_WORDS (32 * 12)
 
 // 32 values of a warp as the left operand: two tiles of 16 rows.
 struct Rows {
@@ -135,10 +71,14 @@ FN void multiply_add(Sums &s, const Rows &v, const uint4 *matrix, u32 lane) {
 
 FN u32 two_columns(const int *sum) { return (u32)sum[0] + ((u32)sum[1] << 8); }
 
-// Sums to a value a thread, through the buffer. What leaves 2^256 is folded once; a carry out of limb 3 there, or
-// out of the top after it, is lost: once in 2^64 values, and only a candidate is at stake.
-FN Fe settle(u32 *buffer, u32 lane, const Sums &s) {
+// Where a value stands on the way out, in words: 16 bytes stay free after every four, so that reading meets no bank conflicts.
+FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
+
+// Sums to a value a thread, through the scratch. What leaves 2^256 is folded once; Quick loses a carry out of limb 3 there.
+template <Care care>
+FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {
     u32 row = lane / 4, quarter = lane % 4;
+    __syncwarp();
 #pragma unroll
     for (int m = 0; m < 2; m++) {
         u32 carries[2];
@@ -150,22 +90,24 @@ FN Fe settle(u32 *buffer, u32 lane, const Sums &s) {
             // Two limbs x + 2^16·y of 47 bits; what leaves the first goes to the second.
             x1 += (y0 + (x0 >> 16)) >> 16;
             carries[upper] = y1 + (x1 >> 16);
-            // The two 16-byte halves of every other four rows change places: no bank conflicts on reading.
-            *(uint2 *)(buffer + r * 8 + ((quarter / 2 ^ (r >> 2 & 1)) * 4) + quarter % 2 * 2) =
-                make_uint2(x0 + (y0 << 16), x1 + (y1 << 16));
+            *(uint2 *)(scratch + r * 8 + ((quarter / 2 ^ (r >> 2 & 1)) * 4) + quarter % 2 * 2) = make_uint2(x0 + (y0 << 16), x1 + (y1 << 16));
         }
-        buffer[256 + (row + 8 * m) * 4 + quarter] = __byte_perm(carries[0], carries[1], 0x7632);
+        scratch[value_at(32) + (row + 8 * m) * 4 + quarter] = __byte_perm(carries[0], carries[1], 0x7632);
     }
     __syncwarp();
-    const uint4 *at = (const uint4 *)(buffer + lane * 8);
+    const uint4 *at = (const uint4 *)(scratch + lane * 8);
     u32 swap = lane >> 2 & 1;
-    uint4 a = at[swap], b = at[swap ^ 1];
-    uint4 c = *(const uint4 *)(buffer + 256 + (lane % 8 + lane / 16 * 8) * 4);
+    uint4 a = at[swap], b = at[swap ^ 1], c = *(const uint4 *)(scratch + value_at(32) + (lane % 8 + lane / 16 * 8) * 4);
     u32 pick = lane & 8 ? 0x4432 : 0x4410;
     Fe r = Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
     u32 top = add_carries(r.v + 2, __byte_perm(c.x, 0, pick), __byte_perm(c.y, 0, pick), __byte_perm(c.z, 0, pick));
     top += __byte_perm(c.w, 0, pick);
-    fold_tiny(r.v, top * FOLD, top);
+    if (care == Quick) {
+        fold_tiny(r.v, top * FOLD, top);
+    } else {
+        u32 carry = add_small(r.v, top * FOLD, top, 0);
+        add_tiny(r.v, (0 - carry) & FOLD, carry);
+    }
     return r;
 }
 
@@ -177,97 +119,93 @@ FN void top_sums(int (&s)[2][2][4], const Rows &v, uint4 matrix) {
     }
 }
 
-// The top 32 bits of W1 and β·W1, low by one or two.
-FN uint2 tops_of_w1(u32 *buffer, u32 lane, const Rows &t, const Rows &t2, const uint4 *matrix) {
+// The top 32 bits of W = c·t + d·t² and of β·W, low by one or two.
+FN uint2 tops_of_sum(u32 *scratch, u32 lane, const Rows &t, const Rows &t2, const uint4 *matrix) {
     int s[2][2][4] = {};
     top_sums(s, t, __ldg(matrix + lane));
     top_sums(s, t2, __ldg(matrix + 32 + lane));
     u32 row = lane / 4, quarter = lane % 4;
+    __syncwarp();
 #pragma unroll
     for (int m = 0; m < 2; m++)
 #pragma unroll
         for (int upper = 0; upper < 2; upper++) {
             u32 low = two_columns(s[m][0] + 2 * upper), high = two_columns(s[m][1] + 2 * upper);
             // Even quarters hold bytes 24…27, of which only what carries into the top counts.
-            buffer[(row + 16 * m + 8 * upper) * 4 + quarter] = quarter & 1 ? low + (high << 16) : (high + (low >> 16)) >> 16;
+            scratch[(row + 16 * m + 8 * upper) * 4 + quarter] = quarter & 1 ? low + (high << 16) : (high + (low >> 16)) >> 16;
         }
     __syncwarp();
-    uint4 parts = *(const uint4 *)(buffer + lane * 4);
+    uint4 parts = *(const uint4 *)(scratch + lane * 4);
     return make_uint2(parts.x + parts.y, parts.z + parts.w);
 }
 
+// Every lane's value as rows for the tensor cores.
+FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
+    __syncwarp();
+    write_row(scratch, lane, v);
+    __syncwarp();
+    return rows_of(scratch, lane);
+}
+
+// The form. Of a centre's constants the first SHARED are kept in shared memory, the others in device memory.
+template <int SHARED>
 struct Tensor {
-#ifndef ZS
-    Fe z;
-    FN Fe get_z() const { return z; }
-#else
-    FN Fe get_z() const { return kept(CENTRE_CONSTANTS); }
-#endif
+    static constexpr u32 THREADS = TENSOR_THREADS;
+    static constexpr u32 SHARED_BYTES = tensor_shared_bytes(SHARED);
+
+    uint4 *shared, *global;  // of this thread
     u32 *scratch;
-    uint4 *constants;  // of this thread: THREADS apart
 
-#ifdef CONST_GLOBAL
-    FN Tensor(const Search &s) {
-        extern __shared__ uint4 shared[];
-        constants = (uint4 *)s.constants + blockIdx.x * 2 * CENTRE_CONSTANTS * THREADS + threadIdx.x;
-        scratch = (u32 *)shared + threadIdx.x / 32 * SCRATCH_WORDS;
-    }
-#else
-    FN Tensor(const Search &) {
-        extern __shared__ uint4 shared[];
-        constants = shared + threadIdx.x;
-        scratch = (u32 *)(shared + KEPT * 2 * THREADS) + threadIdx.x / 32 * SCRATCH_WORDS;
-    }
-#endif
-
-    FN void keep(u32 n, const Fe &v) {
-        constants[(2 * n) * THREADS] = make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
-        constants[(2 * n + 1) * THREADS] = make_uint4(v.v[4], v.v[5], v.v[6], v.v[7]);
+    FN Tensor(const Search &s, uint4 *memory) {
+        shared = memory + threadIdx.x;
+        global = (uint4 *)s.constants + (blockIdx.x * TENSOR_CONSTANTS * 2) * THREADS + threadIdx.x;
+        scratch = (u32 *)(memory + SHARED * 2 * THREADS) + threadIdx.x / 32 * SCRATCH_WORDS;
     }
 
-    FN Fe kept(u32 n) const {
-        uint4 a = constants[(2 * n) * THREADS], b = constants[(2 * n + 1) * THREADS];
+    FN uint4 *place(int n) const { return (n < SHARED ? shared : global) + 2 * n * THREADS; }
+
+    FN void keep(int n, const Fe &v) {
+        uint4 *at = place(n);
+        at[0] = make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
+        at[THREADS] = make_uint4(v.v[4], v.v[5], v.v[6], v.v[7]);
+    }
+
+    FN Fe kept(int n) const {
+        const uint4 *at = place(n);
+        uint4 a = at[0], b = at[THREADS];
         return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
     }
 
-    FN void keep_both(u32 n, const Fe &v) {
-        keep(2 * n, v);
-        keep(2 * n + 1, fe_mul(v, fe_beta()));
+    FN void keep_both(int n, const Fe &v) {
+        keep(n, v);
+        keep(n + 1, fe_mul(v, fe_beta()));
     }
 
     FN void stand_on(const Fe &x, const Fe &y) {
         Fe x2 = fe_sqr(x);
-#ifdef ZS
-        keep(CENTRE_CONSTANTS, fe_canonical(fe_mul(x2, x)));
-#else
-        z = fe_canonical(fe_mul(x2, x));
-#endif
-        keep_both(0, x);
-        keep_both(1, x2);
-        keep_both(2, fe_mul(x, y));
-        keep_both(3, y);
-        keep_both(4, fe_mul(x2, y));
+        keep(0, fe_canonical(fe_mul(x2, x)));
+        keep_both(1, x);
+        keep_both(3, x2);
+        keep_both(5, fe_mul(x, y));
+        keep_both(7, y);
+        keep_both(9, fe_mul(x2, y));
     }
 
-    FN void tops_by(u32 *two, u32 n, const Fe &v) const {
-        two[0] = fe_top(v, kept(2 * n));
-        two[1] = fe_top(v, kept(2 * n + 1));
-        two[2] = 0 - two[0] - two[1];
+    FN Fe z() const { return kept(0); }
+
+    FN void tops_by(u32 *three, int n, const Fe &v) const {
+        three[0] = fe_top(v, kept(n));
+        three[1] = fe_top(v, kept(n + 1));
+        three[2] = 0 - three[0] - three[1];
     }
 
     // All lanes of the warp come here together.
-    FN Tops tops(const Search &s, u32 i, const Entry &e, const Fe &d, const Fe &t, u32 shift) const {
+    FN Tops tops(const Search &s, u32 i, const Entry &e, const Fe &, const Fe &t, u32 shift) const {
         const u32 lane = threadIdx.x % 32;
-        const uint4 *matrix = (const uint4 *)s.matrices + (size_t)i * MATRICES * (MATRIX_WORDS / 4);
-        u32 *first = scratch, *second = scratch + BUFFER_WORDS;
-        __syncwarp();
-        write_row(first, lane, t);
-        write_row(second, lane, fe_sqr<Quick>(t));
-        __syncwarp();
-        Rows t1 = rows_of(first, lane), t2 = rows_of(second, lane);
-        __syncwarp();
+        const uint4 *matrix = (const uint4 *)s.matrices + i * MATRICES * (MATRIX_WORDS / 4);
+        Rows t1 = gather(scratch, lane, t), t2 = gather(scratch, lane, fe_sqr<Quick>(t));
         Tops r;
-        uint2 w1 = tops_of_w1(first, lane, t1, t2, matrix + 9 * (MATRIX_WORDS / 4));
+        uint2 w1 = tops_of_sum(scratch, lane, t1, t2, matrix + (MATRICES - 1) * (MATRIX_WORDS / 4));
         r.a[1][0] = w1.x + e.x_top[0];
         r.a[1][1] = w1.y + e.x_top[1];
         r.a[1][2] = 0 - r.a[1][0] - r.a[1][1];
@@ -277,12 +215,11 @@ struct Tensor {
             Sums sums = {};
             if (n < 4) multiply_add(sums, t1, matrix + (2 * n) * (MATRIX_WORDS / 4), lane);
             multiply_add(sums, t2, matrix + (n < 4 ? 2 * n + 1 : 8) * (MATRIX_WORDS / 4), lane);
-            tops_by(results[n], n, settle(n % 2 ? first : second, lane, sums));
+            tops_by(results[n], 2 * n + 1, settle<Quick>(scratch, lane, sums));
         }
         for (int m = 0; m < 3; m++) r.a[0][m] -= shift;
         return r;
     }
 };
 
-#endif
 #endif

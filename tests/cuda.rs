@@ -3,7 +3,7 @@
 
 use npubbot::key::{BasePoint, VerifiedHit};
 use npubbot::pattern::{Pattern, PatternSet};
-use npubbot::search::cuda::probe::{Operation, operate};
+use npubbot::search::cuda::probe::{Operation, TensorOperation, operate, operate_on_constants};
 use npubbot::search::{Launch, cuda};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -22,6 +22,9 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Canonical,
     Operation::Top,
 ];
+
+/// What the search uses: right where the inputs are as good as random, so that only such are given.
+const QUICK_OPERATIONS: [Operation; 3] = [Operation::MulQuick, Operation::SqrQuick, Operation::SubQuick];
 
 /// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
 fn seeded() -> StdRng {
@@ -138,25 +141,107 @@ fn sum(a: &Number, b: &Number) -> [u64; 4] {
 fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
     let pairs = inputs();
     for operation in OPERATIONS {
-        let results = run(operation, &pairs);
-        assert_eq!(results.len(), pairs.len(), "{operation:?}");
-        for ((a, b), result) in pairs.iter().zip(&results) {
-            let canonical = |n: &Number| from_limbs(remainder(&to_limbs(n)));
+        check_one(operation, &pairs, &run);
+    }
+    let mut rng = seeded();
+    let random: Vec<(Number, Number)> = (0..6000).map(|_| (rng.random(), rng.random())).collect();
+    for operation in QUICK_OPERATIONS {
+        check_one(operation, &random, &run);
+    }
+}
+
+fn check_one(
+    operation: Operation,
+    pairs: &[(Number, Number)],
+    run: &impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>,
+) {
+    let results = run(operation, pairs);
+    assert_eq!(results.len(), pairs.len(), "{operation:?}");
+    for ((a, b), result) in pairs.iter().zip(&results) {
+        let right = match operation {
+            Operation::Mul | Operation::MulQuick => *result == from_limbs(product(a, b)),
+            Operation::Sqr | Operation::SqrQuick => *result == from_limbs(product(a, a)),
+            Operation::Add => *result == from_limbs(sum(a, b)),
+            Operation::Sub | Operation::SubQuick => {
+                sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result
+            }
+            Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
+            Operation::Inverse => product(a, result) == [1, 0, 0, 0],
+            Operation::Canonical => *result == canonical(a),
+            Operation::Top => {
+                let exact = (product(a, b)[3] >> 32) as u32;
+                let off = to_limbs(result)[0] as u32;
+                exact.wrapping_sub(off).wrapping_add(6) <= 12
+            }
+        };
+        assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
+    }
+}
+
+fn canonical(n: &Number) -> Number {
+    from_limbs(remainder(&to_limbs(n)))
+}
+
+/// β, a cube root of 1 modulo p.
+const BETA: [u64; 4] = [0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710];
+
+/// Constants, each with 32 values. The edges among both: 0, 1, p - 1, p, all ones, all ones in the top limb.
+fn groups(edges_too: bool) -> Vec<(Number, [Number; 32])> {
+    let mut rng = seeded();
+    let mut random = |kind: usize| -> Number {
+        let mut n: Number = rng.random();
+        if kind == 1 {
+            n[..4].fill(0xff);
+        }
+        n
+    };
+    let mut edges = vec![[0; 32], from_limbs([1, 0, 0, 0]), from_limbs([P[0] - 1, P[1], P[2], P[3]]), random(1)];
+    if edges_too {
+        edges.extend([from_limbs(P), [0xff; 32], from_limbs([2, 0, 0, 0]), from_limbs([0, 0, 0, 1 << 63])]);
+    }
+    let mut groups = Vec::new();
+    for round in 0..400 {
+        let constant = if round < edges.len() { edges[round] } else { random(round % 2) };
+        let edge_values = edges_too || round >= edges.len();
+        let values = std::array::from_fn(|i| if edge_values && i < edges.len() { edges[i] } else { random(i % 2) });
+        groups.push((constant, values));
+    }
+    groups
+}
+
+#[test]
+fn products_by_constants_on_the_tensor_cores_are_right() {
+    if let Err(reason) = cuda::device_count() {
+        skipped(&format!("products_by_constants_on_the_tensor_cores_are_right: {reason}"));
+        return;
+    }
+    use TensorOperation::{Sum, Times, TimesQuick, Tops};
+    for operation in [Times, TimesQuick, Sum, Tops] {
+        let groups = groups(operation != TimesQuick);
+        let results = match operate_on_constants(0, operation, &groups) {
+            Ok(results) => results,
+            Err(reason) => {
+                skipped(&format!("products_by_constants_on_the_tensor_cores_are_right: {reason}"));
+                return;
+            }
+        };
+        assert_eq!(results.len(), 32 * groups.len());
+        let pairs = groups.iter().flat_map(|(c, values)| values.iter().map(move |a| (c, a)));
+        for ((c, a), result) in pairs.zip(&results) {
+            let square = from_limbs(product(a, a));
+            let times = from_limbs(product(a, c));
             let right = match operation {
-                Operation::Mul => *result == from_limbs(product(a, b)),
-                Operation::Sqr => *result == from_limbs(product(a, a)),
-                Operation::Add => *result == from_limbs(sum(a, b)),
-                Operation::Sub => sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result,
-                Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
-                Operation::Inverse => product(a, result) == [1, 0, 0, 0],
-                Operation::Canonical => *result == canonical(a),
-                Operation::Top => {
-                    let exact = (product(a, b)[3] >> 32) as u32;
-                    let off = to_limbs(result)[0] as u32;
-                    exact.wrapping_sub(off).wrapping_add(2) <= 12
+                Times | TimesQuick => *result == times,
+                Sum => *result == from_limbs(sum(&times, &from_limbs(product(&square, c)))),
+                Tops => {
+                    let exact = from_limbs(sum(&times, &from_limbs(product(&times, &times))));
+                    let turned = product(&exact, &from_limbs(BETA));
+                    let [low, ..] = to_limbs(result);
+                    let off = |exact: u64, given: u32| ((exact >> 32) as u32).wrapping_sub(given).wrapping_add(1) <= 4;
+                    off(to_limbs(&exact)[3], low as u32) && off(turned[3], (low >> 32) as u32)
                 }
             };
-            assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
+            assert!(right, "{operation:?} of {a:02x?} with {c:02x?} gave {result:02x?}");
         }
     }
 }
