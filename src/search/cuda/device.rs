@@ -102,12 +102,12 @@ impl CudaSearcher {
         let mut build = stream.launch_builder(&kernels.build_table);
         build.arg(&points).arg(&mut table).arg(&TABLE);
         // SAFETY: the arguments are those of `build_table`; the grid covers the table and the kernel checks its end.
-        unsafe { build.launch(LaunchConfig::for_num_elems(TABLE))? };
+        unsafe { build.launch(groups_of_128(TABLE))? };
         let mut matrices = stream.alloc_zeros::<u8>(TABLE as usize * MATRICES_BYTES)?;
         let mut build = stream.launch_builder(&kernels.build_matrices);
         build.arg(&table).arg(&mut matrices).arg(&TABLE);
         // SAFETY: likewise, with 32 threads an entry.
-        unsafe { build.launch(LaunchConfig::for_num_elems(32 * TABLE))? };
+        unsafe { build.launch(groups_of_128(32 * TABLE))? };
         let starts: Vec<Point> = (0..geometry.threads_per_base()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
@@ -383,6 +383,10 @@ fn run(
     // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid and the extent need.
     unsafe { launch.launch(config)? };
     Ok(())
+}
+
+fn groups_of_128(threads: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
 }
 
 fn multiple_point(k: u64) -> BasePoint {
