@@ -46,7 +46,7 @@ struct Search {
     Suspect *suspects;
     Suspect *hits;
     Counters *counters;
-    const u32 *coarse;        // one bit for each value of the top 18 or 20 bits
+    const u32 *coarse;        // one bit for each value of the top 18 or 19 bits
     const u32 *fine;          // the same of the top FINE_BITS
     const Interval *intervals;
     u32 interval_count;
@@ -64,13 +64,12 @@ struct Search {
 #define TENSOR_THREADS 512
 // What the tensor form keeps of a centre: xA³; xA, xA², xA·yA, yA, xA²·yA, each followed by β times it.
 #define TENSOR_CONSTANTS 11
-// As many of them as are kept in shared memory, in a search for one interval and for many.
-#define TENSOR_SHARED_ONE 8
-#define TENSOR_SHARED_MANY 3
+// As many of them as are kept in shared memory; the others are in device memory.
+#define TENSOR_SHARED 8
 
 // The first bitmap of many intervals, in shared memory: bits of the top that it tells apart.
 #define PLAIN_COARSE_BITS 18
-#define TENSOR_COARSE_BITS 20
+#define TENSOR_COARSE_BITS 19
 #define FINE_BITS 27
 // Sums of truncated tops are low or high by at most this: by 12 such products off by 1 (standard deviation) each.
 #define SLACK 32
@@ -81,5 +80,4 @@ static_assert(sizeof(Search) == 13 * 8 + 8 * 4 + 64, "as in abi.rs");
 
 // Shared memory of a block of the tensor form, without the bitmap: each thread's constants, and 1.5 KiB a warp.
 constexpr u32 tensor_shared_bytes(u32 constants) { return TENSOR_THREADS * (constants * 32 + 48); }
-static_assert(tensor_shared_bytes(TENSOR_SHARED_ONE) == 155648 && tensor_shared_bytes(TENSOR_SHARED_MANY) == 73728, "as in form.rs");
-static_assert(tensor_shared_bytes(0) == 24576, "as in form.rs");
+static_assert(tensor_shared_bytes(TENSOR_SHARED) == 155648 && tensor_shared_bytes(0) == 24576, "as in form.rs");

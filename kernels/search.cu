@@ -116,8 +116,8 @@ FN void search(const Search &s) {
 SEARCH(plain_one, OneInterval, Plain, 2)
 SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
-SEARCH(tensor_one, OneInterval, Tensor<TENSOR_SHARED_ONE>, 1)
-SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<TENSOR_SHARED_MANY>, 1)
+SEARCH(tensor_one, OneInterval, Tensor<TENSOR_SHARED>, 1)
+SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<TENSOR_SHARED>, 1)
 // For GPUs with little shared memory.
 SEARCH(lean_one, OneInterval, Tensor<0>, 1)
 SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)

@@ -316,6 +316,57 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
     }
 }
 
+/// Registers and bytes of spill loads that the search kernels may need on compute capability 9.0. At 128 registers all 512
+/// threads fit on a multiprocessor. The few spills that there are hold addresses, read once an entry or less.
+const PLANNED: [(&str, u32, u32); 6] = [
+    ("plain_one", 128, 64),
+    ("plain_many", 128, 64),
+    ("tensor_one", 128, 40),
+    ("tensor_many", 128, 40),
+    ("lean_one", 128, 40),
+    ("lean_many", 128, 40),
+];
+
+#[test]
+fn the_search_kernels_stay_within_the_registers_planned() {
+    const NAME: &str = "the_search_kernels_stay_within_the_registers_planned";
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/search.cu");
+    let Some(nvcc) = nvcc().filter(|_| std::path::Path::new(source).exists()) else {
+        skipped(&format!("{NAME}: no nvcc (NVCC, CUDA_HOME, PATH), or no {source}, on this machine"));
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(nvcc)
+        .args(["-cubin", "-arch=sm_90", "-O3", "-std=c++17", "-Xptxas", "-v", source, "-o"])
+        .arg(folder.path().join("search.cubin"))
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{report}");
+    for (kernel, registers, spilled) in PLANNED {
+        let heading = format!("Compiling entry function '{kernel}'");
+        let of_kernel = report.split("Compiling entry function").find(|part| part.starts_with(&format!(" '{kernel}'")));
+        let of_kernel = of_kernel.unwrap_or_else(|| panic!("no '{heading}' in the report:\n{report}"));
+        let before = |unit: &str| -> u32 {
+            let (number, _) =
+                of_kernel.split_once(unit).unwrap_or_else(|| panic!("no '{unit}' of {kernel}:\n{report}"));
+            number.rsplit([' ', ',']).find(|word| !word.is_empty()).unwrap().parse().unwrap()
+        };
+        println!("{kernel}: {} registers, {} bytes of spill loads", before(" registers"), before(" bytes spill loads"));
+        assert!(before(" registers") <= registers, "{kernel} needs {} registers", before(" registers"));
+        assert!(before(" bytes spill loads") <= spilled, "{kernel} spills {} bytes", before(" bytes spill loads"));
+    }
+}
+
+fn nvcc() -> Option<std::path::PathBuf> {
+    if let Some(nvcc) = std::env::var_os("NVCC") {
+        return Some(nvcc.into());
+    }
+    let home = std::env::var_os("CUDA_HOME").map(|home| std::path::PathBuf::from(home).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    home.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
+}
+
 /// Says by name what did not run. Past the test harness, which swallows what passing tests print.
 fn skipped(what: &str) {
     use std::io::Write;

@@ -139,30 +139,24 @@ impl CudaSearcher {
         })
     }
 
-    /// Chooses the form that is fastest here of those that find what the plain one finds, and from its time on a small
-    /// launch how much a whole one searches.
+    /// Chooses the form that is fastest here of those that find what the plain one finds, and from its time on one
+    /// centre a thread how many a whole launch takes.
     fn calibrate(&mut self, forms: &[Form]) -> Result<(), SearchError> {
-        self.whole = Extent { steps: 1, entries: TABLE / 8 };
         let patterns = |texts: &[&str]| {
             let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
             Arc::new(PatternSet::new(parsed.collect()))
         };
-        let (one, many) = (patterns(&["n0str"]), patterns(&["n0st", "00000", "zzzzz"]));
+        let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
         let mut best: Option<(Duration, &Form)> = None;
         let mut expected = None;
         for form in forms {
             self.form = form.clone();
-            let (_, found_one) = self.trial(&one)?;
-            let (_, found_many) = self.trial(&many)?;
-            let found = (found_one, found_many);
+            let found = (self.trial(&one)?.1, self.trial(&many)?.1);
             if *expected.get_or_insert_with(|| found.clone()) != found {
                 tracing::warn!(device = %self.info.id, form = form.name, "finds other hits than the plain form: not used");
                 continue;
             }
-            let mut busy = Duration::MAX;
-            for _ in 0..4 {
-                busy = busy.min(self.trial(&one)?.0);
-            }
+            let busy = self.trial(&one)?.0.min(self.trial(&one)?.0);
             tracing::debug!(device = %self.info.id, form = form.name, ?busy, "measured");
             if best.is_none_or(|(least, _)| busy < least) {
                 best = Some((busy, form));
@@ -171,8 +165,8 @@ impl CudaSearcher {
         let (busy, form) = best.expect("the plain form agrees with itself");
         self.form = form.clone();
         self.info.kernel += &format!(", {} form", form.name);
-        let entries = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64() * f64::from(TABLE / 8);
-        self.whole = Extent::of_entries(entries);
+        let steps = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64();
+        self.whole = Extent::of_entries(steps * f64::from(TABLE));
         tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
         Ok(())
     }

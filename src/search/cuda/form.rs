@@ -15,7 +15,7 @@ struct Plan {
 }
 
 const PLAIN_BITS: u32 = 18;
-const TENSOR_BITS: u32 = 20;
+const TENSOR_BITS: u32 = 19;
 /// Bytes of the largest first bitmap.
 pub const COARSE_BYTES: usize = 1 << (TENSOR_BITS - 3);
 
@@ -26,7 +26,7 @@ const PLANS: [Plan; 3] = [
         name: "tensor",
         block: 512,
         bytes_one: 155_648,
-        bytes_many: 73_728 + (1 << (TENSOR_BITS - 3)),
+        bytes_many: 155_648 + (1 << (TENSOR_BITS - 3)),
         coarse_bits: TENSOR_BITS,
     },
     Plan {
@@ -75,8 +75,7 @@ fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<
         let room = i32::try_from(bytes).map_err(|error| error.to_string())?;
         function.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, room).map_err(failed)?;
         let blocks = multiprocessors * THREADS_PER_MULTIPROCESSOR / plan.block;
-        let config =
-            LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (plan.block, 1, 1), shared_mem_bytes: bytes };
+        let config = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (plan.block, 1, 1), shared_mem_bytes: bytes };
         Ok::<_, String>((function, config))
     };
     Ok(Form {
