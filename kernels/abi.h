@@ -10,7 +10,7 @@ struct Point {
 };
 
 // The constants of I = i·G = (x, y), u = x³; field elements of 8 limbs.
-struct Entry {
+struct alignas(16) Entry {
     u32 u[8], two_u_14[8], three_u[8], x[8], three_xx[8], two_y[8], beta_two_y[8], beta_u_14[8];
     u32 x_top[2];  // top 32 bits of x and of βx
     u32 unused[2];
@@ -39,29 +39,45 @@ struct Search {
     const Point *bases;
     const Point *starts;      // (t + 1)·stride·G
     const Entry *table;
+    const void *matrices;     // of the table's constants, for the tensor cores
+    void *constants;          // of a block's centres, what the tensor form keeps in device memory: [block][constant][half][thread]
     void *prefixes;           // [entry][half][thread]
     Point *centres;           // [step][thread]
     Suspect *suspects;
     Suspect *hits;
     Counters *counters;
-    const u32 *coarse;        // one bit for each value of the top COARSE_BITS
-    const u32 *fine;          // one bit for each value of the top FINE_BITS
+    const u32 *coarse;        // one bit for each value of the top 18 or 19 bits
+    const u32 *fine;          // the same of the top FINE_BITS
     const Interval *intervals;
     u32 interval_count;
     u32 first_top, top_width; // the single interval, widened, where there is but one
     u32 entries;              // table entries to search, at most the table's size
     u32 steps;                // centres a thread
-    u32 blocks_per_base;
+    u32 threads_per_base;
     u32 suspect_capacity;
     u32 hit_capacity;
     Point step;               // from one centre to the next: (2·table + 1)·G
 };
 
-#define COARSE_BITS 18
+// Threads of a block of each form of the search. Either way 512 are on a multiprocessor.
+#define PLAIN_THREADS 256
+#define TENSOR_THREADS 512
+// What the tensor form keeps of a centre: xA³; xA, xA², xA·yA, yA, xA²·yA, each followed by β times it.
+#define TENSOR_CONSTANTS 11
+// As many of them as are kept in shared memory; the others are in device memory.
+#define TENSOR_SHARED 8
+
+// The first bitmap of many intervals, in shared memory: bits of the top that it tells apart.
+#define PLAIN_COARSE_BITS 18
+#define TENSOR_COARSE_BITS 19
 #define FINE_BITS 27
-// Truncated tops are low or high by at most this.
-#define SLACK 64
+// Sums of truncated tops are low or high by at most this: by 12 such products off by 1 (standard deviation) each.
+#define SLACK 32
 
 static_assert(sizeof(Point) == 64 && sizeof(Entry) == 272, "as in abi.rs");
 static_assert(sizeof(Suspect) == 16 && sizeof(Counters) == 16 && sizeof(Interval) == 16, "as in abi.rs");
-static_assert(sizeof(Search) == 11 * 8 + 8 * 4 + 64, "as in abi.rs");
+static_assert(sizeof(Search) == 13 * 8 + 8 * 4 + 64, "as in abi.rs");
+
+// Shared memory of a block of the tensor form, without the bitmap: each thread's constants, and 1.5 KiB a warp.
+constexpr u32 tensor_shared_bytes(u32 constants) { return TENSOR_THREADS * (constants * 32 + 48); }
+static_assert(tensor_shared_bytes(TENSOR_SHARED) == 155648 && tensor_shared_bytes(0) == 24576, "as in form.rs");

@@ -3,7 +3,7 @@
 
 use npubbot::key::{BasePoint, VerifiedHit};
 use npubbot::pattern::{Pattern, PatternSet};
-use npubbot::search::cuda::probe::{Operation, operate};
+use npubbot::search::cuda::probe::{Operation, TensorOperation, operate, operate_on_constants};
 use npubbot::search::{Launch, cuda};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -22,6 +22,9 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Canonical,
     Operation::Top,
 ];
+
+/// What the search uses: right where the inputs are as good as random, so that only such are given.
+const QUICK_OPERATIONS: [Operation; 3] = [Operation::MulQuick, Operation::SqrQuick, Operation::SubQuick];
 
 /// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
 fn seeded() -> StdRng {
@@ -138,25 +141,107 @@ fn sum(a: &Number, b: &Number) -> [u64; 4] {
 fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
     let pairs = inputs();
     for operation in OPERATIONS {
-        let results = run(operation, &pairs);
-        assert_eq!(results.len(), pairs.len(), "{operation:?}");
-        for ((a, b), result) in pairs.iter().zip(&results) {
-            let canonical = |n: &Number| from_limbs(remainder(&to_limbs(n)));
+        check_one(operation, &pairs, &run);
+    }
+    let mut rng = seeded();
+    let random: Vec<(Number, Number)> = (0..6000).map(|_| (rng.random(), rng.random())).collect();
+    for operation in QUICK_OPERATIONS {
+        check_one(operation, &random, &run);
+    }
+}
+
+fn check_one(
+    operation: Operation,
+    pairs: &[(Number, Number)],
+    run: &impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>,
+) {
+    let results = run(operation, pairs);
+    assert_eq!(results.len(), pairs.len(), "{operation:?}");
+    for ((a, b), result) in pairs.iter().zip(&results) {
+        let right = match operation {
+            Operation::Mul | Operation::MulQuick => *result == from_limbs(product(a, b)),
+            Operation::Sqr | Operation::SqrQuick => *result == from_limbs(product(a, a)),
+            Operation::Add => *result == from_limbs(sum(a, b)),
+            Operation::Sub | Operation::SubQuick => {
+                sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result
+            }
+            Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
+            Operation::Inverse => product(a, result) == [1, 0, 0, 0],
+            Operation::Canonical => *result == canonical(a),
+            Operation::Top => {
+                let exact = (product(a, b)[3] >> 32) as u32;
+                let off = to_limbs(result)[0] as u32;
+                exact.wrapping_sub(off).wrapping_add(6) <= 12
+            }
+        };
+        assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
+    }
+}
+
+fn canonical(n: &Number) -> Number {
+    from_limbs(remainder(&to_limbs(n)))
+}
+
+/// β, a cube root of 1 modulo p.
+const BETA: [u64; 4] = [0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710];
+
+/// Constants, each with 32 values. The edges among both: 0, 1, p - 1, p, all ones, all ones in the top limb.
+fn groups(edges_too: bool) -> Vec<(Number, [Number; 32])> {
+    let mut rng = seeded();
+    let mut random = |kind: usize| -> Number {
+        let mut n: Number = rng.random();
+        if kind == 1 {
+            n[..4].fill(0xff);
+        }
+        n
+    };
+    let mut edges = vec![[0; 32], from_limbs([1, 0, 0, 0]), from_limbs([P[0] - 1, P[1], P[2], P[3]]), random(1)];
+    if edges_too {
+        edges.extend([from_limbs(P), [0xff; 32], from_limbs([2, 0, 0, 0]), from_limbs([0, 0, 0, 1 << 63])]);
+    }
+    let mut groups = Vec::new();
+    for round in 0..400 {
+        let constant = if round < edges.len() { edges[round] } else { random(round % 2) };
+        let edge_values = edges_too || round >= edges.len();
+        let values = std::array::from_fn(|i| if edge_values && i < edges.len() { edges[i] } else { random(i % 2) });
+        groups.push((constant, values));
+    }
+    groups
+}
+
+#[test]
+fn products_by_constants_on_the_tensor_cores_are_right() {
+    if let Err(reason) = cuda::device_count() {
+        skipped(&format!("products_by_constants_on_the_tensor_cores_are_right: {reason}"));
+        return;
+    }
+    use TensorOperation::{Sum, Times, TimesQuick, Tops};
+    for operation in [Times, TimesQuick, Sum, Tops] {
+        let groups = groups(operation != TimesQuick);
+        let results = match operate_on_constants(0, operation, &groups) {
+            Ok(results) => results,
+            Err(reason) => {
+                skipped(&format!("products_by_constants_on_the_tensor_cores_are_right: {reason}"));
+                return;
+            }
+        };
+        assert_eq!(results.len(), 32 * groups.len());
+        let pairs = groups.iter().flat_map(|(c, values)| values.iter().map(move |a| (c, a)));
+        for ((c, a), result) in pairs.zip(&results) {
+            let square = from_limbs(product(a, a));
+            let times = from_limbs(product(a, c));
             let right = match operation {
-                Operation::Mul => *result == from_limbs(product(a, b)),
-                Operation::Sqr => *result == from_limbs(product(a, a)),
-                Operation::Add => *result == from_limbs(sum(a, b)),
-                Operation::Sub => sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result,
-                Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
-                Operation::Inverse => product(a, result) == [1, 0, 0, 0],
-                Operation::Canonical => *result == canonical(a),
-                Operation::Top => {
-                    let exact = (product(a, b)[3] >> 32) as u32;
-                    let off = to_limbs(result)[0] as u32;
-                    exact.wrapping_sub(off).wrapping_add(2) <= 12
+                Times | TimesQuick => *result == times,
+                Sum => *result == from_limbs(sum(&times, &from_limbs(product(&square, c)))),
+                Tops => {
+                    let exact = from_limbs(sum(&times, &from_limbs(product(&times, &times))));
+                    let turned = product(&exact, &from_limbs(BETA));
+                    let [low, ..] = to_limbs(result);
+                    let off = |exact: u64, given: u32| ((exact >> 32) as u32).wrapping_sub(given).wrapping_add(1) <= 4;
+                    off(to_limbs(&exact)[3], low as u32) && off(turned[3], (low >> 32) as u32)
                 }
             };
-            assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
+            assert!(right, "{operation:?} of {a:02x?} with {c:02x?} gave {result:02x?}");
         }
     }
 }
@@ -229,6 +314,57 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
         let off = (report.hits.len() as f64 - expected) / expected.sqrt();
         assert!(off.abs() < 5.0, "{texts:?}: {} hits where {expected} are expected", report.hits.len());
     }
+}
+
+/// Registers and bytes of spill loads that the search kernels may need on compute capability 9.0. At 128 registers all 512
+/// threads fit on a multiprocessor. The few spills that there are hold addresses, read once an entry or less.
+const PLANNED: [(&str, u32, u32); 6] = [
+    ("plain_one", 128, 64),
+    ("plain_many", 128, 64),
+    ("tensor_one", 128, 40),
+    ("tensor_many", 128, 40),
+    ("lean_one", 128, 40),
+    ("lean_many", 128, 40),
+];
+
+#[test]
+fn the_search_kernels_stay_within_the_registers_planned() {
+    const NAME: &str = "the_search_kernels_stay_within_the_registers_planned";
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/search.cu");
+    let Some(nvcc) = nvcc().filter(|_| std::path::Path::new(source).exists()) else {
+        skipped(&format!("{NAME}: no nvcc (NVCC, CUDA_HOME, PATH), or no {source}, on this machine"));
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(nvcc)
+        .args(["-cubin", "-arch=sm_90", "-O3", "-std=c++17", "-Xptxas", "-v", source, "-o"])
+        .arg(folder.path().join("search.cubin"))
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{report}");
+    for (kernel, registers, spilled) in PLANNED {
+        let heading = format!("Compiling entry function '{kernel}'");
+        let of_kernel = report.split("Compiling entry function").find(|part| part.starts_with(&format!(" '{kernel}'")));
+        let of_kernel = of_kernel.unwrap_or_else(|| panic!("no '{heading}' in the report:\n{report}"));
+        let before = |unit: &str| -> u32 {
+            let (number, _) =
+                of_kernel.split_once(unit).unwrap_or_else(|| panic!("no '{unit}' of {kernel}:\n{report}"));
+            number.rsplit([' ', ',']).find(|word| !word.is_empty()).unwrap().parse().unwrap()
+        };
+        println!("{kernel}: {} registers, {} bytes of spill loads", before(" registers"), before(" bytes spill loads"));
+        assert!(before(" registers") <= registers, "{kernel} needs {} registers", before(" registers"));
+        assert!(before(" bytes spill loads") <= spilled, "{kernel} spills {} bytes", before(" bytes spill loads"));
+    }
+}
+
+fn nvcc() -> Option<std::path::PathBuf> {
+    if let Some(nvcc) = std::env::var_os("NVCC") {
+        return Some(nvcc.into());
+    }
+    let home = std::env::var_os("CUDA_HOME").map(|home| std::path::PathBuf::from(home).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    home.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
 }
 
 /// Says by name what did not run. Past the test harness, which swallows what passing tests print.

@@ -26,9 +26,15 @@ pub fn limbs(bytes: &[u8; 32]) -> [u32; 8] {
 /// Bytes of a table entry: eight field elements and two tops, padded to a multiple of 16.
 pub const ENTRY_BYTES: usize = 8 * 32 + 16;
 
+/// Bytes of a table entry's matrices for the tensor cores.
+pub const MATRICES_BYTES: usize = 10 * 1024;
+
+/// Bytes that the tensor form may keep of a centre in device memory: eleven field elements.
+pub const CENTRE_BYTES: usize = 11 * 32;
+
 /// One candidate: which thread of the launch, which of its centres, which table entry, and `k·6 + minus·3 + j`.
 #[repr(C)]
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Suspect {
     pub thread: u32,
     pub step: u32,
@@ -59,6 +65,8 @@ pub struct Search {
     pub bases: u64,
     pub starts: u64,
     pub table: u64,
+    pub matrices: u64,
+    pub constants: u64,
     pub prefixes: u64,
     pub centres: u64,
     pub suspects: u64,
@@ -72,7 +80,7 @@ pub struct Search {
     pub top_width: u32,
     pub entries: u32,
     pub steps: u32,
-    pub blocks_per_base: u32,
+    pub threads_per_base: u32,
     pub suspect_capacity: u32,
     pub hit_capacity: u32,
     pub step: Point,
@@ -81,7 +89,7 @@ pub struct Search {
 const _: () = {
     assert!(size_of::<Point>() == 64);
     assert!(size_of::<Suspect>() == 16 && size_of::<Counters>() == 16 && size_of::<Interval>() == 16);
-    assert!(size_of::<Search>() == 11 * 8 + 8 * 4 + 64);
+    assert!(size_of::<Search>() == 13 * 8 + 8 * 4 + 64);
 };
 
 // SAFETY: plain numbers in C layout, with no padding; all zero bits are a value of each.

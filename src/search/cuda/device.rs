@@ -1,8 +1,9 @@
 //! One GPU: its tables, its launches in flight, and how they come back.
 
-use super::abi::{Counters, ENTRY_BYTES, Point, Search, Suspect};
+use super::abi::{CENTRE_BYTES, Counters, ENTRY_BYTES, MATRICES_BYTES, Point, Search, Suspect};
 use super::filter::Filter;
-use super::geometry::{Geometry, MOST_STEPS, TABLE, THREADS, multiple, stretch_start};
+use super::form::{self, Form};
+use super::geometry::{Geometry, MOST_STEPS, TABLE, multiple, stretch_start};
 use super::module::{BUILT_FOR, Kernels};
 use crate::key::{BasePoint, Offset, Rotation, Tweak};
 use crate::pattern::{Pattern, PatternSet};
@@ -21,6 +22,7 @@ const IN_FLIGHT: usize = 2;
 const FIRST_HITS: usize = 4096;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
 const CONFIRM_BLOCKS: u32 = 132;
+const CONFIRM_THREADS: u32 = 256;
 
 /// What one launch in flight has to itself.
 struct Slot {
@@ -55,8 +57,11 @@ pub struct CudaSearcher {
     /// For what is fetched while the next launch runs.
     side: Arc<CudaStream>,
     kernels: Kernels,
+    form: Form,
     geometry: Geometry,
     table: CudaSlice<u8>,
+    matrices: CudaSlice<u8>,
+    constants: CudaSlice<u8>,
     starts: CudaSlice<Point>,
     step: Point,
     prefixes: CudaSlice<u8>,
@@ -72,15 +77,23 @@ impl CudaSearcher {
         let id = DeviceId::Cuda(ordinal);
         let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
         let kernels = Kernels::load(&context).map_err(failed)?;
-        let mut searcher =
-            CudaSearcher::with_tables(id, &context, kernels).map_err(|error| failed(error.to_string()))?;
-        searcher.calibrate()?;
+        let text = |error: DriverError| failed(error.to_string());
+        let count = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).map_err(text)?;
+        let geometry = Geometry { multiprocessors: count as u32 };
+        let forms = form::available(&kernels.module, geometry.multiprocessors).map_err(failed)?;
+        let plain = forms[0].clone();
+        let mut searcher = CudaSearcher::with_tables(id, &context, kernels, geometry, plain).map_err(text)?;
+        searcher.calibrate(&forms)?;
         Ok(searcher)
     }
 
-    fn with_tables(id: DeviceId, context: &Arc<CudaContext>, kernels: Kernels) -> Result<CudaSearcher, DriverError> {
-        let multiprocessors = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
-        let geometry = Geometry::of(multiprocessors);
+    fn with_tables(
+        id: DeviceId,
+        context: &Arc<CudaContext>,
+        kernels: Kernels,
+        geometry: Geometry,
+        form: Form,
+    ) -> Result<CudaSearcher, DriverError> {
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
         let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
@@ -89,7 +102,12 @@ impl CudaSearcher {
         let mut build = stream.launch_builder(&kernels.build_table);
         build.arg(&points).arg(&mut table).arg(&TABLE);
         // SAFETY: the arguments are those of `build_table`; the grid covers the table and the kernel checks its end.
-        unsafe { build.launch(LaunchConfig::for_num_elems(TABLE))? };
+        unsafe { build.launch(groups_of_128(TABLE))? };
+        let mut matrices = stream.alloc_zeros::<u8>(TABLE as usize * MATRICES_BYTES)?;
+        let mut build = stream.launch_builder(&kernels.build_matrices);
+        build.arg(&table).arg(&mut matrices).arg(&TABLE);
+        // SAFETY: likewise, with 32 threads an entry.
+        unsafe { build.launch(groups_of_128(32 * TABLE))? };
         let starts: Vec<Point> = (0..geometry.threads_per_base()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
@@ -104,6 +122,8 @@ impl CudaSearcher {
             side: context.new_stream()?,
             starts: stream.clone_htod(&starts)?,
             table,
+            matrices,
+            constants: stream.alloc_zeros(threads * CENTRE_BYTES)?,
             step: multiple(2 * u64::from(TABLE) + 1),
             // SAFETY: every launch writes what it reads of it.
             prefixes: unsafe { stream.alloc(threads * TABLE as usize * 32)? },
@@ -113,27 +133,52 @@ impl CudaSearcher {
             next_slot: 0,
             whole: Extent { steps: 1, entries: TABLE },
             kernels,
+            form,
             geometry,
             stream,
         })
     }
 
-    /// Chooses how much a launch searches, by the time that a small one takes here.
-    fn calibrate(&mut self) -> Result<(), SearchError> {
-        let pattern = Pattern::parse("qqqqqqqqqqqqqqqq").expect("letters that occur");
-        let patterns = Arc::new(PatternSet::new(vec![pattern]));
-        let generator = multiple_point(1);
-        self.whole = Extent { steps: 1, entries: TABLE / 8 };
-        let mut busy = Duration::MAX;
-        for _ in 0..3 {
-            let bases = (0..self.bases()).map(|_| generator).collect();
-            self.submit(Launch { bases, patterns: patterns.clone() })?;
-            busy = busy.min(self.collect()?.busy);
+    /// Chooses the form that is fastest here of those that find what the plain one finds, and from its time on one
+    /// centre a thread how many a whole launch takes.
+    fn calibrate(&mut self, forms: &[Form]) -> Result<(), SearchError> {
+        let patterns = |texts: &[&str]| {
+            let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
+            Arc::new(PatternSet::new(parsed.collect()))
+        };
+        let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
+        let mut best: Option<(Duration, &Form)> = None;
+        let mut expected = None;
+        for form in forms {
+            self.form = form.clone();
+            let found = (self.trial(&one)?.1, self.trial(&many)?.1);
+            if *expected.get_or_insert_with(|| found.clone()) != found {
+                tracing::warn!(device = %self.info.id, form = form.name, "finds other hits than the plain form: not used");
+                continue;
+            }
+            let busy = self.trial(&one)?.0.min(self.trial(&one)?.0);
+            tracing::debug!(device = %self.info.id, form = form.name, ?busy, "measured");
+            if best.is_none_or(|(least, _)| busy < least) {
+                best = Some((busy, form));
+            }
         }
-        let entries = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64() * f64::from(TABLE / 8);
-        self.whole = Extent::of_entries(entries);
+        let (busy, form) = best.expect("the plain form agrees with itself");
+        self.form = form.clone();
+        self.info.kernel += &format!(", {} form", form.name);
+        let steps = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64();
+        self.whole = Extent::of_entries(steps * f64::from(TABLE));
         tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
         Ok(())
+    }
+
+    /// One launch over fixed bases: how long it took, and what it found, in order.
+    fn trial(&mut self, patterns: &Arc<PatternSet>) -> Result<(Duration, Vec<Suspect>), SearchError> {
+        let bases = (1..=self.bases() as u64).map(|n| multiple_point(n << 40)).collect();
+        let launch = Launch { bases, patterns: patterns.clone() };
+        self.start(0, &launch, self.whole).map_err(self.failed())?;
+        let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
+        hits.sort_unstable();
+        Ok((busy, hits))
     }
 
     fn failed(&self) -> impl Fn(DriverError) -> SearchError + use<> {
@@ -143,7 +188,7 @@ impl CudaSearcher {
 
     fn start(&mut self, slot: usize, launch: &Launch, extent: Extent) -> Result<(), DriverError> {
         let stream = &self.stream;
-        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns)?;
+        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns, self.form.coarse_bits)?;
         let at = &mut self.slots[slot];
         for (to, base) in at.staging.as_mut_slice()?.iter_mut().zip(&launch.bases) {
             *to = Point::of(base);
@@ -155,6 +200,8 @@ impl CudaSearcher {
             bases: at.bases.device_ptr(stream).0,
             starts: self.starts.device_ptr(stream).0,
             table: self.table.device_ptr(stream).0,
+            matrices: self.matrices.device_ptr(stream).0,
+            constants: self.constants.device_ptr(stream).0,
             prefixes: self.prefixes.device_ptr(stream).0,
             centres: at.centres.device_ptr(stream).0,
             suspects: at.suspects.device_ptr(stream).0,
@@ -168,16 +215,17 @@ impl CudaSearcher {
             top_width,
             entries: extent.entries,
             steps: extent.steps,
-            blocks_per_base: self.geometry.blocks_per_base,
+            threads_per_base: self.geometry.threads_per_base(),
             suspect_capacity: at.suspects.len() as u32,
             hit_capacity: at.hits.len() as u32,
             step: self.step,
         };
-        let kernel = if self.filter.single.is_some() { &self.kernels.search_one } else { &self.kernels.search_many };
+        let (kernel, config) = self.form.kernel(self.filter.single.is_some());
         at.started.record(stream)?;
-        let blocks = |count| LaunchConfig { grid_dim: (count, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 };
-        run(stream, kernel, &search, None, blocks(self.geometry.blocks()))?;
-        run(stream, &self.kernels.confirm, &search, Some(self.geometry.threads()), blocks(CONFIRM_BLOCKS))?;
+        run(stream, kernel, &search, None, *config)?;
+        let confirming =
+            LaunchConfig { grid_dim: (CONFIRM_BLOCKS, 1, 1), block_dim: (CONFIRM_THREADS, 1, 1), shared_mem_bytes: 0 };
+        run(stream, &self.kernels.confirm, &search, Some(self.geometry.threads()), confirming)?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
         at.finished.record(stream)
@@ -329,6 +377,10 @@ fn run(
     // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid and the extent need.
     unsafe { launch.launch(config)? };
     Ok(())
+}
+
+fn groups_of_128(threads: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
 }
 
 fn multiple_point(k: u64) -> BasePoint {

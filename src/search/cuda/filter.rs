@@ -1,16 +1,16 @@
 //! What the kernels test candidates by, built on the device from the intervals of a pattern set.
 
 use super::abi::Interval;
+use super::form::COARSE_BYTES;
 use crate::pattern::PatternSet;
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
 };
 use std::sync::Arc;
 
-const COARSE_BITS: u32 = 18;
 const FINE_BITS: u32 = 27;
 /// Truncated tops are low or high by at most this, in units of the top 32 bits.
-const SLACK: u32 = 64;
+const SLACK: u32 = 32;
 const MOST_INTERVALS: usize = 1 << 16;
 
 pub struct Filter {
@@ -24,6 +24,8 @@ pub struct Filter {
     /// Behind the last copy out of `staging`.
     copied: Option<CudaEvent>,
     patterns: Option<Arc<PatternSet>>,
+    /// Bits of a top that the first bitmap was built for.
+    coarse_bits: u32,
     /// The greatest share of a whole launch, of 1, that these patterns' hits are known to allow.
     pub share: f64,
 }
@@ -31,7 +33,7 @@ pub struct Filter {
 impl Filter {
     pub fn new(stream: &Arc<CudaStream>) -> Result<Filter, DriverError> {
         Ok(Filter {
-            coarse: stream.alloc_zeros(1 << (COARSE_BITS - 5))?,
+            coarse: stream.alloc_zeros(COARSE_BYTES / 4)?,
             fine: stream.alloc_zeros(1 << (FINE_BITS - 5))?,
             intervals: stream.alloc_zeros(MOST_INTERVALS)?,
             count: 0,
@@ -40,6 +42,7 @@ impl Filter {
             staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
             copied: None,
             patterns: None,
+            coarse_bits: 0,
             share: 1.0,
         })
     }
@@ -53,14 +56,15 @@ impl Filter {
         self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
     }
 
-    /// Queues the change to `patterns` behind what the stream has to do.
+    /// Queues the change to `patterns`, for a form whose first bitmap has `coarse_bits`, behind what the stream has to do.
     pub fn set(
         &mut self,
         stream: &Arc<CudaStream>,
         build: &CudaFunction,
         patterns: &Arc<PatternSet>,
+        coarse_bits: u32,
     ) -> Result<(), DriverError> {
-        if self.is_for(patterns) {
+        if self.is_for(patterns) && self.coarse_bits == coarse_bits {
             return Ok(());
         }
         let intervals = condensed(patterns.intervals());
@@ -74,6 +78,7 @@ impl Filter {
         };
         self.share = 1.0;
         self.patterns = Some(patterns.clone());
+        self.coarse_bits = coarse_bits;
         // The copy before this one ran ahead of the launch before this one, so that this wait is short.
         if let Some(copied) = &self.copied {
             copied.synchronize()?;
@@ -89,7 +94,7 @@ impl Filter {
             let config =
                 LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
             let mut launch = stream.launch_builder(build);
-            launch.arg(&self.intervals).arg(&count).arg(&mut self.coarse).arg(&mut self.fine);
+            launch.arg(&self.intervals).arg(&count).arg(&mut self.coarse).arg(&coarse_bits).arg(&mut self.fine);
             // SAFETY: the arguments are those of `build_filter`, and the buffers have the sizes it assumes.
             unsafe { launch.launch(config)? };
         }

@@ -1,45 +1,36 @@
 //! How a launch is spread over a GPU: which thread searches which stretch around which base.
 //!
-//! Blocks share a base. Thread t of a base walks `MOST_STEPS` centres from `P + (t + 1)·STRIDE·G`, and each centre
+//! Threads share a base. Thread t of a base walks `MOST_STEPS` centres from `P + (t + 1)·STRIDE·G`, and each centre
 //! covers `TABLE` multiples of G on both sides, so that no two centres of a base touch.
 
 use super::abi::Point;
 use crate::key::BasePoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
-pub const THREADS: u32 = 256;
-pub const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
+/// Threads of a launch for each multiprocessor, whatever the form of the search.
+pub const THREADS_PER_MULTIPROCESSOR: u32 = 512;
 /// Table entries: i·G for i = 1…TABLE.
 pub const TABLE: u32 = 1024;
 /// The most centres a thread walks in one launch.
 pub const MOST_STEPS: u32 = 16;
 const STRIDE: u64 = MOST_STEPS as u64 * (2 * TABLE as u64 + 1);
-const BLOCKS_PER_BASE: u32 = 12;
+const THREADS_PER_BASE: u32 = 3072;
 
 pub struct Geometry {
-    blocks: u32,
-    pub blocks_per_base: u32,
+    pub multiprocessors: u32,
 }
 
 impl Geometry {
-    pub fn of(multiprocessors: u32) -> Geometry {
-        Geometry { blocks: multiprocessors * BLOCKS_PER_MULTIPROCESSOR, blocks_per_base: BLOCKS_PER_BASE }
-    }
-
-    pub fn blocks(&self) -> u32 {
-        self.blocks
-    }
-
     pub fn threads(&self) -> u32 {
-        self.blocks * THREADS
+        self.multiprocessors * THREADS_PER_MULTIPROCESSOR
     }
 
     pub fn bases(&self) -> u32 {
-        self.blocks.div_ceil(self.blocks_per_base)
+        self.threads().div_ceil(THREADS_PER_BASE)
     }
 
     pub fn threads_per_base(&self) -> u32 {
-        self.blocks_per_base * THREADS
+        THREADS_PER_BASE
     }
 }
 

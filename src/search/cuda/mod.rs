@@ -5,6 +5,7 @@
 mod abi;
 mod device;
 mod filter;
+mod form;
 mod geometry;
 mod module;
 pub mod probe;

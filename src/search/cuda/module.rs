@@ -20,12 +20,13 @@ pub fn nvrtc_is_present() -> bool {
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
 }
 
+/// The kernels beside the search itself, whose forms are in `form.rs`.
 pub struct Kernels {
-    pub search_one: CudaFunction,
-    pub search_many: CudaFunction,
+    pub module: Arc<CudaModule>,
     pub confirm: CudaFunction,
     pub build_table: CudaFunction,
     pub build_filter: CudaFunction,
+    pub build_matrices: CudaFunction,
     pub probe: CudaFunction,
     /// `nvcc` or `NVRTC`.
     pub compiler: &'static str,
@@ -43,13 +44,13 @@ impl Kernels {
         };
         let function = |name: &str| module.load_function(name).map_err(|error| format!("kernel {name}: {error}"));
         Ok(Kernels {
-            search_one: function("search_one")?,
-            search_many: function("search_many")?,
             confirm: function("confirm")?,
             build_table: function("build_table")?,
             build_filter: function("build_filter")?,
+            build_matrices: function("build_matrices")?,
             probe: function("probe")?,
             compiler,
+            module,
         })
     }
 }

@@ -60,8 +60,25 @@ pub enum Operation {
     Sub,
     Inverse,
     Canonical,
-    /// The top 32 bits of the product, in the lowest limb; low by a few.
+    /// The top 32 bits of the product, in the lowest limb; off by a few.
     Top,
+    /// As the search does it: right for all but about one in 2^64 random inputs, not for every chosen one.
+    MulQuick,
+    SqrQuick,
+    SubQuick,
+}
+
+/// One operation of `kernels/tensor.cuh`: values a with a constant c, on the tensor cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TensorOperation {
+    /// a·c
+    Times,
+    /// The same as the search does it: for values as good as random.
+    TimesQuick,
+    /// a·c + a²·c
+    Sum,
+    /// The top 32 bits of a·c + a²·c² in the lowest limb, of β times that in the next; low by a few.
+    Tops,
 }
 
 /// 32 bytes, big-endian.
@@ -71,24 +88,57 @@ pub type Number = [u8; 32];
 pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;
     let kernels = Kernels::load(&context)?;
-    let text = |error: cudarc::driver::DriverError| error.to_string();
     let stream = context.default_stream();
-    let flat = |side: fn(&(Number, Number)) -> [u32; 8]| -> Vec<u32> { pairs.iter().flat_map(side).collect() };
-    let a = stream.clone_htod(&flat(|pair| limbs(&pair.0))).map_err(text)?;
-    let b = stream.clone_htod(&flat(|pair| limbs(&pair.1))).map_err(text)?;
+    let a = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.0))).map_err(text)?;
+    let b = stream.clone_htod(&flat(pairs.iter().map(|pair| &pair.1))).map_err(text)?;
     let mut out = stream.alloc_zeros::<u32>(8 * pairs.len()).map_err(text)?;
     let (what, count) = (operation as u32, pairs.len() as u32);
     let mut launch = stream.launch_builder(&kernels.probe);
     launch.arg(&what).arg(&a).arg(&b).arg(&mut out).arg(&count);
     // SAFETY: the arguments are those of `probe`; the kernel checks the end.
-    unsafe {
-        launch.launch(LaunchConfig {
-            grid_dim: (count.div_ceil(128), 1, 1),
-            block_dim: (128, 1, 1),
-            shared_mem_bytes: 0,
-        })
-    }
-    .map_err(text)?;
-    let out = stream.clone_dtoh(&out).map_err(text)?;
-    Ok(out.chunks(8).map(|limbs| std::array::from_fn(|i| limbs[7 - i / 4].to_be_bytes()[i % 4])).collect())
+    unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(text)?;
+    numbers(&stream.clone_dtoh(&out).map_err(text)?)
+}
+
+/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`.
+pub fn operate_on_constants(
+    ordinal: usize,
+    operation: TensorOperation,
+    groups: &[(Number, [Number; 32])],
+) -> Result<Vec<Number>, String> {
+    let context = super::context(ordinal)?;
+    let kernels = Kernels::load(&context)?;
+    let probe = kernels.module.load_function("probe_tensor").map_err(text)?;
+    let build = kernels.module.load_function("probe_matrices").map_err(text)?;
+    let stream = context.default_stream();
+    let constants = stream.clone_htod(&flat(groups.iter().map(|group| &group.0))).map_err(text)?;
+    let values = stream.clone_htod(&flat(groups.iter().flat_map(|group| &group.1))).map_err(text)?;
+    let mut matrices = stream.alloc_zeros::<u8>(groups.len() * 2048).map_err(text)?;
+    let mut out = stream.alloc_zeros::<u32>(8 * 32 * groups.len()).map_err(text)?;
+    let (what, warps) = (operation as u32, groups.len() as u32);
+    let mut launch = stream.launch_builder(&build);
+    launch.arg(&constants).arg(&mut matrices);
+    // SAFETY: the arguments are those of `probe_matrices`; a block a constant, as it expects.
+    unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
+    let mut launch = stream.launch_builder(&probe);
+    launch.arg(&what).arg(&values).arg(&matrices).arg(&mut out);
+    // SAFETY: the arguments are those of `probe_tensor`; a block a constant, as it expects.
+    unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
+    numbers(&stream.clone_dtoh(&out).map_err(text)?)
+}
+
+fn text(error: cudarc::driver::DriverError) -> String {
+    error.to_string()
+}
+
+fn grid(blocks: u32, threads: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
+}
+
+fn flat<'a>(numbers: impl Iterator<Item = &'a Number>) -> Vec<u32> {
+    numbers.flat_map(limbs).collect()
+}
+
+fn numbers(words: &[u32]) -> Result<Vec<Number>, String> {
+    Ok(words.chunks(8).map(|limbs| std::array::from_fn(|i| limbs[7 - i / 4].to_be_bytes()[i % 4])).collect())
 }
