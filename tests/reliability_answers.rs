@@ -52,8 +52,10 @@ async fn every_text_is_answered(count: usize) {
     let mut longest = Duration::ZERO;
     for _ in 0..count {
         let mut text = random_text(&mut rng);
-        let end = (0..=39_000.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-        text.truncate(end.unwrap_or(0));
+        // A seal and a wrap have room for 40,000 bytes.
+        while text.len() > 39_000 {
+            text.pop();
+        }
         let mut rumor = EventBuilder::private_msg_rumor(running.public_key, &text).build(asker.keys.public_key());
         let id = rumor.id();
         // The same text twice in a second is the same message.
