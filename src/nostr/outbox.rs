@@ -166,7 +166,16 @@ impl Courier {
         let mut reached = Vec::new();
         while let Some(sent) = sending.join_next().await {
             match sent {
-                Ok((url, Ok(()))) => reached.push(url.to_string()),
+                Ok((url, Ok(()))) => {
+                    // A key that has arrived is delivered, whatever the slower relays do. Other letters can wait for them.
+                    if mail.result_of.is_some()
+                        && !sending.is_empty()
+                        && let Err(error) = self.ledger.acknowledge(mail.id, &url.to_string())
+                    {
+                        tracing::warn!(%error, "a delivery is noted later");
+                    }
+                    reached.push(url.to_string());
+                }
                 Ok((_, Err(error))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
                 Err(error) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
             }
