@@ -149,7 +149,7 @@ struct Bench {
 
 int main(int count, char **arguments) {
     Bench bench(count > 1 ? atoi(arguments[1]) : 8, count > 2 ? atoi(arguments[2]) : 5);
-    const u32 tensor = tensor_shared_bytes(TENSOR_SHARED), lean = tensor_shared_bytes(0);
+    const u32 tensor = TENSOR_SHARED_BYTES(TENSOR_SHARED), lean = TENSOR_SHARED_BYTES(0);
     const u32 plain_map = 1 << (PLAIN_COARSE_BITS - 3), tensor_map = 1 << (TENSOR_COARSE_BITS - 3);
     bool right = true;
     bench.look_for(1, 4);
