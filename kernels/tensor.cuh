@@ -151,7 +151,7 @@ FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
 template <int SHARED>
 struct Tensor {
     static constexpr u32 THREADS = TENSOR_THREADS;
-    static constexpr u32 SHARED_BYTES = tensor_shared_bytes(SHARED);
+    static constexpr u32 SHARED_BYTES = TENSOR_SHARED_BYTES(SHARED);
 
     uint4 *shared, *global;  // of this thread
     u32 *scratch;

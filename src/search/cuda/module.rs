@@ -61,11 +61,15 @@ fn compile(context: &Arc<CudaContext>) -> Result<Arc<CudaModule>, String> {
                     NVRTC (libnvrtc), or build with nvcc on the PATH"
             .to_owned());
     }
-    let (major, minor) = context.compute_capability().map_err(|error| error.to_string())?;
+    let ptx = ptx_for(context.compute_capability().map_err(|error| error.to_string())?)?;
+    context.load_module(ptx).map_err(|error| format!("the compiled kernels do not load: {error}"))
+}
+
+/// The kernels compiled by NVRTC, whose library has to be there.
+pub fn ptx_for((major, minor): (i32, i32)) -> Result<Ptx, String> {
     let options = CompileOptions {
         options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".to_owned()],
         ..Default::default()
     };
-    let ptx = compile_ptx_with_opts(SOURCE, options).map_err(|error| format!("NVRTC refuses the kernels: {error}"))?;
-    context.load_module(ptx).map_err(|error| format!("the compiled kernels do not load: {error}"))
+    compile_ptx_with_opts(SOURCE, options).map_err(|error| format!("NVRTC refuses the kernels: {error}"))
 }

@@ -1,7 +1,7 @@
 //! What there is to search with, for `npubbot doctor`; and single field operations on the GPU, for the tests.
 
 use super::abi::limbs;
-use super::module::{BUILT_FOR, Kernels, nvrtc_is_present};
+use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
 /// What this machine and this build bring for the search on GPUs.
@@ -97,16 +97,24 @@ pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)])
     launch.arg(&what).arg(&a).arg(&b).arg(&mut out).arg(&count);
     // SAFETY: the arguments are those of `probe`; the kernel checks the end.
     unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(text)?;
-    numbers(&stream.clone_dtoh(&out).map_err(text)?)
+    Ok(numbers(&stream.clone_dtoh(&out).map_err(text)?))
 }
 
-/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`.
+/// Whether the kernels compile at run time for this compute capability; `None` where the library for it is not there.
+pub fn compiles_at_run_time(capability: (i32, i32)) -> Option<Result<(), String>> {
+    nvrtc_is_present().then(|| ptx_for(capability).map(|_| ()))
+}
+
+/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`; `None` where it has no such tensor cores.
 pub fn operate_on_constants(
     ordinal: usize,
     operation: TensorOperation,
     groups: &[(Number, [Number; 32])],
-) -> Result<Vec<Number>, String> {
+) -> Result<Option<Vec<Number>>, String> {
     let context = super::context(ordinal)?;
+    if context.compute_capability().map_err(text)? < (8, 0) {
+        return Ok(None);
+    }
     let kernels = Kernels::load(&context)?;
     let probe = kernels.module.load_function("probe_tensor").map_err(text)?;
     let build = kernels.module.load_function("probe_matrices").map_err(text)?;
@@ -124,7 +132,7 @@ pub fn operate_on_constants(
     launch.arg(&what).arg(&values).arg(&matrices).arg(&mut out);
     // SAFETY: the arguments are those of `probe_tensor`; a block a constant, as it expects.
     unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
-    numbers(&stream.clone_dtoh(&out).map_err(text)?)
+    Ok(Some(numbers(&stream.clone_dtoh(&out).map_err(text)?)))
 }
 
 fn text(error: cudarc::driver::DriverError) -> String {
@@ -139,6 +147,6 @@ fn flat<'a>(numbers: impl Iterator<Item = &'a Number>) -> Vec<u32> {
     numbers.flat_map(limbs).collect()
 }
 
-fn numbers(words: &[u32]) -> Result<Vec<Number>, String> {
-    Ok(words.chunks(8).map(|limbs| std::array::from_fn(|i| limbs[7 - i / 4].to_be_bytes()[i % 4])).collect())
+fn numbers(words: &[u32]) -> Vec<Number> {
+    words.chunks(8).map(|limbs| std::array::from_fn(|i| limbs[7 - i / 4].to_be_bytes()[i % 4])).collect()
 }
