@@ -151,6 +151,16 @@ impl Inner {
     }
 }
 
+impl Subscription {
+    /// Another lane from now on.
+    pub(super) fn set_lane(&mut self, lane: Lane) {
+        if self.lane != lane {
+            self.lane = lane;
+            self.generation = None;
+        }
+    }
+}
+
 /// What a worker is to do next.
 #[derive(Debug)]
 pub enum Next {
@@ -277,6 +287,14 @@ mod tests {
         assert_eq!(owners(&pool, Lane::Hard), [Owner::Canary, Owner::Job(hard)]);
         assert_eq!(owners(&pool, Lane::Easy), [Owner::Canary, Owner::Job(easy), Owner::Job(hard)]);
         assert_eq!(owners(&pool, Lane::All).len(), 4);
+        let mut held = pool.subscribe(Lane::Easy);
+        let patterns = |held: &mut Subscription| match pool.next(held, None) {
+            Next::Search(pass) => pass.patterns.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(patterns(&mut held), 3);
+        held.set_lane(Lane::All);
+        assert_eq!(patterns(&mut held), 4, "who stands in for a GPU takes its work from the next launch on");
     }
 
     #[test]

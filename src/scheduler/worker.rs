@@ -69,8 +69,12 @@ impl Workers {
             let beside = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), cpu_kernel: options.cpu_kernel };
             opened.extend(search::open(&beside)?.into_iter().map(|searcher| (searcher, beside.clone(), true)));
         }
+        let records: Vec<Arc<Record>> =
+            opened.iter().map(|(searcher, ..)| Arc::new(Record::new(searcher.info()))).collect();
+        let gpus: Vec<Arc<Record>> =
+            records.iter().filter(|record| record.view().id != DeviceId::Cpu).map(Arc::clone).collect();
         let start = |(at, (searcher, options, is_side)): (usize, (Box<dyn Searcher>, SearchOptions, bool))| {
-            let record = Arc::new(Record::new(searcher.info()));
+            let record = Arc::clone(&records[at]);
             let lane = match (has_gpu, searcher.info().id) {
                 (false, _) => Lane::All,
                 (true, DeviceId::Cpu) => Lane::Easy,
@@ -79,6 +83,7 @@ impl Workers {
             let worker = Worker {
                 at,
                 lane,
+                stands_in_for: if is_side { gpus.clone() } else { Vec::new() },
                 record: Arc::clone(&record),
                 pool: Arc::clone(&pool),
                 vault: vault.clone(),
@@ -92,9 +97,11 @@ impl Workers {
         Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
     }
 
-    /// The working devices' rates together.
+    /// The working devices' rates together; where every GPU is out, that of the CPU thread that stands in for them.
     pub fn rate(&self) -> Option<Rate> {
-        let working = self.devices.iter().filter(|device| !device.is_side && !device.record.is_out());
+        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
+        let counts = |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
+        let working = self.devices.iter().filter(counts);
         let rates: Vec<f64> = working.filter_map(|device| device.record.rate()).map(|Rate(rate)| rate).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
@@ -131,6 +138,8 @@ fn only(id: DeviceId, options: &SearchOptions) -> SearchOptions {
 struct Worker {
     at: usize,
     lane: Lane,
+    /// GPUs whose work this device takes over while none of them works.
+    stands_in_for: Vec<Arc<Record>>,
     record: Arc<Record>,
     pool: Arc<Pool>,
     vault: Vault,
@@ -190,6 +199,7 @@ impl Worker {
             let next = if Instant::now() < take_jobs_from && !self.pool.is_closed() {
                 Next::Search(Arc::clone(&warm_up))
             } else {
+                held.set_lane(self.lane_now());
                 self.pool.next(&mut held, self.record.rate())
             };
             match next {
@@ -251,6 +261,13 @@ impl Worker {
             super::Health::Working => Ok(()),
             super::Health::Out(reason) => Err(Failure::Distrusted(reason)),
         }
+    }
+
+    /// A GPU that has failed may not come back before the process starts anew (CUDA says so of some errors): slow is
+    /// better than not at all.
+    fn lane_now(&self) -> Lane {
+        let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
+        if gpus_are_out { Lane::All } else { self.lane }
     }
 
     fn idle(&self, held: &Subscription) {
