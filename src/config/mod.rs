@@ -48,6 +48,8 @@ pub struct BotConfig {
     pub live_status: bool,
     /// Publish a note (kind 1) a day with yesterday's totals.
     pub daily_note: bool,
+    /// How often each DM relay is tried with a letter to the bot itself.
+    pub try_relays_every: Duration,
     /// Answer askers who have no DM relay list (kind 10050) where their own message was seen.
     pub answer_without_relay_list: bool,
     /// Relays may forget our answers after this.

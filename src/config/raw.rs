@@ -38,6 +38,7 @@ struct Bot {
     nip05: Option<Spanned<String>>,
     live_status: Option<bool>,
     daily_note: Option<bool>,
+    try_relays_every: Option<Spanned<String>>,
     answer_without_relay_list: Option<bool>,
     answers_expire_after: Option<Spanned<String>>,
 }
@@ -177,6 +178,7 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
         nip05: place.text("nip05", raw.nip05)?,
         live_status: raw.live_status.unwrap_or(true),
         daily_note: raw.daily_note.unwrap_or(true),
+        try_relays_every: place.span_of_time("try_relays_every", &raw.try_relays_every, "15 min")?,
         answer_without_relay_list: raw.answer_without_relay_list.unwrap_or(true),
         answers_expire_after: place.span_of_time("answers_expire_after", &raw.answers_expire_after, "30 days")?,
     })

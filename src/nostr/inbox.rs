@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{Event, Kind, RelayPoolNotification, RelayUrl, SubscriptionId};
+use nostr_sdk::{Event, Kind, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, broadcast, mpsc};
@@ -23,6 +23,10 @@ use tokio::task::{JoinError, JoinSet};
 const SWEEP_EVERY: Duration = Duration::from_secs(180);
 /// How often it is looked whether a relay has come back.
 const LOOK: Duration = Duration::from_secs(2);
+/// A relay that goes on closing our subscription is asked again this often at last.
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+/// The name of our subscription.
+const SUBSCRIPTION: &str = "inbox";
 /// Events that may wait to be opened; more are left to a sweep.
 const WAITING: usize = 4096;
 /// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of wishes.
@@ -71,8 +75,8 @@ impl Inbox {
     /// Listens until the shutdown. Every message goes into `out`, none is dropped.
     pub async fn run(self, out: mpsc::Sender<Inbound>, mut shutdown: Shutdown) {
         let (arrived, mut arrivals) = mpsc::channel(WAITING);
-        let lost = Arc::new(Notify::new());
-        tokio::spawn(drain(self.relays.notifications(), arrived, Arc::clone(&lost)));
+        let (lost, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        tokio::spawn(drain(self.relays.notifications(), arrived, Arc::clone(&lost), Arc::clone(&closed)));
         self.subscribe().await;
 
         let mut state = State {
@@ -82,6 +86,9 @@ impl Inbox {
         let mut looks = tokio::time::interval(LOOK);
         let mut swept_at: Option<Instant> = None;
         let mut connected_before = 0;
+        // A relay that closed our subscription (it wanted to know first who we are, say) is asked again after a pause.
+        let mut again: Option<Instant> = None;
+        let mut pause = LOOK;
         // Every relay is fetched beside the stream: one that says nothing must not make the bot deaf to the others.
         let mut sweep = Sweep::default();
         loop {
@@ -99,6 +106,9 @@ impl Inbox {
                     sweep.complete = false;
                     swept_at = None;
                 }
+                () = closed.notified() => {
+                    again = again.or(Some(Instant::now() + pause));
+                }
                 () = self.deaf.notified() => {
                     self.subscribe().await;
                     sweep.complete = false;
@@ -113,9 +123,17 @@ impl Inbox {
                     if sweep.fetching.is_empty() && sweep.complete {
                         self.note_contact(sweep.began);
                         swept_at = Some(Instant::now());
+                        pause = LOOK;
                     }
                 }
                 _ = looks.tick() => {
+                    if again.is_some_and(|at| Instant::now() >= at) {
+                        again = None;
+                        pause = (pause * 2).min(LAST_PAUSE);
+                        self.subscribe().await;
+                        sweep.complete = false;
+                        swept_at = None;
+                    }
                     let connected = self.connected().await;
                     if connected > connected_before {
                         // A relay that came back has what was sent while it was away.
@@ -137,7 +155,7 @@ impl Inbox {
         let since = sweep::since(self.last_contact(), self.clock.now());
         let filter = sweep::filter(&self.relays, since);
         let urls = self.relays.ours(|relay| relay.inbox);
-        let id = SubscriptionId::new("inbox");
+        let id = SubscriptionId::new(SUBSCRIPTION);
         if let Err(error) = self.relays.client().subscribe_with_id_to(urls, id, filter, None).await {
             tracing::warn!(%error, "the inbox relays could not be subscribed yet; they are swept");
         }
@@ -303,6 +321,7 @@ async fn drain(
     mut notifications: broadcast::Receiver<RelayPoolNotification>,
     arrived: mpsc::Sender<Arrival>,
     lost: Arc<Notify>,
+    closed: Arc<Notify>,
 ) {
     loop {
         match notifications.recv().await {
@@ -311,6 +330,11 @@ async fn drain(
                 Err(mpsc::error::TrySendError::Full(_)) => lost.notify_one(),
                 Err(mpsc::error::TrySendError::Closed(_)) => return,
             },
+            Ok(RelayPoolNotification::Message { message: RelayMessage::Closed { subscription_id, .. }, .. })
+                if subscription_id.as_str() == SUBSCRIPTION =>
+            {
+                closed.notify_one();
+            }
             Ok(RelayPoolNotification::Shutdown) | Err(broadcast::error::RecvError::Closed) => return,
             Ok(_) => {}
             Err(broadcast::error::RecvError::Lagged(count)) => {

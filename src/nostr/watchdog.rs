@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Between two rounds.
-const EVERY: Duration = Duration::from_secs(15 * 60);
+/// The first round after the start.
+const FIRST: Duration = Duration::from_secs(10);
 /// How long a letter may take from a relay's OK to our stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Relays may forget the letter after this, seconds.
@@ -56,6 +56,7 @@ pub struct Watchdog {
     pub relays: Relays,
     pub vault: Vault,
     pub clock: Clock,
+    pub every: Duration,
     pub awaited: Awaited,
     /// Tells the inbox to subscribe anew and to sweep.
     pub deaf: Arc<Notify>,
@@ -72,7 +73,7 @@ enum Heard {
 impl Watchdog {
     /// Looks at every DM relay now and then until the shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
-        let mut rounds = tokio::time::interval_at(tokio::time::Instant::now() + Duration::from_secs(10), EVERY);
+        let mut rounds = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, self.every);
         let mut said: HashSet<RelayUrl> = HashSet::new();
         loop {
             tokio::select! {

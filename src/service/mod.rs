@@ -120,7 +120,14 @@ impl Service {
             bot: config.bot.clone(),
             directory,
         };
-        let watchdog = Watchdog { relays: relays.clone(), vault: vault.clone(), clock: clock.clone(), awaited, deaf };
+        let watchdog = Watchdog {
+            relays: relays.clone(),
+            vault: vault.clone(),
+            clock: clock.clone(),
+            every: config.bot.try_relays_every,
+            awaited,
+            deaf,
+        };
         let desk = desk::Desk {
             vault: vault.clone(),
             ledger: ledger.clone(),

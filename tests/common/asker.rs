@@ -18,6 +18,8 @@ impl Asker {
         let asker = Asker::connect_without_relay_list(relay, bot).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
         asker.client.send_event_builder(list).await.unwrap();
+        // Once more: a relay that wanted to know first who we are has closed the one before.
+        asker.listen().await;
         asker
     }
 
@@ -29,8 +31,14 @@ impl Asker {
         client.connect().await;
         client.wait_for_connection(PATIENCE).await;
         let notifications = client.notifications();
-        client.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(keys.public_key()), None).await.unwrap();
-        Asker { keys, client, bot, notifications }
+        let asker = Asker { keys, client, bot, notifications };
+        asker.listen().await;
+        asker
+    }
+
+    async fn listen(&self) {
+        let filter = Filter::new().kind(Kind::GiftWrap).pubkey(self.keys.public_key());
+        self.client.subscribe(filter, None).await.unwrap();
     }
 
     /// Seals `text` for the bot (NIP-17) without sending it.

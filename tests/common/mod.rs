@@ -7,7 +7,6 @@ pub mod foreign;
 pub mod forger;
 pub mod raw_relay;
 pub mod relay;
-pub mod scripted;
 
 use std::future::Future;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use futures_util::{SinkExt, StreamExt};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
@@ -21,6 +21,20 @@ pub enum Manner {
     Forbidding,
     /// Sends every event a thousand times.
     Repeating,
+    /// Wants to know who reads and writes (NIP-42), and says so in one of the ways there are.
+    Asking(Challenge),
+    /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is open; one that is made
+    /// anew works.
+    Deaf,
+}
+
+/// When the challenge of NIP-42 comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Challenge {
+    AtOnce,
+    /// With the first refusal (`OK false`, `CLOSED`), before it.
+    BeforeRefusal,
+    AfterRefusal,
 }
 
 pub struct RawRelay {
@@ -34,6 +48,11 @@ struct Shared {
     events: Mutex<Vec<Event>>,
     /// Connections with a subscription named `inbox`.
     inboxes: AtomicUsize,
+    /// Connections that were ever made.
+    connections: AtomicUsize,
+    /// How often somebody proved who they are.
+    proofs: AtomicUsize,
+    deaf: AtomicBool,
     /// Events as text, for everybody who listens.
     news: broadcast::Sender<String>,
 }
@@ -44,6 +63,9 @@ impl RawRelay {
             manner,
             events: Mutex::default(),
             inboxes: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
+            proofs: AtomicUsize::new(0),
+            deaf: AtomicBool::new(false),
             news: broadcast::channel(65_536).0,
         };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -86,6 +108,21 @@ impl RawRelay {
         self.shared.inboxes.load(Ordering::SeqCst) > 0
     }
 
+    /// From now on the connections that are open are shown nothing any more.
+    pub fn go_deaf(&self) {
+        self.shared.deaf.store(true, Ordering::SeqCst);
+    }
+
+    /// Connections that were ever made.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// How often somebody proved who they are.
+    pub fn proofs(&self) -> usize {
+        self.shared.proofs.load(Ordering::SeqCst)
+    }
+
     /// Gift wraps to `receiver` that were published here.
     pub fn wraps_to(&self, receiver: PublicKey) -> Vec<Event> {
         let filter = Filter::new().kind(Kind::GiftWrap).pubkey(receiver);
@@ -115,27 +152,40 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>, stopped: watch::Rece
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
     let socket = tokio_tungstenite::accept_async(stream).await.ok()?;
     let (mut out, mut incoming) = socket.split();
     let mut news = shared.news.subscribe();
-    let mut subscriptions: Vec<(String, Vec<Filter>)> = Vec::new();
+    let number = shared.connections.fetch_add(1, Ordering::SeqCst);
+    let mut session = Session {
+        subscriptions: Vec::new(),
+        challenge: format!("challenge {number}"),
+        is_challenged: false,
+        is_known: false,
+        is_shown_nothing: false,
+    };
+    // A connection that is made after the relay went deaf works.
+    let was_deaf = shared.deaf.load(Ordering::SeqCst);
     let mut inbox = Inbox { shared: &shared, open: false };
-    if shared.manner == Manner::Forbidding {
-        out.send(text(&json!(["AUTH", "a challenge"]))).await.ok()?;
+    if matches!(shared.manner, Manner::Forbidding | Manner::Asking(Challenge::AtOnce))
+        && let Some(challenge) = session.challenge()
+    {
+        out.send(challenge).await.ok()?;
     }
     loop {
         tokio::select! {
             message = incoming.next() => {
                 let Message::Text(said) = message?.ok()? else { continue };
                 let Ok(Value::Array(parts)) = serde_json::from_str::<Value>(&said) else { continue };
-                for answer in shared.answer(&parts, &mut subscriptions) {
+                for answer in shared.answer(&parts, &mut session) {
                     out.send(answer).await.ok()?;
                 }
-                inbox.set(subscriptions.iter().any(|(id, _)| id == "inbox"));
+                inbox.set(session.subscriptions.iter().any(|(id, _)| id == "inbox"));
             }
             event = news.recv() => {
                 let event = event.ok()?;
-                for (id, filters) in &subscriptions {
+                session.is_shown_nothing = !was_deaf && shared.deaf.load(Ordering::SeqCst);
+                for (id, filters) in session.subscriptions.iter().filter(|_| !session.is_shown_nothing) {
                     // What cannot even be read goes to everybody; a bot that asked for it has to bear it.
                     let wanted = Event::from_json(&event).map_or(true, |event| matches(filters, &event));
                     for _ in 0..if wanted { shared.times() } else { 0 } {
@@ -143,6 +193,35 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                     }
                 }
             }
+        }
+    }
+}
+
+/// One connection.
+struct Session {
+    subscriptions: Vec<(String, Vec<Filter>)>,
+    challenge: String,
+    is_challenged: bool,
+    is_known: bool,
+    is_shown_nothing: bool,
+}
+
+impl Session {
+    /// The challenge, if it was not sent yet.
+    fn challenge(&mut self) -> Option<Message> {
+        let is_first = !std::mem::replace(&mut self.is_challenged, true);
+        is_first.then(|| text(&json!(["AUTH", self.challenge])))
+    }
+
+    /// A refusal with the challenge where it belongs; nothing if this connection may go on.
+    fn refusal(&mut self, manner: Manner, refusal: &Value) -> Option<Vec<Message>> {
+        let refusal = text(refusal);
+        match manner {
+            Manner::Forbidding => Some(vec![refusal]),
+            Manner::Asking(_) if self.is_known => None,
+            Manner::Asking(Challenge::AfterRefusal) => Some([refusal].into_iter().chain(self.challenge()).collect()),
+            Manner::Asking(_) => Some(self.challenge().into_iter().chain([refusal]).collect()),
+            _ => None,
         }
     }
 }
@@ -175,14 +254,17 @@ impl Shared {
         if self.manner == Manner::Repeating { 1000 } else { 1 }
     }
 
-    fn answer(&self, parts: &[Value], subscriptions: &mut Vec<(String, Vec<Filter>)>) -> Vec<Message> {
+    fn answer(&self, parts: &[Value], session: &mut Session) -> Vec<Message> {
         let word = parts.first().and_then(Value::as_str).unwrap_or_default();
         let id = parts.get(1).and_then(Value::as_str).unwrap_or_default().to_owned();
         match (word, self.manner) {
             (_, Manner::Silent) => Vec::new(),
-            ("EVENT" | "AUTH", _) => self.take(&parts[1], word == "AUTH"),
-            ("REQ", Manner::Forbidding) => vec![text(&json!(["CLOSED", id, "auth-required: not you"]))],
+            ("EVENT", _) => self.take(&parts[1], session),
+            ("AUTH", _) => self.judge(&parts[1], session),
             ("REQ", _) => {
+                if let Some(refusal) = session.refusal(self.manner, &json!(["CLOSED", id, "auth-required: not you"])) {
+                    return refusal;
+                }
                 let filters: Vec<Filter> =
                     parts[2..].iter().filter_map(|filter| Filter::from_json(filter.to_string()).ok()).collect();
                 let events = self.events.lock().unwrap();
@@ -192,30 +274,39 @@ impl Shared {
                 let stored = |event: &&Event| vec![text(&json!(["EVENT", id, event])); self.times()];
                 let mut answers: Vec<Message> = wanted.iter().flat_map(stored).collect();
                 answers.push(text(&json!(["EOSE", id])));
-                subscriptions.retain(|(known, _)| *known != id);
-                subscriptions.push((id, filters));
+                session.subscriptions.retain(|(known, _)| *known != id);
+                session.subscriptions.push((id, filters));
                 answers
             }
             ("CLOSE", _) => {
-                subscriptions.retain(|(known, _)| *known != id);
+                session.subscriptions.retain(|(known, _)| *known != id);
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
-    fn take(&self, event: &Value, is_auth: bool) -> Vec<Message> {
+    fn take(&self, event: &Value, session: &mut Session) -> Vec<Message> {
         let Ok(event) = Event::from_json(event.to_string()) else { return Vec::new() };
-        let refused = match self.manner {
-            Manner::Refusing => Some("blocked: I take nothing"),
-            Manner::Forbidding => Some("auth-required: not you"),
-            _ => None,
-        };
-        if refused.is_none() && !is_auth {
-            self.events.lock().unwrap().push(event.clone());
-            let _ = self.news.send(event.as_json());
+        if let Some(refusal) = session.refusal(self.manner, &json!(["OK", event.id, false, "auth-required: not you"])) {
+            return refusal;
         }
-        vec![text(&json!(["OK", event.id, refused.is_none(), refused.unwrap_or_default()]))]
+        if self.manner == Manner::Refusing {
+            return vec![text(&json!(["OK", event.id, false, "blocked: I take nothing"]))];
+        }
+        self.events.lock().unwrap().push(event.clone());
+        let _ = self.news.send(event.as_json());
+        vec![text(&json!(["OK", event.id, true, ""]))]
+    }
+
+    /// An answer to the challenge.
+    fn judge(&self, proof: &Value, session: &mut Session) -> Vec<Message> {
+        let Ok(proof) = Event::from_json(proof.to_string()) else { return Vec::new() };
+        let names_it = proof.tags.iter().any(|tag| tag.content() == Some(session.challenge.as_str()));
+        let is_good = names_it && proof.verify().is_ok() && self.manner != Manner::Forbidding;
+        session.is_known |= is_good;
+        self.proofs.fetch_add(usize::from(is_good), Ordering::SeqCst);
+        vec![text(&json!(["OK", proof.id, is_good, if is_good { "" } else { "auth-required: not you" }]))]
     }
 }
 
