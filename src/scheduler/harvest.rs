@@ -89,7 +89,9 @@ mod tests {
         let pool = Pool::default();
         pool.insert(JobId(1), Wanted::in_pool(vec![Pattern::parse("q").unwrap()]));
         pool.insert(JobId(2), Wanted::in_pool(vec![Pattern::parse("qq").unwrap()]));
-        let Next::Search(pass) = pool.next(&mut pool.subscribe(Lane::All), None) else { panic!("two jobs are open") };
+        let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), None) else {
+            panic!("two jobs are open")
+        };
         let vault = Vault::without_identity().unwrap();
         let bases = vec![vault.open_base().unwrap(), vault.open_base().unwrap()];
         let tweaks = (1..3000)

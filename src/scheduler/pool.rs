@@ -152,6 +152,11 @@ impl Inner {
 }
 
 impl Subscription {
+    /// Puts right what a launch was charged, now that its candidates are known.
+    pub(super) fn settle(&mut self, pass: &Arc<Pass>, charged: f64, candidates: u64) {
+        self.turns.settle(pass, charged, candidates);
+    }
+
     /// Another lane from now on.
     pub(super) fn set_lane(&mut self, lane: Lane) {
         if self.lane != lane {
@@ -164,7 +169,8 @@ impl Subscription {
 /// What a worker is to do next.
 #[derive(Debug)]
 pub enum Next {
-    Search(Arc<Pass>),
+    /// A pass, and the candidates it was charged for this launch ([`Subscription::settle`]).
+    Search(Arc<Pass>, f64),
     /// No open job has a pattern for this lane.
     Wait,
     End,
@@ -218,7 +224,7 @@ impl Pool {
             held.generation = Some(inner.generation);
             held.turns.renew(inner.claims(held.lane, rate));
         }
-        held.turns.next().map_or(Next::Wait, Next::Search)
+        held.turns.next().map_or(Next::Wait, |(pass, charged)| Next::Search(pass, charged))
     }
 
     /// The part of a device that one more split job of this asker would have.
@@ -272,7 +278,7 @@ mod tests {
 
     fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
         match pool.next(&mut pool.subscribe(lane), None) {
-            Next::Search(pass) => pass.owners.clone(),
+            Next::Search(pass, _) => pass.owners.clone(),
             Next::Wait | Next::End => Vec::new(),
         }
     }
@@ -289,7 +295,7 @@ mod tests {
         assert_eq!(owners(&pool, Lane::All).len(), 4);
         let mut held = pool.subscribe(Lane::Easy);
         let patterns = |held: &mut Subscription| match pool.next(held, None) {
-            Next::Search(pass) => pass.patterns.len(),
+            Next::Search(pass, _) => pass.patterns.len(),
             other => panic!("{other:?}"),
         };
         assert_eq!(patterns(&mut held), 3);
@@ -303,7 +309,7 @@ mod tests {
         pool.insert(JobId(1), patterns(&["qqqqqq"]));
         let mut held = pool.subscribe(Lane::All);
         let pass = |held: &mut Subscription| match pool.next(held, None) {
-            Next::Search(pass) => pass,
+            Next::Search(pass, _) => pass,
             other => panic!("{other:?}"),
         };
         let first = pass(&mut held);
@@ -327,14 +333,14 @@ mod tests {
         let mut held = pool.subscribe(Lane::Hard);
         let mut turns = Vec::new();
         for _ in 0..4 {
-            let Next::Search(pass) = pool.next(&mut held, None) else { panic!("there is work") };
+            let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("there is work") };
             turns.push((pass.half.is_some(), pass.owners[1..].to_vec()));
         }
         let of = |job| turns.iter().filter(|(_, owners)| *owners == [Owner::Job(JobId(job))]).count();
         assert_eq!((of(1), of(2), of(3)), (2, 2, 0), "{turns:?}");
         assert!(turns.iter().all(|(split, owners)| *split == (*owners == [Owner::Job(JobId(2))])));
         pool.remove(JobId(1));
-        let Next::Search(pass) = pool.next(&mut held, None) else { panic!("there is work") };
+        let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("there is work") };
         assert!(pass.half.is_some());
         assert!(pool.part_of_one_more(asker) < pool.part_of_one_more(Asker([2; 32])));
     }
@@ -347,7 +353,7 @@ mod tests {
         let other = Arc::clone(&pool);
         let adder = std::thread::spawn(move || other.insert(JobId(1), patterns(&["q"])));
         pool.wait(&held, Duration::from_secs(60));
-        assert!(matches!(pool.next(&mut held, None), Next::Search(_)));
+        assert!(matches!(pool.next(&mut held, None), Next::Search(..)));
         adder.join().unwrap();
     }
 }

@@ -25,33 +25,48 @@ pub(super) struct Turn {
     pub pass: Arc<Pass>,
     /// Its part of the device, above 0; the parts of all turns make 1.
     pub part: f64,
-    /// Launches had, divided by the part: whoever has least is next.
+    /// Candidates had, divided by the part: whoever has least is next.
     served: f64,
 }
 
-/// The turns of one device. Launches of a device test equally many candidates, so a launch is the unit.
+/// The turns of one device, counted in candidates: launches on a busy processor differ in length.
 #[derive(Debug, Default)]
-pub(super) struct Turns(Vec<Turn>);
+pub(super) struct Turns {
+    turns: Vec<Turn>,
+    /// Candidates of the last launch: what the next one is charged before it is known.
+    usual: f64,
+}
 
 impl Turns {
     /// Takes over new claims; who was there before keeps what they had.
     pub fn renew(&mut self, claims: Vec<(Side, Arc<Pass>, f64)>) {
         // A newcomer starts where the least served stands, not at zero: nobody waits until they have caught up.
-        let start = self.0.iter().map(|turn| turn.served).fold(f64::INFINITY, f64::min);
+        let start = self.turns.iter().map(|turn| turn.served).fold(f64::INFINITY, f64::min);
         let start = if start.is_finite() { start } else { 0.0 };
-        let before = std::mem::take(&mut self.0);
+        let before = std::mem::take(&mut self.turns);
         let turn = |(side, pass, part)| {
             let served = before.iter().find(|turn| turn.side == side).map_or(start, |turn| turn.served);
             Turn { side, pass, part, served }
         };
-        self.0 = claims.into_iter().map(turn).collect();
+        self.turns = claims.into_iter().map(turn).collect();
     }
 
-    /// Whose turn it is. `None` if nobody has any work.
-    pub fn next(&mut self) -> Option<Arc<Pass>> {
-        let turn = self.0.iter_mut().min_by(|a, b| a.served.total_cmp(&b.served))?;
-        turn.served += 1.0 / turn.part;
-        Some(Arc::clone(&turn.pass))
+    /// Whose turn it is, and what it was charged for now. `None` if nobody has any work.
+    pub fn next(&mut self) -> Option<(Arc<Pass>, f64)> {
+        let turn = self.turns.iter_mut().min_by(|a, b| a.served.total_cmp(&b.served))?;
+        let charged = self.usual.max(1.0);
+        turn.served += charged / turn.part;
+        Some((Arc::clone(&turn.pass), charged))
+    }
+
+    /// Puts right what a launch was charged, now that its candidates are known. A pass that is not searched any more is
+    /// left out.
+    pub fn settle(&mut self, pass: &Arc<Pass>, charged: f64, candidates: u64) {
+        let candidates = candidates as f64;
+        self.usual = candidates;
+        if let Some(turn) = self.turns.iter_mut().find(|turn| Arc::ptr_eq(&turn.pass, pass)) {
+            turn.served += (candidates - charged) / turn.part;
+        }
     }
 }
 
@@ -89,13 +104,18 @@ mod tests {
     }
 
     fn had(turns: &mut Turns, launches: usize) -> Vec<f64> {
-        let sides: Vec<Arc<Pass>> = turns.0.iter().map(|turn| Arc::clone(&turn.pass)).collect();
+        let sides: Vec<Arc<Pass>> = turns.turns.iter().map(|turn| Arc::clone(&turn.pass)).collect();
         let mut had = vec![0.0; sides.len()];
-        for _ in 0..launches {
-            let pass = turns.next().unwrap();
-            had[sides.iter().position(|side| Arc::ptr_eq(side, &pass)).unwrap()] += 1.0 / launches as f64;
+        for number in 0..launches {
+            let (pass, charged) = turns.next().unwrap();
+            // Launches of very different lengths, and always long ones for the first side.
+            let at = sides.iter().position(|side| Arc::ptr_eq(side, &pass)).unwrap();
+            let candidates = if at == 0 { 900 } else { 100 + number as u64 % 7 * 50 };
+            turns.settle(&pass, charged, candidates);
+            had[at] += candidates as f64;
         }
-        had
+        let all: f64 = had.iter().sum();
+        had.into_iter().map(|one| one / all).collect()
     }
 
     fn near(found: &[f64], expected: &[f64]) {

@@ -150,6 +150,8 @@ struct Worker {
 /// A launch that was submitted and not yet collected.
 struct InFlight {
     pass: Arc<Pass>,
+    /// What its side was charged for it, in candidates.
+    charged: f64,
     bases: Vec<(BaseId, BasePoint)>,
 }
 
@@ -197,20 +199,20 @@ impl Worker {
         let mut busy_since = Instant::now();
         loop {
             let next = if Instant::now() < take_jobs_from && !self.pool.is_closed() {
-                Next::Search(Arc::clone(&warm_up))
+                Next::Search(Arc::clone(&warm_up), 0.0)
             } else {
                 held.set_lane(self.lane_now());
                 self.pool.next(&mut held, self.record.rate())
             };
             match next {
-                Next::Search(pass) => {
-                    self.submit(searcher, in_flight, pass)?;
+                Next::Search(pass, charged) => {
+                    self.submit(searcher, in_flight, pass, charged)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
-                        self.collect(searcher, in_flight, &mut busy_since, measure_from)?;
+                        self.collect(searcher, in_flight, &mut held, &mut busy_since, measure_from)?;
                     }
                 }
                 Next::Wait | Next::End if !in_flight.is_empty() => {
-                    self.collect(searcher, in_flight, &mut busy_since, measure_from)?;
+                    self.collect(searcher, in_flight, &mut held, &mut busy_since, measure_from)?;
                 }
                 Next::Wait => {
                     self.idle(&held);
@@ -226,6 +228,7 @@ impl Worker {
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
         pass: Arc<Pass>,
+        charged: f64,
     ) -> Result<(), Failure> {
         let open = |_| match &pass.half {
             None => self.vault.open_base(),
@@ -234,7 +237,7 @@ impl Worker {
         let bases = (0..searcher.bases()).map(open).collect::<Result<Vec<_>, _>>()?;
         let points = bases.iter().map(|&(_, point)| point).collect();
         let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns) };
-        in_flight.push_back(InFlight { pass, bases });
+        in_flight.push_back(InFlight { pass, charged, bases });
         Ok(searcher.submit(launch)?)
     }
 
@@ -242,11 +245,13 @@ impl Worker {
         &self,
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
+        held: &mut Subscription,
         busy_since: &mut Instant,
         measure_from: Instant,
     ) -> Result<(), Failure> {
         let report = searcher.collect()?;
         let launch = in_flight.pop_front().expect("what was collected was submitted");
+        held.settle(&launch.pass, launch.charged, report.candidates);
         let now = Instant::now();
         if *busy_since < measure_from {
             self.record.warmed_up(report.candidates);

@@ -41,7 +41,7 @@ impl Bench {
         let pool = Arc::new(Pool::default());
         pool.insert(JOB, Wanted::in_pool(vec![Pattern::parse(wish).unwrap()]));
         let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
-            Next::Search(pass) => pass,
+            Next::Search(pass, _) => pass,
             other => panic!("{other:?}"),
         };
         Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
