@@ -14,11 +14,21 @@ const PRIME: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
 pub struct Fe(pub [u64; 4]);
 
 impl Fe {
+    pub const ZERO: Fe = Fe([0; 4]);
+
     pub const ONE: Fe = Fe([1, 0, 0, 0]);
 
     /// β, a cube root of 1 modulo p: `λ·(x, y) = (βx, y)`.
     pub const BETA: Fe =
         Fe([0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710]);
+
+    /// s/2 for s = 2β + 1, a square root of -3.
+    pub const HALF_ROOT: Fe =
+        Fe([0xc139_6c27_f195_0006, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0xfae9_6a2b_657c_0710]);
+
+    /// 1/s.
+    pub const INVERSE_ROOT: Fe =
+        Fe([0x29d9_b7e4_5ef1_fc2b, 0xecb5_245c_9e06_f99c, 0x0bbd_2596_37dd_320e, 0x58b9_b938_6702_a5f5]);
 
     pub fn from_small(value: u64) -> Fe {
         Fe([value, 0, 0, 0])

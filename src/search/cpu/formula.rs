@@ -1,51 +1,81 @@
 //! One table entry, six points, eighteen candidates (`docs/search.md`), written once for every field type.
+//!
+//! The formula of `docs/search.md` in other clothes. With `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place of `t`, which
+//! costs nothing when the shared inverse is scaled by `2·xA` once a round:
+//!
+//! ```text
+//! e0 = (s·xA/2)·q      e1 = (s·xi/2)·q      g = 1/(s·xA)
+//! y0 = e0² + q         y1 = e1·(e0 + g)     y2 = e1²                 -Y0, -Y1, -Y2 there
+//! a  = -(u + z + 14)   b  = 2yi·yA          (βa and βb likewise)
+//! β^j·x(A ± λ^k·I) = [a·y0 ± b·y0]_j + [a·y1 ± b·y1]_(j+k) + [a·y2 ± b·y2]_(j+2k) - [xA]_j - [xi]_(j+k)
+//! ```
+//!
+//! `[v]_j` is `β^j·v`. That y0 is -Y0: `z·t = 1 + u·t`, so `3·xA⁴·t² - 2·xA·t = xA·(3·z·t² - 2t) = xA·(t + 3u·t²)`; y1
+//! and y2 go the same way. It takes 2 multiplications, 2 by constants of the entry or the centre, and 2 squarings, where
+//! the other form takes 5 and 1.
 
 use super::field::Fe;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Tidy};
 use super::table::{Affine, Entry};
 
 /// What the formula needs of a centre; one in each lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Centre<F: Lanes> {
-    pub point: Affine<F>,
-    x_squared: F,
-    /// z = xA³
-    z: F,
-    /// z + 14, and β(z + 14): what A' and βA' take from the centre.
-    a: F,
-    beta_a: F,
+    pub x: F,
+    y: F,
+    /// s·xA/2
+    e0: F::Factor,
+    /// 1/(s·xA)
+    g: Tidy<F>,
+    /// -(z + 14), and β times that: what a and βa take from the centre.
+    a: Tidy<F>,
+    beta_a: Tidy<F>,
     /// The tops of xA, βxA, β²xA, exact.
     x_tops: [F::Tops; 3],
 }
 
+/// The same number in every lane.
+#[inline(always)]
+pub fn number<F: Lanes>(value: Fe) -> Tidy<F> {
+    F::of(&F::constant(value))
+}
+
+/// z = x³.
+#[inline(always)]
+pub fn cube<F: Lanes>(x: F) -> Tidy<F> {
+    x.square().mul(x).tidy()
+}
+
+/// `z - u`, the factor of an entry in the shared inversion. Zero where the centre is ±λ^k times the entry's point.
+#[inline(always)]
+pub fn factor<F: Lanes>(z: Tidy<F>, entry: &Entry<F>) -> F {
+    F::sum(F::of(&entry.minus_u), z)
+}
+
 impl<F: Lanes> Centre<F> {
+    /// `z` is [`cube`] of the point's x, `inverse` is `1/x`. No x is zero: 7 is not a square modulo p.
     #[inline(always)]
-    pub fn new(point: Affine<F>) -> Centre<F> {
-        let number = |value: Fe| F::of(&F::constant(value));
-        let beta = number(Fe::BETA);
-        let x_squared = point.x.square();
-        let z = x_squared.mul(point.x);
-        let a = z.add(number(Fe::from_small(14)));
+    pub fn new(point: Affine<F>, z: Tidy<F>, inverse: F) -> Centre<F> {
+        let beta = number::<F>(Fe::BETA).0;
+        let a = number::<F>(Fe::ZERO.sub(Fe::from_small(14))).0.sub(z.0);
         let beta_x = point.x.mul(beta);
-        let x_tops = [point.x, beta_x, beta_x.mul(beta)].map(|value| {
-            let mut tops = [0; 8];
-            for (lane, top) in tops.iter_mut().enumerate().take(F::LANES) {
+        let mut x_tops = [F::first_tops(0); 3];
+        for (tops, value) in x_tops.iter_mut().zip([point.x, beta_x, beta_x.mul(beta)]) {
+            let mut lanes = [0; 8];
+            for (lane, top) in lanes.iter_mut().enumerate().take(F::LANES) {
                 *top = value.lane(lane).canonical().top();
             }
-            F::tops_from_lanes(&tops)
-        });
-        Centre { point, x_squared, z, a, beta_a: a.mul(beta), x_tops }
-    }
-
-    /// `z - u`, the factor of an entry in the shared inversion. Zero where the centre is ±λ^k times the entry's point.
-    #[inline(always)]
-    pub fn factor(&self, entry: &Entry<F::Constant>) -> F {
-        self.z.sub(F::of(&entry.u))
-    }
-
-    /// The centre of one lane.
-    pub fn lane(&self, lane: usize) -> Centre<Fe> {
-        Centre::new(Affine { x: self.point.x.lane(lane), y: self.point.y.lane(lane) })
+            *tops = F::first_tops_from_lanes(&lanes);
+        }
+        Centre {
+            x: point.x,
+            y: point.y,
+            e0: point.x.mul(number::<F>(Fe::HALF_ROOT).0).factor(),
+            g: inverse.mul(number::<F>(Fe::INVERSE_ROOT).0).tidy(),
+            a: a.tidy(),
+            beta_a: a.mul(beta).tidy(),
+            x_tops,
+        }
     }
 }
 
@@ -59,69 +89,54 @@ pub struct Products<F> {
     beta_b: F,
 }
 
-/// The tops of `factor·y`, `β·factor·y` and `β²·factor·y`, the last as minus the sum of the others.
+/// The place of a candidate among an entry's 18 as [`super::lanes::Marks`] has it: word, and sign (1 for minus).
 #[inline(always)]
-fn rotations<F: Lanes>(factor: F, beta_factor: F, y: F) -> [F::Tops; 3] {
-    let (zero, one) = (factor.top_of_product(y), beta_factor.top_of_product(y));
-    [zero, one, F::sub_tops(F::sub_tops(F::tops(0), zero), one)]
+pub fn place(k: usize, sign: usize, j: usize) -> (usize, usize) {
+    (k * 3 + j, sign)
 }
 
-/// The place of a candidate among an entry's 18: turn k, sign (1 for minus), rotation j.
-#[inline(always)]
-pub fn place(k: usize, sign: usize, j: usize) -> usize {
-    (k * 2 + sign) * 3 + j
-}
-
-/// Turn k, sign and rotation j of the candidate at a [`place`].
-pub fn address(place: usize) -> (usize, usize, usize) {
-    (place / 6, place / 3 % 2, place % 3)
+/// Turn k and rotation j of the candidates of a word.
+pub fn address(word: usize) -> (usize, usize) {
+    (word / 3, word % 3)
 }
 
 impl<F: Lanes> Products<F> {
-    /// `t` is `1/(z - u)`.
+    /// `q` is `2·xA/(z - u)`.
     #[inline(always)]
-    pub fn new(centre: &Centre<F>, entry: &Entry<F::Constant>, t: F) -> Products<F> {
-        let t_squared = t.square();
-        let h = F::of(&entry.u3).mul(t_squared);
-        let t_h = t.add(h);
-        Products {
-            y: [
-                centre.point.x.mul(t_h),
-                F::of(&entry.x).mul(t.add(t_h)),
-                F::of(&entry.x2_3).mul(centre.x_squared.mul(t_squared)),
-            ],
-            a: F::of(&entry.u).add(centre.a),
-            beta_a: F::of(&entry.beta_u).add(centre.beta_a),
-            b: F::of(&entry.y_2).mul(centre.point.y),
-            beta_b: F::of(&entry.beta_y_2).mul(centre.point.y),
-        }
+    pub fn new(centre: &Centre<F>, entry: &Entry<F>, q: F) -> Products<F> {
+        let b = centre.y.times_constant(&entry.y_2);
+        let beta_b = centre.y.times_constant(&entry.beta_y_2);
+        let a = F::sum(F::of(&entry.minus_u), centre.a);
+        let beta_a = F::sum(F::of(&entry.minus_beta_u), centre.beta_a);
+        let e0 = q.times(&centre.e0);
+        let e1 = q.times_constant(&entry.e1);
+        let y2 = e1.square();
+        let y1 = e1.mul(F::sum(e0.tidy(), centre.g));
+        let y0 = e0.square_plus(q.tidy());
+        Products { y: [y0, y1, y2], a, beta_a, b, beta_b }
     }
 
     /// The approximate tops of all candidates `β^j·x(A ± λ^k·I)`, each at its [`place`]. Within [`Lanes::SLACK`] of the
     /// exact ones, modulo 2^64.
     #[inline(always)]
-    pub fn tops(&self, centre: &Centre<F>, entry: &Entry<F::Constant>) -> [F::Tops; 18] {
-        let [y0, y1, y2] = self.y;
-        let a = [
-            rotations(self.a, self.beta_a, y0),
-            rotations(self.a, self.beta_a, y1),
-            rotations(self.a, self.beta_a, y2),
-        ];
-        let b = [
-            rotations(self.b, self.beta_b, y0),
-            rotations(self.b, self.beta_b, y1),
-            rotations(self.b, self.beta_b, y2),
-        ];
-        let mut tops = [F::tops(0); 18];
+    pub fn tops(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::Tops; 9] {
+        let mut terms = [[F::first_tops(0); 3]; 3];
+        for (term, y) in terms.iter_mut().zip(self.y) {
+            let zero = F::tops_of_products(self.a, self.b, y);
+            let one = F::tops_of_products(self.beta_a, self.beta_b, y);
+            // β² is -1 - β.
+            *term = [zero, one, F::sub_tops(F::sub_tops(F::first_tops(0), zero), one)];
+        }
+        let [mut first, mut second, third] = terms;
+        for j in 0..3 {
+            first[j] = F::sub_tops(first[j], centre.x_tops[j]);
+            second[j] = F::sub_tops(second[j], F::first_tops(entry.x_tops[j]));
+        }
+        let mut tops = [F::first_tops(0); 9];
         for k in 0..3 {
             for j in 0..3 {
-                let (second, third) = ((j + k) % 3, (j + 2 * k) % 3);
-                let s_a = F::add_tops(F::add_tops(a[0][j], a[1][second]), a[2][third]);
-                let s_b = F::add_tops(F::add_tops(b[0][j], b[1][second]), b[2][third]);
-                let x = F::add_tops(centre.x_tops[j], F::tops(entry.x_tops[second]));
-                let middle = F::sub_tops(s_a, x);
-                tops[place(k, 0, j)] = F::sub_tops(middle, s_b);
-                tops[place(k, 1, j)] = F::add_tops(middle, s_b);
+                let sum = F::add_tops(F::add_tops(first[j], second[(j + k) % 3]), third[(j + 2 * k) % 3]);
+                tops[k * 3 + j] = F::with_both_signs(sum);
             }
         }
         tops
@@ -140,13 +155,12 @@ impl<F: Lanes> Products<F> {
 }
 
 impl Products<Fe> {
-    /// `β^j·x(A ± λ^k·I)`, exact and below p.
-    pub fn exact(&self, centre: &Centre<Fe>, entry: &Entry<Fe>, k: usize, sign: usize, j: usize) -> Fe {
+    /// `β^j·x(A ± λ^k·I)`, exact and below p. `xi` is the entry's x.
+    pub fn exact(&self, centre_x: Fe, xi: Fe, (k, sign, j): (usize, usize, usize)) -> Fe {
         let beta_power = |power: usize| [Fe::ONE, Fe::BETA, Fe::BETA.square()][power % 3];
         let s = self.y[0].add(beta_power(k).mul(self.y[1])).add(beta_power(2 * k).mul(self.y[2]));
-        let (a_s, b_s) = (self.a.mul(s), self.b.mul(s));
-        let sum = if sign == 1 { a_s.add(b_s) } else { a_s.sub(b_s) };
-        let x = sum.sub(centre.point.x).sub(beta_power(k).mul(entry.x));
+        let ab = if sign == 1 { self.a.sub(self.b) } else { self.a.add(self.b) };
+        let x = ab.mul(s).sub(centre_x).sub(beta_power(k).mul(xi));
         x.mul(beta_power(j)).canonical()
     }
 }

@@ -3,18 +3,21 @@
 //! **The contract of every `unsafe` in this file:** the processor has AVX-512 F, DQ and IFMA. [`walk_ifma`] is the one
 //! way in, and [`is_supported`] must have said yes before it is called. Everything else here is inlined into it.
 //!
-//! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208` with l0…l3 below 2^52. The multiply instructions read 52 bits of
-//! a limb, so l4 must stay below 2^52 as well; how large it gets:
+//! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`, where of l0…l3 the low 52 bits count: what stands above them has
+//! been carried already. The multiply instructions read 52 bits of a limb and need no masks; sums do, which is what
+//! [`Tidy`] is for. l4 counts as a whole and must stay below 2^52:
 //!
 //! | from | l4 below | value below |
 //! | --- | --- | --- |
 //! | a constant, a product, a square, a difference | 2^48 + 2^6 | 2^256 + 2^214 |
-//! | a sum of two of these | 2^49 + 2^7 | 2^257 + 2^215 |
-//! | a sum of one of these and such a sum | 2^50 | 2^258 |
+//! | a product with a prepared factor | 2^51 + 2^6 | 2^259 + 2^214 |
+//! | a sum of two of these | 2^52 - 2^50 for all sums of the formula | 2^260 - 2^258 |
+//!
+//! So a product is below 2^520, and its uppermost column below 2^52.
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::lanes::{Lanes, Marks};
+use super::lanes::{Lanes, Marks, Tidy};
 use super::table::Table;
 use super::walk::{Scratch, Walked, walk};
 use crate::key::BasePoint;
@@ -22,13 +25,17 @@ use std::arch::x86_64::*;
 
 const LIMB: i64 = (1 << 52) - 1;
 const TOP_LIMB: i64 = (1 << 48) - 1;
+/// 51 bits.
+const WIDE_TOP_LIMB: i64 = (1 << 51) - 1;
 /// 2^256 mod p.
 const FOLD_256: i64 = 0x1_0000_03d1;
+/// 2^259 mod p.
+const FOLD_259: i64 = FOLD_256 << 3;
 /// 2^260 mod p.
 const FOLD_260: i64 = FOLD_256 << 4;
-/// 8p, written with limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^51 - 2) exceeds its own:
-/// 2^53 + (2^53-2)·2^52 + (2^53-2)·2^104 + (2^53-2)·2^156 + (2^51-2)·2^208 is 2^259, and 8·(2^256-p) is taken off.
-const EIGHT_P: [i64; 5] = [(1 << 53) - 8 * FOLD_256, (1 << 53) - 2, (1 << 53) - 2, (1 << 53) - 2, (1 << 51) - 2];
+/// 16p, written with limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2) exceeds its
+/// own: 2^53 + (2^53-2)·2^52 + (2^53-2)·2^104 + (2^53-2)·2^156 + (2^52-2)·2^208 is 2^260, and 16·(2^256-p) is taken off.
+const SIXTEEN_P: [i64; 5] = [(1 << 53) - 16 * FOLD_256, (1 << 53) - 2, (1 << 53) - 2, (1 << 53) - 2, (1 << 52) - 2];
 /// Sets of so few intervals are compared with one by one; larger ones are looked up in the map.
 const FEW_INTERVALS: usize = 4;
 
@@ -39,6 +46,9 @@ pub fn is_supported() -> bool {
         && is_x86_feature_detected!("avx512ifma")
 }
 
+/// Vectors of eight centres a round.
+pub const VECTORS: usize = 4;
+
 /// [`walk`], compiled for AVX-512 IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub fn walk_ifma(
@@ -47,7 +57,7 @@ pub fn walk_ifma(
     rounds: u64,
     filter: &Filter,
     hits_wanted: usize,
-    scratch: &mut Scratch<Fe8>,
+    scratch: &mut Scratch<Fe8, VECTORS>,
 ) -> Walked {
     walk(table, base, rounds, filter, hits_wanted, scratch)
 }
@@ -120,28 +130,27 @@ fn store(value: __m512i) -> [u64; 8] {
     values
 }
 
-/// Carries from l0 up to l4, which is left as large as it gets.
+/// Carries from l0 up to l4, which is left as large as it gets. The limbs keep what was carried.
 #[inline(always)]
 fn carried(mut l: [__m512i; 5]) -> Fe8 {
     for at in 0..4 {
         l[at + 1] = plus(l[at + 1], right::<52>(l[at]));
-        l[at] = and(l[at], all(LIMB));
     }
     Fe8(l)
 }
 
-/// A product's ten columns, each below 2^56, as a number.
+/// A product's ten columns, each below 2^56 + 2^52, as a number.
 ///
-/// The upper five are carried to limbs h0…h4 below 2^52 (the whole is below 2^520) and folded down by 2^260; what that
-/// puts above 2^260 (below 2^37) and the bits of l4 from 2^256 on (below 2^9) are folded down by 2^256: together below
-/// 2^42, times 2^33. Then l3 is below 2^57, its carry below 2^6.
+/// The upper five are carried to limbs h0…h4 (the whole is below 2^520, so h4 is below 2^52; of the others 52 bits are
+/// read) and folded down by 2^260; what that puts above 2^260 (below 2^37) and the bits of l4 from 2^256 on (below 2^9)
+/// are folded down by 2^256: together below 2^42, times 2^33. Then l3 is below 2^57, its carry below 2^6.
 #[inline(always)]
 fn reduced(c: [__m512i; 10]) -> Fe8 {
-    let [mut l0, mut l1, mut l2, mut l3, mut l4, mut h0, mut h1, mut h2, mut h3, mut h4] = c;
-    (h1, h0) = (plus(h1, right::<52>(h0)), and(h0, all(LIMB)));
-    (h2, h1) = (plus(h2, right::<52>(h1)), and(h1, all(LIMB)));
-    (h3, h2) = (plus(h3, right::<52>(h2)), and(h2, all(LIMB)));
-    (h4, h3) = (plus(h4, right::<52>(h3)), and(h3, all(LIMB)));
+    let [mut l0, mut l1, mut l2, mut l3, mut l4, h0, mut h1, mut h2, mut h3, mut h4] = c;
+    h1 = plus(h1, right::<52>(h0));
+    h2 = plus(h2, right::<52>(h1));
+    h3 = plus(h3, right::<52>(h2));
+    h4 = plus(h4, right::<52>(h3));
     let fold = all(FOLD_260);
     (l0, l1) = (low(l0, h0, fold), high(l1, h0, fold));
     (l1, l2) = (low(l1, h1, fold), high(l2, h1, fold));
@@ -156,6 +165,66 @@ fn reduced(c: [__m512i; 10]) -> Fe8 {
     carried([l0, l1, l2, l3, l4])
 }
 
+/// A number times `2^(52·i)` for i = 0…4: what a product is made of when it is folded before it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor8([[__m512i; 5]; 5]);
+
+/// Six columns, each below 2^56, as a number. The uppermost, a sum of five values below 2^48 + 2^6, is below 2^51 - 2^4;
+/// with the bits of l4 from 2^259 on (below 2^5) it is folded down by 2^259, and is below 2^52 then.
+#[inline(always)]
+fn reduced_at_259([mut l0, mut l1, l2, l3, mut l4, l5]: [__m512i; 6]) -> Fe8 {
+    let top = plus(right::<51>(l4), left::<1>(l5));
+    l4 = and(l4, all(WIDE_TOP_LIMB));
+    let fold = all(FOLD_259);
+    (l0, l1) = (low(l0, top, fold), high(l1, top, fold));
+    carried([l0, l1, l2, l3, l4])
+}
+
+/// The columns of a square: the ten mixed products once and doubled, and the five squares.
+#[inline(always)]
+fn square_columns(a: [__m512i; 5]) -> [__m512i; 10] {
+    let mut c = [all(0); 10];
+    for i in 0..5 {
+        for j in i + 1..5 {
+            c[i + j] = low(c[i + j], a[i], a[j]);
+            c[i + j + 1] = high(c[i + j + 1], a[i], a[j]);
+        }
+    }
+    for column in c.iter_mut().take(9).skip(1) {
+        *column = plus(*column, *column);
+    }
+    for i in 0..5 {
+        c[2 * i] = low(c[2 * i], a[i], a[i]);
+        c[2 * i + 1] = high(c[2 * i + 1], a[i], a[i]);
+    }
+    c
+}
+
+/// The top of a·y in units of 2^-64, low by less than 46,910·2^16.
+///
+/// It is the fourth limb alone: columns 4, 8 and 9, and what of the latter two the folding by 2^260 = 2^36 + 15,632 puts
+/// there. Left out are the carry into the fourth limb (a sum of seven values below 2^52 and a little: at most 8 of its
+/// units, 2^-48), and of column 8 (a sum of three such values) the part times 15,632: less than 46,896 units. The part
+/// times 2^36 is column 8 itself, 2^16 units of 2^-64 to one of the limb's; what it misses in carries is 6 of the former.
+#[inline(always)]
+fn top_of_product(a: [__m512i; 5], y: [__m512i; 5]) -> __m512i {
+    let mut limb = high(all(0), a[0], y[3]);
+    limb = low(limb, a[0], y[4]);
+    limb = high(limb, a[1], y[2]);
+    limb = low(limb, a[1], y[3]);
+    limb = high(limb, a[2], y[1]);
+    limb = low(limb, a[2], y[2]);
+    limb = high(limb, a[3], y[0]);
+    limb = low(limb, a[3], y[1]);
+    limb = low(limb, a[4], y[0]);
+    let column_9 = high(all(0), a[4], y[4]);
+    let mut column_8 = low(all(0), a[4], y[4]);
+    column_8 = high(column_8, a[3], y[4]);
+    column_8 = high(column_8, a[4], y[3]);
+    limb = low(limb, column_9, all(FOLD_260));
+    plus(left::<16>(limb), column_8)
+}
+
 fn limbs_of(value: Fe) -> [u64; 5] {
     let [a, b, c, d] = value.0;
     let mask = LIMB as u64;
@@ -165,22 +234,34 @@ fn limbs_of(value: Fe) -> [u64; 5] {
 impl Lanes for Fe8 {
     const LANES: usize = 8;
 
-    /// In units of 2^-48, of which a top has 48 bits: a product's top is low by at most 10 (the carry into the fourth
-    /// limb, a sum of nine values below 2^52 and a little: at most 9; the fractions of the folded part: 1), so its
-    /// rotation by β² is up to 20 high. Six such terms, three exact tops and a wrap a term: within ±6·20 + 3 + 6 = ±129.
-    const SLACK: u64 = 256 << 16;
+    /// Tops are 32 bits. In units of 2^-32 a product's top is low by less than 0.72 + 1 (its fraction is dropped), so its
+    /// rotation by β² is less than 3.5 high. Six such terms, two exact tops and a wrap a term: within ±(6·3.5 + 2 + 6).
+    const SLACK: u64 = 32 << 32;
 
     type Constant = [u64; 5];
+    type ConstantFactor = [[u64; 5]; 5];
+    type Factor = Factor8;
+    /// Sixteen of 32 bits: the first in the lower half, the second in the upper.
     type Tops = __m512i;
 
     fn constant(value: Fe) -> [u64; 5] {
         limbs_of(value)
     }
 
+    fn constant_factor(value: Fe) -> [[u64; 5]; 5] {
+        let mut powers = [[0; 5]; 5];
+        let mut value = value;
+        for power in &mut powers {
+            *power = limbs_of(value.canonical());
+            value = value.mul(Fe::from_small(1 << 52));
+        }
+        powers
+    }
+
     #[inline(always)]
-    fn of(constant: &[u64; 5]) -> Fe8 {
+    fn of(constant: &[u64; 5]) -> Tidy<Fe8> {
         let [a, b, c, d, e] = *constant;
-        Fe8([all(a as i64), all(b as i64), all(c as i64), all(d as i64), all(e as i64)])
+        Tidy(Fe8([all(a as i64), all(b as i64), all(c as i64), all(d as i64), all(e as i64)]))
     }
 
     #[inline(always)]
@@ -191,30 +272,41 @@ impl Lanes for Fe8 {
                 limb[lane] = part;
             }
         }
-        Fe8(limbs.map(|limb| load(&limb)))
+        let [a, b, c, d, e] = limbs;
+        Fe8([load(&a), load(&b), load(&c), load(&d), load(&e)])
     }
 
     #[inline(always)]
     fn lane(self, lane: usize) -> Fe {
-        let [a, b, c, d, e] = self.0.map(|limb| store(limb)[lane]);
+        let [a, b, c, d, e] = self.tidy().0.0;
+        let [a, b, c, d, e] = [store(a)[lane], store(b)[lane], store(c)[lane], store(d)[lane], store(e)[lane]];
         // l4 is below 2^52: what lies above 2^256 is at most 4 bits.
         let value = Fe([a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16]);
         value.add(Fe([(e >> 48) * FOLD_256 as u64, 0, 0, 0]))
     }
 
     #[inline(always)]
-    fn add(self, other: Fe8) -> Fe8 {
-        let (a, b) = (self.0, other.0);
+    fn tidy(self) -> Tidy<Fe8> {
+        let [a, b, c, d, e] = self.0;
+        let mask = all(LIMB);
+        Tidy(Fe8([and(a, mask), and(b, mask), and(c, mask), and(d, mask), e]))
+    }
+
+    #[inline(always)]
+    fn sum(Tidy(a): Tidy<Fe8>, Tidy(b): Tidy<Fe8>) -> Fe8 {
+        let (a, b) = (a.0, b.0);
         carried([plus(a[0], b[0]), plus(a[1], b[1]), plus(a[2], b[2]), plus(a[3], b[3]), plus(a[4], b[4])])
     }
 
-    /// `self + 8p - other`, the bits from 2^256 on (below 2^4) folded down.
+    /// `self + 16p - other`, the bits from 2^256 on (below 2^5) folded down.
     #[inline(always)]
     fn sub(self, other: Fe8) -> Fe8 {
-        let mut l = self.0;
+        let (mut l, other) = (self.tidy().0.0, other.tidy().0.0);
         for at in 0..5 {
-            l[at] = minus(plus(l[at], all(EIGHT_P[at])), other.0[at]);
+            l[at] = minus(plus(l[at], all(SIXTEEN_P[at])), other[at]);
         }
+        // l4 takes its carry first: it may be what passes 2^256.
+        l = carried(l).tidy().0.0;
         l[0] = low(l[0], right::<48>(l[4]), all(FOLD_256));
         l[4] = and(l[4], all(TOP_LIMB));
         carried(l)
@@ -234,88 +326,112 @@ impl Lanes for Fe8 {
         reduced(c)
     }
 
-    /// The ten mixed products once and doubled, and the five squares.
     #[inline(always)]
     fn square(self) -> Fe8 {
-        let a = self.0;
-        let mut c = [all(0); 10];
-        for i in 0..5 {
-            for j in i + 1..5 {
-                c[i + j] = low(c[i + j], a[i], a[j]);
-                c[i + j + 1] = high(c[i + j + 1], a[i], a[j]);
-            }
-        }
-        for column in &mut c {
-            *column = plus(*column, *column);
-        }
-        for i in 0..5 {
-            c[2 * i] = low(c[2 * i], a[i], a[i]);
-            c[2 * i + 1] = high(c[2 * i + 1], a[i], a[i]);
+        reduced(square_columns(self.0))
+    }
+
+    #[inline(always)]
+    fn square_plus(self, Tidy(addend): Tidy<Fe8>) -> Fe8 {
+        let mut c = square_columns(self.0);
+        for at in 0..5 {
+            c[at] = plus(c[at], addend.0[at]);
         }
         reduced(c)
     }
 
-    /// The fourth limb alone: columns 4, 8 and 9, and what of the latter two the folding by 2^260 puts there. Its 48
-    /// bits stand at the top of 64.
+    /// Of a product or a difference: the limbs of a factor's powers must be those of products.
     #[inline(always)]
-    fn top_of_product(self, other: Fe8) -> __m512i {
-        let (a, b) = (self.0, other.0);
-        let mut l4 = low(all(0), a[0], b[4]);
-        let mut also = high(all(0), a[0], b[3]);
-        l4 = low(l4, a[1], b[3]);
-        also = high(also, a[1], b[2]);
-        l4 = low(l4, a[2], b[2]);
-        also = high(also, a[2], b[1]);
-        l4 = low(l4, a[3], b[1]);
-        also = high(also, a[3], b[0]);
-        l4 = low(l4, a[4], b[0]);
-        let h3 = high(high(low(all(0), a[4], b[4]), a[3], b[4]), a[4], b[3]);
-        let h4 = plus(high(all(0), a[4], b[4]), right::<52>(h3));
-        l4 = low(l4, h4, all(FOLD_260));
-        // Only 52 bits of h3 are read: its carry is in h4.
-        also = high(also, h3, all(FOLD_260));
-        left::<16>(plus(l4, also))
+    fn factor(self) -> Factor8 {
+        let two_52 = Fe8([all(0), all(1), all(0), all(0), all(0)]);
+        let mut powers = [self.mul(Fe8([all(1), all(0), all(0), all(0), all(0)])); 5];
+        for at in 1..5 {
+            powers[at] = powers[at - 1].mul(two_52);
+        }
+        Factor8([powers[0].0, powers[1].0, powers[2].0, powers[3].0, powers[4].0])
     }
 
     #[inline(always)]
-    fn tops(top: u64) -> __m512i {
-        all(top as i64)
+    fn times(self, factor: &Factor8) -> Fe8 {
+        let mut c = [all(0); 6];
+        for i in 0..5 {
+            for j in 0..5 {
+                c[j] = low(c[j], self.0[i], factor.0[i][j]);
+                c[j + 1] = high(c[j + 1], self.0[i], factor.0[i][j]);
+            }
+        }
+        reduced_at_259(c)
     }
 
     #[inline(always)]
-    fn tops_from_lanes(values: &[u64]) -> __m512i {
+    fn times_constant(self, factor: &[[u64; 5]; 5]) -> Fe8 {
+        let mut c = [all(0); 6];
+        for i in 0..5 {
+            for j in 0..5 {
+                let part = all(factor[i][j] as i64);
+                c[j] = low(c[j], self.0[i], part);
+                c[j + 1] = high(c[j + 1], self.0[i], part);
+            }
+        }
+        reduced_at_259(c)
+    }
+
+    #[inline(always)]
+    fn tops_of_products(first: Fe8, second: Fe8, y: Fe8) -> __m512i {
+        upper_halves(top_of_product(first.0, y.0), top_of_product(second.0, y.0))
+    }
+
+    #[inline(always)]
+    fn first_tops(top: u64) -> __m512i {
+        // SAFETY: the contract above.
+        unsafe { _mm512_maskz_set1_epi32(FIRST, (top >> 32) as i32) }
+    }
+
+    #[inline(always)]
+    fn first_tops_from_lanes(values: &[u64]) -> __m512i {
         let mut lanes = [0; 8];
         lanes.copy_from_slice(&values[..8]);
-        load(&lanes)
-    }
-
-    #[inline(always)]
-    fn top(tops: __m512i, lane: usize) -> u64 {
-        store(tops)[lane]
+        upper_halves(load(&lanes), all(0))
     }
 
     #[inline(always)]
     fn add_tops(a: __m512i, b: __m512i) -> __m512i {
-        plus(a, b)
+        // SAFETY: the contract above.
+        unsafe { _mm512_add_epi32(a, b) }
     }
 
     #[inline(always)]
     fn sub_tops(a: __m512i, b: __m512i) -> __m512i {
-        minus(a, b)
+        // SAFETY: the contract above.
+        unsafe { _mm512_sub_epi32(a, b) }
     }
 
-    /// Sixteen tops at a time, by their upper 32 bits.
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[__m512i; 18]) -> Marks {
+    fn with_both_signs(tops: __m512i) -> __m512i {
+        // SAFETY: the contract above.
+        unsafe {
+            let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(tops, tops);
+            _mm512_mask_sub_epi32(_mm512_add_epi32(tops, swapped), !FIRST, swapped, tops)
+        }
+    }
+
+    #[inline(always)]
+    fn top(tops: __m512i, second: bool, lane: usize) -> u64 {
+        let words = store(tops);
+        let word = usize::from(second) * 8 + lane;
+        words[word / 2] >> (32 * (word % 2)) << 32
+    }
+
+    #[inline(always)]
+    fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
         let mut marks = [0; 9];
         if filter.widened().len() <= FEW_INTERVALS {
-            for n in 0..9 {
-                let upper = upper_halves(tops[2 * n], tops[2 * n + 1]);
-                for &(first, last) in filter.widened() {
-                    let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
+            for &(first, last) in filter.widened() {
+                let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
+                for n in 0..9 {
                     // SAFETY: the contract above.
                     marks[n] |= unsafe {
-                        let above = _mm512_sub_epi32(upper, _mm512_set1_epi32(first));
+                        let above = _mm512_sub_epi32(tops[n], _mm512_set1_epi32(first));
                         _mm512_cmple_epu32_mask(above, _mm512_set1_epi32(last.wrapping_sub(first)))
                     };
                 }
@@ -323,11 +439,10 @@ impl Lanes for Fe8 {
         } else {
             let (map, shift) = filter.map();
             for n in 0..9 {
-                let upper = upper_halves(tops[2 * n], tops[2 * n + 1]);
                 // SAFETY: the contract above; the map has a bit for every value of the index, so every word that is
                 // gathered lies within it.
                 marks[n] = unsafe {
-                    let index = _mm512_srl_epi32(upper, _mm_cvtsi32_si128(shift as i32));
+                    let index = _mm512_srl_epi32(tops[n], _mm_cvtsi32_si128(shift as i32));
                     let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(index), map.as_ptr().cast());
                     let bit = _mm512_and_si512(index, _mm512_set1_epi32(31));
                     _mm512_test_epi32_mask(_mm512_srlv_epi32(words, bit), _mm512_set1_epi32(1))
@@ -337,6 +452,9 @@ impl Lanes for Fe8 {
         marks
     }
 }
+
+/// The places of the first tops among sixteen.
+const FIRST: u16 = 0x00ff;
 
 /// The upper 32 bits of the eight lanes of `a`, then of `b`.
 #[inline(always)]

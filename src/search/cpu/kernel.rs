@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
-use super::ifma::{Fe8, is_supported, walk_ifma};
+use super::ifma::{Fe8, VECTORS, is_supported, walk_ifma};
 
 /// Which CPU kernel to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -89,6 +89,16 @@ impl Kernel {
         }
     }
 
+    /// Centres of a round.
+    #[cfg(test)]
+    pub fn centres(self) -> u64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Ifma => (VECTORS * Fe8::LANES) as u64,
+            Kernel::Portable => PORTABLE_CENTRES as u64,
+        }
+    }
+
     /// A walker with its working memory, for one thread.
     pub fn walker(self) -> Walker {
         match self {
@@ -99,20 +109,23 @@ impl Kernel {
     }
 }
 
+/// Centres a round of the portable kernel, side by side as far as the processor can.
+const PORTABLE_CENTRES: usize = 4;
+
 /// The tables are made once a process, each at its first use (some 10 ms).
 fn portable_table() -> &'static Table<Fe> {
     static TABLE: OnceLock<Table<Fe>> = OnceLock::new();
-    TABLE.get_or_init(Table::new)
+    TABLE.get_or_init(|| Table::new(PORTABLE_CENTRES))
 }
 
 #[cfg(target_arch = "x86_64")]
 fn ifma_table() -> &'static Table<Fe8> {
     static TABLE: OnceLock<Table<Fe8>> = OnceLock::new();
-    TABLE.get_or_init(Table::new)
+    TABLE.get_or_init(|| Table::new(VECTORS * Fe8::LANES))
 }
 
 #[cfg(target_arch = "x86_64")]
-fn ifma_scratch() -> Scratch<Fe8> {
+fn ifma_scratch() -> Scratch<Fe8, VECTORS> {
     Scratch::new()
 }
 
@@ -121,8 +134,8 @@ pub struct Walker(State);
 
 enum State {
     #[cfg(target_arch = "x86_64")]
-    Ifma(Scratch<Fe8>),
-    Portable(Scratch<Fe>),
+    Ifma(Scratch<Fe8, VECTORS>),
+    Portable(Scratch<Fe, PORTABLE_CENTRES>),
 }
 
 impl Walker {

@@ -3,40 +3,53 @@
 use super::field::Fe;
 use super::filter::Filter;
 
-/// Marks on an entry's 18 tops in up to eight lanes: top n in lane l is bit `8·(n mod 2) + l` of word `n / 2`.
+/// Marks on an entry's 18 tops in up to eight lanes: bit `8·sign + lane` of word `3·turn + rotation`.
 ///
 /// **Closures.** What the inner loop runs must be `#[inline(always)]` down to the instructions, or the vector kernels
 /// fall apart into calls: no closures there, not even in `map` or `fold`.
 pub type Marks = [u16; 9];
 
+/// Numbers that [`Lanes::sum`] may add as they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Tidy<F>(pub F);
+
 /// `LANES` numbers modulo p, each in its lane. All operations work lane by lane.
 ///
-/// Values are lazily reduced; how far is each type's own affair, as long as sums of two products (or of a product and
-/// such a sum), and differences of such, may be multiplied.
+/// Values are lazily reduced; how far is each type's own affair. Every value that an operation gives may go into every
+/// operation, but a sum of sums may not be summed again.
 pub trait Lanes: Copy {
-    /// Numbers side by side.
+    /// Numbers side by side, at most eight.
     const LANES: usize;
 
-    /// How far [`Lanes::top_of_product`], summed as the formula does, may be off, either way, in units of 2^-64 of the
-    /// field.
+    /// How far a top, summed as the formula does, may be off, either way, in units of 2^-64 of the field.
     const SLACK: u64;
 
     /// A number that is the same in every lane, as a table keeps it.
     type Constant: Copy;
 
-    /// Approximate top 64 bits, a number modulo 2^64 in each lane.
+    /// Such a number, made ready to multiply by.
+    type ConstantFactor: Copy;
+
+    /// A number in each lane, made ready to multiply many others by.
+    type Factor: Copy;
+
+    /// The approximate tops of two numbers in each lane, *first* and *second*, modulo 2^64.
     type Tops: Copy;
 
     fn constant(value: Fe) -> Self::Constant;
 
-    fn of(constant: &Self::Constant) -> Self;
+    fn constant_factor(value: Fe) -> Self::ConstantFactor;
+
+    fn of(constant: &Self::Constant) -> Tidy<Self>;
 
     /// One number a lane, as many as there are lanes.
     fn from_lanes(values: &[Fe]) -> Self;
 
     fn lane(self, lane: usize) -> Fe;
 
-    fn add(self, other: Self) -> Self;
+    fn tidy(self) -> Tidy<Self>;
+
+    fn sum(a: Tidy<Self>, b: Tidy<Self>) -> Self;
 
     fn sub(self, other: Self) -> Self;
 
@@ -44,22 +57,36 @@ pub trait Lanes: Copy {
 
     fn square(self) -> Self;
 
-    /// Near the top of the canonical product; how near, [`Lanes::SLACK`] says.
-    fn top_of_product(self, other: Self) -> Self::Tops;
+    /// `self² + addend`.
+    fn square_plus(self, addend: Tidy<Self>) -> Self;
 
-    /// The same top in every lane.
-    fn tops(top: u64) -> Self::Tops;
+    fn factor(self) -> Self::Factor;
 
-    fn tops_from_lanes(values: &[u64]) -> Self::Tops;
+    fn times(self, factor: &Self::Factor) -> Self;
 
-    fn top(tops: Self::Tops, lane: usize) -> u64;
+    fn times_constant(self, factor: &Self::ConstantFactor) -> Self;
+
+    /// The tops of `first·y` and `second·y`, near those of the canonical products; how near, [`Lanes::SLACK`] says.
+    fn tops_of_products(first: Self, second: Self, y: Self) -> Self::Tops;
+
+    /// The same first top in every lane; the second is 0.
+    fn first_tops(top: u64) -> Self::Tops;
+
+    /// A first top for each lane; the second is 0.
+    fn first_tops_from_lanes(values: &[u64]) -> Self::Tops;
 
     fn add_tops(a: Self::Tops, b: Self::Tops) -> Self::Tops;
 
     fn sub_tops(a: Self::Tops, b: Self::Tops) -> Self::Tops;
 
+    /// first + second in the place of the first, first - second in that of the second.
+    fn with_both_signs(tops: Self::Tops) -> Self::Tops;
+
+    /// The first top of a lane, or the second.
+    fn top(tops: Self::Tops, second: bool, lane: usize) -> u64;
+
     /// Which of these tops, in which lanes, may concern anyone. What is not marked certainly does not.
-    fn marks(filter: &Filter, tops: &[Self::Tops; 18]) -> Marks;
+    fn marks(filter: &Filter, tops: &[Self::Tops; 9]) -> Marks;
 
     /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain (255 squarings, 15 products).
     #[inline(always)]
@@ -104,20 +131,26 @@ impl Lanes for Fe {
     const LANES: usize = 1;
 
     /// A product's top is low by 0 to 9, so its rotation by β², minus the sum of the other two, is up to 18 high. A top
-    /// sums three such terms of `A'` and three of `B` (each within [-9, 18], added or subtracted) and three exact tops
-    /// with fractions dropped: within ±6·18 + 3 = ±111. A residue that wrapped past p adds ±1 a term: ±123.
+    /// sums three such terms of `a` and three of `b` (each within [-9, 18], added or subtracted) and two exact tops with
+    /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
 
     type Constant = Fe;
-    type Tops = u64;
+    type ConstantFactor = Fe;
+    type Factor = Fe;
+    type Tops = [u64; 2];
 
     fn constant(value: Fe) -> Fe {
         value
     }
 
+    fn constant_factor(value: Fe) -> Fe {
+        value
+    }
+
     #[inline(always)]
-    fn of(constant: &Fe) -> Fe {
-        *constant
+    fn of(constant: &Fe) -> Tidy<Fe> {
+        Tidy(*constant)
     }
 
     #[inline(always)]
@@ -131,8 +164,13 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn add(self, other: Fe) -> Fe {
-        Fe::add(self, other)
+    fn tidy(self) -> Tidy<Fe> {
+        Tidy(self)
+    }
+
+    #[inline(always)]
+    fn sum(a: Tidy<Fe>, b: Tidy<Fe>) -> Fe {
+        a.0.add(b.0)
     }
 
     #[inline(always)]
@@ -151,45 +189,70 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn top_of_product(self, other: Fe) -> u64 {
-        Fe::top_of_product(self, other)
+    fn square_plus(self, addend: Tidy<Fe>) -> Fe {
+        Fe::square(self).add(addend.0)
     }
 
     #[inline(always)]
-    fn tops(top: u64) -> u64 {
-        top
+    fn factor(self) -> Fe {
+        self
     }
 
     #[inline(always)]
-    fn tops_from_lanes(values: &[u64]) -> u64 {
-        values[0]
+    fn times(self, factor: &Fe) -> Fe {
+        Fe::mul(self, *factor)
     }
 
     #[inline(always)]
-    fn top(tops: u64, _: usize) -> u64 {
-        tops
+    fn times_constant(self, factor: &Fe) -> Fe {
+        Fe::mul(self, *factor)
     }
 
     #[inline(always)]
-    fn add_tops(a: u64, b: u64) -> u64 {
-        a.wrapping_add(b)
+    fn tops_of_products(first: Fe, second: Fe, y: Fe) -> [u64; 2] {
+        [first.top_of_product(y), second.top_of_product(y)]
     }
 
     #[inline(always)]
-    fn sub_tops(a: u64, b: u64) -> u64 {
-        a.wrapping_sub(b)
+    fn first_tops(top: u64) -> [u64; 2] {
+        [top, 0]
     }
 
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[u64; 18]) -> Marks {
+    fn first_tops_from_lanes(values: &[u64]) -> [u64; 2] {
+        [values[0], 0]
+    }
+
+    #[inline(always)]
+    fn add_tops(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+        [a[0].wrapping_add(b[0]), a[1].wrapping_add(b[1])]
+    }
+
+    #[inline(always)]
+    fn sub_tops(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+        [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])]
+    }
+
+    #[inline(always)]
+    fn with_both_signs([first, second]: [u64; 2]) -> [u64; 2] {
+        [first.wrapping_add(second), first.wrapping_sub(second)]
+    }
+
+    #[inline(always)]
+    fn top(tops: [u64; 2], second: bool, _: usize) -> u64 {
+        tops[usize::from(second)]
+    }
+
+    #[inline(always)]
+    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Marks {
         let mut marks = [0; 9];
         let mut any = false;
-        for &top in tops {
-            any |= filter.is_marked(top);
+        for &[first, second] in tops {
+            any |= filter.is_marked(first) | filter.is_marked(second);
         }
         if any {
-            for (n, &top) in tops.iter().enumerate() {
-                marks[n / 2] |= u16::from(filter.is_marked(top)) << (8 * (n % 2));
+            for (mark, &[first, second]) in marks.iter_mut().zip(tops) {
+                *mark = u16::from(filter.is_marked(first)) | u16::from(filter.is_marked(second)) << 8;
             }
         }
         marks

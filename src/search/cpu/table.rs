@@ -4,9 +4,9 @@ use super::field::Fe;
 use super::lanes::Lanes;
 use secp256k1::{PublicKey, SECP256K1, Scalar};
 
-/// Entries of the table: multiples 1 to this of the generator on either side of a centre. The table and the prefix
-/// products of 512 entries fit the second cache; more would save little of the inversion (2 to 3 % of the work).
-pub const ENTRIES: usize = 512;
+/// Entries of the table: multiples 1 to this of the generator on either side of a centre. The table and a round's prefix
+/// products are to fit the second cache together.
+pub const ENTRIES: usize = 256;
 
 /// Centres are this many multiples of the generator apart, so that their stretches touch and do not overlap.
 pub const STEP: u64 = 2 * ENTRIES as u64 + 1;
@@ -26,72 +26,63 @@ impl Affine<Fe> {
     }
 }
 
-/// The constants of one entry, as `docs/search.md` names them.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<C> {
-    /// xi³
-    pub u: C,
-    /// 3·xi³
-    pub u3: C,
-    /// β·xi³
-    pub beta_u: C,
-    pub x: C,
-    /// 3·xi²
-    pub x2_3: C,
+/// The constants of one entry, as [`super::formula`] names them.
+#[derive(Clone, Copy)]
+pub struct Entry<F: Lanes> {
+    /// -xi³
+    pub minus_u: F::Constant,
+    /// -β·xi³
+    pub minus_beta_u: F::Constant,
+    /// s·xi/2
+    pub e1: F::ConstantFactor,
     /// 2·yi
-    pub y_2: C,
+    pub y_2: F::ConstantFactor,
     /// 2β·yi
-    pub beta_y_2: C,
+    pub beta_y_2: F::ConstantFactor,
     /// The tops of xi, βxi, β²xi, exact.
     pub x_tops: [u64; 3],
+    /// xi
+    pub x: Fe,
 }
 
-/// The table of a field type.
-#[derive(Debug)]
+/// The table of a field type, for rounds of so many centres.
 pub struct Table<F: Lanes> {
-    pub entries: Vec<Entry<F::Constant>>,
-    /// The same for one number at a time, to confirm hits.
+    pub entries: Vec<Entry<F>>,
+    /// The same for one number at a time, for rounds in which some factor is zero.
     pub plain: Vec<Entry<Fe>>,
-    /// From the centres of one round to those of the next: `LANES·STEP·G`, in plain numbers.
+    /// `c·STEP·G` for the centres c of a round from 1 on.
+    pub centres: Vec<PublicKey>,
+    /// From the centres of one round to those of the next.
     pub step: Affine<Fe>,
 }
 
 impl<F: Lanes> Table<F> {
-    pub fn new() -> Table<F> {
-        let plain: Vec<Entry<Fe>> =
-            (1..=ENTRIES as u64).map(|i| Entry::new(&Affine::of(&multiple_of_generator(i)))).collect();
-        let step = Affine::of(&multiple_of_generator(F::LANES as u64 * STEP));
-        Table { entries: plain.iter().map(Entry::convert::<F>).collect(), plain, step }
+    /// `centres`: centres a round.
+    pub fn new(centres: usize) -> Table<F> {
+        let points: Vec<Affine<Fe>> =
+            (1..=ENTRIES as u64).map(|i| Affine::of(&multiple_of_generator(i))).collect();
+        Table {
+            entries: points.iter().map(Entry::new).collect(),
+            plain: points.iter().map(Entry::new).collect(),
+            centres: (1..centres as u64).map(|centre| multiple_of_generator(centre * STEP)).collect(),
+            step: Affine::of(&multiple_of_generator(centres as u64 * STEP)),
+        }
     }
 }
 
-impl Entry<Fe> {
-    fn new(point: &Affine<Fe>) -> Entry<Fe> {
+impl<F: Lanes> Entry<F> {
+    fn new(point: &Affine<Fe>) -> Entry<F> {
         let (x, y) = (point.x, point.y);
-        let u = x.square().mul(x);
+        let minus_u = Fe::ZERO.sub(x.square().mul(x));
         let beta_x = x.mul(Fe::BETA);
         Entry {
-            u,
-            u3: u.double().add(u),
-            beta_u: u.mul(Fe::BETA),
-            x,
-            x2_3: x.square().mul(Fe::from_small(3)),
-            y_2: y.double(),
-            beta_y_2: y.double().mul(Fe::BETA),
+            minus_u: F::constant(minus_u),
+            minus_beta_u: F::constant(minus_u.mul(Fe::BETA)),
+            e1: F::constant_factor(x.mul(Fe::HALF_ROOT)),
+            y_2: F::constant_factor(y.double()),
+            beta_y_2: F::constant_factor(y.double().mul(Fe::BETA)),
             x_tops: [x, beta_x, beta_x.mul(Fe::BETA)].map(|value| value.canonical().top()),
-        }
-    }
-
-    fn convert<F: Lanes>(&self) -> Entry<F::Constant> {
-        Entry {
-            u: F::constant(self.u),
-            u3: F::constant(self.u3),
-            beta_u: F::constant(self.beta_u),
-            x: F::constant(self.x),
-            x2_3: F::constant(self.x2_3),
-            y_2: F::constant(self.y_2),
-            beta_y_2: F::constant(self.beta_y_2),
-            x_tops: self.x_tops,
+            x,
         }
     }
 }

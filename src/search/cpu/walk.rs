@@ -1,11 +1,15 @@
-//! One base's stretch: round after round, a centre in each lane, the whole table around it, one inversion a round.
+//! One base's stretch: round after round, `W` vectors of centres, the whole table around each, one inversion a round.
+//!
+//! The vectors of a round are worked on in turn, entry by entry: what one of them waits for (a product is a chain of some
+//! 80 cycles) the processor fills with the next.
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, address};
-use super::lanes::Lanes;
-use super::table::{Affine, ENTRIES, Entry, STEP, Table, moved, multiple_of_generator};
+use super::formula::{Centre, Products, address, cube, factor, number};
+use super::lanes::{Lanes, Marks};
+use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{BasePoint, Offset, Rotation, Tweak};
+use secp256k1::PublicKey;
 
 /// Candidates of one table entry: three turns, two signs, three rotations.
 const CANDIDATES_AN_ENTRY: u64 = 18;
@@ -20,168 +24,226 @@ pub struct Walked {
     pub rounds: u64,
 }
 
-/// A walk's working memory, kept between walks: the prefix products of a round's factors.
+/// A walk's working memory, kept between walks: the prefix products of a round's factors, entry by entry.
 #[derive(Debug)]
-pub struct Scratch<F> {
-    prefixes: Vec<F>,
+pub struct Scratch<F, const W: usize> {
+    prefixes: Vec<[F; W]>,
 }
 
-impl<F: Lanes> Scratch<F> {
+impl<F: Lanes, const W: usize> Scratch<F, W> {
     #[inline(always)]
-    pub fn new() -> Scratch<F> {
-        Scratch { prefixes: vec![F::of(&F::constant(Fe::ONE)); ENTRIES + 1] }
+    pub fn new() -> Scratch<F, W> {
+        Scratch { prefixes: vec![[number(Fe::ONE).0; W]; ENTRIES] }
     }
 }
 
 /// Where a round stands.
-struct Standing<F> {
-    point: Affine<F>,
-    /// Lanes whose centre is infinity, as bits: they hold some other point, and nothing of them counts.
-    dead: u32,
-    /// The number of lane 0's centre, `base + number·STEP·G`; the other lanes follow.
+struct Standing<F, const W: usize> {
+    points: [Affine<F>; W],
+    /// Lanes of a vector whose centre is infinity, as bits: they hold some other point, and nothing of them counts.
+    dead: [u32; W],
+    /// The number of the first centre, `base + number·STEP·G`; the other lanes follow, vector by vector.
     number: u64,
 }
 
-impl<F: Lanes> Standing<F> {
+impl<F: Lanes, const W: usize> Standing<F, W> {
+    const CENTRES: u64 = (F::LANES * W) as u64;
+
     /// The centres from `number` on, by libsecp256k1.
-    fn at(base: &BasePoint, number: u64) -> Standing<F> {
-        let (mut xs, mut ys, mut dead) = (Vec::new(), Vec::new(), 0);
-        for lane in 0..F::LANES {
-            let point = moved(base.public_key(), (number + lane as u64) * STEP).unwrap_or_else(|| {
-                dead |= 1 << lane;
-                multiple_of_generator(u64::MAX)
-            });
-            let point = Affine::of(&point);
-            xs.push(point.x);
-            ys.push(point.y);
-        }
-        Standing { point: Affine { x: F::from_lanes(&xs), y: F::from_lanes(&ys) }, dead, number }
+    fn at(table: &Table<F>, base: &BasePoint, number: u64) -> Standing<F, W> {
+        let first = moved(base.public_key(), number * STEP);
+        let centre = |at: usize| match (at, first) {
+            (0, first) => first,
+            (_, None) => Some(table.centres[at - 1]),
+            (_, Some(first)) => first.combine(&table.centres[at - 1]).ok(),
+        };
+        let mut dead = [0; W];
+        let mut vector = |w: usize| {
+            let mut lane = |lane: usize| -> PublicKey {
+                centre(w * F::LANES + lane).unwrap_or_else(|| {
+                    dead[w] |= 1 << lane;
+                    multiple_of_generator(u64::MAX)
+                })
+            };
+            let points: Vec<Affine<Fe>> = (0..F::LANES).map(|at| Affine::of(&lane(at))).collect();
+            let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
+            Affine { x: F::from_lanes(&xs), y: F::from_lanes(&ys) }
+        };
+        let points = std::array::from_fn(&mut vector);
+        Standing { points, dead, number }
+    }
+
+    /// The number of the centre in a lane of a vector.
+    fn number_of(&self, w: usize, lane: usize) -> u64 {
+        self.number + (w * F::LANES + lane) as u64
     }
 }
 
-/// Walks from `base` over `rounds` rounds of `LANES` centres, `base + c·STEP·G`. Ends early after a round by which
+/// Walks from `base` over `rounds` rounds of `W·LANES` centres, `base + c·STEP·G`. Ends early after a round by which
 /// `hits_wanted` hits were found: very easy patterns would otherwise drown the rest.
 #[inline(always)]
-pub fn walk<F: Lanes>(
+pub fn walk<F: Lanes, const W: usize>(
     table: &Table<F>,
     base: &BasePoint,
     rounds: u64,
     filter: &Filter,
     hits_wanted: usize,
-    scratch: &mut Scratch<F>,
+    scratch: &mut Scratch<F, W>,
 ) -> Walked {
     let mut walked = Walked::default();
-    let mut standing = Standing::at(base, 0);
+    let mut standing = Standing::at(table, base, 0);
     while walked.rounds < rounds && walked.hits.len() < hits_wanted {
         let next = round(table, &standing, filter, scratch, &mut walked);
         walked.rounds += 1;
-        let number = walked.rounds * F::LANES as u64;
+        let number = walked.rounds * Standing::<F, W>::CENTRES;
         standing = match next {
-            Some(point) if standing.dead == 0 => Standing { point, dead: 0, number },
-            _ => Standing::at(base, number),
+            Some(points) if standing.dead == [0; W] => Standing { points, dead: standing.dead, number },
+            _ => Standing::at(table, base, number),
         };
     }
     walked
 }
 
-/// The same number in every lane.
-#[inline(always)]
-fn number<F: Lanes>(value: Fe) -> F {
-    F::of(&F::constant(value))
-}
-
 /// All entries around the centres. Returns the next centres, unless they cannot be had by a plain addition.
 #[inline(always)]
-fn round<F: Lanes>(
+fn round<F: Lanes, const W: usize>(
     table: &Table<F>,
-    standing: &Standing<F>,
+    standing: &Standing<F, W>,
     filter: &Filter,
-    scratch: &mut Scratch<F>,
+    scratch: &mut Scratch<F, W>,
     walked: &mut Walked,
-) -> Option<Affine<F>> {
-    let centre = Centre::new(standing.point);
-    let step: Affine<F> = Affine { x: number(table.step.x), y: number(table.step.y) };
-    let step_factor = step.x.sub(centre.point.x);
-    let prefixes = &mut scratch.prefixes[..=ENTRIES];
-    let mut product: F = number(Fe::ONE);
-    for (prefix, entry) in prefixes.iter_mut().zip(&table.entries) {
-        *prefix = product;
-        product = product.mul(centre.factor(entry));
+) -> Option<[Affine<F>; W]> {
+    let points = &standing.points;
+    let one = number::<F>(Fe::ONE);
+    let step: Affine<F> = Affine { x: number(table.step.x).0, y: number(table.step.y).0 };
+    let mut cubes = [one; W];
+    for w in 0..W {
+        cubes[w] = cube(points[w].x);
     }
-    prefixes[ENTRIES] = product;
-    product = product.mul(step_factor);
+    let mut whole = [one.0; W];
+    for (prefix, entry) in scratch.prefixes.iter_mut().zip(&table.entries) {
+        for w in 0..W {
+            prefix[w] = whole[w];
+            whole[w] = whole[w].mul(factor(cubes[w], entry));
+        }
+    }
+    // The inverses of x and of the way to the next centre come from the same inversion.
+    let (mut steps, mut inverses) = ([one.0; W], [one.0; W]);
+    for w in 0..W {
+        steps[w] = step.x.sub(points[w].x);
+        inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
+    }
     // One zero would wipe every inverse of its lane. It takes a chosen point or a chance of 2^-240.
-    if product.zero_lanes() != 0 {
+    if !invert_all(&mut inverses) {
         round_with_zero(table, standing, filter, walked);
         return None;
     }
-    let mut inverse = product.invert();
-    let step_inverse = inverse.mul(prefixes[ENTRIES]);
-    inverse = inverse.mul(step_factor);
+    let mut next = *points;
+    // A vector's shared inverse, scaled by 2·xA: it gives q where it would give t.
+    let mut shared = [one.0; W];
+    let mut centres = [None; W];
+    for w in 0..W {
+        let x = points[w].x;
+        centres[w] = Some(Centre::new(points[w], cubes[w], inverses[w].mul(whole[w]).mul(steps[w])));
+        let inverse = inverses[w].mul(x);
+        next[w] = add(&points[w], &step, inverse.mul(whole[w]));
+        shared[w] = inverse.mul(steps[w]).mul(F::sum(x.tidy(), x.tidy()));
+    }
+    let centres = centres.map(|centre| centre.expect("one was made for each vector"));
+    let (mut q, mut products) = ([one.0; W], [Products::new(&centres[0], &table.entries[0], one.0); W]);
     for (at, entry) in table.entries.iter().enumerate().rev() {
-        let t = inverse.mul(prefixes[at]);
-        inverse = inverse.mul(centre.factor(entry));
-        let products = Products::new(&centre, entry, t);
-        let tops = products.tops(&centre, entry);
-        let marks = F::marks(filter, &tops);
-        let mut any = 0;
-        for word in marks {
-            any |= word;
+        let prefixes = &scratch.prefixes[at];
+        for w in 0..W {
+            q[w] = shared[w].mul(prefixes[w]);
+            shared[w] = shared[w].mul(factor(cubes[w], entry));
         }
-        if any != 0 {
-            for (word, &marked) in marks.iter().enumerate() {
-                let mut bits = marked;
-                while bits != 0 {
-                    let bit = bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    let (n, lane) = (2 * word + bit / 8, bit % 8);
-                    if filter.may_match(F::top(tops[n], lane)) {
-                        confirm(table, standing, &centre, at, &products, (n, lane), filter, walked);
-                    }
-                }
+        for w in 0..W {
+            products[w] = Products::new(&centres[w], entry, q[w]);
+        }
+        for w in 0..W {
+            let tops = products[w].tops(&centres[w], entry);
+            let marks = F::marks(filter, &tops);
+            let mut any = 0;
+            for word in marks {
+                any |= word;
+            }
+            if any != 0 {
+                confirm(table, standing, (at, w), centres[w].x, &products[w], &tops, marks, filter, walked);
             }
         }
     }
-    let alive = F::LANES as u64 - u64::from(standing.dead.count_ones());
-    walked.candidates += CANDIDATES_AN_ENTRY * ENTRIES as u64 * alive;
-    Some(add(&centre.point, &step, step_inverse))
+    for dead in standing.dead {
+        let alive = F::LANES as u64 - u64::from(dead.count_ones());
+        walked.candidates += CANDIDATES_AN_ENTRY * ENTRIES as u64 * alive;
+    }
+    Some(next)
 }
 
-/// Computes candidate `n` in one lane in full, and keeps it if it is a hit.
-#[cold]
-#[inline(never)]
+/// Inverts all vectors with one inversion. `false` if some lane of one is zero.
+#[inline(always)]
+fn invert_all<F: Lanes, const W: usize>(values: &mut [F; W]) -> bool {
+    let mut prefixes = *values;
+    for w in 1..W {
+        prefixes[w] = prefixes[w - 1].mul(values[w]);
+    }
+    if prefixes[W - 1].zero_lanes() != 0 {
+        return false;
+    }
+    let mut inverse = prefixes[W - 1].invert();
+    for w in (1..W).rev() {
+        let value = values[w];
+        values[w] = inverse.mul(prefixes[w - 1]);
+        inverse = inverse.mul(value);
+    }
+    values[0] = inverse;
+    true
+}
+
+/// Computes what is marked in full, and keeps what is a hit.
+#[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the inner loop's state, handed over as it is")]
-fn confirm<F: Lanes>(
+fn confirm<F: Lanes, const W: usize>(
     table: &Table<F>,
-    standing: &Standing<F>,
-    centre: &Centre<F>,
-    at: usize,
+    standing: &Standing<F, W>,
+    (at, w): (usize, usize),
+    centre_x: F,
     products: &Products<F>,
-    (n, lane): (usize, usize),
+    tops: &[F::Tops; 9],
+    marks: Marks,
     filter: &Filter,
     walked: &mut Walked,
 ) {
-    if standing.dead >> lane & 1 == 0 {
-        let (centre, products) = (centre.lane(lane), products.lane(lane));
-        let number = standing.number + lane as u64;
-        keep(&centre, &table.plain[at], at, number, &products, n, filter, walked);
+    for (word, &marked) in marks.iter().enumerate() {
+        let mut bits = marked;
+        while bits != 0 {
+            let bit = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let (sign, lane) = (bit / 8, bit % 8);
+            if filter.may_match(F::top(tops[word], sign == 1, lane)) && standing.dead[w] >> lane & 1 == 0 {
+                let (products, centre_x) = (products.lane(lane), centre_x.lane(lane));
+                let (k, j) = address(word);
+                let number = standing.number_of(w, lane);
+                keep(centre_x, table.entries[at].x, at, number, &products, (k, sign, j), filter, walked);
+            }
+        }
     }
 }
 
-/// Keeps candidate `n` of an entry around one centre if it is a hit.
+/// Keeps a candidate of an entry around one centre if it is a hit.
+#[cold]
+#[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "one candidate's whole address")]
 fn keep(
-    centre: &Centre<Fe>,
-    entry: &Entry<Fe>,
+    centre_x: Fe,
+    xi: Fe,
     at: usize,
     number: u64,
     products: &Products<Fe>,
-    n: usize,
+    (k, sign, j): (usize, usize, usize),
     filter: &Filter,
     walked: &mut Walked,
 ) {
-    let (k, sign, j) = address(n);
-    if filter.matches_exactly(products.exact(centre, entry, k, sign, j).top()) {
+    if filter.matches_exactly(products.exact(centre_x, xi, (k, sign, j)).top()) {
         let size = at as i64 + 1;
         walked.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
     }
@@ -191,18 +253,29 @@ fn keep(
 /// is zero (the centre is ±λ^k times their point, and the formula does not hold) are not tested and not counted.
 #[cold]
 #[inline(never)]
-fn round_with_zero<F: Lanes>(table: &Table<F>, standing: &Standing<F>, filter: &Filter, walked: &mut Walked) {
-    for lane in (0..F::LANES).filter(|lane| standing.dead >> lane & 1 == 0) {
-        let centre = Centre::new(Affine { x: standing.point.x.lane(lane), y: standing.point.y.lane(lane) });
+fn round_with_zero<F: Lanes, const W: usize>(
+    table: &Table<F>,
+    standing: &Standing<F, W>,
+    filter: &Filter,
+    walked: &mut Walked,
+) {
+    for (w, lane) in (0..W).flat_map(|w| (0..F::LANES).map(move |lane| (w, lane))) {
+        if standing.dead[w] >> lane & 1 != 0 {
+            continue;
+        }
+        let point = Affine { x: standing.points[w].x.lane(lane), y: standing.points[w].y.lane(lane) };
+        let z = cube(point.x);
+        let centre = Centre::new(point, z, point.x.invert());
         for (at, entry) in table.plain.iter().enumerate() {
-            let factor = centre.factor(entry);
+            let factor = factor(z, entry);
             if factor.is_zero() {
                 continue;
             }
-            let products = Products::new(&centre, entry, factor.invert());
+            let products = Products::new(&centre, entry, point.x.double().mul(factor.invert()));
             walked.candidates += CANDIDATES_AN_ENTRY;
-            for n in 0..18 {
-                keep(&centre, entry, at, standing.number + lane as u64, &products, n, filter, walked);
+            for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
+                let (k, j) = address(word);
+                keep(point.x, entry.x, at, standing.number_of(w, lane), &products, (k, sign, j), filter, walked);
             }
         }
     }
@@ -220,3 +293,4 @@ fn add<F: Lanes>(first: &Affine<F>, second: &Affine<F>, inverse: F) -> Affine<F>
     let x = slope.square().sub(first.x).sub(second.x);
     Affine { x, y: slope.mul(first.x.sub(x)).sub(first.y) }
 }
+
