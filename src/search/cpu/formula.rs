@@ -30,8 +30,8 @@ pub struct Centre<F: Lanes> {
     /// -(z + 14), and β times that: what a and βa take from the centre.
     a: Tidy<F>,
     beta_a: Tidy<F>,
-    /// The tops of xA, βxA, β²xA, exact.
-    x_tops: [F::Tops; 3],
+    /// The tops of xA and βxA, exact.
+    x_tops: [F::Tops; 2],
 }
 
 /// The same number in every lane.
@@ -59,13 +59,13 @@ impl<F: Lanes> Centre<F> {
         let beta = number::<F>(Fe::BETA).0;
         let a = number::<F>(Fe::ZERO.sub(Fe::from_small(14))).0.sub(z.0);
         let beta_x = point.x.mul(beta);
-        let mut x_tops = [F::first_tops(0); 3];
-        for (tops, value) in x_tops.iter_mut().zip([point.x, beta_x, beta_x.mul(beta)]) {
+        let mut x_tops = [F::tops(0); 2];
+        for (tops, value) in x_tops.iter_mut().zip([point.x, beta_x]) {
             let mut lanes = [0; 8];
             for (lane, top) in lanes.iter_mut().enumerate().take(F::LANES) {
                 *top = value.lane(lane).canonical().top();
             }
-            *tops = F::first_tops_from_lanes(&lanes);
+            *tops = F::tops_from_lanes(&lanes);
         }
         Centre {
             x: point.x,
@@ -120,23 +120,25 @@ impl<F: Lanes> Products<F> {
     /// exact ones, modulo 2^64.
     #[inline(always)]
     pub fn tops(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::Tops; 9] {
-        let mut terms = [[F::first_tops(0); 3]; 3];
+        let zero = F::tops(0);
+        let mut terms = [[zero; 3]; 3];
         for (term, y) in terms.iter_mut().zip(self.y) {
-            let zero = F::tops_of_products(self.a, self.b, y);
-            let one = F::tops_of_products(self.beta_a, self.beta_b, y);
+            term[0] = F::tops_of_products(self.a, self.b, y);
+            term[1] = F::tops_of_products(self.beta_a, self.beta_b, y);
+        }
+        for j in 0..2 {
+            terms[0][j] = F::sub_tops(terms[0][j], centre.x_tops[j]);
+            terms[1][j] = F::sub_tops(terms[1][j], F::tops(entry.x_tops[j]));
+        }
+        for term in &mut terms {
             // β² is -1 - β.
-            *term = [zero, one, F::sub_tops(F::sub_tops(F::first_tops(0), zero), one)];
+            term[2] = F::sub_tops(F::sub_tops(zero, term[0]), term[1]);
         }
-        let [mut first, mut second, third] = terms;
-        for j in 0..3 {
-            first[j] = F::sub_tops(first[j], centre.x_tops[j]);
-            second[j] = F::sub_tops(second[j], F::first_tops(entry.x_tops[j]));
-        }
-        let mut tops = [F::first_tops(0); 9];
+        let mut tops = [zero; 9];
         for k in 0..3 {
             for j in 0..3 {
-                let sum = F::add_tops(F::add_tops(first[j], second[(j + k) % 3]), third[(j + 2 * k) % 3]);
-                tops[k * 3 + j] = F::with_both_signs(sum);
+                let two = F::add_tops(terms[0][j], terms[1][(j + k) % 3]);
+                tops[k * 3 + j] = F::add_tops(two, terms[2][(j + 2 * k) % 3]);
             }
         }
         tops

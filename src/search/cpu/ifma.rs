@@ -47,7 +47,7 @@ pub fn is_supported() -> bool {
 }
 
 /// Vectors of eight centres a round.
-pub const VECTORS: usize = 4;
+pub const VECTORS: usize = 2;
 
 /// [`walk`], compiled for AVX-512 IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
@@ -241,7 +241,7 @@ impl Lanes for Fe8 {
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
     type Factor = Factor8;
-    /// Sixteen of 32 bits: the first in the lower half, the second in the upper.
+    /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
     type Tops = __m512i;
 
     fn constant(value: Fe) -> [u64; 5] {
@@ -377,21 +377,26 @@ impl Lanes for Fe8 {
     }
 
     #[inline(always)]
-    fn tops_of_products(first: Fe8, second: Fe8, y: Fe8) -> __m512i {
-        upper_halves(top_of_product(first.0, y.0), top_of_product(second.0, y.0))
-    }
-
-    #[inline(always)]
-    fn first_tops(top: u64) -> __m512i {
+    fn tops_of_products(a: Fe8, b: Fe8, y: Fe8) -> __m512i {
+        let tops = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
         // SAFETY: the contract above.
-        unsafe { _mm512_maskz_set1_epi32(FIRST, (top >> 32) as i32) }
+        unsafe {
+            let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(tops, tops);
+            _mm512_mask_sub_epi32(_mm512_add_epi32(tops, swapped), DIFFERENCES, swapped, tops)
+        }
     }
 
     #[inline(always)]
-    fn first_tops_from_lanes(values: &[u64]) -> __m512i {
+    fn tops(top: u64) -> __m512i {
+        // SAFETY: the contract above.
+        unsafe { _mm512_set1_epi32((top >> 32) as i32) }
+    }
+
+    #[inline(always)]
+    fn tops_from_lanes(values: &[u64]) -> __m512i {
         let mut lanes = [0; 8];
         lanes.copy_from_slice(&values[..8]);
-        upper_halves(load(&lanes), all(0))
+        upper_halves(load(&lanes), load(&lanes))
     }
 
     #[inline(always)]
@@ -407,54 +412,75 @@ impl Lanes for Fe8 {
     }
 
     #[inline(always)]
-    fn with_both_signs(tops: __m512i) -> __m512i {
-        // SAFETY: the contract above.
-        unsafe {
-            let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(tops, tops);
-            _mm512_mask_sub_epi32(_mm512_add_epi32(tops, swapped), !FIRST, swapped, tops)
-        }
-    }
-
-    #[inline(always)]
-    fn top(tops: __m512i, second: bool, lane: usize) -> u64 {
+    fn top(tops: __m512i, difference: bool, lane: usize) -> u64 {
         let words = store(tops);
-        let word = usize::from(second) * 8 + lane;
+        let word = usize::from(difference) * 8 + lane;
         words[word / 2] >> (32 * (word % 2)) << 32
     }
 
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
+    fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Option<Marks> {
         let mut marks = [0; 9];
         if filter.widened().len() <= FEW_INTERVALS {
+            let mut any = 0;
             for &(first, last) in filter.widened() {
-                let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
+                any |= nearest(tops, first, last);
+            }
+            if any == 0 {
+                return None;
+            }
+            for &(first, last) in filter.widened() {
                 for n in 0..9 {
-                    // SAFETY: the contract above.
-                    marks[n] |= unsafe {
-                        let above = _mm512_sub_epi32(tops[n], _mm512_set1_epi32(first));
-                        _mm512_cmple_epu32_mask(above, _mm512_set1_epi32(last.wrapping_sub(first)))
-                    };
+                    marks[n] |= within(tops[n], first, last);
                 }
             }
-        } else {
-            let (map, shift) = filter.map();
-            for n in 0..9 {
-                // SAFETY: the contract above; the map has a bit for every value of the index, so every word that is
-                // gathered lies within it.
-                marks[n] = unsafe {
-                    let index = _mm512_srl_epi32(tops[n], _mm_cvtsi32_si128(shift as i32));
-                    let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(index), map.as_ptr().cast());
-                    let bit = _mm512_and_si512(index, _mm512_set1_epi32(31));
-                    _mm512_test_epi32_mask(_mm512_srlv_epi32(words, bit), _mm512_set1_epi32(1))
-                };
-            }
+            return Some(marks);
         }
-        marks
+        let mut any = 0;
+        let (map, shift) = filter.map();
+        for n in 0..9 {
+            // SAFETY: the contract above; the map has a bit for every value of the index, so every word that is
+            // gathered lies within it.
+            marks[n] = unsafe {
+                let index = _mm512_srl_epi32(tops[n], _mm_cvtsi32_si128(shift as i32));
+                let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(index), map.as_ptr().cast());
+                let bit = _mm512_and_si512(index, _mm512_set1_epi32(31));
+                _mm512_test_epi32_mask(_mm512_srlv_epi32(words, bit), _mm512_set1_epi32(1))
+            };
+            any |= marks[n];
+        }
+        if any == 0 { None } else { Some(marks) }
     }
 }
 
-/// The places of the first tops among sixteen.
-const FIRST: u16 = 0x00ff;
+/// Which tops have their upper 32 bits in an interval.
+#[inline(always)]
+fn within(tops: __m512i, first: u64, last: u64) -> u16 {
+    let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
+    // SAFETY: the contract above.
+    unsafe {
+        let above = _mm512_sub_epi32(tops, _mm512_set1_epi32(first));
+        _mm512_cmple_epu32_mask(above, _mm512_set1_epi32(last.wrapping_sub(first)))
+    }
+}
+
+/// Whether any top has: zero if none.
+#[inline(always)]
+fn nearest(tops: &[__m512i; 9], first: u64, last: u64) -> u16 {
+    let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
+    // SAFETY: the contract above.
+    unsafe {
+        let first_in_all = _mm512_set1_epi32(first);
+        let mut least = _mm512_sub_epi32(tops[0], first_in_all);
+        for n in 1..9 {
+            least = _mm512_min_epu32(least, _mm512_sub_epi32(tops[n], first_in_all));
+        }
+        _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(last.wrapping_sub(first)))
+    }
+}
+
+/// The places of the differences among sixteen.
+const DIFFERENCES: u16 = 0xff00;
 
 /// The upper 32 bits of the eight lanes of `a`, then of `b`.
 #[inline(always)]

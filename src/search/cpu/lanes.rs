@@ -33,7 +33,7 @@ pub trait Lanes: Copy {
     /// A number in each lane, made ready to multiply many others by.
     type Factor: Copy;
 
-    /// The approximate tops of two numbers in each lane, *first* and *second*, modulo 2^64.
+    /// The approximate tops of two numbers in each lane, a sum and a difference, modulo 2^64.
     type Tops: Copy;
 
     fn constant(value: Fe) -> Self::Constant;
@@ -66,27 +66,24 @@ pub trait Lanes: Copy {
 
     fn times_constant(self, factor: &Self::ConstantFactor) -> Self;
 
-    /// The tops of `first·y` and `second·y`, near those of the canonical products; how near, [`Lanes::SLACK`] says.
-    fn tops_of_products(first: Self, second: Self, y: Self) -> Self::Tops;
+    /// The tops of `a·y + b·y` and `a·y - b·y`, near those of the canonical numbers; how near, [`Lanes::SLACK`] says.
+    fn tops_of_products(a: Self, b: Self, y: Self) -> Self::Tops;
 
-    /// The same first top in every lane; the second is 0.
-    fn first_tops(top: u64) -> Self::Tops;
+    /// This top for the sums and the differences of all lanes.
+    fn tops(top: u64) -> Self::Tops;
 
-    /// A first top for each lane; the second is 0.
-    fn first_tops_from_lanes(values: &[u64]) -> Self::Tops;
+    /// A top for each lane, for its sum and its difference.
+    fn tops_from_lanes(values: &[u64]) -> Self::Tops;
 
     fn add_tops(a: Self::Tops, b: Self::Tops) -> Self::Tops;
 
     fn sub_tops(a: Self::Tops, b: Self::Tops) -> Self::Tops;
 
-    /// first + second in the place of the first, first - second in that of the second.
-    fn with_both_signs(tops: Self::Tops) -> Self::Tops;
+    /// The sum's top in a lane, or the difference's.
+    fn top(tops: Self::Tops, difference: bool, lane: usize) -> u64;
 
-    /// The first top of a lane, or the second.
-    fn top(tops: Self::Tops, second: bool, lane: usize) -> u64;
-
-    /// Which of these tops, in which lanes, may concern anyone. What is not marked certainly does not.
-    fn marks(filter: &Filter, tops: &[Self::Tops; 9]) -> Marks;
+    /// Which of these tops, in which lanes, may concern anyone, if any. What is not marked certainly does not.
+    fn marks(filter: &Filter, tops: &[Self::Tops; 9]) -> Option<Marks>;
 
     /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain (255 squarings, 15 products).
     #[inline(always)]
@@ -209,18 +206,19 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn tops_of_products(first: Fe, second: Fe, y: Fe) -> [u64; 2] {
-        [first.top_of_product(y), second.top_of_product(y)]
+    fn tops_of_products(a: Fe, b: Fe, y: Fe) -> [u64; 2] {
+        let (a, b) = (a.top_of_product(y), b.top_of_product(y));
+        [a.wrapping_add(b), a.wrapping_sub(b)]
     }
 
     #[inline(always)]
-    fn first_tops(top: u64) -> [u64; 2] {
-        [top, 0]
+    fn tops(top: u64) -> [u64; 2] {
+        [top; 2]
     }
 
     #[inline(always)]
-    fn first_tops_from_lanes(values: &[u64]) -> [u64; 2] {
-        [values[0], 0]
+    fn tops_from_lanes(values: &[u64]) -> [u64; 2] {
+        [values[0]; 2]
     }
 
     #[inline(always)]
@@ -234,27 +232,23 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn with_both_signs([first, second]: [u64; 2]) -> [u64; 2] {
-        [first.wrapping_add(second), first.wrapping_sub(second)]
+    fn top(tops: [u64; 2], difference: bool, _: usize) -> u64 {
+        tops[usize::from(difference)]
     }
 
     #[inline(always)]
-    fn top(tops: [u64; 2], second: bool, _: usize) -> u64 {
-        tops[usize::from(second)]
-    }
-
-    #[inline(always)]
-    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Marks {
-        let mut marks = [0; 9];
+    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Option<Marks> {
         let mut any = false;
-        for &[first, second] in tops {
-            any |= filter.is_marked(first) | filter.is_marked(second);
+        for &[sum, difference] in tops {
+            any |= filter.is_marked(sum) | filter.is_marked(difference);
         }
-        if any {
-            for (mark, &[first, second]) in marks.iter_mut().zip(tops) {
-                *mark = u16::from(filter.is_marked(first)) | u16::from(filter.is_marked(second)) << 8;
-            }
+        if !any {
+            return None;
         }
-        marks
+        let mut marks = [0; 9];
+        for (mark, &[sum, difference]) in marks.iter_mut().zip(tops) {
+            *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
+        }
+        Some(marks)
     }
 }

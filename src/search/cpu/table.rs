@@ -6,7 +6,7 @@ use secp256k1::{PublicKey, SECP256K1, Scalar};
 
 /// Entries of the table: multiples 1 to this of the generator on either side of a centre. The table and a round's prefix
 /// products are to fit the second cache together.
-pub const ENTRIES: usize = 256;
+pub const ENTRIES: usize = 512;
 
 /// Centres are this many multiples of the generator apart, so that their stretches touch and do not overlap.
 pub const STEP: u64 = 2 * ENTRIES as u64 + 1;
@@ -39,8 +39,8 @@ pub struct Entry<F: Lanes> {
     pub y_2: F::ConstantFactor,
     /// 2β·yi
     pub beta_y_2: F::ConstantFactor,
-    /// The tops of xi, βxi, β²xi, exact.
-    pub x_tops: [u64; 3],
+    /// The tops of xi and βxi, exact.
+    pub x_tops: [u64; 2],
     /// xi
     pub x: Fe,
 }
@@ -81,7 +81,7 @@ impl<F: Lanes> Entry<F> {
             e1: F::constant_factor(x.mul(Fe::HALF_ROOT)),
             y_2: F::constant_factor(y.double()),
             beta_y_2: F::constant_factor(y.double().mul(Fe::BETA)),
-            x_tops: [x, beta_x, beta_x.mul(Fe::BETA)].map(|value| value.canonical().top()),
+            x_tops: [x, beta_x].map(|value| value.canonical().top()),
             x,
         }
     }

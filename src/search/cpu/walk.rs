@@ -162,12 +162,8 @@ fn round<F: Lanes, const W: usize>(
         }
         for w in 0..W {
             let tops = products[w].tops(&centres[w], entry);
-            let marks = F::marks(filter, &tops);
-            let mut any = 0;
-            for word in marks {
-                any |= word;
-            }
-            if any != 0 {
+            if let Some(marks) = F::marks(filter, &tops) {
+                seldom();
                 confirm(table, standing, (at, w), centres[w].x, &products[w], &tops, marks, filter, walked);
             }
         }
@@ -198,6 +194,11 @@ fn invert_all<F: Lanes, const W: usize>(values: &mut [F; W]) -> bool {
     values[0] = inverse;
     true
 }
+
+/// Tells the compiler that what follows a call of it is seldom run.
+#[cold]
+#[inline(never)]
+fn seldom() {}
 
 /// Computes what is marked in full, and keeps what is a hit.
 #[inline(always)]
