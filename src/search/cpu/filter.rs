@@ -1,36 +1,33 @@
-//! Does a candidate's top concern anyone? One look into a bitmap for nearly all of them.
+//! Does a candidate's top concern anyone? One look into a bitmap for nearly all of them, one into a table for the rest.
 
 use crate::pattern::PatternSet;
 
-/// The least and the greatest number of top bits the bitmap is indexed by: 8 KiB stays in the first cache, 512 KiB in
-/// the second.
-const BITS: std::ops::RangeInclusive<u32> = 16..=22;
-/// Top bits that say where among the intervals to begin.
-const START_BITS: u32 = 14;
-/// Of so many map bits, as a power of two, one is set, so that the search behind the map is rare.
-const SPARSITY_BITS: u32 = 9;
+/// Top bits of a top that say which bucket it is in. The bitmap of buckets, 16 KiB, stays in the first cache; the table,
+/// 512 KiB, in the second.
+pub const BUCKET_BITS: u32 = 17;
+/// Bits of a top's upper 32 that say where in its bucket it is.
+pub const PLACE_BITS: u32 = 32 - BUCKET_BITS;
+const LAST_PLACE: u32 = (1 << PLACE_BITS) - 1;
+/// From so many intervals on there is nearly always one of an entry's 144 tops in a bucket with something in it.
+const MANY_INTERVALS: usize = 50;
 
 /// The intervals of a pattern set, widened by what an approximate top may be off.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// The top bits that index the map: what is left of 64 bits after this shift.
-    shift: u32,
-    /// A bit for each value of the top bits, 32 to a word.
-    map: Vec<u32>,
+    /// A bit for each bucket, 32 to a word: set if something of an interval is in it.
+    buckets: Vec<u32>,
+    /// For each such bucket the first and the last place that an interval has in it: `first << 16 | last`.
+    hulls: Vec<u32>,
     /// Disjoint and sorted, both ends included.
     exact: Vec<(u64, u64)>,
+    /// Sorted, both by their beginnings and by their ends.
     widened: Vec<(u64, u64)>,
-    /// For each value of the top [`START_BITS`]: the first widened interval that ends there or later.
-    starts: Vec<u32>,
 }
 
 impl Filter {
     /// `slack`: how far an approximate top may be off, either way.
     pub fn new(patterns: &PatternSet, slack: u64) -> Filter {
         let exact = patterns.intervals().to_vec();
-        let wanted = (exact.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
-        let shift = 64 - wanted.clamp(*BITS.start(), *BITS.end());
-        let mut map = vec![0u32; 1 << (64 - shift - 5)];
         let mut widened = Vec::with_capacity(exact.len() + 1);
         for &(first, last) in &exact {
             // Errors count modulo 2^64: a top near zero may look like one near the end, and back.
@@ -45,50 +42,59 @@ impl Filter {
             }
         }
         widened.sort_unstable();
+        let mut buckets = vec![0u32; 1 << (BUCKET_BITS - 5)];
+        let mut hulls = vec![LAST_PLACE << 16; 1 << BUCKET_BITS];
         for &(first, last) in &widened {
-            for index in first >> shift..=last >> shift {
-                map[(index / 32) as usize] |= 1 << (index % 32);
+            let ((first_bucket, first_place), (last_bucket, last_place)) = (bucket_of(first), bucket_of(last));
+            for bucket in first_bucket..=last_bucket {
+                buckets[bucket / 32] |= 1 << (bucket % 32);
+                let begin = if bucket == first_bucket { first_place } else { 0 };
+                let end = if bucket == last_bucket { last_place } else { LAST_PLACE };
+                let hull = &mut hulls[bucket];
+                *hull = (*hull >> 16).min(begin) << 16 | (*hull & 0xffff).max(end);
             }
         }
-        let starts = (0..1u64 << START_BITS)
-            .map(|top| top << (64 - START_BITS))
-            .map(|least| widened.partition_point(|&(_, last)| last < least) as u32)
-            .collect();
-        Filter { shift, map, exact, widened, starts }
+        Filter { buckets, hulls, exact, widened }
     }
 
-    /// Whether the map has a candidate's top. `false` is certain.
+    /// Whether a candidate whose top is near this may match, as far as one look tells. `false` is certain.
     #[inline(always)]
     pub fn is_marked(&self, top: u64) -> bool {
-        let index = top >> self.shift;
-        self.map[(index / 32) as usize] >> (index % 32) & 1 != 0
+        let (bucket, place) = bucket_of(top);
+        if self.buckets[bucket / 32] >> (bucket % 32) & 1 == 0 {
+            return false;
+        }
+        let hull = self.hulls[bucket];
+        (hull >> 16..=hull & 0xffff).contains(&place)
     }
 
     /// Whether a candidate whose approximate top is `top` may match. `false` is certain.
-    #[inline(always)]
     pub fn may_match(&self, top: u64) -> bool {
-        // Widened intervals may overlap by the slack; the first that does not end before the top decides, as all ends
-        // are in order.
-        let start = self.starts[(top >> (64 - START_BITS)) as usize] as usize;
-        for &(first, last) in &self.widened[start..] {
-            if last >= top {
-                return first <= top;
-            }
-        }
-        false
+        // Widened intervals may overlap by the slack; the first that does not end before the top decides.
+        is_within(&self.widened, top)
     }
 
     /// Whether a candidate whose top is exactly `top` may match.
     pub fn matches_exactly(&self, top: u64) -> bool {
-        let at = self.exact.partition_point(|&(_, last)| last < top);
-        self.exact.get(at).is_some_and(|&(first, _)| first <= top)
+        is_within(&self.exact, top)
     }
 
-    /// The map's words, and how far a top's upper 32 bits are shifted right to index its bits. At least 11 bits of
-    /// index, at most 22.
+    /// The bitmap's words, a bit for each value of a top's upper [`BUCKET_BITS`] bits.
     #[inline(always)]
-    pub fn map(&self) -> (&[u32], u32) {
-        (&self.map, self.shift - 32)
+    pub fn buckets(&self) -> &[u32] {
+        &self.buckets
+    }
+
+    /// First and last place in each bucket, `first << 16 | last`. Of an empty bucket the first is past the last.
+    #[inline(always)]
+    pub fn hulls(&self) -> &[u32] {
+        &self.hulls
+    }
+
+    /// Whether an entry's tops nearly always fall into some bucket that is not empty.
+    #[inline(always)]
+    pub fn is_dense(&self) -> bool {
+        self.widened.len() >= MANY_INTERVALS
     }
 
     /// The widened intervals.
@@ -96,4 +102,16 @@ impl Filter {
     pub fn widened(&self) -> &[(u64, u64)] {
         &self.widened
     }
+}
+
+/// A top's bucket, and its place there.
+#[inline(always)]
+fn bucket_of(top: u64) -> (usize, u32) {
+    ((top >> (64 - BUCKET_BITS)) as usize, (top >> 32) as u32 & LAST_PLACE)
+}
+
+/// Whether a top is in one of these intervals, sorted by their ends.
+fn is_within(intervals: &[(u64, u64)], top: u64) -> bool {
+    let at = intervals.partition_point(|&(_, last)| last < top);
+    intervals.get(at).is_some_and(|&(first, _)| first <= top)
 }

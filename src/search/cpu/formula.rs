@@ -89,12 +89,6 @@ pub struct Products<F> {
     beta_b: F,
 }
 
-/// The place of a candidate among an entry's 18 as [`super::lanes::Marks`] has it: word, and sign (1 for minus).
-#[inline(always)]
-pub fn place(k: usize, sign: usize, j: usize) -> (usize, usize) {
-    (k * 3 + j, sign)
-}
-
 /// Turn k and rotation j of the candidates of a word.
 pub fn address(word: usize) -> (usize, usize) {
     (word / 3, word % 3)
@@ -126,10 +120,12 @@ impl<F: Lanes> Products<F> {
             term[0] = F::tops_of_products(self.a, self.b, y);
             term[1] = F::tops_of_products(self.beta_a, self.beta_b, y);
         }
-        for j in 0..2 {
-            terms[0][j] = F::sub_tops(terms[0][j], centre.x_tops[j]);
-            terms[1][j] = F::sub_tops(terms[1][j], F::tops(entry.x_tops[j]));
-        }
+        let [centre_zero, centre_one] = centre.x_tops;
+        let [entry_zero, entry_one] = entry.x_tops;
+        terms[0][0] = F::sub_tops(terms[0][0], centre_zero);
+        terms[0][1] = F::sub_tops(terms[0][1], centre_one);
+        terms[1][0] = F::sub_tops(terms[1][0], F::tops(entry_zero));
+        terms[1][1] = F::sub_tops(terms[1][1], F::tops(entry_one));
         for term in &mut terms {
             // β² is -1 - β.
             term[2] = F::sub_tops(F::sub_tops(zero, term[0]), term[1]);

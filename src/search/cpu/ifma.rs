@@ -11,17 +11,18 @@
 //! | --- | --- | --- |
 //! | a constant, a product, a square, a difference | 2^48 + 2^6 | 2^256 + 2^214 |
 //! | a product with a prepared factor | 2^51 + 2^6 | 2^259 + 2^214 |
-//! | a sum of two of these | 2^52 - 2^50 for all sums of the formula | 2^260 - 2^258 |
+//! | a sum, one of the two at most being of the second kind | 2^51 + 2^49 | 2^259 + 2^257 |
 //!
-//! So a product is below 2^520, and its uppermost column below 2^52.
+//! So a product is below 2^519, and its uppermost column below 2^52.
 
 use super::field::Fe;
-use super::filter::Filter;
+use super::filter::{Filter, PLACE_BITS};
 use super::lanes::{Lanes, Marks, Tidy};
 use super::table::Table;
 use super::walk::{Scratch, Walked, walk};
 use crate::key::BasePoint;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 const LIMB: i64 = (1 << 52) - 1;
 const TOP_LIMB: i64 = (1 << 48) - 1;
@@ -141,7 +142,7 @@ fn carried(mut l: [__m512i; 5]) -> Fe8 {
 
 /// A product's ten columns, each below 2^56 + 2^52, as a number.
 ///
-/// The upper five are carried to limbs h0…h4 (the whole is below 2^520, so h4 is below 2^52; of the others 52 bits are
+/// The upper five are carried to limbs h0…h4 (the whole is below 2^519, so h4 is below 2^52; of the others 52 bits are
 /// read) and folded down by 2^260; what that puts above 2^260 (below 2^37) and the bits of l4 from 2^256 on (below 2^9)
 /// are folded down by 2^256: together below 2^42, times 2^33. Then l3 is below 2^57, its carry below 2^6.
 #[inline(always)]
@@ -229,6 +230,15 @@ fn limbs_of(value: Fe) -> [u64; 5] {
     let [a, b, c, d] = value.0;
     let mask = LIMB as u64;
     [a & mask, (a >> 52 | b << 12) & mask, (b >> 40 | c << 24) & mask, (c >> 28 | d << 36) & mask, d >> 16]
+}
+
+#[cfg(test)]
+impl Fe8 {
+    /// The same limbs in every lane.
+    pub fn of_limbs(limbs: [u64; 5]) -> Fe8 {
+        assert!(is_supported());
+        Fe8(limbs.map(|limb| load(&[limb; 8])))
+    }
 }
 
 impl Lanes for Fe8 {
@@ -334,8 +344,8 @@ impl Lanes for Fe8 {
     #[inline(always)]
     fn square_plus(self, Tidy(addend): Tidy<Fe8>) -> Fe8 {
         let mut c = square_columns(self.0);
-        for at in 0..5 {
-            c[at] = plus(c[at], addend.0[at]);
+        for (column, limb) in c.iter_mut().zip(addend.0) {
+            *column = plus(*column, limb);
         }
         reduced(c)
     }
@@ -366,11 +376,11 @@ impl Lanes for Fe8 {
     #[inline(always)]
     fn times_constant(self, factor: &[[u64; 5]; 5]) -> Fe8 {
         let mut c = [all(0); 6];
-        for i in 0..5 {
-            for j in 0..5 {
-                let part = all(factor[i][j] as i64);
-                c[j] = low(c[j], self.0[i], part);
-                c[j + 1] = high(c[j + 1], self.0[i], part);
+        for (limb, power) in self.0.into_iter().zip(factor) {
+            for (j, &part) in power.iter().enumerate() {
+                let part = all(part as i64);
+                c[j] = low(c[j], limb, part);
+                c[j + 1] = high(c[j + 1], limb, part);
             }
         }
         reduced_at_259(c)
@@ -437,19 +447,81 @@ impl Lanes for Fe8 {
             return Some(marks);
         }
         let mut any = 0;
-        let (map, shift) = filter.map();
         for n in 0..9 {
-            // SAFETY: the contract above; the map has a bit for every value of the index, so every word that is
-            // gathered lies within it.
-            marks[n] = unsafe {
-                let index = _mm512_srl_epi32(tops[n], _mm_cvtsi32_si128(shift as i32));
-                let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(index), map.as_ptr().cast());
-                let bit = _mm512_and_si512(index, _mm512_set1_epi32(31));
-                _mm512_test_epi32_mask(_mm512_srlv_epi32(words, bit), _mm512_set1_epi32(1))
-            };
+            marks[n] = in_buckets(tops[n], filter);
             any |= marks[n];
         }
-        if any == 0 { None } else { Some(marks) }
+        // Where nearly every entry has some, asking is a branch that nobody can predict.
+        if (!filter.is_dense() && any == 0) || !any_in_hulls(tops, &marks, filter) {
+            return None;
+        }
+        for n in 0..9 {
+            // All are in a bucket with something in it, and some of them in its hull: one by one.
+            let mut bits = marks[n];
+            while bits != 0 {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                marks[n] &= !(u16::from(!filter.is_marked(Self::top(tops[n], bit >= 8, bit % 8))) << bit);
+            }
+        }
+        Some(marks)
+    }
+}
+
+/// Which tops are in a bucket that is not empty.
+#[inline(always)]
+fn in_buckets(tops: __m512i, filter: &Filter) -> u16 {
+    let buckets = filter.buckets();
+    // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these. A
+    // rotation takes its count modulo 32, which is the bit's place in the word.
+    unsafe {
+        let word = _mm512_srli_epi32::<{ PLACE_BITS + 5 }>(tops);
+        let words = _mm512_i32gather_epi32::<4>(word, buckets.as_ptr().cast());
+        let turned = _mm512_rorv_epi32(words, _mm512_srli_epi32::<PLACE_BITS>(tops));
+        _mm512_test_epi32_mask(turned, _mm512_set1_epi32(1))
+    }
+}
+
+/// Which tops are between the first and the last place of their buckets.
+#[inline(always)]
+fn in_hulls(tops: __m512i, filter: &Filter) -> u16 {
+    let hulls = filter.hulls();
+    // SAFETY: the contract above; there is a hull for every bucket.
+    unsafe {
+        let bucket = _mm512_srli_epi32::<PLACE_BITS>(tops);
+        let hull = _mm512_i32gather_epi32::<4>(bucket, hulls.as_ptr().cast());
+        let place = _mm512_and_si512(tops, _mm512_set1_epi32((1 << PLACE_BITS) - 1));
+        let begun = _mm512_cmple_epu32_mask(_mm512_srli_epi32::<16>(hull), place);
+        _mm512_mask_cmple_epu32_mask(begun, place, _mm512_and_si512(hull, _mm512_set1_epi32(0xffff)))
+    }
+}
+
+/// Whether any of the marked tops is in its bucket's hull. They are moved together first: few are marked, and the hulls are
+/// far away.
+#[inline(always)]
+fn any_in_hulls(tops: &[__m512i; 9], marks: &Marks, filter: &Filter) -> bool {
+    let mut together = [MaybeUninit::<u32>::uninit(); 9 * 16 + 16];
+    let mut count = 0;
+    for n in 0..9 {
+        // SAFETY: the contract above; at most 16 tops a word come before, so 16 more have room.
+        unsafe {
+            let marked = _mm512_maskz_compress_epi32(marks[n], tops[n]);
+            _mm512_storeu_si512(together.as_mut_ptr().add(count).cast(), marked);
+        }
+        count += marks[n].count_ones() as usize;
+    }
+    let mut at = 0;
+    loop {
+        // SAFETY: the contract above; what is read was written, as each store writes 16.
+        let some = unsafe { _mm512_loadu_si512(together.as_ptr().add(at).cast()) };
+        let valid = if count - at < 16 { (1u32 << (count - at)) - 1 } else { 0xffff };
+        if u32::from(in_hulls(some, filter)) & valid != 0 {
+            return true;
+        }
+        at += 16;
+        if at >= count {
+            return false;
+        }
     }
 }
 
@@ -472,8 +544,8 @@ fn nearest(tops: &[__m512i; 9], first: u64, last: u64) -> u16 {
     unsafe {
         let first_in_all = _mm512_set1_epi32(first);
         let mut least = _mm512_sub_epi32(tops[0], first_in_all);
-        for n in 1..9 {
-            least = _mm512_min_epu32(least, _mm512_sub_epi32(tops[n], first_in_all));
+        for &top in &tops[1..] {
+            least = _mm512_min_epu32(least, _mm512_sub_epi32(top, first_in_all));
         }
         _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(last.wrapping_sub(first)))
     }

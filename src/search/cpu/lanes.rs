@@ -16,7 +16,8 @@ pub struct Tidy<F>(pub F);
 /// `LANES` numbers modulo p, each in its lane. All operations work lane by lane.
 ///
 /// Values are lazily reduced; how far is each type's own affair. Every value that an operation gives may go into every
-/// operation, but a sum of sums may not be summed again.
+/// other, but for two things: a sum is not summed again, and of two numbers that are summed one at most is a product by
+/// something made ready.
 pub trait Lanes: Copy {
     /// Numbers side by side, at most eight.
     const LANES: usize;

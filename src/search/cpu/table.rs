@@ -59,8 +59,7 @@ pub struct Table<F: Lanes> {
 impl<F: Lanes> Table<F> {
     /// `centres`: centres a round.
     pub fn new(centres: usize) -> Table<F> {
-        let points: Vec<Affine<Fe>> =
-            (1..=ENTRIES as u64).map(|i| Affine::of(&multiple_of_generator(i))).collect();
+        let points: Vec<Affine<Fe>> = (1..=ENTRIES as u64).map(|i| Affine::of(&multiple_of_generator(i))).collect();
         Table {
             entries: points.iter().map(Entry::new).collect(),
             plain: points.iter().map(Entry::new).collect(),

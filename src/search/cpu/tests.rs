@@ -2,13 +2,13 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, address, place};
+use super::formula::{Centre, Products, address, cube, factor};
 use super::ifma::{Fe8, is_supported};
 use super::kernel::{Kernel, KernelChoice};
 use super::lanes::Lanes;
 use super::table::{Affine, ENTRIES, STEP, Table, multiple_of_generator};
 use crate::key::{BasePoint, Npub, Offset, Rotation, Tweak, candidate};
-use crate::pattern::{Pattern, PatternSet};
+use crate::pattern::{ALPHABET, Pattern, PatternSet};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, Scalar, SecretKey};
@@ -90,38 +90,49 @@ fn kernels() -> Vec<Kernel> {
 /// Every operation of a field type on every pair, lane by lane, against the slow ones.
 fn check_field<F: Lanes>(values: &[Fe]) {
     for (at, &a) in values.iter().enumerate() {
+        let factor = F::constant_factor(a);
         for chunk in values.chunks(F::LANES) {
             // All lanes full, each with another value; and `a` in the same lanes, turned.
             let b: Vec<Fe> = (0..F::LANES).map(|lane| chunk[lane % chunk.len()]).collect();
-            let a: Vec<Fe> =
+            let others: Vec<Fe> =
                 (0..F::LANES).map(|lane| if lane % 2 == 0 { a } else { values[(at + lane) % values.len()] }).collect();
-            let (fa, fb) = (F::from_lanes(&a), F::from_lanes(&b));
-            let (product, sum, difference) = (fa.mul(fb), fa.add(fb), fa.sub(fb));
-            let (square, top) = (fa.square(), fa.top_of_product(fb));
-            // The loosest values the formula multiplies: sums of sums.
-            let (loose_a, loose_b) = (fa.add(fa.add(fb)), fb.sub(fa).add(fb));
-            let (loose, loose_top) = (loose_a.mul(loose_b), loose_a.top_of_product(loose_b));
+            let (fa, fb) = (F::from_lanes(&others), F::from_lanes(&b));
+            // The loosest values there are: a sum with a product by a prepared factor.
+            let loose = F::sum(fa.times_constant(&factor).tidy(), fb.tidy());
             for lane in 0..F::LANES {
-                let (x, y) = (a[lane].canonical(), b[lane].canonical());
-                let expected = slow_product(x, y);
-                assert_eq!(product.lane(lane).canonical().0, expected.0, "{x:?} · {y:?}");
-                assert_eq!(square.lane(lane).canonical().0, slow_product(x, x).0, "{x:?}²");
-                assert_eq!(sum.lane(lane).canonical().0, slow_sum(x, y).0, "{x:?} + {y:?}");
-                assert_eq!(slow_sum(difference.lane(lane).canonical(), y).0, x.0, "{x:?} - {y:?}");
-                let near = |tops: F::Tops, product: Fe, what: &str| {
-                    // One term of six: a sixth of the slack, and the product may stand on either side of 0.
-                    let off = product.canonical().top().wrapping_sub(F::top(tops, lane)).wrapping_add(F::SLACK / 6);
-                    assert!(
-                        off <= F::SLACK / 3,
-                        "{what} of {x:?} and {y:?}: off by {}",
-                        off.wrapping_sub(F::SLACK / 6) as i64
-                    );
+                let (x, y, c) = (others[lane].canonical(), b[lane].canonical(), a.canonical());
+                let same = |value: F, expected: Fe, what: &str| {
+                    assert_eq!(value.lane(lane).canonical().0, expected.0, "{what}: {x:?}, {y:?}, {c:?}");
                 };
-                near(top, expected, "top");
-                let (loose_x, loose_y) = (slow_sum(x, slow_sum(x, y)), slow_sum(difference_of(y, x), y));
-                let expected = slow_product(loose_x, loose_y);
-                assert_eq!(loose.lane(lane).canonical().0, expected.0, "loose {x:?} · {y:?}");
-                near(loose_top, expected, "loose top");
+                let (xy, xx) = (slow_product(x, y), slow_product(x, x));
+                same(fa.mul(fb), xy, "mul");
+                same(fa.square(), xx, "square");
+                same(fa.square_plus(fb.tidy()), slow_sum(xx, y), "square_plus");
+                same(F::sum(fa.tidy(), fb.tidy()), slow_sum(x, y), "sum");
+                same(fa.sub(fb), difference_of(x, y), "sub");
+                same(fa.times_constant(&factor), slow_product(x, c), "times_constant");
+                same(fa.times(&fb.mul(fb).factor()), slow_product(x, slow_product(y, y)), "times");
+                let z = slow_sum(slow_product(x, c), y);
+                same(loose, z, "loose");
+                same(loose.mul(loose), slow_product(z, z), "loose mul");
+                same(loose.square(), slow_product(z, z), "loose square");
+                same(loose.square_plus(loose.tidy()), slow_sum(slow_product(z, z), z), "loose square_plus");
+                same(loose.times_constant(&factor), slow_product(z, c), "loose times_constant");
+                same(fa.sub(loose), difference_of(x, z), "sub of loose");
+                same(loose.sub(fb), difference_of(z, y), "sub from loose");
+                // A sum's and a difference's top are two terms of six: a third of the slack. They may stand on either
+                // side of 0.
+                for (tops, one, two) in [
+                    (F::tops_of_products(fa, fb, fb), xy, slow_product(y, y)),
+                    (F::tops_of_products(loose, fa, loose), slow_product(z, z), slow_product(x, z)),
+                ] {
+                    for (difference, expected) in [(false, slow_sum(one, two)), (true, difference_of(one, two))] {
+                        let off =
+                            expected.top().wrapping_sub(F::top(tops, difference, lane)).wrapping_add(F::SLACK / 3);
+                        let by = off.wrapping_sub(F::SLACK / 3) as i64;
+                        assert!(off <= F::SLACK / 3 * 2, "top of {x:?}, {y:?}, {z:?}: off by {by}");
+                    }
+                }
             }
         }
         let many: Vec<Fe> = (0..F::LANES).map(|lane| values[(at + lane) % values.len()]).collect();
@@ -155,6 +166,51 @@ fn field_operations_agree_with_slow_ones() {
         check_field::<Fe8>(&values);
     } else {
         no_ifma("its field");
+    }
+}
+
+/// Limbs as large as their bounds allow, with leftovers above those of which 52 bits count.
+#[test]
+fn limbs_at_their_bounds_are_reduced() {
+    if !is_supported() {
+        return no_ifma("limbs at their bounds");
+    }
+    let mut random = random();
+    let power = |bits: usize| (0..bits).fold(Fe::ONE, |power, _| slow_sum(power, power));
+    let limb = |random: &mut StdRng| {
+        let value = [0, 1, (1 << 51) - 1, 1 << 51, (1 << 52) - 2, (1 << 52) - 1][random.random_range(0..6)];
+        value | random.random_range(0..1 << 12) << 52
+    };
+    let top = |random: &mut StdRng| {
+        // The greatest: a sum of a product by a prepared factor and a product.
+        [0, 1, (1 << 48) - 1, (1 << 48) + 63, (1 << 51) + 63, (1 << 51) + (1 << 48) + 127][random.random_range(0..6)]
+    };
+    for _ in 0..500 {
+        let mut number =
+            || [limb(&mut random), limb(&mut random), limb(&mut random), limb(&mut random), top(&mut random)];
+        let (a, b) = (number(), number());
+        let value = |limbs: [u64; 5]| {
+            limbs.iter().enumerate().fold(Fe::ZERO, |sum, (at, &limb)| {
+                let counts = if at < 4 { limb & ((1 << 52) - 1) } else { limb };
+                slow_sum(sum, slow_product(Fe::from_small(counts), power(52 * at)))
+            })
+        };
+        let (x, y) = (value(a), value(b));
+        let (fa, fb) = (Fe8::of_limbs(a), Fe8::of_limbs(b));
+        let same = |number: Fe8, expected: Fe, what: &str| {
+            assert_eq!(number.lane(3).canonical().0, expected.0, "{what}: {a:x?}, {b:x?}");
+        };
+        let xy = slow_product(x, y);
+        same(fa, x, "as it is");
+        same(fa.mul(fb), xy, "mul");
+        same(fa.square(), slow_product(x, x), "square");
+        same(fa.square_plus(fb.tidy()), slow_sum(slow_product(x, x), y), "square_plus");
+        same(fa.times(&fb.factor()), xy, "times");
+        same(fa.times_constant(&Fe8::constant_factor(y)), xy, "times_constant");
+        same(fa.sub(fb), difference_of(x, y), "sub");
+        let tops = Fe8::tops_of_products(fa, fb, fb);
+        let expected = slow_sum(xy, slow_product(y, y)).top();
+        assert!(expected.wrapping_sub(Fe8::top(tops, false, 3)).wrapping_add(Fe8::SLACK / 3) <= Fe8::SLACK / 3 * 2);
     }
 }
 
@@ -193,19 +249,20 @@ fn check_entry<F: Lanes>(table: &Table<F>, random: &mut StdRng, i: usize) {
     let bases: Vec<BasePoint> = (0..F::LANES).map(|_| point_of(&random_secret(random))).collect();
     let points: Vec<Affine<Fe>> = bases.iter().map(|base| Affine::of(base.public_key())).collect();
     let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
-    let centre = Centre::new(Affine { x: F::from_lanes(&xs), y: F::from_lanes(&ys) });
-    let (entry, plain) = (&table.entries[i - 1], &table.plain[i - 1]);
-    let products = Products::new(&centre, entry, centre.factor(entry).invert());
+    let x = F::from_lanes(&xs);
+    let (z, entry) = (cube(x), &table.entries[i - 1]);
+    let centre = Centre::new(Affine { x, y: F::from_lanes(&ys) }, z, x.invert());
+    let q = F::sum(x.tidy(), x.tidy()).mul(factor(z, entry).invert());
+    let products = Products::new(&centre, entry, q);
     let tops = products.tops(&centre, entry);
     for (lane, base) in bases.iter().enumerate() {
-        for (n, &top) in tops.iter().enumerate() {
-            let (k, sign, j) = address(n);
-            assert_eq!(place(k, sign, j), n);
+        for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
+            let (k, j) = address(word);
             let step = if sign == 1 { -(i as i64) } else { i as i64 };
             let expected = candidate(base, &tweak(0, step, k, j)).unwrap();
-            let exact = products.lane(lane).exact(&centre.lane(lane), plain, k, sign, j);
+            let exact = products.lane(lane).exact(x.lane(lane), entry.x, (k, sign, j));
             assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j} lane {lane}");
-            let off = F::top(top, lane).wrapping_sub(exact.top()).wrapping_add(F::SLACK);
+            let off = F::top(tops[word], sign == 1, lane).wrapping_sub(exact.top()).wrapping_add(F::SLACK);
             assert!(off <= 2 * F::SLACK, "top off by {}", off.wrapping_sub(F::SLACK) as i64);
         }
     }
@@ -214,13 +271,13 @@ fn check_entry<F: Lanes>(table: &Table<F>, random: &mut StdRng, i: usize) {
 #[test]
 fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
     let mut random = random();
-    let table = Table::<Fe>::new();
+    let table = Table::<Fe>::new(1);
     for round in 0..40 {
         let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
         check_entry(&table, &mut random, i);
     }
     if is_supported() {
-        let table = Table::<Fe8>::new();
+        let table = Table::<Fe8>::new(Fe8::LANES);
         for round in 0..8 {
             let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
             check_entry(&table, &mut random, i);
@@ -254,14 +311,14 @@ fn by_brute_force(base: &BasePoint, centres: u64, set: &PatternSet) -> HashSet<T
     found
 }
 
-fn lanes(kernel: Kernel) -> u64 {
-    if kernel.name() == "ifma" { 8 } else { 1 }
-}
+/// Centres that are whole rounds of every kernel.
+const CENTRES: u64 = 16;
 
-/// Walks `centres` centres, a multiple of eight.
+/// Walks `centres` centres, a multiple of [`CENTRES`].
 fn hits_of(kernel: Kernel, base: &BasePoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
     let filter = Filter::new(set, kernel.slack());
-    let walked = kernel.walker().walk(base, centres / lanes(kernel), &filter, usize::MAX);
+    assert_eq!(CENTRES % kernel.centres(), 0);
+    let walked = kernel.walker().walk(base, centres / kernel.centres(), &filter, usize::MAX);
     let hits: HashSet<Tweak> = walked.hits.iter().copied().collect();
     assert_eq!(hits.len(), walked.hits.len(), "no hit is reported twice");
     (walked.candidates, hits)
@@ -271,14 +328,22 @@ fn hits_of(kernel: Kernel, base: &BasePoint, centres: u64, set: &PatternSet) -> 
 fn a_walk_finds_every_match_and_nothing_else() {
     let mut random = random();
     let base = point_of(&random_secret(&mut random));
-    // Few intervals are compared with one by one, many are looked up.
-    for texts in [&["q", "l7"][..], &["q", "l7", "zz", "p0", "6mu", "ttt", "2j"]] {
-        let set = patterns(texts);
-        let expected = by_brute_force(&base, 8, &set);
-        assert!(expected.len() > 1000);
+    // Few intervals are compared with one by one, more are looked up; so many that an entry nearly always has some that
+    // may match are looked up in another way.
+    let words = |count: usize| -> Vec<String> {
+        let word = |n: usize| [ALPHABET[n % 32] as char, ALPHABET[n / 3 % 32] as char, 'q'].iter().collect();
+        (0..count).map(word).collect()
+    };
+    let (some, many) = (words(60), words(900));
+    let texts = |words: &[String]| patterns(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let few = ["q", "l7"].map(str::to_owned);
+    let more = ["q", "l7", "zz", "p0", "6mu", "ttt", "2j"].map(str::to_owned);
+    for set in [texts(&few), texts(&more), texts(&some), texts(&many)] {
+        let expected = by_brute_force(&base, CENTRES, &set);
+        assert!(expected.len() > 100);
         for kernel in kernels() {
-            let (candidates, hits) = hits_of(kernel, &base, 8, &set);
-            assert_eq!(candidates, 8 * ENTRIES as u64 * 18);
+            let (candidates, hits) = hits_of(kernel, &base, CENTRES, &set);
+            assert_eq!(candidates, CENTRES * ENTRIES as u64 * 18);
             assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
         }
     }
@@ -315,6 +380,8 @@ fn a_zero_in_the_shared_inversion_harms_nothing_else() {
         small(STEP),
         minus(small(STEP)),
         minus(small(8 * STEP)),
+        minus(small(9 * STEP)),
+        minus(small(CENTRES * STEP)),
         minus(small(2 * STEP)),
         minus(small(STEP - i)),
         small(i).add_exp_tweak(SECP256K1, &Scalar::ONE).unwrap(),
@@ -342,7 +409,7 @@ fn a_walk_with_too_many_hits_ends_early_and_says_what_it_tested() {
     for kernel in kernels() {
         let walked = kernel.walker().walk(&base, 50, &Filter::new(&set, kernel.slack()), 1);
         assert_eq!(walked.rounds, 1);
-        assert_eq!(walked.candidates, lanes(kernel) * ENTRIES as u64 * 18);
+        assert_eq!(walked.candidates, kernel.centres() * ENTRIES as u64 * 18);
         assert!(walked.hits.len() > 100);
     }
 }

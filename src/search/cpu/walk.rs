@@ -294,4 +294,3 @@ fn add<F: Lanes>(first: &Affine<F>, second: &Affine<F>, inverse: F) -> Affine<F>
     let x = slope.square().sub(first.x).sub(second.x);
     Affine { x, y: slope.mul(first.x.sub(x)).sub(first.y) }
 }
-
