@@ -1,32 +1,40 @@
 //! Does a candidate's top concern anyone? One look into a bitmap for nearly all of them, one into a table for the rest.
 
 use crate::pattern::PatternSet;
+use std::ops::RangeInclusive;
 
-/// Top bits of a top that say which bucket it is in. The bitmap of buckets, 16 KiB, stays in the first cache; the table,
-/// 512 KiB, in the second.
-pub const BUCKET_BITS: u32 = 17;
-/// Bits of a top's upper 32 that say where in its bucket it is.
-pub const PLACE_BITS: u32 = 32 - BUCKET_BITS;
-const LAST_PLACE: u32 = (1 << PLACE_BITS) - 1;
-/// From so many intervals on there is nearly always one of an entry's 144 tops in a bucket with something in it.
-const MANY_INTERVALS: usize = 50;
+/// A range of places that holds none.
+const NOWHERE: u32 = 0xffff << 16;
+/// Of so many buckets, as a power of two, one is to have something in it, so that the look behind the bitmap is rare.
+const SPARSITY_BITS: u32 = 9;
+/// Entries whose tops are all in empty buckets, of all entries, below which it is not asked: nobody can predict it.
+const SELDOM_EMPTY: f64 = 0.7;
+/// Tops of an entry in eight lanes.
+const TOPS: i32 = 144;
 
 /// The intervals of a pattern set, widened by what an approximate top may be off.
 #[derive(Clone, Debug)]
 pub struct Filter {
+    /// Bits of a top's upper 32 that say where in its bucket it is; those above say in which: 10 to 16.
+    place_bits: u32,
     /// A bit for each bucket, 32 to a word: set if something of an interval is in it.
     buckets: Vec<u32>,
-    /// For each such bucket the first and the last place that an interval has in it: `first << 16 | last`.
-    hulls: Vec<u32>,
+    /// For each of these words, how many bits are set in the words before it.
+    ranks: Vec<u32>,
+    /// For each bucket whose bit is set, in their order, two ranges of places, `first << 16 | last`: whatever of an
+    /// interval is in the bucket is in one of them.
+    places: [Vec<u32>; 2],
     /// Disjoint and sorted, both ends included.
     exact: Vec<(u64, u64)>,
-    /// Sorted, both by their beginnings and by their ends.
+    /// Likewise.
     widened: Vec<(u64, u64)>,
+    is_dense: bool,
 }
 
 impl Filter {
-    /// `slack`: how far an approximate top may be off, either way.
-    pub fn new(patterns: &PatternSet, slack: u64) -> Filter {
+    /// `slack`: how far an approximate top may be off, either way. `bucket_bits`: top bits that may say which bucket a top
+    /// is in, 16 at least and 22 at most. With 17 the bitmap has 16 KiB and stays in the first cache, with 22 in the second.
+    pub fn new(patterns: &PatternSet, slack: u64, bucket_bits: RangeInclusive<u32>) -> Filter {
         let exact = patterns.intervals().to_vec();
         let mut widened = Vec::with_capacity(exact.len() + 1);
         for &(first, last) in &exact {
@@ -41,36 +49,59 @@ impl Filter {
                 widened.push((low, high));
             }
         }
-        widened.sort_unstable();
-        let mut buckets = vec![0u32; 1 << (BUCKET_BITS - 5)];
-        let mut hulls = vec![LAST_PLACE << 16; 1 << BUCKET_BITS];
+        let widened = joined(widened);
+        let wanted = (widened.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
+        let place_bits = 32 - wanted.clamp(*bucket_bits.start(), *bucket_bits.end());
+        let mut buckets = vec![0u32; 1 << (32 - place_bits - 5)];
+        let mut places = [Vec::with_capacity(widened.len()), Vec::with_capacity(widened.len())];
+        let mut newest = None;
         for &(first, last) in &widened {
-            let ((first_bucket, first_place), (last_bucket, last_place)) = (bucket_of(first), bucket_of(last));
+            let (first_bucket, first_place) = bucket_of(first, place_bits);
+            let (last_bucket, last_place) = bucket_of(last, place_bits);
             for bucket in first_bucket..=last_bucket {
-                buckets[bucket / 32] |= 1 << (bucket % 32);
                 let begin = if bucket == first_bucket { first_place } else { 0 };
-                let end = if bucket == last_bucket { last_place } else { LAST_PLACE };
-                let hull = &mut hulls[bucket];
-                *hull = (*hull >> 16).min(begin) << 16 | (*hull & 0xffff).max(end);
+                let end = if bucket == last_bucket { last_place } else { (1 << place_bits) - 1 };
+                if newest == Some(bucket) {
+                    // A third and any further interval share the second range.
+                    let range: &mut u32 = places[1].last_mut().expect("the bucket has been begun");
+                    *range = (*range >> 16).min(begin) << 16 | (*range & 0xffff).max(end);
+                } else {
+                    buckets[bucket / 32] |= 1 << (bucket % 32);
+                    places[0].push(begin << 16 | end);
+                    places[1].push(NOWHERE);
+                    newest = Some(bucket);
+                }
             }
         }
-        Filter { buckets, hulls, exact, widened }
+        let mut before = 0;
+        let ranks = buckets
+            .iter()
+            .map(|word| {
+                let rank = before;
+                before += word.count_ones();
+                rank
+            })
+            .collect();
+        let empty = 1.0 - places[0].len() as f64 / (32 * buckets.len()) as f64;
+        let is_dense = empty.powi(TOPS) < SELDOM_EMPTY;
+        Filter { place_bits, buckets, ranks, places, exact, widened, is_dense }
     }
 
-    /// Whether a candidate whose top is near this may match, as far as one look tells. `false` is certain.
+    /// Whether a candidate whose top is near this may match, as far as a look tells. `false` is certain.
     #[inline(always)]
     pub fn is_marked(&self, top: u64) -> bool {
-        let (bucket, place) = bucket_of(top);
-        if self.buckets[bucket / 32] >> (bucket % 32) & 1 == 0 {
+        let (bucket, place) = bucket_of(top, self.place_bits);
+        let (word, bit) = (self.buckets[bucket / 32], bucket % 32);
+        if word >> bit & 1 == 0 {
             return false;
         }
-        let hull = self.hulls[bucket];
-        (hull >> 16..=hull & 0xffff).contains(&place)
+        let rank = (self.ranks[bucket / 32] + (word & ((1 << bit) - 1)).count_ones()) as usize;
+        let [one, two] = [self.places[0][rank], self.places[1][rank]];
+        (one >> 16..=one & 0xffff).contains(&place) || (two >> 16..=two & 0xffff).contains(&place)
     }
 
     /// Whether a candidate whose approximate top is `top` may match. `false` is certain.
     pub fn may_match(&self, top: u64) -> bool {
-        // Widened intervals may overlap by the slack; the first that does not end before the top decides.
         is_within(&self.widened, top)
     }
 
@@ -79,22 +110,33 @@ impl Filter {
         is_within(&self.exact, top)
     }
 
-    /// The bitmap's words, a bit for each value of a top's upper [`BUCKET_BITS`] bits.
+    /// Bits of a top's upper 32 that say where in its bucket it is; those above say in which.
+    pub fn place_bits(&self) -> u32 {
+        self.place_bits
+    }
+
+    /// The bitmap's words, a bit for each bucket.
     #[inline(always)]
     pub fn buckets(&self) -> &[u32] {
         &self.buckets
     }
 
-    /// First and last place in each bucket, `first << 16 | last`. Of an empty bucket the first is past the last.
+    /// For each word how many bits are set before it.
     #[inline(always)]
-    pub fn hulls(&self) -> &[u32] {
-        &self.hulls
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
     }
 
-    /// Whether an entry's tops nearly always fall into some bucket that is not empty.
+    /// Two ranges of places, `first << 16 | last`, for each bit that is set.
+    #[inline(always)]
+    pub fn places(&self) -> [&[u32]; 2] {
+        [&self.places[0], &self.places[1]]
+    }
+
+    /// Whether it is common that some of an entry's tops, in eight lanes, are in buckets that are not empty.
     #[inline(always)]
     pub fn is_dense(&self) -> bool {
-        self.widened.len() >= MANY_INTERVALS
+        self.is_dense
     }
 
     /// The widened intervals.
@@ -106,11 +148,25 @@ impl Filter {
 
 /// A top's bucket, and its place there.
 #[inline(always)]
-fn bucket_of(top: u64) -> (usize, u32) {
-    ((top >> (64 - BUCKET_BITS)) as usize, (top >> 32) as u32 & LAST_PLACE)
+fn bucket_of(top: u64, place_bits: u32) -> (usize, u32) {
+    let upper = (top >> 32) as u32;
+    ((upper >> place_bits) as usize, upper & ((1 << place_bits) - 1))
 }
 
-/// Whether a top is in one of these intervals, sorted by their ends.
+/// Sorted, and made one where they overlap.
+fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    intervals.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::with_capacity(intervals.len());
+    for (first, last) in intervals {
+        match joined.last_mut() {
+            Some(before) if first <= before.1 => before.1 = before.1.max(last),
+            _ => joined.push((first, last)),
+        }
+    }
+    joined
+}
+
+/// Whether a top is in one of these intervals.
 fn is_within(intervals: &[(u64, u64)], top: u64) -> bool {
     let at = intervals.partition_point(|&(_, last)| last < top);
     intervals.get(at).is_some_and(|&(first, _)| first <= top)

@@ -140,6 +140,12 @@ impl<F: Lanes> Products<F> {
         tops
     }
 
+    /// A number that needs all that leads to y1.
+    #[inline(always)]
+    pub fn any(&self) -> F {
+        self.y[1]
+    }
+
     /// The products of one lane.
     pub fn lane(&self, lane: usize) -> Products<Fe> {
         Products {

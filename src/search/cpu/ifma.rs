@@ -1,6 +1,6 @@
 //! Eight numbers modulo p side by side: five limbs of 52 bits, with AVX-512 IFMA (`vpmadd52luq`, `vpmadd52huq`).
 //!
-//! **The contract of every `unsafe` in this file:** the processor has AVX-512 F, DQ and IFMA. [`walk_ifma`] is the one
+//! **The contract of every `unsafe` in this file:** the processor has AVX-512 F, DQ, IFMA and VPOPCNTDQ. [`walk_ifma`] is the one
 //! way in, and [`is_supported`] must have said yes before it is called. Everything else here is inlined into it.
 //!
 //! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`, where of l0…l3 the low 52 bits count: what stands above them has
@@ -16,13 +16,14 @@
 //! So a product is below 2^519, and its uppermost column below 2^52.
 
 use super::field::Fe;
-use super::filter::{Filter, PLACE_BITS};
+use super::filter::Filter;
 use super::lanes::{Lanes, Marks, Tidy};
 use super::table::Table;
 use super::walk::{Scratch, Walked, walk};
 use crate::key::BasePoint;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
+use std::ops::RangeInclusive;
 
 const LIMB: i64 = (1 << 52) - 1;
 const TOP_LIMB: i64 = (1 << 48) - 1;
@@ -37,6 +38,9 @@ const FOLD_260: i64 = FOLD_256 << 4;
 /// 16p, written with limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2) exceeds its
 /// own: 2^53 + (2^53-2)·2^52 + (2^53-2)·2^104 + (2^53-2)·2^156 + (2^52-2)·2^208 is 2^260, and 16·(2^256-p) is taken off.
 const SIXTEEN_P: [i64; 5] = [(1 << 53) - 16 * FOLD_256, (1 << 53) - 2, (1 << 53) - 2, (1 << 53) - 2, (1 << 52) - 2];
+/// The filter's bitmap, asked for all tops, is to stay in the first cache: 16 KiB.
+const BUCKET_BITS: u32 = 17;
+const PLACE_BITS: u32 = 32 - BUCKET_BITS;
 /// Sets of so few intervals are compared with one by one; larger ones are looked up in the map.
 const FEW_INTERVALS: usize = 4;
 
@@ -45,13 +49,14 @@ pub fn is_supported() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("avx512vpopcntdq")
 }
 
 /// Vectors of eight centres a round.
 pub const VECTORS: usize = 2;
 
 /// [`walk`], compiled for AVX-512 IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq")]
 pub fn walk_ifma(
     table: &Table<Fe8>,
     base: &BasePoint,
@@ -60,6 +65,8 @@ pub fn walk_ifma(
     hits_wanted: usize,
     scratch: &mut Scratch<Fe8, VECTORS>,
 ) -> Walked {
+    // What is gathered from the filter is indexed by that.
+    assert_eq!(filter.place_bits(), PLACE_BITS, "the filter was made for another kernel");
     walk(table, base, rounds, filter, hits_wanted, scratch)
 }
 
@@ -247,6 +254,8 @@ impl Lanes for Fe8 {
     /// Tops are 32 bits. In units of 2^-32 a product's top is low by less than 0.72 + 1 (its fraction is dropped), so its
     /// rotation by β² is less than 3.5 high. Six such terms, two exact tops and a wrap a term: within ±(6·3.5 + 2 + 6).
     const SLACK: u64 = 32 << 32;
+
+    const BUCKET_BITS: RangeInclusive<u32> = BUCKET_BITS..=BUCKET_BITS;
 
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
@@ -452,17 +461,8 @@ impl Lanes for Fe8 {
             any |= marks[n];
         }
         // Where nearly every entry has some, asking is a branch that nobody can predict.
-        if (!filter.is_dense() && any == 0) || !any_in_hulls(tops, &marks, filter) {
+        if (!filter.is_dense() && any == 0) || !any_in_places(tops, &marks, filter) {
             return None;
-        }
-        for n in 0..9 {
-            // All are in a bucket with something in it, and some of them in its hull: one by one.
-            let mut bits = marks[n];
-            while bits != 0 {
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                marks[n] &= !(u16::from(!filter.is_marked(Self::top(tops[n], bit >= 8, bit % 8))) << bit);
-            }
         }
         Some(marks)
     }
@@ -482,24 +482,36 @@ fn in_buckets(tops: __m512i, filter: &Filter) -> u16 {
     }
 }
 
-/// Which tops are between the first and the last place of their buckets.
+/// Which of these tops, all in buckets that are not empty, are in such a bucket's ranges of places.
 #[inline(always)]
-fn in_hulls(tops: __m512i, filter: &Filter) -> u16 {
-    let hulls = filter.hulls();
-    // SAFETY: the contract above; there is a hull for every bucket.
+fn in_places(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
+    let (buckets, ranks, [one, two]) = (filter.buckets(), filter.ranks(), filter.places());
+    let mut found = 0;
+    // SAFETY: the contract above; a valid lane's bucket has its bit set, so its rank is below the number of set bits,
+    // which is how many ranges there are. No other lane is gathered.
     unsafe {
-        let bucket = _mm512_srli_epi32::<PLACE_BITS>(tops);
-        let hull = _mm512_i32gather_epi32::<4>(bucket, hulls.as_ptr().cast());
+        let zero = _mm512_setzero_si512();
+        let word = _mm512_srli_epi32::<{ PLACE_BITS + 5 }>(tops);
+        let bit = _mm512_and_si512(_mm512_srli_epi32::<PLACE_BITS>(tops), _mm512_set1_epi32(31));
+        let below = _mm512_sub_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), bit), _mm512_set1_epi32(1));
+        let words = _mm512_mask_i32gather_epi32::<4>(zero, valid, word, buckets.as_ptr().cast());
+        let rank = _mm512_mask_i32gather_epi32::<4>(zero, valid, word, ranks.as_ptr().cast());
+        let rank = _mm512_add_epi32(rank, _mm512_popcnt_epi32(_mm512_and_si512(words, below)));
         let place = _mm512_and_si512(tops, _mm512_set1_epi32((1 << PLACE_BITS) - 1));
-        let begun = _mm512_cmple_epu32_mask(_mm512_srli_epi32::<16>(hull), place);
-        _mm512_mask_cmple_epu32_mask(begun, place, _mm512_and_si512(hull, _mm512_set1_epi32(0xffff)))
+        for places in [one, two] {
+            let range = _mm512_mask_i32gather_epi32::<4>(zero, valid, rank, places.as_ptr().cast());
+            let begun = _mm512_mask_cmple_epu32_mask(valid, _mm512_srli_epi32::<16>(range), place);
+            let last = _mm512_and_si512(range, _mm512_set1_epi32(0xffff));
+            found |= _mm512_mask_cmple_epu32_mask(begun, place, last);
+        }
     }
+    found
 }
 
-/// Whether any of the marked tops is in its bucket's hull. They are moved together first: few are marked, and the hulls are
-/// far away.
+/// Whether any of the marked tops is in its bucket's places. They are moved together first: a few of the 144 are marked,
+/// and four times as many looks are needed as for the mark.
 #[inline(always)]
-fn any_in_hulls(tops: &[__m512i; 9], marks: &Marks, filter: &Filter) -> bool {
+fn any_in_places(tops: &[__m512i; 9], marks: &Marks, filter: &Filter) -> bool {
     let mut together = [MaybeUninit::<u32>::uninit(); 9 * 16 + 16];
     let mut count = 0;
     for n in 0..9 {
@@ -514,8 +526,8 @@ fn any_in_hulls(tops: &[__m512i; 9], marks: &Marks, filter: &Filter) -> bool {
     loop {
         // SAFETY: the contract above; what is read was written, as each store writes 16.
         let some = unsafe { _mm512_loadu_si512(together.as_ptr().add(at).cast()) };
-        let valid = if count - at < 16 { (1u32 << (count - at)) - 1 } else { 0xffff };
-        if u32::from(in_hulls(some, filter)) & valid != 0 {
+        let valid = if count - at < 16 { (1 << (count - at)) - 1 } else { u16::MAX };
+        if in_places(some, valid, filter) != 0 {
             return true;
         }
         at += 16;

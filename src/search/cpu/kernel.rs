@@ -6,6 +6,7 @@ use super::lanes::Lanes;
 use super::table::Table;
 use super::walk::{Scratch, Walked, walk};
 use crate::key::BasePoint;
+use crate::pattern::PatternSet;
 use crate::search::SearchError;
 use std::fmt;
 use std::str::FromStr;
@@ -80,12 +81,12 @@ impl Kernel {
         }
     }
 
-    /// How far the tops it filters by may be off.
-    pub fn slack(self) -> u64 {
+    /// The filter of a pattern set.
+    pub fn filter(self, patterns: &PatternSet) -> Filter {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Kernel::Ifma => Fe8::SLACK,
-            Kernel::Portable => Fe::SLACK,
+            Kernel::Ifma => Filter::new(patterns, Fe8::SLACK, Fe8::BUCKET_BITS),
+            Kernel::Portable => Filter::new(patterns, Fe::SLACK, Fe::BUCKET_BITS),
         }
     }
 

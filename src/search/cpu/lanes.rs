@@ -2,6 +2,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
+use std::ops::RangeInclusive;
 
 /// Marks on an entry's 18 tops in up to eight lanes: bit `8·sign + lane` of word `3·turn + rotation`.
 ///
@@ -24,6 +25,9 @@ pub trait Lanes: Copy {
 
     /// How far a top, summed as the formula does, may be off, either way, in units of 2^-64 of the field.
     const SLACK: u64;
+
+    /// Top bits that may say which of a [`Filter`]'s buckets a top is in.
+    const BUCKET_BITS: RangeInclusive<u32>;
 
     /// A number that is the same in every lane, as a table keeps it.
     type Constant: Copy;
@@ -132,6 +136,8 @@ impl Lanes for Fe {
     /// sums three such terms of `a` and three of `b` (each within [-9, 18], added or subtracted) and two exact tops with
     /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
+
+    const BUCKET_BITS: RangeInclusive<u32> = 16..=22;
 
     type Constant = Fe;
     type ConstantFactor = Fe;

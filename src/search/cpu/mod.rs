@@ -12,6 +12,8 @@ mod table;
 mod tests;
 mod threads;
 mod walk;
+#[doc(hidden)]
+pub mod workbench;
 
 pub use kernel::{KernelChoice, UnknownKernel};
 

@@ -68,7 +68,7 @@ impl Threads {
         match &self.filter {
             Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
             _ => {
-                let filter = Arc::new(Filter::new(patterns, self.kernel.slack()));
+                let filter = Arc::new(self.kernel.filter(patterns));
                 self.filter = Some((Arc::clone(patterns), Arc::clone(&filter)));
                 filter
             }

@@ -220,7 +220,8 @@ fn confirm<F: Lanes, const W: usize>(
             let bit = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let (sign, lane) = (bit / 8, bit % 8);
-            if filter.may_match(F::top(tops[word], sign == 1, lane)) && standing.dead[w] >> lane & 1 == 0 {
+            let top = F::top(tops[word], sign == 1, lane);
+            if filter.is_marked(top) && filter.may_match(top) && standing.dead[w] >> lane & 1 == 0 {
                 let (products, centre_x) = (products.lane(lane), centre_x.lane(lane));
                 let (k, j) = address(word);
                 let number = standing.number_of(w, lane);

@@ -25,13 +25,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    pub const ALL: [Operation; 5] = [
-        Operation::Multiply,
-        Operation::Square,
-        Operation::MultiplyByConstant,
-        Operation::Entry,
-        Operation::Invert,
-    ];
+    pub const ALL: [Operation; 5] =
+        [Operation::Multiply, Operation::Square, Operation::MultiplyByConstant, Operation::Entry, Operation::Invert];
 }
 
 /// A measurement: how long it took, and how many numbers each of the operations worked on.
@@ -54,7 +49,7 @@ pub fn repeat(kernel: KernelChoice, operation: Operation, times: u64) -> Result<
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq")]
 fn repeat_ifma(operation: Operation, times: u64) -> Measured {
     repeat_on::<super::ifma::Fe8>(operation, times)
 }
