@@ -46,7 +46,13 @@ pub struct UnknownKernel(String);
 
 impl fmt::Display for UnknownKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no CPU kernel; say `auto`, `ifma` or `portable`", self.0)
+        if self.0 == "avx2" {
+            // `docs/performance.md` has the figures.
+            write!(f, "there is no kernel for AVX2: where it was tried, the portable one was faster; ")?;
+        } else {
+            write!(f, "`{}` is no CPU kernel; ", self.0)?;
+        }
+        write!(f, "say `auto`, `ifma` or `portable`")
     }
 }
 
