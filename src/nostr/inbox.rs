@@ -8,6 +8,7 @@ use super::targets::Directory;
 use super::watchdog::Awaited;
 use crate::clock::Clock;
 use crate::config::Limits;
+use crate::fault::{self, Step};
 use crate::ids::Asker;
 use crate::ledger::Ledger;
 use crate::mail::Channel;
@@ -218,9 +219,11 @@ impl Inbox {
 
     /// Only when every inbox relay was heard: one that is away may hold what the others do not.
     fn note_contact(&self, at: u64) {
+        fault::before(Step::MoveCursor);
         if let Err(error) = self.ledger.set_last_contact(at) {
             tracing::warn!(%error, "the last contact could not be noted");
         }
+        fault::after(Step::MoveCursor);
     }
 
     async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
@@ -232,10 +235,17 @@ impl Inbox {
         if state.handled.contains(&id) || !is_worth_opening(&event, &self.relays.bot()) {
             return Outcome::Done;
         }
+        fault::before(Step::Receive);
         tokio::time::sleep(state.bucket.take(Instant::now())).await;
+        fault::after(Step::Receive);
         let vault = self.vault.clone();
         let is_old = event.kind == Kind::EncryptedDirectMessage;
-        let open = move || if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
+        let open = move || {
+            fault::before(Step::Unwrap);
+            let opened = if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
+            fault::after(Step::Unwrap);
+            opened
+        };
         let opened = tokio::task::spawn_blocking(open).await;
         let rumor = match opened {
             Ok(Ok(rumor)) => rumor,

@@ -4,6 +4,7 @@ use super::relays::Relays;
 use super::targets::{Directory, Targets};
 use crate::clock::Clock;
 use crate::config::BotConfig;
+use crate::fault::{self, Step};
 use crate::ledger::{Attempt, DueMail, Ledger, MailId, Next};
 use crate::shutdown::Shutdown;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
@@ -45,6 +46,7 @@ impl Outbox {
         let mut under_way: HashSet<MailId> = HashSet::new();
         let mut sending: JoinSet<Attempt> = JoinSet::new();
         loop {
+            fault::before(Step::Round);
             let room = AT_ONCE.saturating_sub(under_way.len());
             if room > 0 {
                 for mail in courier.due(under_way.len() + room) {
@@ -54,6 +56,7 @@ impl Outbox {
                     }
                 }
             }
+            fault::after(Step::Round);
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = wake.notified() => {}
@@ -156,10 +159,17 @@ impl Courier {
     /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK.
     async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Vec<String> {
         let mut sending = JoinSet::new();
+        let is_result = mail.result_of.is_some();
+        if is_result {
+            fault::before(Step::Send);
+        }
         for url in targets.iter().filter(|url| !mail.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
             sending.spawn(async move {
                 let sent = relays.publish(&url, &event).await;
+                if sent.is_ok() && is_result {
+                    fault::after(Step::Send);
+                }
                 (url, sent)
             });
         }

@@ -4,6 +4,7 @@ use super::wanted;
 use crate::bot::{self, Context, Decision};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
 use crate::ledger::{Answer, Effect, Ledger, LedgerError, NewJob, Recorded};
 use crate::mail::{GiftWrap, Letter};
@@ -112,11 +113,15 @@ impl Desk {
         let mut next_job = self.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
         for message in messages {
+            fault::before(Step::Decide);
             let one = self.decide(message, next_job)?;
+            fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(one.effect, Effect::Accept(_)));
             decided.push(one);
         }
+        fault::before(Step::SealAnswer);
         let replies = self.seal(&decided)?;
+        fault::after(Step::SealAnswer);
         let (mut answers, mut open) = (Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
@@ -210,7 +215,9 @@ impl Desk {
             Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
             Effect::Accept(job) => {
                 tracing::info!(job = %job.id, patterns = job.patterns.len(), split = job.split.is_some(), "accepted");
+                fault::before(Step::Add);
                 self.scheduler.add(job.id, wanted(job.patterns, job.split, asker));
+                fault::after(Step::Add);
             }
             Effect::Cancel(jobs) => self.cancel(&jobs),
             Effect::Stop | Effect::Forget => self.cancel(open),

@@ -13,6 +13,7 @@ pub use checkup::{Finding, Verdict, checkup};
 
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
+use crate::fault::{self, Step};
 use crate::ids::Asker;
 use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
@@ -81,9 +82,11 @@ impl Service {
         let scheduler = Arc::new(Scheduler::start(&config.search, vault.clone(), move |find| treasury.settle(find))?);
         let open = ledger.open_jobs()?;
         tracing::info!(jobs = open.len(), "open jobs are taken up");
+        fault::before(Step::TakeUp);
         for job in open {
             scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
         }
+        fault::after(Step::TakeUp);
 
         let relays = Relays::connect(&config.relays, vault.signer()).await?;
         wait_for_rate(&scheduler).await;
@@ -190,6 +193,7 @@ impl Service {
 
     /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
     pub async fn stop(mut self) {
+        fault::before(Step::Stop);
         self.stopper.stop();
         self.scheduler.close();
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
@@ -201,6 +205,7 @@ impl Service {
         let devices_end = tokio::task::spawn_blocking(move || drop(scheduler));
         let _ = tokio::time::timeout(STOP_PATIENCE / 4, devices_end).await;
         let _ = tokio::time::timeout(STOP_PATIENCE / 4, self.relays.disconnect()).await;
+        fault::after(Step::Stop);
     }
 }
 
