@@ -3,13 +3,14 @@
 //! ```text
 //! NPUBBOT_TEST_FAULT=abort:found:before npubbot serve …     dies (SIGABRT) before T2 is committed
 //! NPUBBOT_TEST_FAULT=panic:decide:before npubbot serve …    panics there, once
+//! NPUBBOT_TEST_FAULT=panics:decide:before npubbot serve …   panics there every time
 //! ```
 //!
 //! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and [`after`] are empty, so
 //! neither an attacker nor a forgotten variable makes an operator's bot die. A cargo feature would have done the same,
 //! but `cargo test` would have left the tests of it out.
 //!
-//! A fault happens at most once in the life of a process. Its text names the step and nothing else.
+//! The text of a fault names the step and nothing else.
 
 /// The steps of one request from the relay to the key, in their order, and what happens beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -100,11 +101,11 @@ fn reach(step: Step, side: &str) {
     static DONE: AtomicBool = AtomicBool::new(false);
 
     let Some((how, place)) = WANTED.as_ref().and_then(|wanted| wanted.split_once(':')) else { return };
-    if place != format!("{}:{side}", step.word()) || DONE.swap(true, Ordering::SeqCst) {
+    if place != format!("{}:{side}", step.word()) || (DONE.swap(true, Ordering::SeqCst) && how != "panics") {
         return;
     }
     match how {
-        "panic" => panic!("test fault: {place}"),
+        "panic" | "panics" => panic!("test fault: {place}"),
         _ => {
             // Where that cannot be written the signal says enough.
             let _ = writeln!(std::io::stderr(), "test fault: {place}");

@@ -48,6 +48,7 @@ pub struct Inbound {
     pub reads_sealed: bool,
 }
 
+#[derive(Clone)]
 pub struct Inbox {
     pub relays: Relays,
     pub vault: Vault,
@@ -246,7 +247,11 @@ impl Inbox {
             fault::after(Step::Unwrap);
             opened
         };
-        let opened = tokio::task::spawn_blocking(open).await;
+        let mut opened = tokio::task::spawn_blocking(open.clone()).await;
+        if opened.is_err() {
+            tracing::error!("opening a wrap panicked; once more");
+            opened = tokio::task::spawn_blocking(open).await;
+        }
         let rumor = match opened {
             Ok(Ok(rumor)) => rumor,
             Ok(Err(reason)) => {
@@ -255,7 +260,7 @@ impl Inbox {
                 return Outcome::Done;
             }
             Err(_) => {
-                tracing::error!("opening a wrap panicked; it is ignored");
+                tracing::error!("opening a wrap panicked twice; it is ignored");
                 state.handled.insert(id);
                 return Outcome::Done;
             }

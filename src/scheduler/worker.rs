@@ -163,7 +163,7 @@ impl Worker {
         let mut pause = FIRST_PAUSE;
         while !self.pool.is_closed() {
             let began = Instant::now();
-            let ended = catch_unwind(AssertUnwindSafe(|| self.work(open.take()))).unwrap_or(Err(Failure::Panicked));
+            let ended = self.work(open.take());
             let Err(failure) = ended else { return };
             self.record.take_out(failure.to_string());
             if began.elapsed() > RECOVERED_AFTER {
@@ -177,13 +177,16 @@ impl Worker {
 
     /// One turn on the device: until the pool closes or something fails.
     fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
-        let mut searcher = match open {
-            Some(searcher) => searcher,
-            None => search::open(&self.options)?.pop().expect("an open device"),
-        };
-        self.record.put_back(searcher.info());
         let mut in_flight = VecDeque::new();
-        let result = self.search(searcher.as_mut(), &mut in_flight);
+        let search = || {
+            let mut searcher = match open {
+                Some(searcher) => searcher,
+                None => search::open(&self.options)?.pop().expect("an open device"),
+            };
+            self.record.put_back(searcher.info());
+            self.search(searcher.as_mut(), &mut in_flight)
+        };
+        let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
         // Whatever was still in flight is lost with its bases: the search has no memory.
         for launch in in_flight {
             self.discard(&launch.bases);

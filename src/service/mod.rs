@@ -4,6 +4,7 @@
 //! relays → inbox → desk (decide, T1) → scheduler → treasury (redeem, T2) → outbox (T3) → relays
 //! ```
 
+mod again;
 mod checkup;
 mod desk;
 mod housekeeping;
@@ -25,6 +26,7 @@ use crate::scheduler::{DeviceView, Scheduler, Wanted};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
+use again::and_again;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -157,13 +159,18 @@ impl Service {
         // Relays that are too late get it from `run`.
         let _ = tokio::time::timeout(START_PATIENCE, billboard.round()).await;
         let mut tasks = JoinSet::new();
-        tasks.spawn(inbox.run(messages, shutdown.clone()));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("inbox", move || inbox.clone().run(messages.clone(), stop.clone())));
         tasks.spawn_blocking(move || desk.run(received));
-        tasks.spawn(outbox.run(outbox_wake, shutdown.clone()));
-        tasks.spawn(presence.run(status_seen, shutdown.clone()));
-        tasks.spawn(billboard.run(posted, shutdown.clone()));
-        tasks.spawn(watchdog.run(shutdown.clone()));
-        tasks.spawn(keeper.run(status, shutdown));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("outbox", move || outbox.clone().run(Arc::clone(&outbox_wake), stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("presence", move || presence.clone().run(status_seen.clone(), stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("billboard", move || billboard.clone().run(Arc::clone(&posted), stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("watchdog", move || watchdog.clone().run(stop.clone())));
+        tasks.spawn(and_again("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
 
