@@ -96,9 +96,18 @@ impl Home {
 
     /// Starts `npubbot serve` with a fault (`src/fault.rs`), logged as [`Home::spawn_logged`] does.
     pub fn spawn_faulty(&self, fault: &str) -> FaultyBot {
+        self.spawn_with(fault, "off,npubbot=debug")
+    }
+
+    /// As [`Home::spawn_faulty`], with all that any library logs.
+    pub fn spawn_traced(&self, fault: &str) -> FaultyBot {
+        self.spawn_with(fault, "trace")
+    }
+
+    fn spawn_with(&self, fault: &str, level: &str) -> FaultyBot {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
         let mut command = self.command();
-        command.env("NPUBBOT_TEST_FAULT", fault).env("RUST_LOG", "off,npubbot=debug");
+        command.env("NPUBBOT_TEST_FAULT", fault).env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
         FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
