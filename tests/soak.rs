@@ -23,6 +23,9 @@ const KEPT: usize = 2_000;
 const ASKERS: usize = 40;
 /// What memory may grow by, in bytes: the ids of wraps dealt with, SQLite's cache, the allocator's gaps.
 const SLACK: u64 = 8 << 20;
+/// A connection or a thread that is there at one time and not at another. The full form has some 25 deaths of a relay to
+/// tell that from a leak.
+const A_FEW: u64 = 3;
 
 /// What the program holds at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -134,8 +137,8 @@ async fn soak(time: Duration) {
         least(end, |one| one.threads),
     );
     assert!(median(end) <= median(warm) + SLACK, "memory");
-    assert!(least(end, |one| one.files) <= least(warm, |one| one.files), "open files");
-    assert!(least(end, |one| one.threads) <= least(warm, |one| one.threads), "threads");
+    assert!(least(end, |one| one.files) <= least(warm, |one| one.files) + A_FEW, "open files");
+    assert!(least(end, |one| one.threads) <= least(warm, |one| one.threads) + A_FEW, "threads");
     process.kill();
     home.assert_sound();
 }
