@@ -12,6 +12,8 @@ pub mod bot;
 pub mod cli;
 pub mod clock;
 pub mod config;
+#[doc(hidden)]
+pub mod fault;
 pub mod ids;
 pub mod key;
 pub mod ledger;

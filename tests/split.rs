@@ -4,6 +4,7 @@ mod common;
 
 use common::asker::{Asker, DeliveredKey};
 use common::bot::Home;
+use common::leaks::{Needle, Search};
 use common::relay::TestRelay;
 use std::io::Write;
 use std::path::Path;
@@ -44,43 +45,16 @@ fn tweak_in(text: &str) -> String {
     text.lines().find(|line| line.starts_with("ntweak1")).unwrap_or_else(|| panic!("no tweak in: {text}")).to_owned()
 }
 
-/// Every file below a folder that holds `needle`.
-fn files_with(folder: &Path, needle: &[u8]) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
-        if entry.path().is_dir() {
-            found.extend(files_with(&entry.path(), needle));
-        } else if std::fs::read(entry.path()).unwrap().windows(needle.len()).any(|window| window == needle) {
-            found.push(entry.path().display().to_string());
-        }
-    }
-    found
+fn needle(bytes: &[u8]) -> [Needle; 1] {
+    [Needle { form: "it".to_owned(), bytes: bytes.to_vec() }]
 }
 
-/// Whether a process has `needle` anywhere in its memory.
-fn memory_has(pid: u32, needle: &[u8]) -> bool {
-    use std::io::{Read, Seek, SeekFrom};
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let mut memory = std::fs::File::open(format!("/proc/{pid}/mem")).unwrap();
-    maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|flags| flags.starts_with("rw"))).any(|line| {
-        let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
-        let (start, end) = (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
-        let mut chunk = vec![0; (end - start) as usize];
-        let is_read = memory.seek(SeekFrom::Start(start)).is_ok() && memory.read_exact(&mut chunk).is_ok();
-        is_read && memchr(&chunk, needle)
-    })
+fn files_with(folder: &Path, bytes: &[u8]) -> Vec<String> {
+    Search::new(&needle(bytes)).files(folder)
 }
 
-fn memchr(haystack: &[u8], needle: &[u8]) -> bool {
-    let first = needle[0];
-    let mut rest = haystack;
-    while let Some(at) = rest.iter().position(|&byte| byte == first) {
-        if rest[at..].starts_with(needle) {
-            return true;
-        }
-        rest = &rest[at + 1..];
-    }
-    false
+fn memory_with(pid: u32, bytes: &[u8]) -> Vec<String> {
+    Search::new(&needle(bytes)).process(pid)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,11 +90,14 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     let point = message.split(' ').nth(1).unwrap().to_owned();
     for secret in [half.as_bytes(), &half_bytes, nsec.as_bytes(), &key_bytes] {
         assert_eq!(files_with(&home.data(), secret), [""; 0]);
-        assert!(!memory_has(bot.pid(), secret));
+        assert_eq!(memory_with(bot.pid(), secret), [""; 0]);
     }
     let hex: Vec<u8> = (0..33).map(|i| u8::from_str_radix(&point[2 * i..2 * i + 2], 16).unwrap()).collect();
     assert!(!files_with(&home.data(), &hex).is_empty(), "the point is in the ledger, so the search for bytes works");
-    assert!(memory_has(bot.pid(), bot.public_key.to_string().as_bytes()), "and so does the search in memory");
+    assert!(
+        !memory_with(bot.pid(), bot.public_key.to_string().as_bytes()).is_empty(),
+        "and so does the search in memory"
+    );
 }
 
 #[test]

@@ -20,6 +20,13 @@ pub fn key_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration) -
     (before, after)
 }
 
+/// The answer to a message that made something here fail, twice.
+pub fn apology() -> String {
+    "Something went wrong on my side with this message, so nothing came of it; my operator's log tells of it. Say it in \
+     other words, or send: help"
+        .to_owned()
+}
+
 /// What comes of a split job: the tweak, which only the asker's half turns into the key.
 pub fn tweak_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration, tweak: &SplitTweak) -> String {
     format!(

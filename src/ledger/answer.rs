@@ -4,6 +4,7 @@ use super::open::seconds;
 use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
 use super::{Answer, Effect, JobState, Ledger, LedgerError, NewJob, Recorded};
+use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -43,8 +44,10 @@ impl Ledger {
         let done = self.write(|transaction| {
             let recorded: Vec<Recorded> =
                 answers.iter().map(|answer| record(transaction, answer, now)).collect::<Result<_, _>>()?;
+            fault::before(Step::Answer);
             Ok(recorded.contains(&Recorded::Now).then_some(recorded))
         })?;
+        fault::after(Step::Answer);
         Ok(done.unwrap_or_else(|| vec![Recorded::Before; answers.len()]))
     }
 }

@@ -3,6 +3,7 @@
 use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs, unsigned};
 use super::{AskerView, Job, JobState, Ledger, LedgerError, Totals};
+use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId};
 use crate::mail::GiftWrap;
 use rusqlite::{OptionalExtension, params};
@@ -46,8 +47,10 @@ impl Ledger {
             }
             let result_of = (state == JobState::Found).then_some(job);
             queue(transaction, letter, result_of, &seen_on, now)?;
+            fault::before(Step::Found);
             Ok(Some(()))
         })?;
+        fault::after(Step::Found);
         Ok(done.is_some())
     }
 

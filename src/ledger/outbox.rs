@@ -2,6 +2,7 @@
 
 use super::rows::{read_relays, unsigned};
 use super::{DueMail, Ledger, LedgerError, MailId};
+use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId};
 use crate::mail::GiftWrap;
 use rusqlite::{Connection, Row, Transaction, params};
@@ -42,10 +43,11 @@ impl Ledger {
     /// T3 of several attempts at once, with one wait for the disk.
     pub fn note_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
         let now = self.now();
+        let mut delivers = false;
         self.write(|transaction| {
             for attempt in attempts {
                 for relay in &attempt.reached {
-                    acknowledge(transaction, attempt.mail, relay, now)?;
+                    delivers |= acknowledge(transaction, attempt.mail, relay, now)?;
                 }
                 match attempt.next {
                     Next::Finished => finish(transaction, attempt.mail)?,
@@ -54,6 +56,9 @@ impl Ledger {
             }
             Ok((!attempts.is_empty()).then_some(()))
         })?;
+        if delivers {
+            fault::after(Step::Deliver);
+        }
         Ok(())
     }
 
@@ -61,7 +66,9 @@ impl Ledger {
     /// A letter that is not kept any more, or a relay that said so before, changes nothing.
     pub fn acknowledge(&self, mail: MailId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
-        self.write(|transaction| acknowledge(transaction, mail, relay, now).map(Some))?;
+        if self.write(|transaction| acknowledge(transaction, mail, relay, now).map(Some))? == Some(true) {
+            fault::after(Step::Deliver);
+        }
         Ok(())
     }
 
@@ -99,7 +106,8 @@ pub enum Next {
     Again(u64),
 }
 
-fn acknowledge(transaction: &Transaction<'_>, mail: MailId, relay: &str, now: i64) -> Result<(), LedgerError> {
+/// Says whether a job becomes delivered by it.
+fn acknowledge(transaction: &Transaction<'_>, mail: MailId, relay: &str, now: i64) -> Result<bool, LedgerError> {
     transaction
         .prepare_cached("INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1")?
         .execute(params![mail.0, relay])?;
@@ -111,8 +119,9 @@ fn acknowledge(transaction: &Transaction<'_>, mail: MailId, relay: &str, now: i6
         .execute([mail.0])?;
     if delivered > 0 {
         super::days::count(transaction, now, "delivered")?;
+        fault::before(Step::Deliver);
     }
-    Ok(())
+    Ok(delivered > 0)
 }
 
 fn postpone(transaction: &Transaction<'_>, mail: MailId, due_at: i64, now: i64) -> Result<(), LedgerError> {

@@ -18,6 +18,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(3600);
 /// The end does not wait longer than this for the last word.
 const END_PATIENCE: Duration = Duration::from_millis(700);
 
+#[derive(Clone)]
 pub struct Billboard {
     relays: Relays,
     ledger: Ledger,

@@ -8,6 +8,7 @@ use super::targets::Directory;
 use super::watchdog::Awaited;
 use crate::clock::Clock;
 use crate::config::Limits;
+use crate::fault::{self, Step};
 use crate::ids::Asker;
 use crate::ledger::Ledger;
 use crate::mail::Channel;
@@ -47,6 +48,7 @@ pub struct Inbound {
     pub reads_sealed: bool,
 }
 
+#[derive(Clone)]
 pub struct Inbox {
     pub relays: Relays,
     pub vault: Vault,
@@ -218,9 +220,11 @@ impl Inbox {
 
     /// Only when every inbox relay was heard: one that is away may hold what the others do not.
     fn note_contact(&self, at: u64) {
+        fault::before(Step::MoveCursor);
         if let Err(error) = self.ledger.set_last_contact(at) {
             tracing::warn!(%error, "the last contact could not be noted");
         }
+        fault::after(Step::MoveCursor);
     }
 
     async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
@@ -232,11 +236,22 @@ impl Inbox {
         if state.handled.contains(&id) || !is_worth_opening(&event, &self.relays.bot()) {
             return Outcome::Done;
         }
+        fault::before(Step::Receive);
         tokio::time::sleep(state.bucket.take(Instant::now())).await;
+        fault::after(Step::Receive);
         let vault = self.vault.clone();
         let is_old = event.kind == Kind::EncryptedDirectMessage;
-        let open = move || if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
-        let opened = tokio::task::spawn_blocking(open).await;
+        let open = move || {
+            fault::before(Step::Unwrap);
+            let opened = if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
+            fault::after(Step::Unwrap);
+            opened
+        };
+        let mut opened = tokio::task::spawn_blocking(open.clone()).await;
+        if opened.is_err() {
+            tracing::error!("opening a wrap panicked; once more");
+            opened = tokio::task::spawn_blocking(open).await;
+        }
         let rumor = match opened {
             Ok(Ok(rumor)) => rumor,
             Ok(Err(reason)) => {
@@ -245,7 +260,7 @@ impl Inbox {
                 return Outcome::Done;
             }
             Err(_) => {
-                tracing::error!("opening a wrap panicked; it is ignored");
+                tracing::error!("opening a wrap panicked twice; it is ignored");
                 state.handled.insert(id);
                 return Outcome::Done;
             }

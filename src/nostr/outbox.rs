@@ -4,14 +4,15 @@ use super::relays::Relays;
 use super::targets::{Directory, Targets};
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::ledger::{Attempt, DueMail, Ledger, MailId, Next};
+use crate::fault::{self, Step};
+use crate::ledger::{Attempt, DueMail, Ledger, Next};
 use crate::shutdown::Shutdown;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 
 /// Letters under way at once.
 const AT_ONCE: usize = 32;
@@ -24,6 +25,7 @@ const GIVE_UP_AFTER: u64 = 14 * 86_400;
 /// Attempts for the relays that are left once one of them has the letter.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
 
+#[derive(Clone)]
 pub struct Outbox {
     pub relays: Relays,
     pub ledger: Ledger,
@@ -42,42 +44,47 @@ impl Outbox {
             bot: self.bot,
             directory: self.directory,
         });
-        let mut under_way: HashSet<MailId> = HashSet::new();
+        let mut under_way: HashMap<Id, DueMail> = HashMap::new();
         let mut sending: JoinSet<Attempt> = JoinSet::new();
         loop {
+            fault::before(Step::Round);
             let room = AT_ONCE.saturating_sub(under_way.len());
             if room > 0 {
                 for mail in courier.due(under_way.len() + room) {
-                    if under_way.len() < AT_ONCE && under_way.insert(mail.id) {
-                        let courier = Arc::clone(&courier);
-                        sending.spawn(async move { courier.attempt(&mail).await });
+                    if under_way.len() < AT_ONCE && under_way.values().all(|other| other.id != mail.id) {
+                        let (courier, letter) = (Arc::clone(&courier), mail.clone());
+                        let task = sending.spawn(async move { courier.attempt(&letter).await });
+                        under_way.insert(task.id(), mail);
                     }
                 }
             }
+            fault::after(Step::Round);
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = wake.notified() => {}
-                Some(first) = sending.join_next() => {
+                Some(first) = sending.join_next_with_id() => {
                     // Whatever else has ended meanwhile is noted along with it.
                     let mut ended = vec![first];
-                    while let Some(another) = sending.try_join_next() {
+                    while let Some(another) = sending.try_join_next_with_id() {
                         ended.push(another);
                     }
-                    let attempts: Vec<Attempt> = ended.into_iter().filter_map(|ended| {
-                        ended.inspect_err(|error| {
-                            // Which letter it was is not known any more: all of them may be tried again.
-                            tracing::error!(%error, "sending a letter panicked");
-                            under_way.clear();
-                            sending.abort_all();
-                        }).ok()
-                    }).collect();
+                    let mut attempts = Vec::with_capacity(ended.len());
+                    for ended in ended {
+                        let (task, attempt) = match ended {
+                            Ok((task, attempt)) => (task, Some(attempt)),
+                            Err(error) => (error.id(), None),
+                        };
+                        let Some(mail) = under_way.remove(&task) else { continue };
+                        attempts.push(attempt.unwrap_or_else(|| {
+                            // As one that nobody took: the other letters do not wait for it.
+                            tracing::error!(mail = mail.id.0, "sending a letter panicked; it is tried again");
+                            Attempt { mail: mail.id, reached: Vec::new(), next: courier.next(&mail, 0, 0) }
+                        }));
+                    }
                     if let Err(error) = courier.ledger.note_attempts(&attempts) {
                         // Nothing is noted, so they stay due.
                         tracing::warn!(%error, "attempts could not be noted");
                         tokio::time::sleep(LOOK_AGAIN).await;
-                    }
-                    for attempt in attempts {
-                        under_way.remove(&attempt.mail);
                     }
                 }
                 () = tokio::time::sleep(courier.until_next_due()) => courier.relays.leave_idle_strangers().await,
@@ -156,10 +163,17 @@ impl Courier {
     /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK.
     async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Vec<String> {
         let mut sending = JoinSet::new();
+        let is_result = mail.result_of.is_some();
+        if is_result {
+            fault::before(Step::Send);
+        }
         for url in targets.iter().filter(|url| !mail.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
             sending.spawn(async move {
                 let sent = relays.publish(&url, &event).await;
+                if sent.is_ok() && is_result {
+                    fault::after(Step::Send);
+                }
                 (url, sent)
             });
         }

@@ -52,6 +52,7 @@ impl Awaited {
     }
 }
 
+#[derive(Clone)]
 pub struct Watchdog {
     pub relays: Relays,
     pub vault: Vault,

@@ -99,6 +99,11 @@ impl Pass {
         Pass::new(std::iter::empty(), None, Lane::All, canary::choose(rate))
     }
 
+    /// Whether some job waits for it: the launches of a warm-up are for the canary alone.
+    pub(super) fn is_for_a_job(&self) -> bool {
+        self.owners.len() > 1
+    }
+
     pub fn owner(&self, pattern: PatternId) -> Owner {
         self.owners[pattern.0]
     }

@@ -1,7 +1,8 @@
 //! One thread that turns harvests into finds: every hit recomputed, every device judged, every base used at most once.
 
 use super::harvest::{Find, Harvest, judge};
-use super::pool::Pool;
+use super::pool::{Pass, Pool};
+use crate::fault::{self, Step};
 use crate::vault::{BaseId, Vault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -40,8 +41,17 @@ pub(super) fn spawn(
     std::thread::Builder::new().name("settler".to_owned()).spawn(run).expect("the system starts threads")
 }
 
+/// A step of a launch. The faults of tests wait for one that is for a job.
+pub(super) fn reach(side: fn(Step), pass: &Pass, step: Step) {
+    if pass.is_for_a_job() {
+        side(step);
+    }
+}
+
 fn settle(harvest: &Harvest, record: &super::device::Record, pool: &Pool, on_find: &mut impl FnMut(Find) -> Settled) {
+    reach(fault::before, &harvest.pass, Step::Verify);
     let judged = judge(harvest);
+    reach(fault::after, &harvest.pass, Step::Verify);
     let expected = harvest.report.candidates as f64 * harvest.pass.canary_chance;
     record.judged(judged.hits_wrong, expected, judged.canary_found);
     if judged.hits_wrong > 0 {

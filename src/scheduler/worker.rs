@@ -4,7 +4,8 @@
 use super::device::{DeviceView, Record};
 use super::harvest::Harvest;
 use super::pool::{Lane, Next, Pass, Pool, Subscription};
-use super::settler::Delivered;
+use super::settler::{Delivered, reach};
+use crate::fault::{self, Step};
 use crate::key::BasePoint;
 use crate::pattern::Rate;
 use crate::search::{self, DeviceChoice, DeviceId, Launch, SearchError, SearchOptions, Searcher};
@@ -162,7 +163,7 @@ impl Worker {
         let mut pause = FIRST_PAUSE;
         while !self.pool.is_closed() {
             let began = Instant::now();
-            let ended = catch_unwind(AssertUnwindSafe(|| self.work(open.take()))).unwrap_or(Err(Failure::Panicked));
+            let ended = self.work(open.take());
             let Err(failure) = ended else { return };
             self.record.take_out(failure.to_string());
             if began.elapsed() > RECOVERED_AFTER {
@@ -176,13 +177,16 @@ impl Worker {
 
     /// One turn on the device: until the pool closes or something fails.
     fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
-        let mut searcher = match open {
-            Some(searcher) => searcher,
-            None => search::open(&self.options)?.pop().expect("an open device"),
-        };
-        self.record.put_back(searcher.info());
         let mut in_flight = VecDeque::new();
-        let result = self.search(searcher.as_mut(), &mut in_flight);
+        let search = || {
+            let mut searcher = match open {
+                Some(searcher) => searcher,
+                None => search::open(&self.options)?.pop().expect("an open device"),
+            };
+            self.record.put_back(searcher.info());
+            self.search(searcher.as_mut(), &mut in_flight)
+        };
+        let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
         // Whatever was still in flight is lost with its bases: the search has no memory.
         for launch in in_flight {
             self.discard(&launch.bases);
@@ -234,11 +238,16 @@ impl Worker {
             None => self.vault.open_base(),
             Some(half) => self.vault.open_split_base(half),
         };
+        reach(fault::before, &pass, Step::Draw);
         let bases = (0..searcher.bases()).map(open).collect::<Result<Vec<_>, _>>()?;
+        reach(fault::after, &pass, Step::Draw);
         let points = bases.iter().map(|&(_, point)| point).collect();
         let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns) };
-        in_flight.push_back(InFlight { pass, charged, bases });
-        Ok(searcher.submit(launch)?)
+        in_flight.push_back(InFlight { pass: Arc::clone(&pass), charged, bases });
+        reach(fault::before, &pass, Step::Launch);
+        searcher.submit(launch)?;
+        reach(fault::after, &pass, Step::Launch);
+        Ok(())
     }
 
     fn collect(
@@ -249,7 +258,10 @@ impl Worker {
         busy_since: &mut Instant,
         measure_from: Instant,
     ) -> Result<(), Failure> {
+        let pass = &in_flight.front().expect("what is collected was submitted").pass;
+        reach(fault::before, pass, Step::Collect);
         let report = searcher.collect()?;
+        reach(fault::after, pass, Step::Collect);
         let launch = in_flight.pop_front().expect("what was collected was submitted");
         held.settle(&launch.pass, launch.charged, report.candidates);
         let now = Instant::now();

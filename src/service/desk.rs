@@ -4,6 +4,7 @@ use super::wanted;
 use crate::bot::{self, Context, Decision};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
 use crate::ledger::{Answer, Effect, Ledger, LedgerError, NewJob, Recorded};
 use crate::mail::{GiftWrap, Letter};
@@ -56,6 +57,12 @@ struct Decided {
 impl Desk {
     /// Runs on a thread of its own: it waits for the disk. What has come meanwhile is answered together, with one wait.
     pub fn run(self, mut messages: mpsc::Receiver<Inbound>) {
+        while catch_unwind(AssertUnwindSafe(|| self.attend_all(&mut messages))).is_err() {
+            tracing::error!("the desk panicked; what waited there is answered after the next start");
+        }
+    }
+
+    fn attend_all(&self, messages: &mut mpsc::Receiver<Inbound>) {
         let mut waiting: VecDeque<Inbound> = VecDeque::new();
         loop {
             if waiting.is_empty() {
@@ -82,7 +89,10 @@ impl Desk {
             match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => tracing::warn!(%error, "messages cannot be answered together"),
-                Err(_) => tracing::error!("answering messages together panicked; one by one shows which it was"),
+                Err(_) => {
+                    tracing::error!("answering messages together panicked; one by one shows which it was");
+                    self.make_up();
+                }
             }
         }
         for message in messages {
@@ -91,13 +101,19 @@ impl Desk {
     }
 
     fn attend_one(&self, message: &Inbound) {
+        let mut panics = 0;
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(message)))) {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => tracing::error!(%error, "a message cannot be answered yet"),
                 Err(_) => {
-                    tracing::error!(rumor = ?message.rumor.id, "answering a message panicked; it is left out");
-                    return;
+                    panics += 1;
+                    tracing::error!(rumor = ?message.rumor.id, panics, "answering a message panicked");
+                    self.make_up();
+                    if panics > 1 {
+                        return self.apologise(message);
+                    }
+                    continue;
                 }
             }
             if self.shutdown.is_stopping() {
@@ -107,16 +123,60 @@ impl Desk {
         }
     }
 
+    /// A panic may have come between a recorded answer and what follows from it.
+    fn make_up(&self) {
+        match self.ledger.open_jobs() {
+            Ok(open) => {
+                for job in open {
+                    self.scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
+                }
+            }
+            Err(error) => tracing::error!(%error, "open jobs cannot be taken up again; they are at the next start"),
+        }
+        self.outbox.notify_one();
+        self.changed.notify_one();
+    }
+
+    /// The one answer to a message that cannot be answered. If even that fails, the next start brings it again.
+    fn apologise(&self, message: &Inbound) {
+        let Rumor { id: rumor, author: asker, .. } = message.rumor;
+        let apology = || -> Result<(), DeskError> {
+            let letter = Letter {
+                to: asker,
+                channel: message.channel,
+                text: bot::letters::apology(),
+                in_reply_to: Some(rumor),
+                subject: message.rumor.subject.clone(),
+                expires_at: self.clock.now() + self.config.bot.answers_expire_after.as_secs(),
+            };
+            let is_silent = self.ledger.asker_view(asker)?.silent;
+            let reply = if is_silent { None } else { Some(self.vault.seal(&letter)?) };
+            let seen_on = message.seen_on.clone();
+            self.ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply })?;
+            self.outbox.notify_one();
+            Ok(())
+        };
+        match catch_unwind(AssertUnwindSafe(apology)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(?rumor, %error, "a message is left out until the next start"),
+            Err(_) => tracing::error!(?rumor, "a message is left out until the next start"),
+        }
+    }
+
     /// Decides each, seals the answers on all cores, records everything at once (T1), and acts upon it.
     fn handle(&self, messages: &[Inbound]) -> Result<(), DeskError> {
         let mut next_job = self.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
         for message in messages {
+            fault::before(Step::Decide);
             let one = self.decide(message, next_job)?;
+            fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(one.effect, Effect::Accept(_)));
             decided.push(one);
         }
+        fault::before(Step::SealAnswer);
         let replies = self.seal(&decided)?;
+        fault::after(Step::SealAnswer);
         let (mut answers, mut open) = (Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
@@ -210,7 +270,9 @@ impl Desk {
             Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
             Effect::Accept(job) => {
                 tracing::info!(job = %job.id, patterns = job.patterns.len(), split = job.split.is_some(), "accepted");
+                fault::before(Step::Add);
                 self.scheduler.add(job.id, wanted(job.patterns, job.split, asker));
+                fault::after(Step::Add);
             }
             Effect::Cancel(jobs) => self.cancel(&jobs),
             Effect::Stop | Effect::Forget => self.cancel(open),

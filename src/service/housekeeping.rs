@@ -20,6 +20,7 @@ const ROUND: Duration = Duration::from_secs(30);
 /// Rounds between two cleanings of the ledger.
 const ROUNDS_A_CLEANING: u32 = 120;
 
+#[derive(Clone)]
 pub(super) struct Keeper {
     pub vault: Vault,
     pub ledger: Ledger,

@@ -4,6 +4,7 @@
 //! relays → inbox → desk (decide, T1) → scheduler → treasury (redeem, T2) → outbox (T3) → relays
 //! ```
 
+mod again;
 mod checkup;
 mod desk;
 mod housekeeping;
@@ -13,6 +14,7 @@ pub use checkup::{Finding, Verdict, checkup};
 
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
+use crate::fault::{self, Step};
 use crate::ids::Asker;
 use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
@@ -24,6 +26,7 @@ use crate::scheduler::{DeviceView, Scheduler, Wanted};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
+use again::and_again;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,9 +84,11 @@ impl Service {
         let scheduler = Arc::new(Scheduler::start(&config.search, vault.clone(), move |find| treasury.settle(find))?);
         let open = ledger.open_jobs()?;
         tracing::info!(jobs = open.len(), "open jobs are taken up");
+        fault::before(Step::TakeUp);
         for job in open {
             scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
         }
+        fault::after(Step::TakeUp);
 
         let relays = Relays::connect(&config.relays, vault.signer()).await?;
         wait_for_rate(&scheduler).await;
@@ -154,13 +159,18 @@ impl Service {
         // Relays that are too late get it from `run`.
         let _ = tokio::time::timeout(START_PATIENCE, billboard.round()).await;
         let mut tasks = JoinSet::new();
-        tasks.spawn(inbox.run(messages, shutdown.clone()));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("inbox", move || inbox.clone().run(messages.clone(), stop.clone())));
         tasks.spawn_blocking(move || desk.run(received));
-        tasks.spawn(outbox.run(outbox_wake, shutdown.clone()));
-        tasks.spawn(presence.run(status_seen, shutdown.clone()));
-        tasks.spawn(billboard.run(posted, shutdown.clone()));
-        tasks.spawn(watchdog.run(shutdown.clone()));
-        tasks.spawn(keeper.run(status, shutdown));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("outbox", move || outbox.clone().run(Arc::clone(&outbox_wake), stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("presence", move || presence.clone().run(status_seen.clone(), stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("billboard", move || billboard.clone().run(Arc::clone(&posted), stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("watchdog", move || watchdog.clone().run(stop.clone())));
+        tasks.spawn(and_again("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
 
@@ -190,6 +200,7 @@ impl Service {
 
     /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
     pub async fn stop(mut self) {
+        fault::before(Step::Stop);
         self.stopper.stop();
         self.scheduler.close();
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
@@ -201,6 +212,7 @@ impl Service {
         let devices_end = tokio::task::spawn_blocking(move || drop(scheduler));
         let _ = tokio::time::timeout(STOP_PATIENCE / 4, devices_end).await;
         let _ = tokio::time::timeout(STOP_PATIENCE / 4, self.relays.disconnect()).await;
+        fault::after(Step::Stop);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
+use crate::fault::{self, Step};
 use crate::ledger::{Job, Ledger, LedgerError};
 use crate::mail::{GiftWrap, Letter};
 use crate::scheduler::{Find, Settled};
@@ -36,6 +37,7 @@ impl Treasury {
                 return Settled::GoesOn;
             }
         };
+        fault::before(Step::Redeem);
         let result = match self.redeem(&job, &find) {
             Ok(result) => result,
             Err(error) => {
@@ -43,6 +45,7 @@ impl Treasury {
                 return Settled::GoesOn;
             }
         };
+        fault::after(Step::Redeem);
         self.record(&job, &result)
     }
 

@@ -94,6 +94,23 @@ impl Home {
         BotProcess::spawn(self, Some(log)).await
     }
 
+    /// Starts `npubbot serve` with a fault (`src/fault.rs`), logged as [`Home::spawn_logged`] does.
+    pub fn spawn_faulty(&self, fault: &str) -> FaultyBot {
+        self.spawn_with(fault, "off,npubbot=debug")
+    }
+
+    /// As [`Home::spawn_faulty`], with all that any library logs.
+    pub fn spawn_traced(&self, fault: &str) -> FaultyBot {
+        self.spawn_with(fault, "trace")
+    }
+
+    fn spawn_with(&self, fault: &str, level: &str) -> FaultyBot {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
+        let mut command = self.command();
+        command.env("NPUBBOT_TEST_FAULT", fault).env("RUST_LOG", level).env("RUST_BACKTRACE", "full");
+        FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
     fn log_file(&self) -> PathBuf {
         self.folder.path().join("log")
     }
@@ -129,6 +146,16 @@ impl Home {
 pub struct RunningBot {
     pub service: Service,
     pub public_key: PublicKey,
+}
+
+/// `npubbot serve` with a fault, which may end it at any moment. Killed when dropped.
+pub struct FaultyBot(pub Child);
+
+impl Drop for FaultyBot {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// `npubbot serve` as a process of its own. Killed when dropped.

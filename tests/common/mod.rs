@@ -5,6 +5,7 @@ pub mod asker;
 pub mod bot;
 pub mod foreign;
 pub mod forger;
+pub mod leaks;
 pub mod raw_relay;
 pub mod relay;
 

@@ -13,16 +13,21 @@ pub struct TestRelay {
 
 impl TestRelay {
     pub async fn start() -> TestRelay {
-        TestRelay::start_with(false).await
+        TestRelay::start_with(false, None).await
     }
 
     /// A relay that wants its readers and writers to authenticate (NIP-42).
     pub async fn start_with_auth() -> TestRelay {
-        TestRelay::start_with(true).await
+        TestRelay::start_with(true, None).await
     }
 
-    async fn start_with(auth: bool) -> TestRelay {
-        let events = Arc::new(MemoryDatabase::with_opts(MemoryDatabaseOptions { events: true, max_events: None }));
+    /// A relay that keeps the newest so many events.
+    pub async fn start_forgetful(events: usize) -> TestRelay {
+        TestRelay::start_with(false, Some(events)).await
+    }
+
+    async fn start_with(auth: bool, max_events: Option<usize>) -> TestRelay {
+        let events = Arc::new(MemoryDatabase::with_opts(MemoryDatabaseOptions { events: true, max_events }));
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let running = run(&events, port, auth).await;
         TestRelay { running, events, port, auth }

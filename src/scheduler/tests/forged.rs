@@ -1,5 +1,6 @@
 //! S5: a device may claim what it likes; only true keys leave, and a liar is taken out.
 
+use super::seeded;
 use crate::ids::{Asker, JobId};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
 use crate::mail::{Channel, Letter};
@@ -12,18 +13,11 @@ use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
 use nostr::nips::nip59::UnwrappedGift;
 use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use secp256k1::Scalar;
 use std::sync::{Arc, Mutex, mpsc};
 
 const EACH: usize = 1_000;
-
-fn seeded() -> StdRng {
-    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
-    println!("NPUBBOT_TEST_SEED={seed}");
-    StdRng::seed_from_u64(seed)
-}
 
 /// A pool with one open job, the pass a device searches for it, and the vault that holds the bases.
 struct Bench {
@@ -106,7 +100,7 @@ fn found(launch: &Harvest, base: usize, offset: Offset, wish: &Pattern) -> Optio
     wish.matches(&npub).then_some(ClaimedHit { base, tweak })
 }
 
-fn random_offset(rng: &mut StdRng) -> Offset {
+fn random_offset(rng: &mut impl Rng) -> Offset {
     let mut bytes: [u8; 32] = rng.random();
     bytes[0] &= 0x7f;
     Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap())

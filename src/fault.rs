@@ -1,0 +1,115 @@
+//! Named steps of the flow, where a test makes the program die or panic.
+//!
+//! ```text
+//! NPUBBOT_TEST_FAULT=abort:found:before npubbot serve …     dies (SIGABRT) before T2 is committed
+//! NPUBBOT_TEST_FAULT=panic:decide:before npubbot serve …    panics there, once
+//! NPUBBOT_TEST_FAULT=panics:decide:before npubbot serve …   panics there every time
+//! ```
+//!
+//! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and [`after`] are empty, so
+//! neither an attacker nor a forgotten variable makes an operator's bot die. A cargo feature would have done the same,
+//! but `cargo test` would have left the tests of it out.
+//!
+//! The text of a fault names the step and nothing else.
+
+/// The steps of one request from the relay to the key, in their order, and what happens beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Step {
+    /// The jobs that were open are handed to the scheduler at the start.
+    TakeUp,
+    /// A wrap from the stream or from a sweep is looked at.
+    Receive,
+    Unwrap,
+    Decide,
+    /// The answer is sealed.
+    SealAnswer,
+    /// T1. Before: everything is written and not committed.
+    Answer,
+    /// The job is handed to the scheduler.
+    Add,
+    /// The bases of a launch are drawn.
+    Draw,
+    Launch,
+    Collect,
+    /// The hits of a launch are recomputed.
+    Verify,
+    /// The base is spent and the result sealed.
+    Redeem,
+    /// T2. Before: everything is written and not committed.
+    Found,
+    /// The result is sent. After: a relay said OK.
+    Send,
+    /// T3 of a result. Before: everything is written and not committed.
+    Deliver,
+    /// The inbox's cursor is moved after a sweep.
+    MoveCursor,
+    /// The outbox attends to its letters.
+    Round,
+    Stop,
+}
+
+impl Step {
+    pub const ALL: [Step; 18] = [
+        Step::TakeUp,
+        Step::Receive,
+        Step::Unwrap,
+        Step::Decide,
+        Step::SealAnswer,
+        Step::Answer,
+        Step::Add,
+        Step::Draw,
+        Step::Launch,
+        Step::Collect,
+        Step::Verify,
+        Step::Redeem,
+        Step::Found,
+        Step::Send,
+        Step::Deliver,
+        Step::MoveCursor,
+        Step::Round,
+        Step::Stop,
+    ];
+
+    /// Its name in `NPUBBOT_TEST_FAULT`.
+    pub fn word(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+/// Named by [`Step::word`] and `before`.
+#[inline]
+pub(crate) fn before(step: Step) {
+    reach(step, "before");
+}
+
+/// Named by [`Step::word`] and `after`.
+#[inline]
+pub(crate) fn after(step: Step) {
+    reach(step, "after");
+}
+
+#[cfg(not(debug_assertions))]
+fn reach(_: Step, _: &str) {}
+
+#[cfg(debug_assertions)]
+fn reach(step: Step, side: &str) {
+    use std::io::Write;
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    static WANTED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("NPUBBOT_TEST_FAULT").ok());
+    static DONE: AtomicBool = AtomicBool::new(false);
+
+    let Some((how, place)) = WANTED.as_ref().and_then(|wanted| wanted.split_once(':')) else { return };
+    if place != format!("{}:{side}", step.word()) || (DONE.swap(true, Ordering::SeqCst) && how != "panics") {
+        return;
+    }
+    match how {
+        "panic" | "panics" => panic!("test fault: {place}"),
+        _ => {
+            // Where that cannot be written the signal says enough.
+            let _ = writeln!(std::io::stderr(), "test fault: {place}");
+            std::process::abort();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! S9: a crowd of easy jobs costs a rare one not one candidate, and takes no hit from it.
+
+use super::seeded;
+use crate::ids::JobId;
+use crate::key::{Offset, Rotation, Tweak, VerifiedHit};
+use crate::pattern::{ALPHABET, Pattern};
+use crate::scheduler::device::Record;
+use crate::scheduler::pool::{Lane, Next, Pool, Wanted};
+use crate::scheduler::settler::{self, Settled};
+use crate::scheduler::{Find, Harvest};
+use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
+use crate::vault::Vault;
+use rand::Rng;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, mpsc};
+
+/// Of 1,000 askers; whose a job of the pool is plays no part in it.
+const EASY_JOBS: usize = 10_000;
+/// Bases a launch, and candidates a base.
+const BASES: usize = 64;
+const CANDIDATES: usize = 16;
+/// Stands for 2^36: harder than the others by far, and easy enough to be found a hundred times in this test.
+const RARE: &str = "qq";
+
+/// Each launch is judged twice: for the pool of all jobs, as `Scheduler` does, and for a rare job that were alone. While
+/// the crowd is served, a rare job follows the other.
+#[test]
+fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
+    let mut rng = seeded();
+    let (pool, vault) = (Arc::new(Pool::default()), Vault::without_identity().unwrap());
+    for number in 1..=EASY_JOBS {
+        let easy = char::from(ALPHABET[rng.random_range(0..32)]).to_string();
+        pool.insert(JobId(number as i64), Wanted::in_pool(vec![Pattern::parse(&easy).unwrap()]));
+    }
+    let rare = Pattern::parse(RARE).unwrap();
+    let mut rare_job = JobId(EASY_JOBS as i64 + 1);
+    pool.insert(rare_job, Wanted::in_pool(vec![rare.clone()]));
+    let mut held = pool.subscribe(Lane::All);
+    let (mut alone, mut crowded, mut finds, mut launches) = (0, 0, 0, 0);
+    let mut spent = HashSet::new();
+    while pool.len() > 1 {
+        let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
+        let bases: Vec<_> = (0..BASES).map(|_| vault.open_base().unwrap()).collect();
+        let mut hits = Vec::new();
+        let mut has_rare = false;
+        for (base, &(_, point)) in bases.iter().enumerate() {
+            for _ in 0..CANDIDATES {
+                let offset = Offset::of_point(0, rng.random_range(1..1 << 40), Rotation::ALL[0]);
+                let tweak = Tweak { offset, rotation: Rotation::ALL[rng.random_range(0..3)] };
+                let npub = VerifiedHit::recompute(point, tweak).unwrap().npub();
+                has_rare |= rare.matches(&npub);
+                if !pass.patterns.matches(&npub).is_empty() {
+                    hits.push(ClaimedHit { base, tweak });
+                }
+            }
+        }
+        let candidates = (BASES * CANDIDATES) as u64;
+        let report = LaunchReport { candidates, hits, ..LaunchReport::default() };
+        let found = settle(&pool, &vault, Harvest { device: 0, pass, bases, report });
+        assert!(found.iter().all(|find| spent.insert(find.base)), "a base gave two keys");
+        launches += 1;
+        // Alone, the launch with its first match ends a rare job.
+        alone += if has_rare { 0 } else { candidates };
+        let is_found = found.iter().any(|find| find.job == rare_job);
+        crowded += if is_found { 0 } else { candidates };
+        finds += u32::from(is_found);
+        assert_eq!(has_rare, is_found, "a rare hit was lost to an easier one");
+        if is_found {
+            rare_job.0 += 1;
+            pool.insert(rare_job, Wanted::in_pool(vec![rare.clone()]));
+        }
+    }
+    let growth = (crowded - alone) as f64 / alone as f64;
+    println!(
+        "{EASY_JOBS} easy jobs in {launches} launches: {finds} rare ones, {:.1} % more candidates",
+        100.0 * growth
+    );
+    assert!(finds > 50 && growth < 0.02, "{finds}, {growth}");
+}
+
+/// As the scheduler settles one launch; what was found, every job of it done.
+fn settle(pool: &Arc<Pool>, vault: &Vault, harvest: Harvest) -> Vec<Find> {
+    let info = DeviceInfo { id: DeviceId::Cpu, name: "seeded".into(), kernel: "seeded".into(), threads: 1 };
+    let finds = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&finds);
+    let keep = move |find: Find| {
+        kept.lock().unwrap().push(find);
+        Settled::Done
+    };
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let settler = settler::spawn(receiver, Arc::clone(pool), vault.clone(), keep);
+    sender.send((harvest, Arc::new(Record::new(&info)))).unwrap();
+    drop(sender);
+    settler.join().unwrap();
+    let finds = finds.lock().unwrap();
+    finds.clone()
+}

@@ -1,0 +1,155 @@
+//! S14: a long time in miniature. One life of the real program under mixed load and faults: wishes, split wishes, refused
+//! ones, stops, deletions, junk, and a relay that dies now and then. Its memory, open files and threads do not grow, and
+//! at the end nothing is left undone. In full, 20 minutes:
+//! `cargo test --test soak -- --ignored --nocapture`
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::bot::Home;
+use common::forger::Forger;
+use common::relay::TestRelay;
+use nostr_sdk::prelude::{Client, EventBuilder, Keys, Kind, Tag};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::fs;
+use std::time::{Duration, Instant};
+
+const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
+/// Between two messages.
+const PACE: Duration = Duration::from_millis(250);
+/// Events the relay keeps, so that sweeps have an end.
+const KEPT: usize = 2_000;
+const ASKERS: usize = 40;
+/// What memory may grow by, in bytes: the ids of wraps dealt with, SQLite's cache, the allocator's gaps.
+const SLACK: u64 = 8 << 20;
+/// A connection or a thread that is there at one time and not at another. The full form has some 25 deaths of a relay to
+/// tell that from a leak.
+const A_FEW: u64 = 3;
+
+/// What the program holds at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    resident: u64,
+    files: u64,
+    threads: u64,
+}
+
+fn usage(pid: u32) -> Usage {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let number = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() as u64;
+    Usage { resident: number("VmRSS:") * 1024, files, threads: number("Threads:") }
+}
+
+/// One message of the mix.
+fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> nostr_sdk::Event {
+    let letter = |rng: &mut StdRng| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+    let wish: String = (0..rng.random_range(2..4)).map(|_| letter(rng)).collect();
+    let back = rng.random_range(0..2 * 86_400);
+    match number % 10 {
+        0..4 => forger.honest(&wish, back),
+        4 => forger.honest(&format!("split {} {wish}", point()), back),
+        5 => forger.honest("bob io1", back),
+        6 => forger.honest(["stop", "start", "status"][rng.random_range(0..3)], back),
+        7 => forger.honest("delete", back),
+        8 => forger.with_rumor("{\"junk\": "),
+        _ => forger.wrap_of(&"x".repeat(rng.random_range(1..20_000))),
+    }
+}
+
+/// A half that never served: y is even for every key of Nostr.
+fn point() -> String {
+    format!("02{}", Keys::generate().public_key().to_hex())
+}
+
+async fn soak(time: Duration) {
+    let mut rng = StdRng::seed_from_u64(common::seed());
+    let mut relay = TestRelay::start_forgetful(KEPT).await;
+    let home = Home::with(&[relay.url()], GENEROUS);
+    let process = home.spawn_logged().await;
+    let writer = Client::default();
+    writer.add_relay(relay.url()).await.unwrap();
+    writer.connect().await;
+    writer.wait_for_connection(common::PATIENCE).await;
+    let askers: Vec<Forger> = (0..ASKERS).map(|_| Forger::new(process.public_key)).collect();
+    for asker in &askers {
+        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
+        writer.send_event(&list.sign_with_keys(&asker.author).unwrap()).await.unwrap();
+    }
+    let began = Instant::now();
+    let (mut used, mut sent, mut deaths) = (Vec::new(), 0, 0);
+    let mut pace = tokio::time::interval(PACE);
+    pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut dies_at = Duration::from_secs(rng.random_range(10..30));
+    while began.elapsed() < time {
+        pace.tick().await;
+        let asker = &askers[rng.random_range(0..ASKERS)];
+        let event = message(&mut rng, asker, sent);
+        // While the relay is away a message is lost with its sender, as anywhere.
+        let _ = tokio::time::timeout(Duration::from_secs(1), writer.send_event(&event)).await;
+        sent += 1;
+        used.push(usage(process.pid()));
+        if began.elapsed() > dies_at {
+            relay.stop();
+            // The time it is away is the fault.
+            tokio::time::sleep(Duration::from_millis(rng.random_range(100..3_000))).await;
+            relay.start_again().await;
+            deaths += 1;
+            dies_at = began.elapsed() + Duration::from_secs(rng.random_range(30..60));
+        }
+    }
+    // Everything comes to its end: letters that met no relay are due again within a minute or two.
+    let undone = "SELECT (SELECT count(*) FROM job WHERE state IN ('accepted', 'found'))
+                       + (SELECT count(*) FROM mail WHERE finished = 0)";
+    let ends = Instant::now() + Duration::from_secs(240);
+    while home.count(undone) != Some(0) && Instant::now() < ends {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(home.count(undone), Some(0), "jobs and letters undone");
+    let delivered = home.count("SELECT sum(delivered) FROM day").unwrap_or(0);
+    assert!(delivered as usize > sent / 10, "{delivered} of {sent} messages led to a key");
+    assert!(!home.log().contains("panicked"), "{}", home.log());
+
+    // After the warm-up: the second fifth of the time against the last. Files and threads come and go, so it is the least
+    // that counts.
+    let fifth = used.len() / 5;
+    let (warm, end) = (&used[fifth..2 * fifth], &used[used.len() - fifth..]);
+    let least = |some: &[Usage], what: fn(&Usage) -> u64| some.iter().map(what).min().unwrap();
+    let median = |some: &[Usage]| {
+        let mut all: Vec<u64> = some.iter().map(|one| one.resident).collect();
+        all.sort_unstable();
+        all[all.len() / 2]
+    };
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    println!(
+        "{:?}: {sent} messages, {delivered} keys, the relay died {deaths} times; resident {:.1} MB, then {:.1} MB; files \
+         {}, then {}; threads {}, then {}",
+        began.elapsed(),
+        megabytes(median(warm)),
+        megabytes(median(end)),
+        least(warm, |one| one.files),
+        least(end, |one| one.files),
+        least(warm, |one| one.threads),
+        least(end, |one| one.threads),
+    );
+    assert!(median(end) <= median(warm) + SLACK, "memory");
+    assert!(least(end, |one| one.files) <= least(warm, |one| one.files) + A_FEW, "open files");
+    assert!(least(end, |one| one.threads) <= least(warm, |one| one.threads) + A_FEW, "threads");
+    process.kill();
+    home.assert_sound();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_minute_of_mixed_load_leaves_nothing_undone_and_nothing_grows() {
+    soak(Duration::from_secs(50)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "20 minutes: the full form of S14"]
+async fn twenty_minutes_of_mixed_load_leave_nothing_undone_and_nothing_grows() {
+    soak(Duration::from_secs(1_200)).await;
+}
