@@ -1,5 +1,6 @@
 //! Stored wraps out: each as it lies in the ledger, to its asker's relays, again and again until they have it.
 
+use super::NostrError;
 use super::relays::Relays;
 use super::targets::{Directory, Targets};
 use crate::clock::Clock;
@@ -129,15 +130,15 @@ impl Courier {
             }
             Targets::Nowhere | Targets::CouldNotLook => Vec::new(),
         };
-        let reached = self.publish(mail, &event, &targets).await;
+        let (reached, refused) = self.publish(mail, &event, &targets).await;
         let has = |url: &RelayUrl| reached.iter().chain(&mail.acknowledged_by).any(|known| *known == url.to_string());
         let reached_now_or_before = targets.iter().filter(|url| has(url)).count();
-        let next = self.next(mail, reached_now_or_before, targets.len());
+        let next = self.next(mail, reached_now_or_before, targets.len() - refused);
         Attempt { mail: mail.id, reached, next }
     }
 
     fn next(&self, mail: &DueMail, reached: usize, of: usize) -> Next {
-        let complete = of > 0 && reached == of;
+        let complete = reached > 0 && reached >= of;
         let enough = reached > 0 && mail.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
         if complete || enough {
             return Next::Finished;
@@ -153,8 +154,9 @@ impl Courier {
         Next::Again(now + pause_after(mail.attempts))
     }
 
-    /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK.
-    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Vec<String> {
+    /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK, and how many will never
+    /// take this letter.
+    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> (Vec<String>, usize) {
         let mut sending = JoinSet::new();
         for url in targets.iter().filter(|url| !mail.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
@@ -163,7 +165,7 @@ impl Courier {
                 (url, sent)
             });
         }
-        let mut reached = Vec::new();
+        let (mut reached, mut refused) = (Vec::new(), 0);
         while let Some(sent) = sending.join_next().await {
             match sent {
                 Ok((url, Ok(()))) => {
@@ -176,11 +178,15 @@ impl Courier {
                     }
                     reached.push(url.to_string());
                 }
+                Ok((url, Err(NostrError::Refused { reason, .. }))) => {
+                    tracing::warn!(mail = mail.id.0, %url, reason, "a relay of its receiver refuses a letter and is left out");
+                    refused += 1;
+                }
                 Ok((_, Err(error))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
                 Err(error) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
             }
         }
-        reached
+        (reached, refused)
     }
 }
 
