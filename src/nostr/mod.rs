@@ -7,6 +7,7 @@ mod billboard;
 mod checks;
 mod inbox;
 pub mod information;
+mod opening;
 mod outbox;
 mod pace;
 mod presence;

@@ -10,12 +10,12 @@ use crate::shutdown::Shutdown;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// Letters under way at once.
-const AT_ONCE: usize = 32;
+/// Letters under way at once: more than a relay that says nothing can take up before that is noticed.
+const AT_ONCE: usize = 512;
 /// The longest sleep: a clock may be set meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The wait after each attempt, in seconds; the last one repeats.
@@ -45,19 +45,22 @@ impl Outbox {
         });
         let mut under_way: HashSet<MailId> = HashSet::new();
         let mut sending: JoinSet<Attempt> = JoinSet::new();
+        // When it is to be looked for letters that are due: reading them costs as much as sending a few.
+        let mut look_at = Instant::now();
         loop {
-            let room = AT_ONCE.saturating_sub(under_way.len());
-            if room > 0 {
-                for mail in courier.due(under_way.len() + room) {
+            if Instant::now() >= look_at {
+                let has_room = under_way.len() < AT_ONCE;
+                for mail in if has_room { courier.due(AT_ONCE) } else { Vec::new() } {
                     if under_way.len() < AT_ONCE && under_way.insert(mail.id) {
                         let courier = Arc::clone(&courier);
                         sending.spawn(async move { courier.attempt(&mail).await });
                     }
                 }
+                look_at = Instant::now() + courier.until_next_due();
             }
             tokio::select! {
                 () = shutdown.stopped() => return,
-                () = wake.notified() => {}
+                () = wake.notified() => look_at = Instant::now(),
                 Some(first) = sending.join_next() => {
                     // Whatever else has ended meanwhile is noted along with it.
                     let mut ended = vec![first];
@@ -77,11 +80,17 @@ impl Outbox {
                         tracing::warn!(%error, "attempts could not be noted");
                         tokio::time::sleep(LOOK_AGAIN).await;
                     }
+                    let (was_full, again) = (under_way.len() == AT_ONCE, |one: &Attempt| one.next != Next::Finished);
+                    if was_full {
+                        look_at = Instant::now();
+                    } else if attempts.iter().any(again) {
+                        look_at = look_at.min(Instant::now() + courier.until_next_due());
+                    }
                     for attempt in attempts {
                         under_way.remove(&attempt.mail);
                     }
                 }
-                () = tokio::time::sleep(courier.until_next_due()) => courier.relays.leave_idle_strangers().await,
+                () = tokio::time::sleep_until(look_at.into()) => courier.relays.leave_idle_strangers().await,
             }
         }
     }

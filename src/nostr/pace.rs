@@ -1,10 +1,15 @@
-//! Relays that take only so many events in a time: each gets them one by one, as fast as it lets them pass.
+//! Relays that want fewer events, or say nothing: each is served as fast as it lets letters pass, and holds up only its own.
+//!
+//! One that says `rate-limited` gets its letters one by one. One that has not said a word for some seconds gets one at a time,
+//! to see whether it lives; the others come again later, so that they do not take up the room that other relays' letters need.
 
 use nostr_sdk::RelayUrl;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A relay that has said nothing for so long gets no more than one at a time.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two events to a relay that has just said that it wants fewer.
 const FIRST_GAP: Duration = Duration::from_millis(500);
 const LONGEST_GAP: Duration = Duration::from_secs(10);
@@ -15,6 +20,23 @@ const NO_GAP: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     slow: Mutex<HashMap<RelayUrl, Slow>>,
+    waited_for: Mutex<HashMap<RelayUrl, Wait>>,
+}
+
+/// A relay from which an answer is awaited.
+#[derive(Debug)]
+struct Wait {
+    under_way: usize,
+    /// Since when it has said nothing.
+    since: Instant,
+    /// It let somebody wait in vain, and has not answered since.
+    is_doubtful: bool,
+}
+
+/// One event under way to one relay.
+pub(super) struct Delivery<'a> {
+    pace: &'a Pace,
+    url: &'a RelayUrl,
 }
 
 #[derive(Debug)]
@@ -60,14 +82,67 @@ impl Pace {
         }
     }
 
+    /// Says that an event goes out now; `None` if the relay leaves others waiting. Ends when it is dropped.
+    pub fn deliver<'a>(&'a self, url: &'a RelayUrl, now: Instant) -> Option<Delivery<'a>> {
+        let mut waits = self.waits();
+        let wait = waits.entry(url.clone()).or_insert(Wait { under_way: 0, since: now, is_doubtful: false });
+        if wait.under_way == 0 {
+            wait.since = now;
+        } else if wait.is_doubtful || now.duration_since(wait.since) > PATIENCE {
+            return None;
+        }
+        wait.under_way += 1;
+        Some(Delivery { pace: self, url })
+    }
+
+    fn waits(&self) -> std::sync::MutexGuard<'_, HashMap<RelayUrl, Wait>> {
+        self.waited_for.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RelayUrl, Slow>> {
         self.slow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Delivery<'_> {
+    /// Whether the relay said anything.
+    pub fn heard(&self, anything: bool) {
+        if let Some(wait) = self.pace.waits().get_mut(self.url) {
+            wait.is_doubtful = !anything;
+            wait.since = Instant::now();
+        }
+    }
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        let mut waits = self.pace.waits();
+        if let Some(wait) = waits.get_mut(self.url) {
+            wait.under_way -= 1;
+            if wait.under_way == 0 && !wait.is_doubtful {
+                waits.remove(self.url);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_says_nothing_gets_one_at_a_time_until_it_answers() {
+        let (pace, url) = (Pace::default(), RelayUrl::parse("wss://silent.example").unwrap());
+        let now = Instant::now();
+        let mut under_way: Vec<_> = (0..5).filter_map(|_| pace.deliver(&url, now)).collect();
+        assert_eq!(under_way.len(), 5);
+        assert!(pace.deliver(&url, now + 2 * PATIENCE).is_none(), "it has said nothing yet");
+        under_way.drain(..).for_each(|delivery| delivery.heard(false));
+        let probe = pace.deliver(&url, now + 2 * PATIENCE).expect("one may try");
+        assert!(pace.deliver(&url, now + 2 * PATIENCE).is_none(), "one, until it answers");
+        probe.heard(true);
+        assert!(pace.deliver(&url, Instant::now()).is_some());
+    }
 
     #[test]
     fn who_wants_fewer_gets_them_one_by_one_and_faster_as_it_goes_well() {

@@ -6,7 +6,7 @@ use super::transport::Prompt;
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use async_wsocket::futures_util::StreamExt;
-use nostr_relay_pool::relay::ReqExitPolicy;
+use nostr_relay_pool::relay::{self, ReqExitPolicy};
 use nostr_sdk::{
     Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl, Timestamp,
 };
@@ -181,9 +181,10 @@ impl Relays {
 
     async fn publish_now(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
         let relay = self.visit(url).await?;
-        let Ok(sent) = tokio::time::timeout(PUBLISH, relay.send_event(event)).await else {
-            return Err(NostrError::Silent(url.to_string()));
-        };
+        let delivery = self.pace.deliver(url, Instant::now()).ok_or_else(|| NostrError::Silent(url.to_string()))?;
+        let sent = tokio::time::timeout(PUBLISH, relay.send_event(event)).await;
+        delivery.heard(!matches!(sent, Err(_) | Ok(Err(relay::Error::Timeout))));
+        let Ok(sent) = sent else { return Err(NostrError::Silent(url.to_string())) };
         let Err(error) = sent else { return Ok(()) };
         let (url, reason) = (url.to_string(), error.to_string());
         // The first word of a refusal is for programs (NIP-01).
