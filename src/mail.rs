@@ -3,6 +3,9 @@
 use crate::ids::{Asker, RumorId};
 use std::fmt;
 
+/// Bytes of a relay's address that is passed on as a hint.
+const LONGEST_HINT: usize = 128;
+
 /// How a letter travels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Channel {
@@ -13,6 +16,21 @@ pub enum Channel {
     Nip04,
 }
 
+/// The message that a letter answers, so that clients put both into one thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answered {
+    pub rumor: RumorId,
+    /// A relay where it was seen: the hint beside its id, and beside its author (NIP-17).
+    pub hint: Option<String>,
+}
+
+impl Answered {
+    /// `seen_on`: the relays where it was seen; one is hint enough.
+    pub fn seen(rumor: RumorId, seen_on: &[String]) -> Answered {
+        Answered { rumor, hint: seen_on.first().filter(|url| url.len() <= LONGEST_HINT).cloned() }
+    }
+}
+
 /// A message to one asker, not yet sealed. Holds no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Letter {
@@ -21,8 +39,8 @@ pub struct Letter {
     pub channel: Channel,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
-    /// The message it answers, so that clients thread it.
-    pub in_reply_to: Option<RumorId>,
+    /// The message it answers, if any.
+    pub in_reply_to: Option<Answered>,
     /// The subject of the conversation it belongs to, if it has one.
     pub subject: Option<String>,
     /// NIP-40: when relays may forget the wrap, Unix seconds.

@@ -24,13 +24,24 @@ async fn a_wish_is_accepted_and_its_key_delivered() {
     let request = UnwrappedGift::from_gift_wrap(&asker_keys_view(&running, &bot), &wish).await.unwrap().rumor;
     let answered: Vec<_> = acceptance.tags.event_ids().copied().collect();
     assert_eq!(answered, [request.id.unwrap()], "the answer names the wish, so that clients thread it");
-    asker.next_key().await.assert_starts_with("cat");
+    assert_hints(&acceptance, &relay.url());
+    let result = asker.next_message().await;
+    assert_hints(&result, &relay.url());
+    DeliveredKey::read(&result.content).unwrap().assert_starts_with("cat");
 
     // Everything the relay holds is encrypted: neither wish nor key can be read.
     for event in relay.events(Filter::new()).await {
         assert!(!event.as_json().contains("nsec1"));
     }
     running.service.stop().await;
+}
+
+/// Receiver and wish are each named with a relay where a client finds them (NIP-17).
+fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
+    for name in ["p", "e"] {
+        let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
+        assert_eq!(tag.as_slice().get(2), Some(&relay.to_string()), "{tag:?}");
+    }
 }
 
 /// The bot's keys, to open what was sent to it, as only the test that made them can.

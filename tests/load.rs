@@ -96,6 +96,32 @@ fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// The same crowd without the bot: in its place somebody who answers each wish at once with a wrap made before. What this
+/// takes is the relay's and the askers' own.
+async fn without_the_bot(askers: usize) -> Vec<Duration> {
+    let relay = TestRelay::start().await;
+    let (crowd, nobody) = (Crowd::gather(&relay).await, Keys::generate());
+    let many = wishes(&relay, &crowd, nobody.public_key(), askers).await;
+    let mut ready: HashMap<EventId, Event> = HashMap::new();
+    for (asker, wish) in &many {
+        ready.insert(wish.id, EventBuilder::private_msg(&nobody, *asker, "accepted", []).await.unwrap());
+    }
+    let echo = Client::default();
+    echo.add_relay(relay.url()).await.unwrap();
+    echo.connect().await;
+    echo.wait_for_connection(common::PATIENCE).await;
+    let mut notifications = echo.notifications();
+    echo.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(nobody.public_key()), None).await.unwrap();
+    tokio::spawn(async move {
+        while let Ok(notification) = notifications.recv().await {
+            let RelayPoolNotification::Event { event, .. } = notification else { continue };
+            let (echo, answer) = (echo.clone(), ready.remove(&event.id).unwrap());
+            tokio::spawn(async move { echo.send_event(&answer).await.map(|_| ()) });
+        }
+    });
+    acceptances(&crowd, many, askers).await
+}
+
 async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
@@ -103,10 +129,16 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     // The first wish of all waits for whatever is done once.
     let first = wishes(&relay, &crowd, bot.public_key, 1).await;
     acceptances(&crowd, first, 1).await;
+    let took = without_the_bot(askers).await;
+    let of = |took: &[Duration]| (took[took.len() / 2], took[took.len() * 99 / 100]);
+    report(&format!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took)));
     let many = wishes(&relay, &crowd, bot.public_key, askers).await;
+    let (test_before, bot_before) = (usage(std::process::id()).0, usage(bot.pid()).0);
     let took = acceptances(&crowd, many, askers).await;
-    let (median, slowest) = (took[took.len() / 2], took[took.len() * 99 / 100]);
+    let (test_used, bot_used) = (usage(std::process::id()).0 - test_before, usage(bot.pid()).0 - bot_before);
+    let (median, slowest) = of(&took);
     report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
+    report(&format!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot and its search"));
     // Ten a second. Faster than some 20 a second the embedded relay holds a wish back until its OK before is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));

@@ -1,11 +1,14 @@
-//! Relays that demand AUTH in every form there is, and one that goes deaf. (Liars: `reliability_relays.rs`.)
+//! Relays with habits: AUTH in every form there is, deafness, no patience, limits. (Liars: `reliability_relays.rs`.)
 
 mod common;
 
-use common::asker::Asker;
+use common::asker::{Asker, DeliveredKey};
 use common::bot::Home;
+use common::forger::Forger;
 use common::raw_relay::{Challenge, Manner, RawRelay};
-use common::until;
+use common::{publish, until};
+use nostr_sdk::prelude::*;
+use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn auth_is_given_however_it_is_demanded() {
@@ -35,4 +38,93 @@ async fn a_relay_that_went_deaf_is_noticed_and_mended() {
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
     running.service.stop().await;
+}
+
+/// Somebody who lists these DM relays, and publishes the list at `at`.
+async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger {
+    let forger = Forger::new(bot);
+    let list = EventBuilder::new(Kind::InboxRelays, "").tags(lists.iter().map(|relay| Tag::relay(relay.url())));
+    publish(&at.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
+    forger
+}
+
+/// Waits until `relay` has so many letters to this asker, and returns their texts.
+async fn texts(relay: &RawRelay, asker: &Keys, letters: usize) -> Vec<String> {
+    let wraps =
+        until("letters", || async { Some(relay.wraps_to(asker.public_key())).filter(|wraps| wraps.len() >= letters) })
+            .await;
+    assert_eq!(wraps.len(), letters);
+    let mut texts = Vec::new();
+    for wrap in wraps {
+        texts.push(UnwrappedGift::from_gift_wrap(asker, &wrap).await.unwrap().rumor.content);
+    }
+    texts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_closes_idle_connections_is_heard_and_served() {
+    let (idle, good) =
+        (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::start(Manner::Honest).await);
+    let running = Home::new(&[idle.url(), good.url()]).start().await;
+    until("the bot came back", || async { (idle.connections() > 1).then_some(()) }).await;
+    // A wish through the relay that closes, and its answers too.
+    let asker = somebody(running.public_key, &[&idle], &idle).await;
+    publish(&idle.url(), &asker.honest("dad", 0)).await;
+    let texts_of = texts(&idle, &asker.author, 2).await;
+    assert!(texts_of.iter().any(|text| DeliveredKey::read(text).is_some()), "{texts_of:?}");
+
+    // A letter that is due while the connection is closed goes out with the next one, and does not miss it.
+    let asker = somebody(running.public_key, &[&idle], &good).await;
+    let wish = asker.honest("help", 0);
+    until("the connection is closed", || async { (!idle.is_subscribed()).then_some(()) }).await;
+    let began = Instant::now();
+    publish(&good.url(), &wish).await;
+    texts(&idle, &asker.author, 1).await;
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
+    for manner in [Manner::Limiting(3), Manner::HangingUp(3)] {
+        let (limiting, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
+        let running = Home::new(&[good.url()]).start().await;
+        let mut askers = Vec::new();
+        for _ in 0..16 {
+            askers.push(somebody(running.public_key, &[&limiting], &good).await);
+        }
+        let client = Client::default();
+        client.add_relay(good.url()).await.unwrap();
+        client.connect().await;
+        let began = Instant::now();
+        for asker in &askers {
+            client.send_event(&asker.honest("help", 0)).await.unwrap();
+        }
+        for asker in &askers {
+            texts(&limiting, &asker.author, 1).await;
+        }
+        println!("{manner:?}: 16 letters in {:?}, {} refused", began.elapsed(), limiting.refusals());
+        assert!(limiting.refusals() > 0, "the limit was never reached: this test tests nothing");
+        assert!(limiting.refusals() < 50, "{} are a storm", limiting.refusals());
+        assert!(began.elapsed() < Duration::from_secs(50), "{manner:?}: {:?}", began.elapsed());
+        client.shutdown().await;
+        running.service.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_will_never_take_a_letter_is_left_out_with_a_word_in_the_log() {
+    for manner in [Manner::Fresh(Duration::from_secs(5)), Manner::Small(600)] {
+        let (bad, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
+        let home = Home::new(&[good.url()]);
+        let bot = home.spawn_logged().await;
+        let asker = somebody(bot.public_key, &[&bad, &good], &good).await;
+        publish(&good.url(), &asker.honest("help", 0)).await;
+        texts(&good, &asker.author, 1).await;
+        let finished = "SELECT count(*) FROM mail WHERE finished = 1 AND attempts = 0";
+        until("it is done", || async { (home.count(finished) == Some(1)).then_some(()) }).await;
+        assert_eq!(bad.refusals(), 1, "asked once");
+        let log = home.log();
+        assert!(log.contains("left out") && log.contains(&bad.url().to_string()), "{log}");
+    }
 }

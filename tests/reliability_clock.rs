@@ -34,33 +34,89 @@ async fn three_days_off_lose_no_message() {
     .await;
     running.service.stop().await;
 
-    let mut strangers = Vec::new();
     let courier = Asker::connect(&relay.url(), bot).await;
+    let mut strangers = Vec::new();
     for number in 0..20 {
-        let mut stranger = Forger::new(bot);
         // The first is the worst: written a minute after the end, and dated two days before that.
-        stranger.now = left + 60 + if number == 0 { 0 } else { rng.random_range(0..3 * DAY - 120) };
-        let dated_back = if number == 0 { 2 * DAY } else { rng.random_range(0..=2 * DAY) };
-        courier.publish(&stranger.honest("help", dated_back)).await;
-        strangers.push(stranger.author.public_key());
+        let first = number == 0;
+        let written = left + 60 + if first { 0 } else { rng.random_range(0..3 * DAY - 120) };
+        let dated_back = if first { 2 * DAY } else { rng.random_range(0..=2 * DAY) };
+        strangers.push(stranger_writes(&courier, written, "help", dated_back).await.author.public_key());
     }
 
     let began = Instant::now();
     let running = home.start_at(Clock::at(back)).await;
-    let answered = || async {
-        let mut answered = 0;
-        for stranger in &strangers {
-            answered += relay.wraps_to(*stranger).await.len();
-        }
-        (answered >= strangers.len()).then_some(answered)
-    };
-    let answers = until("all are answered", answered).await;
+    answered(&relay, &strangers, 1).await;
     let took = began.elapsed();
-    println!("{answers} of {} answered {took:?} after the start", strangers.len());
+    println!("{} answered {took:?} after the start", strangers.len());
     assert!(took < Duration::from_secs(10), "{took:?}");
-    for stranger in &strangers {
-        assert_eq!(relay.wraps_to(*stranger).await.len(), 1, "one answer each");
+    running.service.stop().await;
+}
+
+/// A stranger's wish, written at `written` and wrapped with a date before that.
+async fn stranger_writes(courier: &Asker, written: u64, text: &str, dated_back: u64) -> Forger {
+    let mut stranger = Forger::new(courier.bot);
+    stranger.now = written;
+    courier.publish(&stranger.honest(text, dated_back)).await;
+    stranger
+}
+
+/// Waits until each of them has so many letters, and sees that nobody has more.
+async fn answered(relay: &TestRelay, strangers: &[PublicKey], letters: usize) {
+    for stranger in strangers {
+        until("all are answered", || async { (relay.wraps_to(*stranger).await.len() >= letters).then_some(()) }).await;
     }
+    for stranger in strangers {
+        assert_eq!(relay.wraps_to(*stranger).await.len(), letters, "no more and no less");
+    }
+}
+
+/// A day off between two days on: wishes before, during and after it, each dated up to two days back, some sent a second
+/// time in a wrap of their own. Each gets its acceptance and its key, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_off_misses_no_wish_and_repeats_no_answer() {
+    let mut rng = StdRng::seed_from_u64(common::seed());
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let back = Clock::System.now();
+    let left = back - DAY;
+    let clock = Clock::at(left - HOUR);
+    let running = home.start_at(clock.clone()).await;
+    let courier = Asker::connect(&relay.url(), running.public_key).await;
+    let mut back_dated = || rng.random_range(0..=2 * DAY);
+
+    let mut before = Vec::new();
+    for number in 0..8 {
+        before.push(stranger_writes(&courier, left - HOUR + number, "dad", back_dated()).await);
+    }
+    let keys =
+        |strangers: &[Forger]| -> Vec<PublicKey> { strangers.iter().map(|one| one.author.public_key()).collect() };
+    answered(&relay, &keys(&before), 2).await;
+    clock.set(left);
+    running.service.stop().await;
+
+    let mut during = Vec::new();
+    for number in 0..8 {
+        during.push(stranger_writes(&courier, left + 60 + number * 3 * HOUR, "ham", back_dated()).await);
+        // A client that was not sure sends what was answered already once more, in another wrap.
+        courier.publish(&before[number as usize].honest("dad", back_dated())).await;
+    }
+    // Both wraps of these wait when the bot comes back.
+    for stranger in &during[..4] {
+        courier.publish(&stranger.honest("ham", back_dated())).await;
+    }
+    let running = home.start_at(Clock::at(back)).await;
+    answered(&relay, &keys(&during), 2).await;
+
+    let mut after = Vec::new();
+    for _ in 0..8 {
+        after.push(stranger_writes(&courier, back, "cat", back_dated()).await);
+    }
+    answered(&relay, &keys(&after), 2).await;
+    // And nobody of before was answered again meanwhile.
+    answered(&relay, &keys(&before), 2).await;
+    answered(&relay, &keys(&during), 2).await;
+    assert_eq!(running.service.totals().unwrap().delivered, 24);
     running.service.stop().await;
 }
 

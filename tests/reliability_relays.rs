@@ -8,19 +8,9 @@ use common::asker::DeliveredKey;
 use common::bot::Home;
 use common::forger::Forger;
 use common::raw_relay::{Manner, RawRelay};
-use common::until;
+use common::{publish, until};
 use nostr_sdk::prelude::*;
 use std::time::{Duration, Instant};
-
-/// A client of the asker's that lives as long as it takes to publish.
-async fn publish(to: &RelayUrl, event: &Event) {
-    let client = Client::default();
-    client.add_relay(to).await.unwrap();
-    client.connect().await;
-    client.wait_for_connection(Duration::from_secs(10)).await;
-    client.send_event(event).await.unwrap();
-    client.shutdown().await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dying_and_lying_relays_delay_and_no_more() {

@@ -2,6 +2,7 @@
 
 use super::NostrError;
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
+use super::opening::{Opened, Openings};
 use super::relays::Relays;
 use super::sweep;
 use super::targets::Directory;
@@ -14,7 +15,7 @@ use crate::ledger::Ledger;
 use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{Event, Kind, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
+use nostr_sdk::{Event, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, broadcast, mpsc};
@@ -85,6 +86,8 @@ impl Inbox {
             handled: Handled::default(),
             bucket: Bucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
         };
+        // The next ones are opened while one is attended to; their order is kept.
+        let mut openings = Openings::default();
         let mut looks = tokio::time::interval(LOOK);
         let mut swept_at: Option<Instant> = None;
         let mut connected_before = 0;
@@ -97,12 +100,16 @@ impl Inbox {
             tokio::select! {
                 biased;
                 () = shutdown.stopped() => return,
-                arrival = arrivals.recv() => {
-                    let Some((url, event)) = arrival else { return };
-                    if let Outcome::Later = self.attend(&mut state, &url, *event, &out).await {
+                Some(opened) = openings.next() => {
+                    if let Outcome::Later = self.attend(&mut state, opened, &out).await {
+                        sweep.complete = false;
                         swept_at = None;
                         tokio::time::sleep(LOOK).await;
                     }
+                }
+                arrival = arrivals.recv(), if openings.have_room() => {
+                    let Some((url, event)) = arrival else { return };
+                    self.open(&mut state, &mut openings, &url, *event).await;
                 }
                 () = lost.notified() => {
                     sweep.complete = false;
@@ -211,11 +218,17 @@ impl Inbox {
                 return false;
             }
         };
-        let mut complete = true;
-        for event in events {
-            complete &= matches!(self.attend(state, &url, event, out).await, Outcome::Done);
+        let (mut complete, mut openings) = (true, Openings::default());
+        let mut events = events.into_iter();
+        loop {
+            while openings.have_room()
+                && let Some(event) = events.next()
+            {
+                self.open(state, &mut openings, &url, event).await;
+            }
+            let Some(opened) = openings.next().await else { return complete };
+            complete &= matches!(self.attend(state, opened, out).await, Outcome::Done);
         }
-        complete
     }
 
     /// Only when every inbox relay was heard: one that is away may hold what the others do not.
@@ -227,44 +240,25 @@ impl Inbox {
         fault::after(Step::MoveCursor);
     }
 
-    async fn attend(&self, state: &mut State, url: &RelayUrl, event: Event, out: &mpsc::Sender<Inbound>) -> Outcome {
+    /// Begins to open an event that is worth it; whatever else it is, it is dealt with.
+    async fn open(&self, state: &mut State, openings: &mut Openings, url: &RelayUrl, event: Event) {
         let id = event.id.to_bytes();
         if self.awaited.arrived(&id) {
             state.handled.insert(id);
-            return Outcome::Done;
+        } else if !state.handled.contains(&id) && is_worth_opening(&event, &self.relays.bot()) {
+            fault::before(Step::Receive);
+            tokio::time::sleep(state.bucket.take(Instant::now())).await;
+            fault::after(Step::Receive);
+            // From now on: the same event from another relay is not opened beside it.
+            state.handled.insert(id);
+            openings.begin(&self.vault, url, event);
         }
-        if state.handled.contains(&id) || !is_worth_opening(&event, &self.relays.bot()) {
-            return Outcome::Done;
-        }
-        fault::before(Step::Receive);
-        tokio::time::sleep(state.bucket.take(Instant::now())).await;
-        fault::after(Step::Receive);
-        let vault = self.vault.clone();
-        let is_old = event.kind == Kind::EncryptedDirectMessage;
-        let open = move || {
-            fault::before(Step::Unwrap);
-            let opened = if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
-            fault::after(Step::Unwrap);
-            opened
-        };
-        let mut opened = tokio::task::spawn_blocking(open.clone()).await;
-        if opened.is_err() {
-            tracing::error!("opening a wrap panicked; once more");
-            opened = tokio::task::spawn_blocking(open).await;
-        }
-        let rumor = match opened {
-            Ok(Ok(rumor)) => rumor,
-            Ok(Err(reason)) => {
-                tracing::debug!(%reason, "a wrap is ignored");
-                state.handled.insert(id);
-                return Outcome::Done;
-            }
-            Err(_) => {
-                tracing::error!("opening a wrap panicked twice; it is ignored");
-                state.handled.insert(id);
-                return Outcome::Done;
-            }
-        };
+    }
+
+    async fn attend(&self, state: &mut State, opened: Opened, out: &mpsc::Sender<Inbound>) -> Outcome {
+        let Opened { id, url, is_old, rumor } = opened;
+        let Some(rumor) = rumor else { return Outcome::Done };
+        let url = &url;
         match self.is_to_be_answered(&rumor) {
             Ok(true) if is_old => {
                 self.look_up_and_pass(rumor, url, out);
@@ -280,10 +274,10 @@ impl Inbox {
             Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%error, "a message waits until the ledger can be asked");
+                state.handled.forget(&id);
                 return Outcome::Later;
             }
         }
-        state.handled.insert(id);
         Outcome::Done
     }
 

@@ -7,7 +7,9 @@ mod billboard;
 mod checks;
 mod inbox;
 pub mod information;
+mod opening;
 mod outbox;
+mod pace;
 mod presence;
 mod relays;
 mod sweep;
@@ -35,4 +37,9 @@ pub enum NostrError {
     NotConnected(String),
     #[error("{0} did not answer in time")]
     Silent(String),
+    #[error("{0} wants fewer events at a time")]
+    Busy(String),
+    /// It will not take this event tomorrow either.
+    #[error("{url} refuses: {reason}")]
+    Refused { url: String, reason: String },
 }

@@ -1,21 +1,22 @@
 //! Stored wraps out: each as it lies in the ledger, to its asker's relays, again and again until they have it.
 
+use super::NostrError;
 use super::relays::Relays;
 use super::targets::{Directory, Targets};
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault::{self, Step};
-use crate::ledger::{Attempt, DueMail, Ledger, Next};
+use crate::ledger::{Attempt, DueMail, Ledger, MailId, Next};
 use crate::shutdown::Shutdown;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::{Id, JoinSet};
 
-/// Letters under way at once.
-const AT_ONCE: usize = 32;
+/// Letters under way at once: more than a relay that says nothing can take up before that is noticed.
+const AT_ONCE: usize = 512;
 /// The longest sleep: a clock may be set meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The wait after each attempt, in seconds; the last one repeats.
@@ -46,28 +47,33 @@ impl Outbox {
         });
         let mut under_way: HashMap<Id, DueMail> = HashMap::new();
         let mut sending: JoinSet<Attempt> = JoinSet::new();
+        // When it is to be looked for letters that are due: reading them costs as much as sending a few.
+        let mut look_at = Instant::now();
         loop {
             fault::before(Step::Round);
-            let room = AT_ONCE.saturating_sub(under_way.len());
-            if room > 0 {
-                for mail in courier.due(under_way.len() + room) {
-                    if under_way.len() < AT_ONCE && under_way.values().all(|other| other.id != mail.id) {
+            if Instant::now() >= look_at {
+                let known: HashSet<MailId> = under_way.values().map(|mail| mail.id).collect();
+                let has_room = under_way.len() < AT_ONCE;
+                for mail in if has_room { courier.due(AT_ONCE) } else { Vec::new() } {
+                    if under_way.len() < AT_ONCE && !known.contains(&mail.id) {
                         let (courier, letter) = (Arc::clone(&courier), mail.clone());
                         let task = sending.spawn(async move { courier.attempt(&letter).await });
                         under_way.insert(task.id(), mail);
                     }
                 }
+                look_at = Instant::now() + courier.until_next_due();
             }
             fault::after(Step::Round);
             tokio::select! {
                 () = shutdown.stopped() => return,
-                () = wake.notified() => {}
+                () = wake.notified() => look_at = Instant::now(),
                 Some(first) = sending.join_next_with_id() => {
                     // Whatever else has ended meanwhile is noted along with it.
                     let mut ended = vec![first];
                     while let Some(another) = sending.try_join_next_with_id() {
                         ended.push(another);
                     }
+                    let was_full = under_way.len() == AT_ONCE;
                     let mut attempts = Vec::with_capacity(ended.len());
                     for ended in ended {
                         let (task, attempt) = match ended {
@@ -85,9 +91,15 @@ impl Outbox {
                         // Nothing is noted, so they stay due.
                         tracing::warn!(%error, "attempts could not be noted");
                         tokio::time::sleep(LOOK_AGAIN).await;
+                        look_at = Instant::now();
+                    }
+                    if was_full {
+                        look_at = Instant::now();
+                    } else if attempts.iter().any(|one| one.next != Next::Finished) {
+                        look_at = look_at.min(Instant::now() + courier.until_next_due());
                     }
                 }
-                () = tokio::time::sleep(courier.until_next_due()) => courier.relays.leave_idle_strangers().await,
+                () = tokio::time::sleep_until(look_at.into()) => courier.relays.leave_idle_strangers().await,
             }
         }
     }
@@ -136,15 +148,15 @@ impl Courier {
             }
             Targets::Nowhere | Targets::CouldNotLook => Vec::new(),
         };
-        let reached = self.publish(mail, &event, &targets).await;
+        let (reached, refused) = self.publish(mail, &event, &targets).await;
         let has = |url: &RelayUrl| reached.iter().chain(&mail.acknowledged_by).any(|known| *known == url.to_string());
         let reached_now_or_before = targets.iter().filter(|url| has(url)).count();
-        let next = self.next(mail, reached_now_or_before, targets.len());
+        let next = self.next(mail, reached_now_or_before, targets.len() - refused);
         Attempt { mail: mail.id, reached, next }
     }
 
     fn next(&self, mail: &DueMail, reached: usize, of: usize) -> Next {
-        let complete = of > 0 && reached == of;
+        let complete = reached > 0 && reached >= of;
         let enough = reached > 0 && mail.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
         if complete || enough {
             return Next::Finished;
@@ -160,8 +172,9 @@ impl Courier {
         Next::Again(now + pause_after(mail.attempts))
     }
 
-    /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK.
-    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> Vec<String> {
+    /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK, and how many will never
+    /// take this letter.
+    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> (Vec<String>, usize) {
         let mut sending = JoinSet::new();
         let is_result = mail.result_of.is_some();
         if is_result {
@@ -177,7 +190,7 @@ impl Courier {
                 (url, sent)
             });
         }
-        let mut reached = Vec::new();
+        let (mut reached, mut refused) = (Vec::new(), 0);
         while let Some(sent) = sending.join_next().await {
             match sent {
                 Ok((url, Ok(()))) => {
@@ -190,11 +203,15 @@ impl Courier {
                     }
                     reached.push(url.to_string());
                 }
+                Ok((url, Err(NostrError::Refused { reason, .. }))) => {
+                    tracing::warn!(mail = mail.id.0, %url, reason, "a relay of its receiver refuses a letter and is left out");
+                    refused += 1;
+                }
                 Ok((_, Err(error))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
                 Err(error) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
             }
         }
-        reached
+        (reached, refused)
     }
 }
 

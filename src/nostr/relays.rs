@@ -1,21 +1,26 @@
 //! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
 
 use super::NostrError;
+use super::pace::Pace;
 use super::transport::Prompt;
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use async_wsocket::futures_util::StreamExt;
-use nostr_relay_pool::relay::ReqExitPolicy;
-use nostr_sdk::{Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl};
+use nostr_relay_pool::relay::{self, ReqExitPolicy};
+use nostr_sdk::{
+    Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl, Timestamp,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
 /// A relay that went away is tried again this often.
-const RETRY: Duration = Duration::from_secs(10);
-/// A stranger's relay may take this long to connect.
+const RETRY: Duration = Duration::from_secs(5);
+/// How long a relay is waited for: a stranger's that has to connect, and any that has just gone and is tried again.
 const CONNECT: Duration = Duration::from_secs(7);
+/// A relay of ours that connected within this time is about to come back; another is dead, and nobody waits for it.
+const JUST_GONE: Duration = Duration::from_secs(60);
 /// A relay may take this long to take an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
 /// A stranger's relay is left after this long without use.
@@ -31,6 +36,8 @@ pub struct Relays {
     bot: PublicKey,
     /// Relays that are not ours, with their last use.
     strangers: Arc<Mutex<HashMap<RelayUrl, Instant>>>,
+    /// Relays that take only so many events in a time.
+    pace: Arc<Pace>,
 }
 
 impl Relays {
@@ -47,7 +54,7 @@ impl Relays {
             add(&client, &entry.url).await?;
         }
         client.connect().await;
-        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers: Arc::default() })
+        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers: Arc::default(), pace: Arc::default() })
     }
 
     /// Waits until one of our relays is connected, at most `limit`. Returns how many are.
@@ -91,10 +98,14 @@ impl Relays {
         self.client.relay(url).await.is_ok_and(|relay| relay.is_connected())
     }
 
-    /// Drops a connection and makes it anew.
+    /// Drops a connection and makes it anew; what was subscribed there has to be subscribed again.
+    ///
+    /// From the library's `disconnect` and `connect` in a row, a relay that is just being tried again never recovers.
     pub(super) async fn reconnect(&self, url: &RelayUrl) {
-        if let Ok(relay) = self.client.relay(url).await {
-            relay.disconnect();
+        let _ = self.client.force_remove_relay(url).await;
+        if let Err(error) = add(&self.client, url).await {
+            tracing::warn!(%error, "a relay cannot be connected anew");
+        } else if let Ok(relay) = self.client.relay(url).await {
             relay.connect();
             relay.wait_for_connection(CONNECT).await;
         }
@@ -149,15 +160,42 @@ impl Relays {
         Ok(first)
     }
 
-    /// Sends one event to one relay and waits for its OK.
+    /// Sends one event to one relay and waits for its OK; to a relay that wants fewer at a time, when its turn comes.
     pub(super) async fn publish(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
+        let deadline = Instant::now() + PUBLISH;
+        loop {
+            let Some(turn) = self.pace.turn(url, Instant::now(), deadline) else {
+                return Err(NostrError::Busy(url.to_string()));
+            };
+            tokio::time::sleep_until(turn.into()).await;
+            match self.publish_now(url, event).await {
+                Ok(()) => {
+                    self.pace.went_well(url);
+                    return Ok(());
+                }
+                Err(NostrError::Busy(_)) => self.pace.slow_down(url, Instant::now()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn publish_now(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
         let relay = self.visit(url).await?;
-        match tokio::time::timeout(PUBLISH, relay.send_event(event)).await {
-            Err(_) => Err(NostrError::Silent(url.to_string())),
-            Ok(Ok(_)) => Ok(()),
+        let delivery = self.pace.deliver(url, Instant::now()).ok_or_else(|| NostrError::Silent(url.to_string()))?;
+        let sent = tokio::time::timeout(PUBLISH, relay.send_event(event)).await;
+        delivery.heard(!matches!(sent, Err(_) | Ok(Err(relay::Error::Timeout))));
+        let Ok(sent) = sent else { return Err(NostrError::Silent(url.to_string())) };
+        let Err(error) = sent else { return Ok(()) };
+        let (url, reason) = (url.to_string(), error.to_string());
+        // The first word of a refusal is for programs (NIP-01).
+        match reason.split(':').next().unwrap_or_default() {
             // It has the event: that is all we want.
-            Ok(Err(error)) if error.to_string().starts_with("duplicate") => Ok(()),
-            Ok(Err(error)) => Err(NostrError::Relay { url: url.to_string(), reason: error.to_string() }),
+            "duplicate" => Ok(()),
+            "rate-limited" => Err(NostrError::Busy(url)),
+            "invalid" | "blocked" | "pow" | "restricted" => Err(NostrError::Refused { url, reason }),
+            // Some relays close the connection on who is too fast.
+            _ if !relay.is_connected() => Err(NostrError::Busy(url)),
+            _ => Err(NostrError::Relay { url, reason }),
         }
     }
 
@@ -180,6 +218,9 @@ impl Relays {
                 relay.connect();
                 relay.wait_for_connection(CONNECT).await;
             }
+        } else if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
+            // It closes connections that are idle, say.
+            relay.wait_for_connection(CONNECT).await;
         }
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }

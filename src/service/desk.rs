@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
 use crate::ledger::{Answer, Effect, Ledger, LedgerError, NewJob, Recorded};
-use crate::mail::{GiftWrap, Letter};
+use crate::mail::{Answered, GiftWrap, Letter};
 use crate::nostr::Inbound;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -145,7 +145,7 @@ impl Desk {
                 to: asker,
                 channel: message.channel,
                 text: bot::letters::apology(),
-                in_reply_to: Some(rumor),
+                in_reply_to: Some(Answered::seen(rumor, &message.seen_on)),
                 subject: message.rumor.subject.clone(),
                 expires_at: self.clock.now() + self.config.bot.answers_expire_after.as_secs(),
             };
@@ -235,7 +235,7 @@ impl Desk {
             to: author,
             channel: message.channel,
             text: reply.to_string(),
-            in_reply_to: Some(rumor),
+            in_reply_to: Some(Answered::seen(rumor, &message.seen_on)),
             subject: message.rumor.subject.clone(),
             expires_at: now + self.config.bot.answers_expire_after.as_secs(),
         });

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::ids::Asker;
 use crate::ledger::{Job, Ledger, LedgerError};
-use crate::mail::{GiftWrap, Letter};
+use crate::mail::{Answered, GiftWrap, Letter};
 use crate::nostr::{Relays, Status, vanish};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -143,7 +143,7 @@ impl Keeper {
             to: job.asker,
             channel: job.channel,
             text,
-            in_reply_to: Some(job.rumor),
+            in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
             subject: job.subject.clone(),
             expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
         })

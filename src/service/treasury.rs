@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault::{self, Step};
 use crate::ledger::{Job, Ledger, LedgerError};
-use crate::mail::{GiftWrap, Letter};
+use crate::mail::{Answered, GiftWrap, Letter};
 use crate::scheduler::{Find, Settled};
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
@@ -57,7 +57,7 @@ impl Treasury {
             to: job.asker,
             channel: job.channel,
             text,
-            in_reply_to: Some(job.rumor),
+            in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
             subject: job.subject.clone(),
             // Of a clock that has gone back, relays and clients would take the letter for expired.
             expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),

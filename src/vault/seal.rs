@@ -7,7 +7,6 @@
 use super::VaultError;
 use super::random::{Generator, Source};
 use super::secret::{SecretText, Signing};
-use crate::ids::{Asker, RumorId};
 use crate::mail::{GiftWrap, Letter};
 use nostr::hashes::{Hash, HashEngine, sha256};
 use nostr::nips::nip04;
@@ -74,8 +73,8 @@ pub(super) fn as_nip04(bot: &Signing, source: Source, now: u64, letter: &Letter)
         .map_err(|_| VaultError::Unsealable)?;
     let encrypted = generator.checked(encrypted)?;
     let mut tags = vec![Tag::public_key(to)];
-    if let Some(RumorId(answered)) = letter.in_reply_to {
-        tags.push(Tag::event(EventId::from_byte_array(answered)));
+    if let Some(answered) = &letter.in_reply_to {
+        tags.push(Tag::event(EventId::from_byte_array(answered.rumor.0)));
     }
     tags.push(Tag::expiration(Timestamp::from_secs(letter.expires_at)));
     let event = sign(bot, source, Timestamp::from_secs(now), Kind::EncryptedDirectMessage, tags, encrypted)?;
@@ -95,19 +94,23 @@ fn rumor(bot: &Signing, now: u64, letter: &Letter, text: &str) -> Result<SecretT
     serde_json::to_writer(&mut hash, &(0, &pubkey, now, CHAT, &tags, text)).map_err(|_| VaultError::Unsealable)?;
     let id = sha256::Hash::from_engine(hash.0).to_string();
     // JSON makes at most six bytes of one.
-    let room = 6 * (text.len() + letter.subject.as_ref().map_or(0, String::len)) + 1024;
+    let tagged: usize = tags.iter().flatten().map(String::len).sum();
+    let room = 6 * (text.len() + tagged) + 1024;
     let mut json = SecretText::with_capacity(room);
     let rumor = RumorJson { id: &id, pubkey: &pubkey, created_at: now, kind: CHAT, tags: &tags, content: text };
     serde_json::to_writer(&mut json, &rumor).map_err(|_| VaultError::Unsealable)?;
     Ok(json)
 }
 
+/// As clients thread a conversation (NIP-17): its receiver, the message answered, each with a relay, and its subject.
 fn tags(letter: &Letter) -> Vec<Vec<String>> {
-    let Asker(to) = letter.to;
+    let answered = letter.in_reply_to.as_ref();
+    let hint = answered.and_then(|answered| answered.hint.clone());
     let tag = |name: &str, value: String| vec![name.to_owned(), value];
-    let mut tags = vec![tag("p", hex(&to))];
-    if let Some(RumorId(answered)) = letter.in_reply_to {
-        tags.push(tag("e", hex(&answered)));
+    let hinted = |name: &str, value: String| tag(name, value).into_iter().chain(hint.clone()).collect();
+    let mut tags: Vec<Vec<String>> = vec![hinted("p", hex(&letter.to.0))];
+    if let Some(answered) = answered {
+        tags.push(hinted("e", hex(&answered.rumor.0)));
     }
     if let Some(subject) = &letter.subject {
         tags.push(tag("subject", subject.clone()));

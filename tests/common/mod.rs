@@ -9,6 +9,7 @@ pub mod leaks;
 pub mod raw_relay;
 pub mod relay;
 
+use nostr_sdk::prelude::{Client, Event, RelayUrl};
 use std::future::Future;
 use std::time::Duration;
 
@@ -26,6 +27,16 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
         }
     };
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}
+
+/// A client of the asker's that lives as long as it takes to publish.
+pub async fn publish(to: &RelayUrl, event: &Event) {
+    let client = Client::default();
+    client.add_relay(to).await.unwrap();
+    client.connect().await;
+    client.wait_for_connection(PATIENCE).await;
+    client.send_event(event).await.unwrap();
+    client.shutdown().await;
 }
 
 /// The seed of a random test: printed, and taken back from `NPUBBOT_TEST_SEED`.

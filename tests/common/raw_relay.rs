@@ -5,6 +5,7 @@ use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
 use tokio_tungstenite::tungstenite::Message;
@@ -26,6 +27,16 @@ pub enum Manner {
     /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is open; one that is made
     /// anew works.
     Deaf,
+    /// Closes a connection on which nothing was said for so long.
+    Impatient(Duration),
+    /// Takes so many events a second on one connection; the next is refused as `rate-limited`.
+    Limiting(usize),
+    /// The same, and closes the connection.
+    HangingUp(usize),
+    /// Refuses longer events (bytes of JSON).
+    Small(usize),
+    /// Refuses events that are dated longer ago.
+    Fresh(Duration),
 }
 
 /// When the challenge of NIP-42 comes.
@@ -52,6 +63,8 @@ struct Shared {
     connections: AtomicUsize,
     /// How often somebody proved who they are.
     proofs: AtomicUsize,
+    /// Events that were refused for the relay's own reasons.
+    refusals: AtomicUsize,
     deaf: AtomicBool,
     /// Events as text, for everybody who listens.
     news: broadcast::Sender<String>,
@@ -65,6 +78,7 @@ impl RawRelay {
             inboxes: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             proofs: AtomicUsize::new(0),
+            refusals: AtomicUsize::new(0),
             deaf: AtomicBool::new(false),
             news: broadcast::channel(65_536).0,
         };
@@ -123,6 +137,11 @@ impl RawRelay {
         self.shared.proofs.load(Ordering::SeqCst)
     }
 
+    /// Events that were refused for the relay's own reasons: too many, too long, too old.
+    pub fn refusals(&self) -> usize {
+        self.shared.refusals.load(Ordering::SeqCst)
+    }
+
     /// Gift wraps to `receiver` that were published here.
     pub fn wraps_to(&self, receiver: PublicKey) -> Vec<Event> {
         let filter = Filter::new().kind(Kind::GiftWrap).pubkey(receiver);
@@ -163,6 +182,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
         is_challenged: false,
         is_known: false,
         is_shown_nothing: false,
+        second: (Instant::now(), 0),
     };
     // A connection that is made after the relay went deaf works.
     let was_deaf = shared.deaf.load(Ordering::SeqCst);
@@ -174,11 +194,16 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     }
     loop {
         tokio::select! {
-            message = incoming.next() => {
-                let Message::Text(said) = message?.ok()? else { continue };
+            message = tokio::time::timeout(shared.patience(), incoming.next()) => {
+                // Too long without a word: the connection is closed.
+                let Message::Text(said) = message.ok()??.ok()? else { continue };
                 let Ok(Value::Array(parts)) = serde_json::from_str::<Value>(&said) else { continue };
                 for answer in shared.answer(&parts, &mut session) {
+                    let is_last = answer.is_close();
                     out.send(answer).await.ok()?;
+                    if is_last {
+                        return None;
+                    }
                 }
                 inbox.set(session.subscriptions.iter().any(|(id, _)| id == "inbox"));
             }
@@ -204,9 +229,20 @@ struct Session {
     is_challenged: bool,
     is_known: bool,
     is_shown_nothing: bool,
+    /// When the second began that is counted, and the events in it.
+    second: (Instant, usize),
 }
 
 impl Session {
+    /// Counts an event: how many there were this second.
+    fn count(&mut self) -> usize {
+        if self.second.0.elapsed() >= Duration::from_secs(1) {
+            self.second = (Instant::now(), 0);
+        }
+        self.second.1 += 1;
+        self.second.1
+    }
+
     /// The challenge, if it was not sent yet.
     fn challenge(&mut self) -> Option<Message> {
         let is_first = !std::mem::replace(&mut self.is_challenged, true);
@@ -250,6 +286,23 @@ impl Drop for Inbox<'_> {
 }
 
 impl Shared {
+    fn patience(&self) -> Duration {
+        if let Manner::Impatient(patience) = self.manner { patience } else { super::PATIENCE * 10 }
+    }
+
+    /// Why this relay does not want an event, if it does not.
+    fn objection(&self, event: &Event, session: &mut Session) -> Option<&'static str> {
+        match self.manner {
+            Manner::Refusing => Some("blocked: I take nothing"),
+            Manner::Limiting(most) | Manner::HangingUp(most) if session.count() > most => {
+                Some("rate-limited: slow down")
+            }
+            Manner::Small(bytes) if event.as_json().len() > bytes => Some("invalid: event too large"),
+            Manner::Fresh(age) if event.created_at + age < Timestamp::now() => Some("invalid: created_at too far back"),
+            _ => None,
+        }
+    }
+
     fn times(&self) -> usize {
         if self.manner == Manner::Repeating { 1000 } else { 1 }
     }
@@ -291,8 +344,12 @@ impl Shared {
         if let Some(refusal) = session.refusal(self.manner, &json!(["OK", event.id, false, "auth-required: not you"])) {
             return refusal;
         }
-        if self.manner == Manner::Refusing {
-            return vec![text(&json!(["OK", event.id, false, "blocked: I take nothing"]))];
+        if let Some(objection) = self.objection(&event, session) {
+            self.refusals.fetch_add(1, Ordering::SeqCst);
+            return match self.manner {
+                Manner::HangingUp(_) => vec![text(&json!(["NOTICE", objection])), Message::Close(None)],
+                _ => vec![text(&json!(["OK", event.id, false, objection]))],
+            };
         }
         self.events.lock().unwrap().push(event.clone());
         let _ = self.news.send(event.as_json());

@@ -223,7 +223,9 @@ fn a_kernel_the_processor_lacks_is_a_clear_error() {
     assert_eq!(Kernel::choose(KernelChoice::Portable).unwrap().name(), "portable");
     let refusal = |name: &str| name.parse::<KernelChoice>().unwrap_err().to_string();
     assert_eq!(refusal("avx9"), "`avx9` is no CPU kernel; say `auto`, `ifma` or `portable`");
-    assert!(refusal("avx2").starts_with("there is no kernel for AVX2: where it was tried, the portable one was faster"));
+    assert!(
+        refusal("avx2").starts_with("there is no kernel for AVX2: where it was tried, the portable one was faster")
+    );
 }
 
 fn point_of(secret: &SecretKey) -> BasePoint {

@@ -17,7 +17,7 @@ async fn a_letter_arrives_as_it_was_written() {
     let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
     let written = Letter {
         text: "Ünïcode \"quotes\" \\ \u{1}\u{7f}\u{2028}\n😀".to_owned(),
-        in_reply_to: Some(RumorId([0xab; 32])),
+        in_reply_to: Some(Answered::seen(RumorId([0xab; 32]), &["wss://one".to_owned(), "wss://two".to_owned()])),
         subject: Some("a \"subject\"".to_owned()),
         ..letter(&to)
     };
@@ -31,8 +31,10 @@ async fn a_letter_arrives_as_it_was_written() {
     assert!(gift.rumor.id.is_some());
     gift.rumor.verify_id().unwrap();
     let tags: Vec<Vec<String>> = gift.rumor.tags.iter().map(|tag| tag.as_slice().to_vec()).collect();
-    let expected = [["p", &to.public_key().to_hex()], ["e", &"ab".repeat(32)], ["subject", "a \"subject\""]];
-    assert_eq!(tags, expected.map(|tag| tag.map(str::to_owned).to_vec()));
+    let (receiver, answered) = (to.public_key().to_hex(), "ab".repeat(32));
+    let expected: [&[&str]; 3] =
+        [&["p", &receiver, "wss://one"], &["e", &answered, "wss://one"], &["subject", "a \"subject\""]];
+    assert_eq!(tags, expected);
 }
 
 #[tokio::test]

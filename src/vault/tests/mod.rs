@@ -10,7 +10,7 @@ mod wraps;
 
 use super::*;
 use crate::key::{BasePoint, Npub, Offset, Rotation, Tweak, VerifiedHit};
-use crate::mail::{Channel, GiftWrap, Letter};
+use crate::mail::{Answered, Channel, GiftWrap, Letter};
 use nostr::{Event, FromBech32, JsonUtil, Keys};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -1,0 +1,81 @@
+//! Opening on all cores what came in one row, in the order in which it came.
+
+use crate::fault::{self, Step};
+use crate::vault::{Rumor, UnwrapError, Vault};
+use nostr_sdk::{Event, Kind, RelayUrl};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokio::task::JoinHandle;
+
+/// At most so many are opened at once, whatever the machine.
+const MOST: usize = 16;
+
+/// An event that was opened.
+pub(super) struct Opened {
+    pub id: [u8; 32],
+    /// The relay it came from.
+    pub url: RelayUrl,
+    /// Of kind 4 (NIP-04).
+    pub is_old: bool,
+    /// `None` for what could not be opened: nothing to answer.
+    pub rumor: Option<Rumor>,
+}
+
+/// Events that are being opened.
+#[derive(Default)]
+pub(super) struct Openings {
+    under_way: VecDeque<Opening>,
+}
+
+struct Opening {
+    id: [u8; 32],
+    url: RelayUrl,
+    is_old: bool,
+    /// The outer error: it panicked.
+    task: JoinHandle<std::thread::Result<Result<Rumor, UnwrapError>>>,
+}
+
+impl Openings {
+    /// Two a core, so that none has to wait for the next.
+    pub fn have_room(&self) -> bool {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.under_way.len() < (2 * cores).min(MOST)
+    }
+
+    pub fn begin(&mut self, vault: &Vault, url: &RelayUrl, event: Event) {
+        let (id, is_old) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
+        let vault = vault.clone();
+        let open = move || {
+            fault::before(Step::Unwrap);
+            let opened = if is_old { vault.open_nip04(&event) } else { vault.unwrap(&event) };
+            fault::after(Step::Unwrap);
+            opened
+        };
+        let twice = move || {
+            catch_unwind(AssertUnwindSafe(&open)).or_else(|_| {
+                tracing::error!("opening a wrap panicked; once more");
+                catch_unwind(AssertUnwindSafe(&open))
+            })
+        };
+        let task = tokio::task::spawn_blocking(twice);
+        self.under_way.push_back(Opening { id, url: url.clone(), is_old, task });
+    }
+
+    /// The next in the order in which they came; `None` when there is none. Nothing is lost if this is not waited for.
+    pub async fn next(&mut self) -> Option<Opened> {
+        let opened = (&mut self.under_way.front_mut()?.task).await;
+        let Opening { id, url, is_old, .. } = self.under_way.pop_front()?;
+        let rumor = match opened {
+            Ok(Ok(Ok(rumor))) => Some(rumor),
+            Ok(Ok(Err(reason))) => {
+                tracing::debug!(%reason, "a wrap is ignored");
+                None
+            }
+            Ok(Err(_)) | Err(_) => {
+                tracing::error!("opening a wrap panicked twice; it is ignored");
+                None
+            }
+        };
+        Some(Opened { id, url, is_old, rumor })
+    }
+}
