@@ -7,6 +7,7 @@ mod formula;
 mod ifma;
 mod kernel;
 mod lanes;
+mod portable;
 mod table;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -1,0 +1,137 @@
+//! One number modulo p at a time, on any processor.
+
+use super::field::Fe;
+use super::filter::Filter;
+use super::lanes::{Lanes, Marks, Tidy};
+use std::ops::RangeInclusive;
+
+impl Lanes for Fe {
+    const LANES: usize = 1;
+
+    /// A product's top is low by 0 to 9, so its rotation by β², minus the sum of the other two, is up to 18 high. A top
+    /// sums three such terms of `a` and three of `b` (each within [-9, 18], added or subtracted) and two exact tops with
+    /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
+    const SLACK: u64 = 128;
+
+    const BUCKET_BITS: RangeInclusive<u32> = 16..=22;
+
+    type Constant = Fe;
+    type ConstantFactor = Fe;
+    type Factor = Fe;
+    type Tops = [u64; 2];
+
+    fn constant(value: Fe) -> Fe {
+        value
+    }
+
+    fn constant_factor(value: Fe) -> Fe {
+        value
+    }
+
+    #[inline(always)]
+    fn of(constant: &Fe) -> Tidy<Fe> {
+        Tidy(*constant)
+    }
+
+    #[inline(always)]
+    fn from_lanes(values: &[Fe]) -> Fe {
+        values[0]
+    }
+
+    #[inline(always)]
+    fn lane(self, _: usize) -> Fe {
+        self
+    }
+
+    #[inline(always)]
+    fn tidy(self) -> Tidy<Fe> {
+        Tidy(self)
+    }
+
+    #[inline(always)]
+    fn sum(a: Tidy<Fe>, b: Tidy<Fe>) -> Fe {
+        a.0.add(b.0)
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Fe) -> Fe {
+        Fe::sub(self, other)
+    }
+
+    #[inline(always)]
+    fn mul(self, other: Fe) -> Fe {
+        Fe::mul(self, other)
+    }
+
+    #[inline(always)]
+    fn square(self) -> Fe {
+        Fe::square(self)
+    }
+
+    #[inline(always)]
+    fn square_plus(self, addend: Tidy<Fe>) -> Fe {
+        Fe::square(self).add(addend.0)
+    }
+
+    #[inline(always)]
+    fn factor(self) -> Fe {
+        self
+    }
+
+    #[inline(always)]
+    fn times(self, factor: &Fe) -> Fe {
+        Fe::mul(self, *factor)
+    }
+
+    #[inline(always)]
+    fn times_constant(self, factor: &Fe) -> Fe {
+        Fe::mul(self, *factor)
+    }
+
+    #[inline(always)]
+    fn tops_of_products(a: Fe, b: Fe, y: Fe) -> [u64; 2] {
+        let (a, b) = (a.top_of_product(y), b.top_of_product(y));
+        [a.wrapping_add(b), a.wrapping_sub(b)]
+    }
+
+    #[inline(always)]
+    fn tops(top: u64) -> [u64; 2] {
+        [top; 2]
+    }
+
+    #[inline(always)]
+    fn tops_from_lanes(values: &[u64]) -> [u64; 2] {
+        [values[0]; 2]
+    }
+
+    #[inline(always)]
+    fn add_tops(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+        [a[0].wrapping_add(b[0]), a[1].wrapping_add(b[1])]
+    }
+
+    #[inline(always)]
+    fn sub_tops(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+        [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])]
+    }
+
+    #[inline(always)]
+    fn top(tops: [u64; 2], difference: bool, _: usize) -> u64 {
+        tops[usize::from(difference)]
+    }
+
+    #[inline(always)]
+    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Option<Marks> {
+        let mut any = false;
+        for &[sum, difference] in tops {
+            any |= filter.is_marked(sum) | filter.is_marked(difference);
+        }
+        if !any {
+            return None;
+        }
+        let mut marks = [0; 9];
+        for (mark, &[sum, difference]) in marks.iter_mut().zip(tops) {
+            *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
+        }
+        Some(marks)
+    }
+}
