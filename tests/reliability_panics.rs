@@ -122,3 +122,25 @@ async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
     assert!(process.0.try_wait().unwrap().is_none());
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2), "one answer each");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_letter_whose_sending_always_panics_holds_up_no_other() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.vault().public_key();
+    // Results alone: acceptances and other answers are sent.
+    let mut process = home.spawn_faulty("panics:send:before");
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    assert!(asker.ask("dad").await.contains("#1"));
+    let panicked = || home.log().matches("sending a letter panicked").count();
+    until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
+    let mut other = Asker::connect(&relay.url(), bot).await;
+    other.ask("status").await;
+    // It is put off, each time for longer: after 3 s, 10 s, 30 s.
+    assert!(panicked() <= 3, "{}", panicked());
+    assert!(process.0.try_wait().unwrap().is_none());
+    drop(process);
+    // Kept as it was, it is sent by the next life.
+    let _process = home.spawn().await;
+    asker.next_key().await.assert_starts_with("dad");
+}
