@@ -1,10 +1,13 @@
 //! Fetching everything again, overlapping: what the stream lost, and what came while nobody listened.
 
 use super::NostrError;
+use super::flood::Flood;
+use super::lanes::Arrival;
 use super::relays::Relays;
-use nostr_sdk::{Event, Filter, Kind, RelayUrl, Timestamp};
+use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
 use std::collections::HashSet;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Wraps are dated up to two days back on purpose, by clocks that may be off.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
@@ -29,9 +32,15 @@ pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
     Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
 }
 
-/// Every wrap one relay holds since `since`, page by page, the newest first.
-pub(super) async fn fetch_all(relays: &Relays, url: &RelayUrl, since: Timestamp) -> Result<Vec<Event>, NostrError> {
-    let mut all = Vec::new();
+/// Passes on every wrap one relay holds since `since`, page by page, the newest first. A page is fetched when the one
+/// before is attended to, so that a relay full of wraps does not fill the memory.
+pub(super) async fn fetch_all(
+    relays: &Relays,
+    url: &RelayUrl,
+    since: Timestamp,
+    flood: &Flood,
+    out: &mpsc::Sender<Arrival>,
+) -> Result<(), NostrError> {
     let mut ids = HashSet::new();
     let mut until: Option<Timestamp> = None;
     for _ in 0..PAGES {
@@ -42,14 +51,22 @@ pub(super) async fn fetch_all(relays: &Relays, url: &RelayUrl, since: Timestamp)
         let page = relays.fetch(url, page_filter, PATIENCE).await?;
         let oldest = page.iter().map(|event| event.created_at).min();
         let before = ids.len();
-        all.extend(page.into_iter().filter(|event| ids.insert(event.id)));
-        // The page's last second may be cut, so it is asked for again; a page that brings nothing new is the last.
-        if ids.len() == before {
-            break;
+        for event in page {
+            if ids.insert(event.id) {
+                let paid = flood.is_paid(&event);
+                let arrival = Arrival { url: url.clone(), event: Box::new(event), paid, room: None };
+                if out.send(arrival).await.is_err() {
+                    // Nobody takes anything any more.
+                    return Ok(());
+                }
+            }
         }
-        until = oldest;
+        let Some(oldest) = oldest else { break };
+        // The page's last second may be cut, so it is asked for again. Where that brings nothing new, the second is done, or
+        // holds more than relays show at once: what is older is asked for all the same.
+        until = Some(if ids.len() == before { oldest - 1u64 } else { oldest });
     }
-    Ok(all)
+    Ok(())
 }
 
 #[cfg(test)]
