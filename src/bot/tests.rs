@@ -163,6 +163,7 @@ fn help_and_status_are_short() {
         results: vec![job(2, "cat", JobState::Delivered)],
         accepted_last_day: vec![NOW - 60],
         silent: false,
+        known: true,
     };
     insta::assert_snapshot!(say("status", &asker), @r"
     Job #3: npub1m0ctane, waited 60 seconds of about 7 min expected (chance so far 13 %).
@@ -209,6 +210,7 @@ fn cancel_and_resend_touch_only_the_askers_own() {
         results: vec![job(2, "cat", JobState::Delivered)],
         accepted_last_day: Vec::new(),
         silent: false,
+        known: true,
     };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));

@@ -6,12 +6,17 @@ use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use async_wsocket::futures_util::StreamExt;
 use nostr_relay_pool::relay::ReqExitPolicy;
-use nostr_sdk::{Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl};
+use nostr_sdk::{
+    Client, ClientOptions, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
+    RelayPoolOptions, RelayUrl,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
+/// What the library's stream holds before it runs over: enough for its reader to be late by some seconds in a flood.
+const NOTIFICATIONS: usize = 16_384;
 /// A relay that went away is tried again this often.
 const RETRY: Duration = Duration::from_secs(10);
 /// A stranger's relay may take this long to connect.
@@ -42,7 +47,9 @@ impl Relays {
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
-        let client = Client::builder().signer(signer).websocket_transport(Prompt).build();
+        let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
+        let options = ClientOptions::new().pool(pool);
+        let client = Client::builder().signer(signer).websocket_transport(Prompt).opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }

@@ -15,6 +15,10 @@ const BACKDATED: u64 = 2 * 86_400 + 3600;
 const OLDEST: u64 = 7 * 86_400;
 /// Events asked for at once: relays answer with some 500 at most.
 const PAGE: usize = 500;
+/// Asked for where one second fills a page: some relays show that many.
+const FULL_SECOND: usize = 10_000;
+/// A page with so many may have been cut.
+const CUT: usize = 100;
 /// Pages of one relay before the rest is left to the next sweep.
 const PAGES: usize = 200;
 /// How long one page may take.
@@ -43,13 +47,16 @@ pub(super) async fn fetch_all(
 ) -> Result<(), NostrError> {
     let mut ids = HashSet::new();
     let mut until: Option<Timestamp> = None;
+    let mut full_second: Option<Timestamp> = None;
     for _ in 0..PAGES {
-        let mut page_filter = filter(relays, since).limit(PAGE);
-        if let Some(until) = until {
-            page_filter = page_filter.until(until);
-        }
+        let alone = full_second.take();
+        let page_filter = match (until, alone) {
+            (_, Some(second)) => filter(relays, second).until(second).limit(FULL_SECOND),
+            (Some(until), None) => filter(relays, since).until(until).limit(PAGE),
+            (None, None) => filter(relays, since).limit(PAGE),
+        };
         let page = relays.fetch(url, page_filter, PATIENCE).await?;
-        let oldest = page.iter().map(|event| event.created_at).min();
+        let (length, oldest) = (page.len(), page.iter().map(|event| event.created_at).min());
         let before = ids.len();
         for event in page {
             if ids.insert(event.id) {
@@ -63,8 +70,10 @@ pub(super) async fn fetch_all(
         }
         let Some(oldest) = oldest else { break };
         // The page's last second may be cut, so it is asked for again. Where that brings nothing new, the second is done, or
-        // holds more than relays show at once: what is older is asked for all the same.
-        until = Some(if ids.len() == before { oldest - 1u64 } else { oldest });
+        // holds more than a page: it is asked for alone, once, and then what is older.
+        let is_done = alone.is_some() || ids.len() == before;
+        full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= CUT);
+        until = Some(if is_done { oldest - 1u64 } else { oldest });
     }
     Ok(())
 }
