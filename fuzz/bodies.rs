@@ -26,6 +26,7 @@ pub fn request(data: &[u8]) {
         rate: Some(Rate(80e6)),
         next_job: JobId(12),
         half: None,
+        owes: None,
         split_part: 1.0,
         reads_sealed: true,
         now: 1_800_000_000,

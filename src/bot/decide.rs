@@ -41,8 +41,19 @@ pub struct Context<'a> {
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed messages. Matters for
     /// messages of kind 4 only.
     pub reads_sealed: bool,
+    /// The proof of work this asker still owes, because there is a flood and they are new.
+    pub owes: Option<Work>,
     /// Unix seconds.
     pub now: u64,
+}
+
+/// Proof of work (NIP-13) on the gift wrap of a wish.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// Leading zero bits of the wrap's id.
+    pub bits: u32,
+    /// When none is needed any more, if the flood stops now.
+    pub ends_in: Duration,
 }
 
 /// What a message comes to.

@@ -11,6 +11,6 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Context, Decision, Wish, decide};
+pub use decide::{Context, Decision, Wish, Work, decide};
 pub use reply::Reply;
 pub use request::half_named;

@@ -16,6 +16,9 @@ pub(super) fn refusal(
     context: &Context<'_>,
 ) -> Option<Reply> {
     let limits = context.limits;
+    if let Some(work) = context.owes {
+        return Some(Reply::WorkWanted(work));
+    }
     if let Some(used) = context.half.filter(|_| is_split) {
         return Some(Reply::HalfUsed(used));
     }

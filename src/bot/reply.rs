@@ -1,5 +1,6 @@
 //! Everything the bot says, as values; their text is what is sent.
 
+use super::decide::Work;
 use super::duration::spoken;
 use crate::ids::JobId;
 use crate::key::HalfPointError;
@@ -69,6 +70,8 @@ pub enum Reply {
     HalfUsed(HalfUse),
     /// A wish by NIP-04 of somebody who shows no sign of reading anything else.
     NeedsSealed,
+    /// A flood: a new asker is asked for proof of work.
+    WorkWanted(Work),
     Stopped {
         open: usize,
     },
@@ -255,6 +258,14 @@ impl fmt::Display for Reply {
                 "Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a \
                  client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish \
                  your DM relays. Or keep the secret half yourself, which works from here: help split"
+            ),
+            Reply::WorkWanted(work) => write!(
+                f,
+                "More strangers write to me now than I can serve, and you are new to me. Nothing was started. Send your wish \
+                 again in {} (later if they go on), or at once with proof of work (NIP-13): {bits} leading zero bits in the \
+                 id of the gift wrap (kind 1059), promised in its tag [\"nonce\", \"…\", \"{bits}\"].",
+                spoken(work.ends_in.max(Duration::from_secs(1))),
+                bits = work.bits
             ),
             Reply::Stopped { open } => write!(
                 f,

@@ -1,6 +1,6 @@
 //! The conversation as askers read it.
 
-use super::{Context, Decision, decide};
+use super::{Context, Decision, Reply, Work, decide};
 use crate::config::Limits;
 use crate::ids::{Asker, JobId, RumorId};
 use crate::key::HalfPoint;
@@ -23,6 +23,8 @@ fn limits() -> Limits {
         give_up_after: Duration::from_secs(30 * 86_400),
         wraps_per_second: 50,
         wraps_burst: 500,
+        new_askers_per_minute: 100,
+        flood_work_bits: 20,
     }
 }
 
@@ -63,7 +65,18 @@ fn decide_for(text: &str, asker: &AskerView) -> Decision {
 /// Nothing is known but the limits and the asker.
 fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Context<'a> {
     let (rate, half, split_part, reads_sealed) = (None, None, 0.25, true);
-    Context { limits, asker, pool_jobs: 0, rate, next_job: JobId(1), half, split_part, reads_sealed, now: NOW }
+    Context {
+        limits,
+        asker,
+        pool_jobs: 0,
+        rate,
+        next_job: JobId(1),
+        half,
+        split_part,
+        reads_sealed,
+        owes: None,
+        now: NOW,
+    }
 }
 
 fn say(text: &str, asker: &AskerView) -> String {
@@ -78,6 +91,20 @@ fn say(text: &str, asker: &AskerView) -> String {
         | Decision::Start(reply)
         | Decision::Forget(reply) => reply.to_string(),
     }
+}
+
+#[test]
+fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
+    let (limits, asker) = (limits(), nobody());
+    let owes = Some(Work { bits: 20, ends_in: Duration::from_secs(40) });
+    let context = Context { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
+    let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
+    let text = reply.to_string();
+    for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // What is no wish is answered as ever.
+    assert!(matches!(decide(&rumor("help"), &context), Decision::Say(Reply::Help { .. })));
 }
 
 fn nobody() -> AskerView {
@@ -136,6 +163,7 @@ fn help_and_status_are_short() {
         results: vec![job(2, "cat", JobState::Delivered)],
         accepted_last_day: vec![NOW - 60],
         silent: false,
+        known: true,
     };
     insta::assert_snapshot!(say("status", &asker), @r"
     Job #3: npub1m0ctane, waited 60 seconds of about 7 min expected (chance so far 13 %).
@@ -166,7 +194,8 @@ fn a_refusal_says_what_is_wrong_and_what_would_work() {
 #[test]
 fn limits_are_named() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let busy = AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2], silent: false };
+    let busy =
+        AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2], silent: false, known: true };
     insta::assert_snapshot!(say("cat", &busy), @"You have 2 open jobs (#3, #5), and 2 is the limit. Wait for one to end, or stop one, for example: cancel 3");
     insta::assert_snapshot!(say("SUGAR", &busy), @"I am searching for exactly that already, as job #5. Send status to see how it goes, or: cancel 5");
     let spent = AskerView { accepted_last_day: vec![NOW - 80_000, NOW - 70_000, NOW - 9, NOW], ..nobody() };
@@ -181,6 +210,7 @@ fn cancel_and_resend_touch_only_the_askers_own() {
         results: vec![job(2, "cat", JobState::Delivered)],
         accepted_last_day: Vec::new(),
         silent: false,
+        known: true,
     };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));

@@ -69,6 +69,10 @@ pub struct Limits {
     /// Wraps the inbox opens a second, on average, and at once after a pause.
     pub wraps_per_second: u32,
     pub wraps_burst: u32,
+    /// More wishes a minute of askers who never had a job are a flood.
+    pub new_askers_per_minute: u32,
+    /// What a flood makes strangers pay (NIP-13): leading zero bits of the wrap's id.
+    pub flood_work_bits: u32,
 }
 
 impl Config {

@@ -53,6 +53,8 @@ struct RawLimits {
     give_up_after: Option<Spanned<String>>,
     wraps_per_second: Option<Spanned<i64>>,
     wraps_burst: Option<Spanned<i64>>,
+    new_askers_per_minute: Option<Spanned<i64>>,
+    flood_work_bits: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -192,8 +194,10 @@ fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
         prefixes_per_job: number("prefixes_per_job", &raw.prefixes_per_job, 10, 64)? as usize,
         longest_expected_time: place.span_of_time("longest_expected_time", &raw.longest_expected_time, "24 h")?,
         give_up_after: place.span_of_time("give_up_after", &raw.give_up_after, "30 days")?,
-        wraps_per_second: number("wraps_per_second", &raw.wraps_per_second, 200, 1_000_000)?,
+        wraps_per_second: number("wraps_per_second", &raw.wraps_per_second, 2000, 1_000_000)?,
         wraps_burst: number("wraps_burst", &raw.wraps_burst, 2000, 1_000_000)?,
+        new_askers_per_minute: number("new_askers_per_minute", &raw.new_askers_per_minute, 2000, 1_000_000)?,
+        flood_work_bits: number("flood_work_bits", &raw.flood_work_bits, 20, 64)?,
     })
 }
 

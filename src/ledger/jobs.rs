@@ -120,6 +120,9 @@ impl Ledger {
             results: jobs(&connection, &results, params![asker.0, now])?,
             accepted_last_day,
             silent: super::asker::is_silent(&connection, asker)?,
+            known: connection
+                .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
+                .query_row([asker.0], |row| row.get(0))?,
         })
     }
 

@@ -192,6 +192,8 @@ pub struct AskerView {
     pub accepted_last_day: Vec<u64>,
     /// They said stop.
     pub silent: bool,
+    /// They had a job, whatever became of it, and the ledger still has it.
+    pub known: bool,
 }
 
 /// How many jobs are in each state.

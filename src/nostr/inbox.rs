@@ -2,6 +2,8 @@
 
 use super::NostrError;
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
+use super::flood::Flood;
+use super::lanes::{self, Arrival, Lanes};
 use super::opening::{Opened, Openings};
 use super::relays::Relays;
 use super::sweep;
@@ -15,11 +17,11 @@ use crate::ledger::Ledger;
 use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{Event, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
+use nostr_sdk::{RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, broadcast, mpsc};
-use tokio::task::{JoinError, JoinSet};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
 
 /// Time between two sweeps when nothing seems lost.
 const SWEEP_EVERY: Duration = Duration::from_secs(180);
@@ -29,8 +31,8 @@ const LOOK: Duration = Duration::from_secs(2);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
-/// Events that may wait to be opened; more are left to a sweep.
-const WAITING: usize = 4096;
+/// While wraps run over, what the relays hold is not fetched before this long has passed without: it would run over too.
+const LULL: Duration = Duration::from_secs(5);
 /// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of wishes.
 const MESSAGES: [u16; 4] = [4, 5, 14, 15];
 /// How long to wait before it is looked up again whether the author of an old message reads sealed ones.
@@ -47,6 +49,8 @@ pub struct Inbound {
     pub channel: Channel,
     /// Whether its author is known to read sealed messages: always for one that came sealed.
     pub reads_sealed: bool,
+    /// Whether its outermost event has the proof of work that floods make dear.
+    pub paid: bool,
 }
 
 #[derive(Clone)]
@@ -56,15 +60,13 @@ pub struct Inbox {
     pub ledger: Ledger,
     pub clock: Clock,
     pub limits: Limits,
+    pub flood: Flood,
     pub directory: Arc<Directory>,
     /// Our own letters, with which the watchdog tries the relays.
     pub awaited: Awaited,
     /// The watchdog found a relay deaf.
     pub deaf: Arc<Notify>,
 }
-
-/// An event and where it came from.
-type Arrival = (RelayUrl, Box<Event>);
 
 /// What became of an event.
 enum Outcome {
@@ -77,9 +79,10 @@ enum Outcome {
 impl Inbox {
     /// Listens until the shutdown. Every message goes into `out`, none is dropped.
     pub async fn run(self, out: mpsc::Sender<Inbound>, mut shutdown: Shutdown) {
-        let (arrived, mut arrivals) = mpsc::channel(WAITING);
-        let (lost, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        tokio::spawn(drain(self.relays.notifications(), arrived, Arc::clone(&lost), Arc::clone(&closed)));
+        let (entrance, mut lanes) = lanes::open(self.relays.bot(), self.flood.clone());
+        let (lost, closed) = (Arc::clone(&entrance.lost), Arc::clone(&entrance.closed));
+        let notifications = self.relays.notifications();
+        tokio::spawn(async move { entrance.drain(notifications, SUBSCRIPTION).await });
         self.subscribe().await;
 
         let mut state = State {
@@ -90,6 +93,7 @@ impl Inbox {
         let mut openings = Openings::default();
         let mut looks = tokio::time::interval(LOOK);
         let mut swept_at: Option<Instant> = None;
+        let mut ran_over: Option<Instant> = None;
         let mut connected_before = 0;
         // A relay that closed our subscription (it wanted to know first who we are, say) is asked again after a pause.
         let mut again: Option<Instant> = None;
@@ -97,21 +101,12 @@ impl Inbox {
         // Every relay is fetched beside the stream: one that says nothing must not make the bot deaf to the others.
         let mut sweep = Sweep::default();
         loop {
+            // What is rare comes first: a stream that never ends must not put it off.
             tokio::select! {
                 biased;
                 () = shutdown.stopped() => return,
-                Some(opened) = openings.next() => {
-                    if let Outcome::Later = self.attend(&mut state, opened, &out).await {
-                        sweep.complete = false;
-                        swept_at = None;
-                        tokio::time::sleep(LOOK).await;
-                    }
-                }
-                arrival = arrivals.recv(), if openings.have_room() => {
-                    let Some((url, event)) = arrival else { return };
-                    self.open(&mut state, &mut openings, &url, *event).await;
-                }
                 () = lost.notified() => {
+                    ran_over = Some(Instant::now());
                     sweep.complete = false;
                     swept_at = None;
                 }
@@ -122,18 +117,6 @@ impl Inbox {
                     self.subscribe().await;
                     sweep.complete = false;
                     swept_at = None;
-                }
-                Some(fetched) = sweep.fetching.join_next() => {
-                    let done = tokio::select! {
-                        () = shutdown.stopped() => return,
-                        done = self.attend_fetched(&mut state, fetched, &out) => done,
-                    };
-                    sweep.complete &= done;
-                    if sweep.fetching.is_empty() && sweep.complete {
-                        self.note_contact(sweep.began);
-                        swept_at = Some(Instant::now());
-                        pause = LOOK;
-                    }
                 }
                 _ = looks.tick() => {
                     if again.is_some_and(|at| Instant::now() >= at) {
@@ -151,8 +134,50 @@ impl Inbox {
                     }
                     connected_before = connected;
                     let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY);
-                    if due && connected > 0 && sweep.fetching.is_empty() {
+                    let lull = ran_over.is_none_or(|at| at.elapsed() >= LULL) || sweep.started.elapsed() >= SWEEP_EVERY;
+                    if due && lull && connected > 0 && !sweep.is_running {
                         sweep = self.start_sweep();
+                    }
+                }
+                Some(opened) = openings.next() => {
+                    let is_fetched = opened.is_fetched;
+                    let outcome = tokio::select! {
+                        () = shutdown.stopped() => return,
+                        outcome = self.attend(&mut state, opened, &out) => outcome,
+                    };
+                    if let Outcome::Later = outcome {
+                        sweep.complete = false;
+                        if !is_fetched {
+                            swept_at = None;
+                            tokio::time::sleep(LOOK).await;
+                        }
+                    }
+                }
+                next = next(&mut lanes, &mut sweep), if openings.have_room() => {
+                    let (arrival, is_fetched) = match next {
+                        Next::Live(None) => return,
+                        Next::Live(Some(arrival)) => (arrival, false),
+                        Next::Fetched(Some(arrival)) => (arrival, true),
+                        Next::Fetched(None) => {
+                            // What it brought and is not attended to yet may have to be fetched again.
+                            while let Some(opened) = openings.next().await {
+                                let outcome = tokio::select! {
+                                    () = shutdown.stopped() => return,
+                                    outcome = self.attend(&mut state, opened, &out) => outcome,
+                                };
+                                sweep.complete &= matches!(outcome, Outcome::Done);
+                            }
+                            if sweep.end().await {
+                                self.note_contact(sweep.began);
+                                swept_at = Some(Instant::now());
+                                pause = LOOK;
+                            }
+                            continue;
+                        }
+                    };
+                    tokio::select! {
+                        () = shutdown.stopped() => return,
+                        () = self.open(&mut state, &mut openings, arrival, is_fetched) => {}
                     }
                 }
             }
@@ -190,45 +215,12 @@ impl Inbox {
         let began = self.clock.now();
         let since = sweep::since(self.last_contact(), began);
         let mut fetching = JoinSet::new();
+        let (fetched, events) = mpsc::channel(1);
         for url in self.relays.ours(|relay| relay.inbox) {
-            let relays = self.relays.clone();
-            fetching.spawn(async move {
-                let events = sweep::fetch_all(&relays, &url, since).await;
-                (url, events)
-            });
+            let (relays, flood, fetched) = (self.relays.clone(), self.flood.clone(), fetched.clone());
+            fetching.spawn(async move { sweep::fetch_all(&relays, &url, since, &flood, &fetched).await });
         }
-        Sweep { began, complete: true, fetching }
-    }
-
-    /// Attends to what one relay had. `false` when something is left to fetch.
-    async fn attend_fetched(
-        &self,
-        state: &mut State,
-        fetched: Result<Fetched, JoinError>,
-        out: &mpsc::Sender<Inbound>,
-    ) -> bool {
-        let (url, events) = match fetched {
-            Ok((url, Ok(events))) => (url, events),
-            Ok((_, Err(error))) => {
-                tracing::debug!(%error, "a sweep is incomplete");
-                return false;
-            }
-            Err(error) => {
-                tracing::error!(%error, "fetching from a relay panicked");
-                return false;
-            }
-        };
-        let (mut complete, mut openings) = (true, Openings::default());
-        let mut events = events.into_iter();
-        loop {
-            while openings.have_room()
-                && let Some(event) = events.next()
-            {
-                self.open(state, &mut openings, &url, event).await;
-            }
-            let Some(opened) = openings.next().await else { return complete };
-            complete &= matches!(self.attend(state, opened, out).await, Outcome::Done);
-        }
+        Sweep { began, started: Instant::now(), complete: true, is_running: true, events, fetching }
     }
 
     /// Only when every inbox relay was heard: one that is away may hold what the others do not.
@@ -241,31 +233,36 @@ impl Inbox {
     }
 
     /// Begins to open an event that is worth it; whatever else it is, it is dealt with.
-    async fn open(&self, state: &mut State, openings: &mut Openings, url: &RelayUrl, event: Event) {
+    async fn open(&self, state: &mut State, openings: &mut Openings, arrival: Arrival, is_fetched: bool) {
+        let event = &arrival.event;
         let id = event.id.to_bytes();
         if self.awaited.arrived(&id) {
             state.handled.insert(id);
-        } else if !state.handled.contains(&id) && is_worth_opening(&event, &self.relays.bot()) {
+        } else if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) {
             fault::before(Step::Receive);
             tokio::time::sleep(state.bucket.take(Instant::now())).await;
             fault::after(Step::Receive);
             // From now on: the same event from another relay is not opened beside it.
             state.handled.insert(id);
-            openings.begin(&self.vault, url, event);
+            openings.begin(&self.vault, arrival, is_fetched);
         }
     }
 
     async fn attend(&self, state: &mut State, opened: Opened, out: &mpsc::Sender<Inbound>) -> Outcome {
-        let Opened { id, url, is_old, rumor } = opened;
+        let Opened { id, url, is_old, paid, rumor, .. } = opened;
         let Some(rumor) = rumor else { return Outcome::Done };
-        let url = &url;
         match self.is_to_be_answered(&rumor) {
             Ok(true) if is_old => {
-                self.look_up_and_pass(rumor, url, out);
+                self.look_up_and_pass(rumor, &url, paid, out);
             }
             Ok(true) => {
-                let inbound =
-                    Inbound { rumor, seen_on: vec![url.to_string()], channel: Channel::Sealed, reads_sealed: true };
+                let inbound = Inbound {
+                    rumor,
+                    seen_on: vec![url.to_string()],
+                    channel: Channel::Sealed,
+                    reads_sealed: true,
+                    paid,
+                };
                 if out.send(inbound).await.is_err() {
                     // Nobody takes messages any more: the end is near, and the relay keeps this one.
                     return Outcome::Done;
@@ -283,19 +280,19 @@ impl Inbox {
 
     /// How an old message is answered depends on whether its author reads sealed ones: looked up beside the stream, which
     /// does not wait. Where nobody can be asked, the next sweep brings the message again after a restart, at the latest.
-    fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, out: &mpsc::Sender<Inbound>) {
+    fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, paid: bool, out: &mpsc::Sender<Inbound>) {
         let (relays, directory, out) = (self.relays.clone(), Arc::clone(&self.directory), out.clone());
         let seen_on = vec![url.to_string()];
         tokio::spawn(async move {
             for pause in OLD_PAUSES {
                 if let Some(reads_sealed) = directory.has_dm_relays(&relays, rumor.author, &seen_on).await {
-                    let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed }).await;
+                    let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed, paid }).await;
                     return;
                 }
                 tokio::time::sleep(pause).await;
             }
             // Nobody could say in ten minutes: as good as no.
-            let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed: false }).await;
+            let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed: false, paid }).await;
         });
     }
 
@@ -308,48 +305,65 @@ impl Inbox {
     }
 }
 
-/// What one relay had.
-type Fetched = (RelayUrl, Result<Vec<Event>, NostrError>);
-
 /// A sweep under way, or the one before.
-#[derive(Default)]
 struct Sweep {
     began: u64,
+    started: Instant,
     /// Whether nothing was missed so far.
     complete: bool,
-    fetching: JoinSet<Fetched>,
+    is_running: bool,
+    /// What the relays had, page by page: they wait until it is attended to.
+    events: mpsc::Receiver<Arrival>,
+    fetching: JoinSet<Result<(), NostrError>>,
+}
+
+impl Default for Sweep {
+    fn default() -> Sweep {
+        let (_, events) = mpsc::channel(1);
+        Sweep { began: 0, started: Instant::now(), complete: true, is_running: false, events, fetching: JoinSet::new() }
+    }
+}
+
+impl Sweep {
+    /// After the last event: whether nothing is left to fetch.
+    async fn end(&mut self) -> bool {
+        self.is_running = false;
+        while let Some(ended) = self.fetching.join_next().await {
+            match ended {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => tracing::debug!(%error, "a sweep is incomplete"),
+                Err(error) => tracing::error!(%error, "fetching from a relay panicked"),
+            }
+            self.complete = false;
+        }
+        self.complete
+    }
+}
+
+/// What is attended to next.
+enum Next {
+    /// `None` at the end of all.
+    Live(Option<Arrival>),
+    /// `None` at the end of the sweep.
+    Fetched(Option<Arrival>),
+}
+
+/// Who has worked comes first; the others and what a sweep fetched take turns by lot.
+async fn next(lanes: &mut Lanes, sweep: &mut Sweep) -> Next {
+    let rest = async {
+        tokio::select! {
+            arrival = lanes.plain.recv() => Next::Live(arrival),
+            fetched = sweep.events.recv(), if sweep.is_running => Next::Fetched(fetched),
+        }
+    };
+    tokio::select! {
+        biased;
+        arrival = lanes.paid.recv() => Next::Live(arrival),
+        next = rest => next,
+    }
 }
 
 struct State {
     handled: Handled,
     bucket: Bucket,
-}
-
-/// Does nothing but forward: a slow reader of the library's stream loses events that are never announced again.
-async fn drain(
-    mut notifications: broadcast::Receiver<RelayPoolNotification>,
-    arrived: mpsc::Sender<Arrival>,
-    lost: Arc<Notify>,
-    closed: Arc<Notify>,
-) {
-    loop {
-        match notifications.recv().await {
-            Ok(RelayPoolNotification::Event { relay_url, event, .. }) => match arrived.try_send((relay_url, event)) {
-                Ok(()) => {}
-                Err(mpsc::error::TrySendError::Full(_)) => lost.notify_one(),
-                Err(mpsc::error::TrySendError::Closed(_)) => return,
-            },
-            Ok(RelayPoolNotification::Message { message: RelayMessage::Closed { subscription_id, .. }, .. })
-                if subscription_id.as_str() == SUBSCRIPTION =>
-            {
-                closed.notify_one();
-            }
-            Ok(RelayPoolNotification::Shutdown) | Err(broadcast::error::RecvError::Closed) => return,
-            Ok(_) => {}
-            Err(broadcast::error::RecvError::Lagged(count)) => {
-                tracing::debug!(count, "the stream ran over; sweeping");
-                lost.notify_one();
-            }
-        }
-    }
 }

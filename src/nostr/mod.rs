@@ -5,8 +5,10 @@
 
 mod billboard;
 mod checks;
+mod flood;
 mod inbox;
 pub mod information;
+mod lanes;
 mod opening;
 mod outbox;
 mod pace;
@@ -19,6 +21,7 @@ pub mod vanish;
 mod watchdog;
 
 pub use billboard::Billboard;
+pub use flood::{Flood, WorkWanted};
 pub use inbox::{Inbound, Inbox};
 pub use outbox::Outbox;
 pub use presence::{Presence, Status};

@@ -1,10 +1,12 @@
 //! Opening on all cores what came in one row, in the order in which it came.
 
+use super::lanes::Arrival;
 use crate::fault::{self, Step};
 use crate::vault::{Rumor, UnwrapError, Vault};
-use nostr_sdk::{Event, Kind, RelayUrl};
+use nostr_sdk::{Kind, RelayUrl};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 /// At most so many are opened at once, whatever the machine.
@@ -17,6 +19,10 @@ pub(super) struct Opened {
     pub url: RelayUrl,
     /// Of kind 4 (NIP-04).
     pub is_old: bool,
+    /// Whether it has the proof of work that floods make dear.
+    pub paid: bool,
+    /// By a sweep, not from the stream.
+    pub is_fetched: bool,
     /// `None` for what could not be opened: nothing to answer.
     pub rumor: Option<Rumor>,
 }
@@ -31,6 +37,10 @@ struct Opening {
     id: [u8; 32],
     url: RelayUrl,
     is_old: bool,
+    paid: bool,
+    is_fetched: bool,
+    /// Its place in memory.
+    room: Option<OwnedSemaphorePermit>,
     /// The outer error: it panicked.
     task: JoinHandle<std::thread::Result<Result<Rumor, UnwrapError>>>,
 }
@@ -42,7 +52,8 @@ impl Openings {
         self.under_way.len() < (2 * cores).min(MOST)
     }
 
-    pub fn begin(&mut self, vault: &Vault, url: &RelayUrl, event: Event) {
+    pub fn begin(&mut self, vault: &Vault, arrival: Arrival, is_fetched: bool) {
+        let Arrival { url, event, paid, room } = arrival;
         let (id, is_old) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
         let vault = vault.clone();
         let open = move || {
@@ -58,13 +69,14 @@ impl Openings {
             })
         };
         let task = tokio::task::spawn_blocking(twice);
-        self.under_way.push_back(Opening { id, url: url.clone(), is_old, task });
+        self.under_way.push_back(Opening { id, url, is_old, paid, is_fetched, room, task });
     }
 
     /// The next in the order in which they came; `None` when there is none. Nothing is lost if this is not waited for.
     pub async fn next(&mut self) -> Option<Opened> {
         let opened = (&mut self.under_way.front_mut()?.task).await;
-        let Opening { id, url, is_old, .. } = self.under_way.pop_front()?;
+        let Opening { id, url, is_old, paid, is_fetched, room, .. } = self.under_way.pop_front()?;
+        drop(room);
         let rumor = match opened {
             Ok(Ok(Ok(rumor))) => Some(rumor),
             Ok(Ok(Err(reason))) => {
@@ -76,6 +88,6 @@ impl Openings {
                 None
             }
         };
-        Some(Opened { id, url, is_old, rumor })
+        Some(Opened { id, url, is_old, paid, is_fetched, rumor })
     }
 }

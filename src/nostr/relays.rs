@@ -8,13 +8,16 @@ use crate::vault::BotSigner;
 use async_wsocket::futures_util::StreamExt;
 use nostr_relay_pool::relay::{self, ReqExitPolicy};
 use nostr_sdk::{
-    Client, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayUrl, Timestamp,
+    Client, ClientOptions, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
+    RelayPoolOptions, RelayUrl, Timestamp,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
+/// What the library's stream holds before it runs over: enough for its reader to be late by some seconds in a flood.
+const NOTIFICATIONS: usize = 16_384;
 /// A relay that went away is tried again this often.
 const RETRY: Duration = Duration::from_secs(5);
 /// How long a relay is waited for: a stranger's that has to connect, and any that has just gone and is tried again.
@@ -49,7 +52,9 @@ impl Relays {
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
-        let client = Client::builder().signer(signer).websocket_transport(Prompt).build();
+        let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
+        let options = ClientOptions::new().pool(pool);
+        let client = Client::builder().signer(signer).websocket_transport(Prompt).opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }

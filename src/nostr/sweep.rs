@@ -1,10 +1,13 @@
 //! Fetching everything again, overlapping: what the stream lost, and what came while nobody listened.
 
 use super::NostrError;
+use super::flood::Flood;
+use super::lanes::Arrival;
 use super::relays::Relays;
-use nostr_sdk::{Event, Filter, Kind, RelayUrl, Timestamp};
+use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
 use std::collections::HashSet;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Wraps are dated up to two days back on purpose, by clocks that may be off.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
@@ -12,6 +15,10 @@ const BACKDATED: u64 = 2 * 86_400 + 3600;
 const OLDEST: u64 = 7 * 86_400;
 /// Events asked for at once: relays answer with some 500 at most.
 const PAGE: usize = 500;
+/// Asked for where one second fills a page: some relays show that many.
+const FULL_SECOND: usize = 10_000;
+/// A page with so many may have been cut.
+const CUT: usize = 100;
 /// Pages of one relay before the rest is left to the next sweep.
 const PAGES: usize = 200;
 /// How long one page may take.
@@ -29,27 +36,46 @@ pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
     Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
 }
 
-/// Every wrap one relay holds since `since`, page by page, the newest first.
-pub(super) async fn fetch_all(relays: &Relays, url: &RelayUrl, since: Timestamp) -> Result<Vec<Event>, NostrError> {
-    let mut all = Vec::new();
+/// Passes on every wrap one relay holds since `since`, page by page, the newest first. A page is fetched when the one
+/// before is attended to, so that a relay full of wraps does not fill the memory.
+pub(super) async fn fetch_all(
+    relays: &Relays,
+    url: &RelayUrl,
+    since: Timestamp,
+    flood: &Flood,
+    out: &mpsc::Sender<Arrival>,
+) -> Result<(), NostrError> {
     let mut ids = HashSet::new();
     let mut until: Option<Timestamp> = None;
+    let mut full_second: Option<Timestamp> = None;
     for _ in 0..PAGES {
-        let mut page_filter = filter(relays, since).limit(PAGE);
-        if let Some(until) = until {
-            page_filter = page_filter.until(until);
-        }
+        let alone = full_second.take();
+        let page_filter = match (until, alone) {
+            (_, Some(second)) => filter(relays, second).until(second).limit(FULL_SECOND),
+            (Some(until), None) => filter(relays, since).until(until).limit(PAGE),
+            (None, None) => filter(relays, since).limit(PAGE),
+        };
         let page = relays.fetch(url, page_filter, PATIENCE).await?;
-        let oldest = page.iter().map(|event| event.created_at).min();
+        let (length, oldest) = (page.len(), page.iter().map(|event| event.created_at).min());
         let before = ids.len();
-        all.extend(page.into_iter().filter(|event| ids.insert(event.id)));
-        // The page's last second may be cut, so it is asked for again; a page that brings nothing new is the last.
-        if ids.len() == before {
-            break;
+        for event in page {
+            if ids.insert(event.id) {
+                let paid = flood.is_paid(&event);
+                let arrival = Arrival { url: url.clone(), event: Box::new(event), paid, room: None };
+                if out.send(arrival).await.is_err() {
+                    // Nobody takes anything any more.
+                    return Ok(());
+                }
+            }
         }
-        until = oldest;
+        let Some(oldest) = oldest else { break };
+        // The page's last second may be cut, so it is asked for again. Where that brings nothing new, the second is done, or
+        // holds more than a page: it is asked for alone, once, and then what is older.
+        let is_done = alone.is_some() || ids.len() == before;
+        full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= CUT);
+        until = Some(if is_done { oldest - 1u64 } else { oldest });
     }
-    Ok(all)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
 //! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
 
 use super::wanted;
-use crate::bot::{self, Context, Decision};
+use crate::bot::{self, Context, Decision, Reply, Work};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
-use crate::ledger::{Answer, Effect, Ledger, LedgerError, NewJob, Recorded};
+use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, NewJob, Recorded};
 use crate::mail::{Answered, GiftWrap, Letter};
-use crate::nostr::Inbound;
+use crate::nostr::{Flood, Inbound};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault, VaultError};
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc};
 
@@ -30,6 +30,7 @@ pub(super) struct Desk {
     pub scheduler: Arc<Scheduler>,
     pub clock: Clock,
     pub config: Config,
+    pub flood: Flood,
     pub outbox: Arc<Notify>,
     pub changed: Arc<Notify>,
     pub shutdown: Shutdown,
@@ -208,9 +209,15 @@ impl Desk {
             },
             split_part: self.scheduler.part_of_one_more(author),
             reads_sealed: message.reads_sealed,
+            owes: self.owed(message, &asker),
             now,
         };
-        let (effect, reply) = match bot::decide(&message.rumor, &context) {
+        let decision = bot::decide(&message.rumor, &context);
+        let is_wish = matches!(decision, Decision::Accept { .. } | Decision::Say(Reply::WorkWanted(_)));
+        if is_wish && !asker.known && !message.paid {
+            self.flood.note_stranger(Instant::now());
+        }
+        let (effect, reply) = match decision {
             Decision::Ignore => (Effect::Nothing, None),
             Decision::Say(reply) => (Effect::Nothing, Some(reply)),
             Decision::Accept { wish, reply } => {
@@ -241,6 +248,12 @@ impl Desk {
         });
         let open = asker.open.iter().map(|job| job.id).collect();
         Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, open })
+    }
+
+    /// The work a new asker owes while there is a flood; whoever had a job owes none.
+    fn owed(&self, message: &Inbound, asker: &AskerView) -> Option<Work> {
+        let wanted = self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)?;
+        Some(Work { bits: wanted.bits, ends_in: wanted.ends_in })
     }
 
     /// Sealing is the larger part of an answer's work, and each is for itself.

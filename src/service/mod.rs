@@ -19,7 +19,7 @@ use crate::ids::Asker;
 use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{
-    Awaited, Billboard, Directory, Inbox, NostrError, Outbox, Presence, Relays, Status, Watchdog, information,
+    Awaited, Billboard, Directory, Flood, Inbox, NostrError, Outbox, Presence, Relays, Status, Watchdog, information,
 };
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::{DeviceView, Scheduler, Wanted};
@@ -108,12 +108,14 @@ impl Service {
         let (directory, awaited, deaf) = (Arc::new(Directory::default()), Awaited::default(), Arc::new(Notify::new()));
         let (status, status_seen) = watch::channel(status_of(&scheduler));
         let (messages, received) = mpsc::channel(MESSAGES_WAITING);
+        let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
         let inbox = Inbox {
             relays: relays.clone(),
             vault: vault.clone(),
             ledger: ledger.clone(),
             clock: clock.clone(),
             limits: config.limits.clone(),
+            flood: flood.clone(),
             directory: Arc::clone(&directory),
             awaited: awaited.clone(),
             deaf: Arc::clone(&deaf),
@@ -139,6 +141,7 @@ impl Service {
             scheduler: Arc::clone(&scheduler),
             clock: clock.clone(),
             config: config.clone(),
+            flood,
             outbox: Arc::clone(&outbox_wake),
             changed: Arc::clone(&changed),
             shutdown: shutdown.clone(),

@@ -117,6 +117,12 @@ impl RawRelay {
         let _ = self.shared.news.send(json.to_owned());
     }
 
+    /// Takes an event as if somebody had published it.
+    pub fn pour(&self, event: &Event) {
+        self.shared.events.lock().unwrap().push(event.clone());
+        self.push(&event.as_json());
+    }
+
     /// Whether somebody holds a subscription named `inbox` here, as the bot does.
     pub fn is_subscribed(&self) -> bool {
         self.shared.inboxes.load(Ordering::SeqCst) > 0
