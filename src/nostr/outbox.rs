@@ -12,10 +12,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// Letters under way at once: more than a relay that says nothing can take up before that is noticed.
 const AT_ONCE: usize = 512;
+/// How long attempts that have ended wait for others, to be noted together.
+const GATHER: Duration = Duration::from_millis(10);
 /// The longest sleep: a clock may be set meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The wait after each attempt, in seconds; the last one repeats.
@@ -45,6 +47,7 @@ impl Outbox {
         });
         let mut under_way: HashSet<MailId> = HashSet::new();
         let mut sending: JoinSet<Attempt> = JoinSet::new();
+        let mut notes = Notes::new(Arc::clone(&courier));
         // When it is to be looked for letters that are due: reading them costs as much as sending a few.
         let mut look_at = Instant::now();
         loop {
@@ -58,40 +61,82 @@ impl Outbox {
                 }
                 look_at = Instant::now() + courier.until_next_due();
             }
+            let all_have_ended = sending.is_empty();
             tokio::select! {
-                () = shutdown.stopped() => return,
+                () = shutdown.stopped() => return notes.finish().await,
                 () = wake.notified() => look_at = Instant::now(),
-                Some(first) = sending.join_next() => {
-                    // Whatever else has ended meanwhile is noted along with it.
-                    let mut ended = vec![first];
-                    while let Some(another) = sending.try_join_next() {
-                        ended.push(another);
+                Some(ended) = sending.join_next() => match ended {
+                    Ok(attempt) => notes.add(attempt),
+                    Err(error) => {
+                        // Which letter it was is not known any more: all of them may be tried again.
+                        tracing::error!(%error, "sending a letter panicked");
+                        under_way.clear();
+                        sending.abort_all();
                     }
-                    let attempts: Vec<Attempt> = ended.into_iter().filter_map(|ended| {
-                        ended.inspect_err(|error| {
-                            // Which letter it was is not known any more: all of them may be tried again.
-                            tracing::error!(%error, "sending a letter panicked");
-                            under_way.clear();
-                            sending.abort_all();
-                        }).ok()
-                    }).collect();
-                    if let Err(error) = courier.ledger.note_attempts(&attempts) {
-                        // Nothing is noted, so they stay due.
-                        tracing::warn!(%error, "attempts could not be noted");
-                        tokio::time::sleep(LOOK_AGAIN).await;
-                    }
-                    let (was_full, again) = (under_way.len() == AT_ONCE, |one: &Attempt| one.next != Next::Finished);
+                },
+                noted = notes.next(all_have_ended) => {
+                    let was_full = under_way.len() == AT_ONCE;
                     if was_full {
                         look_at = Instant::now();
-                    } else if attempts.iter().any(again) {
+                    } else if noted.iter().any(|attempt| attempt.next != Next::Finished) {
                         look_at = look_at.min(Instant::now() + courier.until_next_due());
                     }
-                    for attempt in attempts {
+                    for attempt in noted {
                         under_way.remove(&attempt.mail);
                     }
                 }
                 () = tokio::time::sleep_until(look_at.into()) => courier.relays.leave_idle_strangers().await,
             }
+        }
+    }
+}
+
+/// Attempts that have ended, noted together: each note waits for the disk, and acceptances (T1) wait behind it.
+struct Notes {
+    courier: Arc<Courier>,
+    ended: Vec<Attempt>,
+    /// When they are noted, whatever else is under way.
+    at: Instant,
+    noting: Option<(Vec<Attempt>, JoinHandle<()>)>,
+}
+
+impl Notes {
+    fn new(courier: Arc<Courier>) -> Notes {
+        Notes { courier, ended: Vec::new(), at: Instant::now(), noting: None }
+    }
+
+    fn add(&mut self, attempt: Attempt) {
+        if self.ended.is_empty() {
+            self.at = Instant::now() + GATHER;
+        }
+        self.ended.push(attempt);
+    }
+
+    /// The next that were noted; waits for ever while there is nothing to note. May be given up at any time.
+    async fn next(&mut self, all_have_ended: bool) -> Vec<Attempt> {
+        if self.noting.is_none() {
+            if self.ended.is_empty() {
+                return std::future::pending().await;
+            }
+            if !all_have_ended {
+                tokio::time::sleep_until(self.at.into()).await;
+            }
+            let (courier, ended) = (Arc::clone(&self.courier), std::mem::take(&mut self.ended));
+            let attempts = ended.clone();
+            self.noting = Some((ended, tokio::task::spawn_blocking(move || courier.note(&attempts))));
+        }
+        if let Some((_, noting)) = &mut self.noting
+            && let Err(error) = noting.await
+        {
+            tracing::error!(%error, "noting attempts panicked; they stay due");
+        }
+        self.noting.take().map_or_else(Vec::new, |(noted, _)| noted)
+    }
+
+    /// Notes what is left.
+    async fn finish(mut self) {
+        while self.noting.is_some() || !self.ended.is_empty() {
+            self.next(true).await;
         }
     }
 }
@@ -110,6 +155,14 @@ impl Courier {
             tracing::warn!(%error, "the outbox cannot be read yet");
             Vec::new()
         })
+    }
+
+    /// What could not be noted stays due.
+    fn note(&self, attempts: &[Attempt]) {
+        if let Err(error) = self.ledger.note_attempts(attempts) {
+            tracing::warn!(%error, "attempts could not be noted");
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 
     fn until_next_due(&self) -> Duration {
