@@ -13,10 +13,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use tokio::task::{Id, JoinSet};
+use tokio::task::{Id, JoinHandle, JoinSet};
 
 /// Letters under way at once: more than a relay that says nothing can take up before that is noticed.
 const AT_ONCE: usize = 512;
+/// How long attempts that have ended wait for others, to be noted together.
+const GATHER: Duration = Duration::from_millis(10);
 /// The longest sleep: a clock may be set meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The wait after each attempt, in seconds; the last one repeats.
@@ -45,62 +47,107 @@ impl Outbox {
             bot: self.bot,
             directory: self.directory,
         });
-        let mut under_way: HashMap<Id, DueMail> = HashMap::new();
+        // Until what became of them is noted.
+        let mut under_way: HashSet<MailId> = HashSet::new();
+        let mut letters: HashMap<Id, DueMail> = HashMap::new();
         let mut sending: JoinSet<Attempt> = JoinSet::new();
+        let mut notes = Notes::new(Arc::clone(&courier));
         // When it is to be looked for letters that are due: reading them costs as much as sending a few.
         let mut look_at = Instant::now();
         loop {
             fault::before(Step::Round);
             if Instant::now() >= look_at {
-                let known: HashSet<MailId> = under_way.values().map(|mail| mail.id).collect();
                 let has_room = under_way.len() < AT_ONCE;
                 for mail in if has_room { courier.due(AT_ONCE) } else { Vec::new() } {
-                    if under_way.len() < AT_ONCE && !known.contains(&mail.id) {
+                    if under_way.len() < AT_ONCE && under_way.insert(mail.id) {
                         let (courier, letter) = (Arc::clone(&courier), mail.clone());
                         let task = sending.spawn(async move { courier.attempt(&letter).await });
-                        under_way.insert(task.id(), mail);
+                        letters.insert(task.id(), mail);
                     }
                 }
                 look_at = Instant::now() + courier.until_next_due();
             }
+            let all_have_ended = sending.is_empty();
             fault::after(Step::Round);
             tokio::select! {
-                () = shutdown.stopped() => return,
+                () = shutdown.stopped() => return notes.finish().await,
                 () = wake.notified() => look_at = Instant::now(),
-                Some(first) = sending.join_next_with_id() => {
-                    // Whatever else has ended meanwhile is noted along with it.
-                    let mut ended = vec![first];
-                    while let Some(another) = sending.try_join_next_with_id() {
-                        ended.push(another);
-                    }
-                    let was_full = under_way.len() == AT_ONCE;
-                    let mut attempts = Vec::with_capacity(ended.len());
-                    for ended in ended {
-                        let (task, attempt) = match ended {
-                            Ok((task, attempt)) => (task, Some(attempt)),
-                            Err(error) => (error.id(), None),
-                        };
-                        let Some(mail) = under_way.remove(&task) else { continue };
-                        attempts.push(attempt.unwrap_or_else(|| {
+                Some(ended) = sending.join_next_with_id() => {
+                    let (task, attempt) = match ended {
+                        Ok((task, attempt)) => (task, Some(attempt)),
+                        Err(error) => (error.id(), None),
+                    };
+                    if let Some(mail) = letters.remove(&task) {
+                        notes.add(attempt.unwrap_or_else(|| {
                             // As one that nobody took: the other letters do not wait for it.
                             tracing::error!(mail = mail.id.0, "sending a letter panicked; it is tried again");
                             Attempt { mail: mail.id, reached: Vec::new(), next: courier.next(&mail, 0, 0) }
                         }));
                     }
-                    if let Err(error) = courier.ledger.note_attempts(&attempts) {
-                        // Nothing is noted, so they stay due.
-                        tracing::warn!(%error, "attempts could not be noted");
-                        tokio::time::sleep(LOOK_AGAIN).await;
-                        look_at = Instant::now();
-                    }
+                }
+                noted = notes.next(all_have_ended) => {
+                    let was_full = under_way.len() == AT_ONCE;
                     if was_full {
                         look_at = Instant::now();
-                    } else if attempts.iter().any(|one| one.next != Next::Finished) {
+                    } else if noted.iter().any(|attempt| attempt.next != Next::Finished) {
                         look_at = look_at.min(Instant::now() + courier.until_next_due());
+                    }
+                    for attempt in noted {
+                        under_way.remove(&attempt.mail);
                     }
                 }
                 () = tokio::time::sleep_until(look_at.into()) => courier.relays.leave_idle_strangers().await,
             }
+        }
+    }
+}
+
+/// Attempts that have ended, noted together: each note waits for the disk, and acceptances (T1) wait behind it.
+struct Notes {
+    courier: Arc<Courier>,
+    ended: Vec<Attempt>,
+    /// When they are noted, whatever else is under way.
+    at: Instant,
+    noting: Option<(Vec<Attempt>, JoinHandle<()>)>,
+}
+
+impl Notes {
+    fn new(courier: Arc<Courier>) -> Notes {
+        Notes { courier, ended: Vec::new(), at: Instant::now(), noting: None }
+    }
+
+    fn add(&mut self, attempt: Attempt) {
+        if self.ended.is_empty() {
+            self.at = Instant::now() + GATHER;
+        }
+        self.ended.push(attempt);
+    }
+
+    /// The next that were noted; waits for ever while there is nothing to note. May be given up at any time.
+    async fn next(&mut self, all_have_ended: bool) -> Vec<Attempt> {
+        if self.noting.is_none() {
+            if self.ended.is_empty() {
+                return std::future::pending().await;
+            }
+            if !all_have_ended {
+                tokio::time::sleep_until(self.at.into()).await;
+            }
+            let (courier, ended) = (Arc::clone(&self.courier), std::mem::take(&mut self.ended));
+            let attempts = ended.clone();
+            self.noting = Some((ended, tokio::task::spawn_blocking(move || courier.note(&attempts))));
+        }
+        if let Some((_, noting)) = &mut self.noting
+            && let Err(error) = noting.await
+        {
+            tracing::error!(%error, "noting attempts panicked; they stay due");
+        }
+        self.noting.take().map_or_else(Vec::new, |(noted, _)| noted)
+    }
+
+    /// Notes what is left.
+    async fn finish(mut self) {
+        while self.noting.is_some() || !self.ended.is_empty() {
+            self.next(true).await;
         }
     }
 }
@@ -119,6 +166,14 @@ impl Courier {
             tracing::warn!(%error, "the outbox cannot be read yet");
             Vec::new()
         })
+    }
+
+    /// What could not be noted stays due.
+    fn note(&self, attempts: &[Attempt]) {
+        if let Err(error) = self.ledger.note_attempts(attempts) {
+            tracing::warn!(%error, "attempts could not be noted");
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 
     fn until_next_due(&self) -> Duration {
