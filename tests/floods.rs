@@ -165,7 +165,7 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
 /// The inbox is slowed down, so that few wraps make a long queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_thousand_junk_wraps_hold_up_nobody_who_has_worked() {
-    junk_passes(5_000, 2_500, "wraps_per_second = 250\nwraps_burst = 250\n").await;
+    junk_passes(5_000, 2_500, "wraps_per_second = 150\nwraps_burst = 150\n").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
