@@ -202,7 +202,9 @@ impl Worker {
         // The end of the launch before, while the device has been busy since: rates are over wall time.
         let mut busy_since = Instant::now();
         loop {
-            let next = if Instant::now() < take_jobs_from && !self.pool.is_closed() {
+            // On a starved machine one launch may outlast both: without a rate nothing could be promised to anyone.
+            let is_measured = Instant::now() >= take_jobs_from && self.record.rate().is_some();
+            let next = if !is_measured && !self.pool.is_closed() {
                 Next::Search(Arc::clone(&warm_up), 0.0)
             } else {
                 held.set_lane(self.lane_now());
@@ -306,5 +308,69 @@ impl Worker {
     fn discard(&self, bases: &[(BaseId, BasePoint)]) {
         let ids: Vec<BaseId> = bases.iter().map(|&(id, _)| id).collect();
         self.vault.discard(&ids);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{DeviceInfo, LaunchReport};
+    use std::sync::mpsc;
+
+    /// Its first launch outlasts warm-up and measurement, as on a starved machine; the others take no time.
+    struct Starved {
+        info: DeviceInfo,
+        launches: u32,
+    }
+
+    impl Searcher for Starved {
+        fn info(&self) -> &DeviceInfo {
+            &self.info
+        }
+
+        fn bases(&self) -> usize {
+            1
+        }
+
+        fn in_flight(&self) -> usize {
+            1
+        }
+
+        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+            Ok(())
+        }
+
+        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+            self.launches += 1;
+            std::thread::sleep(if self.launches == 1 { WARM_UP + MEASURE * 2 } else { Duration::from_millis(1) });
+            Ok(LaunchReport { candidates: 1000, ..LaunchReport::default() })
+        }
+    }
+
+    #[test]
+    fn a_starved_device_shows_a_rate_before_it_waits_for_work() {
+        let info = DeviceInfo { id: DeviceId::Cpu, name: "starved".into(), kernel: "none".into(), threads: 1 };
+        let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
+        let (harvests, collected) = mpsc::sync_channel(64);
+        let worker = Worker {
+            at: 0,
+            lane: Lane::All,
+            stands_in_for: Vec::new(),
+            record: Arc::clone(&record),
+            pool: Arc::clone(&pool),
+            vault: Vault::without_identity().unwrap(),
+            harvests,
+            options: SearchOptions::default(),
+        };
+        let thread = std::thread::spawn(move || {
+            let mut searcher = Starved { info, launches: 0 };
+            worker.search(&mut searcher, &mut VecDeque::new()).map_err(|failure| failure.to_string())
+        });
+        // Each launch is harvested; none comes once the device waits for work.
+        while collected.recv_timeout(Duration::from_secs(2)).is_ok() {}
+        assert!(record.is_idle());
+        assert!(record.rate().is_some());
+        pool.close();
+        thread.join().unwrap().unwrap();
     }
 }
