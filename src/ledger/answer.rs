@@ -11,13 +11,12 @@ use rusqlite::{OptionalExtension, Transaction, params};
 impl Ledger {
     /// The number the next accepted job will have. Only one caller may be between this and its T1.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
-        let next = self.read().query_row(
+        let connection = self.read();
+        let mut statement = connection.prepare_cached(
             "SELECT max(coalesce((SELECT max(id) FROM job), 0),
                         coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1",
-            [],
-            |row| row.get(0),
         )?;
-        Ok(JobId(next))
+        Ok(JobId(statement.query_row([], |row| row.get(0))?))
     }
 
     /// Whether this message of this asker was answered before (as long as it is remembered: [`Ledger::clean`]).

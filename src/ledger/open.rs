@@ -15,6 +15,8 @@ pub(super) const FILE: &str = "ledger.sqlite";
 
 /// How long a statement waits for a visitor (a backup, somebody's `sqlite3`) to let go of the file.
 const BUSY: Duration = Duration::from_secs(5);
+/// Statements kept ready: more than there are. One that falls out is parsed anew at each use.
+const STATEMENTS: usize = 128;
 
 /// One process's hold on its ledger. Cheap to clone; clones share the one connection, so there is one writer.
 #[derive(Clone)]
@@ -88,6 +90,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     schema::refuse_newer(&connection, folder)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {

@@ -38,11 +38,6 @@ impl Handled {
         self.known.contains(id)
     }
 
-    /// It is to be dealt with after all.
-    pub fn forget(&mut self, id: &[u8; 32]) {
-        self.known.remove(id);
-    }
-
     pub fn insert(&mut self, id: [u8; 32]) {
         if self.known.insert(id) {
             self.order.push_back(id);

@@ -1,6 +1,5 @@
 //! Gift wraps in: a live stream that is only ever drained, and sweeps that make up for whatever it loses.
 
-use super::NostrError;
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
 use super::flood::Flood;
 use super::lanes::{self, Arrival, Lanes};
@@ -9,6 +8,7 @@ use super::relays::Relays;
 use super::sweep;
 use super::targets::Directory;
 use super::watchdog::Awaited;
+use super::{NostrError, wait_until};
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::fault::{self, Step};
@@ -66,14 +66,6 @@ pub struct Inbox {
     pub awaited: Awaited,
     /// The watchdog found a relay deaf.
     pub deaf: Arc<Notify>,
-}
-
-/// What became of an event.
-enum Outcome {
-    /// Passed on, or nothing to answer.
-    Done,
-    /// The ledger could not be asked: to be fetched again.
-    Later,
 }
 
 impl Inbox {
@@ -140,32 +132,22 @@ impl Inbox {
                     }
                 }
                 Some(opened) = openings.next() => {
-                    let is_fetched = opened.is_fetched;
-                    let outcome = tokio::select! {
+                    tokio::select! {
                         () = shutdown.stopped() => return,
-                        outcome = self.attend(&mut state, opened, &out) => outcome,
-                    };
-                    if let Outcome::Later = outcome {
-                        sweep.complete = false;
-                        if !is_fetched {
-                            swept_at = None;
-                            tokio::time::sleep(LOOK).await;
-                        }
+                        () = self.pass_on(opened, &out) => {}
                     }
                 }
                 next = next(&mut lanes, &mut sweep), if openings.have_room() => {
-                    let (arrival, is_fetched) = match next {
+                    let arrival = match next {
                         Next::Live(None) => return,
-                        Next::Live(Some(arrival)) => (arrival, false),
-                        Next::Fetched(Some(arrival)) => (arrival, true),
+                        Next::Live(Some(arrival)) | Next::Fetched(Some(arrival)) => arrival,
                         Next::Fetched(None) => {
-                            // What it brought and is not attended to yet may have to be fetched again.
+                            // The contact is noted when all that it brought has been passed on.
                             while let Some(opened) = openings.next().await {
-                                let outcome = tokio::select! {
+                                tokio::select! {
                                     () = shutdown.stopped() => return,
-                                    outcome = self.attend(&mut state, opened, &out) => outcome,
-                                };
-                                sweep.complete &= matches!(outcome, Outcome::Done);
+                                    () = self.pass_on(opened, &out) => {}
+                                }
                             }
                             if sweep.end().await {
                                 self.note_contact(sweep.began);
@@ -177,7 +159,7 @@ impl Inbox {
                     };
                     tokio::select! {
                         () = shutdown.stopped() => return,
-                        () = self.open(&mut state, &mut openings, arrival, is_fetched) => {}
+                        () = self.open(&mut state, &mut openings, arrival) => {}
                     }
                 }
             }
@@ -233,54 +215,42 @@ impl Inbox {
     }
 
     /// Begins to open an event that is worth it; whatever else it is, it is dealt with.
-    async fn open(&self, state: &mut State, openings: &mut Openings, arrival: Arrival, is_fetched: bool) {
+    async fn open(&self, state: &mut State, openings: &mut Openings, arrival: Arrival) {
         let event = &arrival.event;
         let id = event.id.to_bytes();
         if self.awaited.arrived(&id) {
             state.handled.insert(id);
         } else if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) {
             fault::before(Step::Receive);
-            tokio::time::sleep(state.bucket.take(Instant::now())).await;
+            let now = Instant::now();
+            wait_until(now + state.bucket.take(now)).await;
             fault::after(Step::Receive);
             // From now on: the same event from another relay is not opened beside it.
             state.handled.insert(id);
-            openings.begin(&self.vault, arrival, is_fetched);
+            openings.begin(&self.vault, arrival);
         }
     }
 
-    async fn attend(&self, state: &mut State, opened: Opened, out: &mpsc::Sender<Inbound>) -> Outcome {
-        let Opened { id, url, is_old, paid, rumor, .. } = opened;
-        let Some(rumor) = rumor else { return Outcome::Done };
-        match self.is_to_be_answered(&rumor) {
-            Ok(true) if is_old => {
-                self.look_up_and_pass(rumor, &url, paid, out);
-            }
-            Ok(true) => {
-                let inbound = Inbound {
-                    rumor,
-                    seen_on: vec![url.to_string()],
-                    channel: Channel::Sealed,
-                    reads_sealed: true,
-                    paid,
-                };
-                if out.send(inbound).await.is_err() {
-                    // Nobody takes messages any more: the end is near, and the relay keeps this one.
-                    return Outcome::Done;
-                }
-            }
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(%error, "a message waits until the ledger can be asked");
-                state.handled.forget(&id);
-                return Outcome::Later;
-            }
+    /// Passes a message on. Whether it was answered before is the desk's to ask, for all that wait there at once.
+    async fn pass_on(&self, opened: Opened, out: &mpsc::Sender<Inbound>) {
+        let Opened { url, is_old, paid, rumor, .. } = opened;
+        let Some(rumor) = rumor.filter(|rumor| self.is_message(rumor)) else { return };
+        if is_old {
+            return self.look_up_and_pass(rumor, &url, paid, out);
         }
-        Outcome::Done
+        let seen_on = vec![url.to_string()];
+        let inbound = Inbound { rumor, seen_on, channel: Channel::Sealed, reads_sealed: true, paid };
+        // Where nobody takes messages any more the end is near, and the relay keeps this one.
+        let _ = out.send(inbound).await;
     }
 
     /// How an old message is answered depends on whether its author reads sealed ones: looked up beside the stream, which
     /// does not wait. Where nobody can be asked, the next sweep brings the message again after a restart, at the latest.
     fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, paid: bool, out: &mpsc::Sender<Inbound>) {
+        // One that was answered before is no reason to ask the relays; the desk asks for certain.
+        if self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
+            return;
+        }
         let (relays, directory, out) = (self.relays.clone(), Arc::clone(&self.directory), out.clone());
         let seen_on = vec![url.to_string()];
         tokio::spawn(async move {
@@ -296,12 +266,10 @@ impl Inbox {
         });
     }
 
-    fn is_to_be_answered(&self, rumor: &Rumor) -> Result<bool, crate::ledger::LedgerError> {
+    /// Whether a rumor is something that may be answered: not by us, of a known kind, and not too old.
+    fn is_message(&self, rumor: &Rumor) -> bool {
         let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
-        if from_us || !MESSAGES.contains(&rumor.kind) || !is_recent(rumor.created_at, self.clock.now()) {
-            return Ok(false);
-        }
-        Ok(!self.ledger.has_seen(rumor.author, rumor.id)?)
+        !from_us && MESSAGES.contains(&rumor.kind) && is_recent(rumor.created_at, self.clock.now())
     }
 }
 

@@ -29,6 +29,7 @@ pub use relays::{Relays, reach};
 pub use targets::Directory;
 pub use watchdog::{Awaited, Watchdog};
 
+use std::time::Instant;
 use thiserror::Error;
 
 /// Why something did not work with a relay. Never holds what was sent or received.
@@ -45,4 +46,12 @@ pub enum NostrError {
     /// It will not take this event tomorrow either.
     #[error("{url} refuses: {reason}")]
     Refused { url: String, reason: String },
+}
+
+/// Waits until a time, and not at all for one that has passed: the library's timer would take a millisecond even for none,
+/// which is longer than opening a wrap takes.
+async fn wait_until(time: Instant) {
+    if time > Instant::now() {
+        tokio::time::sleep_until(time.into()).await;
+    }
 }

@@ -14,15 +14,12 @@ const MOST: usize = 16;
 
 /// An event that was opened.
 pub(super) struct Opened {
-    pub id: [u8; 32],
     /// The relay it came from.
     pub url: RelayUrl,
     /// Of kind 4 (NIP-04).
     pub is_old: bool,
     /// Whether it has the proof of work that floods make dear.
     pub paid: bool,
-    /// By a sweep, not from the stream.
-    pub is_fetched: bool,
     /// `None` for what could not be opened: nothing to answer.
     pub rumor: Option<Rumor>,
 }
@@ -34,11 +31,9 @@ pub(super) struct Openings {
 }
 
 struct Opening {
-    id: [u8; 32],
     url: RelayUrl,
     is_old: bool,
     paid: bool,
-    is_fetched: bool,
     /// Its place in memory.
     room: Option<OwnedSemaphorePermit>,
     /// The outer error: it panicked.
@@ -52,9 +47,9 @@ impl Openings {
         self.under_way.len() < (2 * cores).min(MOST)
     }
 
-    pub fn begin(&mut self, vault: &Vault, arrival: Arrival, is_fetched: bool) {
+    pub fn begin(&mut self, vault: &Vault, arrival: Arrival) {
         let Arrival { url, event, paid, room } = arrival;
-        let (id, is_old) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
+        let is_old = event.kind == Kind::EncryptedDirectMessage;
         let vault = vault.clone();
         let open = move || {
             fault::before(Step::Unwrap);
@@ -69,13 +64,13 @@ impl Openings {
             })
         };
         let task = tokio::task::spawn_blocking(twice);
-        self.under_way.push_back(Opening { id, url, is_old, paid, is_fetched, room, task });
+        self.under_way.push_back(Opening { url, is_old, paid, room, task });
     }
 
     /// The next in the order in which they came; `None` when there is none. Nothing is lost if this is not waited for.
     pub async fn next(&mut self) -> Option<Opened> {
         let opened = (&mut self.under_way.front_mut()?.task).await;
-        let Opening { id, url, is_old, paid, is_fetched, room, .. } = self.under_way.pop_front()?;
+        let Opening { url, is_old, paid, room, .. } = self.under_way.pop_front()?;
         drop(room);
         let rumor = match opened {
             Ok(Ok(Ok(rumor))) => Some(rumor),
@@ -88,6 +83,6 @@ impl Openings {
                 None
             }
         };
-        Some(Opened { id, url, is_old, paid, is_fetched, rumor })
+        Some(Opened { url, is_old, paid, rumor })
     }
 }

@@ -1,8 +1,8 @@
 //! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
 
-use super::NostrError;
 use super::pace::Pace;
 use super::transport::Prompt;
+use super::{NostrError, wait_until};
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use async_wsocket::futures_util::StreamExt;
@@ -172,7 +172,7 @@ impl Relays {
             let Some(turn) = self.pace.turn(url, Instant::now(), deadline) else {
                 return Err(NostrError::Busy(url.to_string()));
             };
-            tokio::time::sleep_until(turn.into()).await;
+            wait_until(turn).await;
             match self.publish_now(url, event).await {
                 Ok(()) => {
                     self.pace.went_well(url);

@@ -164,16 +164,23 @@ impl Desk {
         }
     }
 
-    /// Decides each, seals the answers on all cores, records everything at once (T1), and acts upon it.
+    /// Decides each that was not answered before, seals the answers on all cores, records everything at once (T1), and acts
+    /// upon it.
     fn handle(&self, messages: &[Inbound]) -> Result<(), DeskError> {
         let mut next_job = self.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
         for message in messages {
+            if self.ledger.has_seen(message.rumor.author, message.rumor.id)? {
+                continue;
+            }
             fault::before(Step::Decide);
             let one = self.decide(message, next_job)?;
             fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(one.effect, Effect::Accept(_)));
             decided.push(one);
+        }
+        if decided.is_empty() {
+            return Ok(());
         }
         fault::before(Step::SealAnswer);
         let replies = self.seal(&decided)?;
