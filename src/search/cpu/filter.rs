@@ -1,16 +1,16 @@
-//! Does a candidate's top concern anyone? One look into a bitmap for nearly all of them, one into a table for the rest.
+//! Does a candidate's top concern anyone? One look into a bitmap for nearly all of them, into finer ones for the rest.
 
 use crate::pattern::PatternSet;
-use std::ops::RangeInclusive;
 
+/// Top bits that say which bucket of the coarse bitmap a top is in: it has 16 KiB and stays in the first cache.
+pub const COARSE_BITS: u32 = 17;
+/// Likewise of the fine one, at least and at most: 512 KiB, in the second cache.
+const LEAST_BITS: u32 = 16;
+const MOST_BITS: u32 = 20;
 /// A range of places that holds none.
 const NOWHERE: u32 = 0xffff << 16;
 /// Of so many buckets, as a power of two, one is to have something in it, so that the look behind the bitmap is rare.
 const SPARSITY_BITS: u32 = 9;
-/// Entries whose tops are all in empty buckets, of all entries, below which it is not asked: nobody can predict it.
-const SELDOM_EMPTY: f64 = 0.7;
-/// Tops of an entry in eight lanes.
-const TOPS: i32 = 144;
 
 /// The intervals of a pattern set, widened by what an approximate top may be off.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Filter {
     place_bits: u32,
     /// A bit for each bucket, 32 to a word: set if something of an interval is in it.
     buckets: Vec<u32>,
+    /// The same for fewer and larger buckets.
+    coarse: Vec<u32>,
     /// For each of these words, how many bits are set in the words before it.
     ranks: Vec<u32>,
     /// For each bucket whose bit is set, in their order, two ranges of places, `first << 16 | last`: whatever of an
@@ -26,15 +28,15 @@ pub struct Filter {
     places: [Vec<u32>; 2],
     /// Disjoint and sorted, both ends included.
     exact: Vec<(u64, u64)>,
+    /// For each bucket whose bit is set which of these is the first that does not end before it; and how many there are.
+    first_exact: Vec<u32>,
     /// Likewise.
     widened: Vec<(u64, u64)>,
-    is_dense: bool,
 }
 
 impl Filter {
-    /// `slack`: how far an approximate top may be off, either way. `bucket_bits`: top bits that may say which bucket a top
-    /// is in, 16 at least and 22 at most. With 17 the bitmap has 16 KiB and stays in the first cache, with 22 in the second.
-    pub fn new(patterns: &PatternSet, slack: u64, bucket_bits: RangeInclusive<u32>) -> Filter {
+    /// `slack`: how far an approximate top may be off, either way.
+    pub fn new(patterns: &PatternSet, slack: u64) -> Filter {
         let exact = patterns.intervals().to_vec();
         let mut widened = Vec::with_capacity(exact.len() + 1);
         for &(first, last) in &exact {
@@ -51,11 +53,15 @@ impl Filter {
         }
         let widened = joined(widened);
         let wanted = (widened.len() as u64).next_power_of_two().trailing_zeros() + SPARSITY_BITS;
-        let place_bits = 32 - wanted.clamp(*bucket_bits.start(), *bucket_bits.end());
+        let place_bits = 32 - wanted.clamp(LEAST_BITS, MOST_BITS);
         let mut buckets = vec![0u32; 1 << (32 - place_bits - 5)];
         let mut places = [Vec::with_capacity(widened.len()), Vec::with_capacity(widened.len())];
-        let mut newest = None;
+        let (mut first_exact, mut newest) = (Vec::with_capacity(widened.len() + 1), None);
+        let mut coarse = vec![0u32; 1 << (COARSE_BITS - 5)];
         for &(first, last) in &widened {
+            for bucket in first >> (64 - COARSE_BITS)..=last >> (64 - COARSE_BITS) {
+                coarse[bucket as usize / 32] |= 1 << (bucket % 32);
+            }
             let (first_bucket, first_place) = bucket_of(first, place_bits);
             let (last_bucket, last_place) = bucket_of(last, place_bits);
             for bucket in first_bucket..=last_bucket {
@@ -69,10 +75,13 @@ impl Filter {
                     buckets[bucket / 32] |= 1 << (bucket % 32);
                     places[0].push(begin << 16 | end);
                     places[1].push(NOWHERE);
+                    let begin = (bucket as u64) << (32 + place_bits);
+                    first_exact.push(exact.partition_point(|&(_, last)| last < begin) as u32);
                     newest = Some(bucket);
                 }
             }
         }
+        first_exact.push(exact.len() as u32);
         let mut before = 0;
         let ranks = buckets
             .iter()
@@ -82,46 +91,54 @@ impl Filter {
                 rank
             })
             .collect();
-        let empty = 1.0 - places[0].len() as f64 / (32 * buckets.len()) as f64;
-        let is_dense = empty.powi(TOPS) < SELDOM_EMPTY;
-        Filter { place_bits, buckets, ranks, places, exact, widened, is_dense }
+        Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened }
     }
 
     /// Whether a candidate whose top is near this may match, as far as a look tells. `false` is certain.
     #[inline(always)]
     pub fn is_marked(&self, top: u64) -> bool {
         let (bucket, place) = bucket_of(top, self.place_bits);
-        let (word, bit) = (self.buckets[bucket / 32], bucket % 32);
-        if word >> bit & 1 == 0 {
-            return false;
-        }
-        let rank = (self.ranks[bucket / 32] + (word & ((1 << bit) - 1)).count_ones()) as usize;
+        let Some(rank) = self.rank(bucket) else { return false };
         let [one, two] = [self.places[0][rank], self.places[1][rank]];
         (one >> 16..=one & 0xffff).contains(&place) || (two >> 16..=two & 0xffff).contains(&place)
     }
 
-    /// Whether a candidate whose approximate top is `top` may match. `false` is certain.
-    pub fn may_match(&self, top: u64) -> bool {
-        is_within(&self.widened, top)
-    }
-
     /// Whether a candidate whose top is exactly `top` may match.
     pub fn matches_exactly(&self, top: u64) -> bool {
-        is_within(&self.exact, top)
+        let (bucket, _) = bucket_of(top, self.place_bits);
+        let Some(rank) = self.rank(bucket) else { return false };
+        let (first, next) = (self.first_exact[rank] as usize, self.first_exact[rank + 1] as usize);
+        // The one that begins in this bucket and ends in the next is among them.
+        is_within(&self.exact[first..self.exact.len().min(next + 1)], top)
+    }
+
+    /// How many buckets before this one have their bits set; `None` if this one has not.
+    #[inline(always)]
+    fn rank(&self, bucket: usize) -> Option<usize> {
+        let (word, bit) = (self.buckets[bucket / 32], bucket % 32);
+        let rank = self.ranks[bucket / 32] + (word & ((1 << bit) - 1)).count_ones();
+        (word >> bit & 1 == 1).then_some(rank as usize)
     }
 
     /// Bits of a top's upper 32 that say where in its bucket it is; those above say in which.
+    #[inline(always)]
     pub fn place_bits(&self) -> u32 {
         self.place_bits
     }
 
-    /// The bitmap's words, a bit for each bucket.
+    /// The buckets' bitmap.
     #[inline(always)]
     pub fn buckets(&self) -> &[u32] {
         &self.buckets
     }
 
-    /// For each word how many bits are set before it.
+    /// The coarse bitmap's words, a bit for each value of a top's upper [`COARSE_BITS`].
+    #[inline(always)]
+    pub fn coarse(&self) -> &[u32] {
+        &self.coarse
+    }
+
+    /// For each word of the buckets' bitmap how many bits are set before it.
     #[inline(always)]
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
@@ -131,12 +148,6 @@ impl Filter {
     #[inline(always)]
     pub fn places(&self) -> [&[u32]; 2] {
         [&self.places[0], &self.places[1]]
-    }
-
-    /// Whether it is common that some of an entry's tops, in eight lanes, are in buckets that are not empty.
-    #[inline(always)]
-    pub fn is_dense(&self) -> bool {
-        self.is_dense
     }
 
     /// The widened intervals.

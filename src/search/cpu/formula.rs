@@ -147,6 +147,7 @@ impl<F: Lanes> Products<F> {
     }
 
     /// The products of one lane.
+    #[inline(always)]
     pub fn lane(&self, lane: usize) -> Products<Fe> {
         Products {
             y: self.y.map(|y| y.lane(lane)),
@@ -161,7 +162,8 @@ impl<F: Lanes> Products<F> {
 impl Products<Fe> {
     /// `β^j·x(A ± λ^k·I)`, exact and below p. `xi` is the entry's x.
     pub fn exact(&self, centre_x: Fe, xi: Fe, (k, sign, j): (usize, usize, usize)) -> Fe {
-        let beta_power = |power: usize| [Fe::ONE, Fe::BETA, Fe::BETA.square()][power % 3];
+        let powers = [Fe::ONE, Fe::BETA, Fe::BETA.square()];
+        let beta_power = |power: usize| powers[power % 3];
         let s = self.y[0].add(beta_power(k).mul(self.y[1])).add(beta_power(2 * k).mul(self.y[2]));
         let ab = if sign == 1 { self.a.sub(self.b) } else { self.a.add(self.b) };
         let x = ab.mul(s).sub(centre_x).sub(beta_power(k).mul(xi));

@@ -91,8 +91,8 @@ impl Kernel {
     pub fn filter(self, patterns: &PatternSet) -> Filter {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Kernel::Ifma => Filter::new(patterns, Fe8::SLACK, Fe8::BUCKET_BITS),
-            Kernel::Portable => Filter::new(patterns, Fe::SLACK, Fe::BUCKET_BITS),
+            Kernel::Ifma => Filter::new(patterns, Fe8::SLACK),
+            Kernel::Portable => Filter::new(patterns, Fe::SLACK),
         }
     }
 

@@ -2,13 +2,15 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use std::ops::RangeInclusive;
 
 /// Marks on an entry's 18 tops in up to eight lanes: bit `8·sign + lane` of word `3·turn + rotation`.
 ///
 /// **Closures.** What the inner loop runs must be `#[inline(always)]` down to the instructions, or the vector kernels
 /// fall apart into calls: no closures there, not even in `map` or `fold`.
 pub type Marks = [u16; 9];
+
+/// Entries, around one vector of centres each, whose tops are looked at together at most.
+pub const SLOTS: usize = 32;
 
 /// Numbers that [`Lanes::sum`] may add as they are.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +27,6 @@ pub trait Lanes: Copy {
 
     /// How far a top, summed as the formula does, may be off, either way, in units of 2^-64 of the field.
     const SLACK: u64;
-
-    /// Top bits that may say which of a [`Filter`]'s buckets a top is in.
-    const BUCKET_BITS: RangeInclusive<u32>;
 
     /// A number that is the same in every lane, as a table keeps it.
     type Constant: Copy;
@@ -87,8 +86,17 @@ pub trait Lanes: Copy {
     /// The sum's top in a lane, or the difference's.
     fn top(tops: Self::Tops, difference: bool, lane: usize) -> u64;
 
-    /// Which of these tops, in which lanes, may concern anyone, if any. What is not marked certainly does not.
-    fn marks(filter: &Filter, tops: &[Self::Tops; 9]) -> Option<Marks>;
+    /// What is kept of the tops of up to [`SLOTS`] entries until they are looked at together.
+    type Notes: Default;
+
+    /// Keeps whatever of these tops may concern anyone. `slot`: from 0 on, one more each time.
+    fn note(filter: &Filter, tops: &[Self::Tops; 9], slot: usize, notes: &mut Self::Notes);
+
+    /// The slots, as bits, of which a top may concern anyone, and forgets them all. No others do.
+    fn noted(filter: &Filter, notes: &mut Self::Notes) -> u32;
+
+    /// Which of these tops, in which lanes, may concern anyone. What is not marked certainly does not.
+    fn marks(filter: &Filter, tops: &[Self::Tops; 9]) -> Marks;
 
     /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain (255 squarings, 15 products).
     #[inline(always)]

@@ -3,7 +3,6 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::lanes::{Lanes, Marks, Tidy};
-use std::ops::RangeInclusive;
 
 impl Lanes for Fe {
     const LANES: usize = 1;
@@ -13,12 +12,12 @@ impl Lanes for Fe {
     /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
 
-    const BUCKET_BITS: RangeInclusive<u32> = 16..=22;
-
     type Constant = Fe;
     type ConstantFactor = Fe;
     type Factor = Fe;
     type Tops = [u64; 2];
+    /// A bit for each slot.
+    type Notes = u32;
 
     fn constant(value: Fe) -> Fe {
         value
@@ -120,18 +119,25 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Option<Marks> {
+    fn note(filter: &Filter, tops: &[[u64; 2]; 9], slot: usize, notes: &mut u32) {
         let mut any = false;
         for &[sum, difference] in tops {
             any |= filter.is_marked(sum) | filter.is_marked(difference);
         }
-        if !any {
-            return None;
-        }
+        *notes |= u32::from(any) << slot;
+    }
+
+    #[inline(always)]
+    fn noted(_: &Filter, notes: &mut u32) -> u32 {
+        std::mem::take(notes)
+    }
+
+    #[inline(always)]
+    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Marks {
         let mut marks = [0; 9];
         for (mark, &[sum, difference]) in marks.iter_mut().zip(tops) {
             *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
         }
-        Some(marks)
+        marks
     }
 }

@@ -6,7 +6,7 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, address, cube, factor, number};
-use super::lanes::{Lanes, Marks};
+use super::lanes::{Lanes, SLOTS};
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{BasePoint, Offset, Rotation, Tweak};
 use secp256k1::PublicKey;
@@ -24,16 +24,17 @@ pub struct Walked {
     pub rounds: u64,
 }
 
-/// A walk's working memory, kept between walks: the prefix products of a round's factors, entry by entry.
-#[derive(Debug)]
-pub struct Scratch<F, const W: usize> {
+/// A walk's working memory, kept between walks.
+pub struct Scratch<F: Lanes, const W: usize> {
+    /// Entry by entry the prefix products of a round's factors; on the way back each makes place for the entry's q.
     prefixes: Vec<[F; W]>,
+    notes: F::Notes,
 }
 
 impl<F: Lanes, const W: usize> Scratch<F, W> {
     #[inline(always)]
     pub fn new() -> Scratch<F, W> {
-        Scratch { prefixes: vec![[number(Fe::ONE).0; W]; ENTRIES] }
+        Scratch { prefixes: vec![[number(Fe::ONE).0; W]; ENTRIES], notes: F::Notes::default() }
     }
 }
 
@@ -150,22 +151,30 @@ fn round<F: Lanes, const W: usize>(
         shared[w] = inverse.mul(steps[w]).mul(F::sum(x.tidy(), x.tidy()));
     }
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
-    let (mut q, mut products) = ([one.0; W], [Products::new(&centres[0], &table.entries[0], one.0); W]);
-    for (at, entry) in table.entries.iter().enumerate().rev() {
-        let prefixes = &scratch.prefixes[at];
-        for w in 0..W {
-            q[w] = shared[w].mul(prefixes[w]);
-            shared[w] = shared[w].mul(factor(cubes[w], entry));
-        }
-        for w in 0..W {
-            products[w] = Products::new(&centres[w], entry, q[w]);
-        }
-        for w in 0..W {
-            let tops = products[w].tops(&centres[w], entry);
-            if let Some(marks) = F::marks(filter, &tops) {
-                seldom();
-                confirm(table, standing, (at, w), centres[w].x, &products[w], &tops, marks, filter, walked);
+    let mut products = [Products::new(&centres[0], &table.entries[0], one.0); W];
+    for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
+        for slot in 0..SLOTS / W {
+            let entry = &table.entries[end - 1 - slot];
+            let q = &mut scratch.prefixes[end - 1 - slot];
+            for w in 0..W {
+                q[w] = shared[w].mul(q[w]);
+                shared[w] = shared[w].mul(factor(cubes[w], entry));
             }
+            for w in 0..W {
+                products[w] = Products::new(&centres[w], entry, q[w]);
+            }
+            for w in 0..W {
+                let tops = products[w].tops(&centres[w], entry);
+                F::note(filter, &tops, slot * W + w, &mut scratch.notes);
+            }
+        }
+        let mut slots = F::noted(filter, &mut scratch.notes);
+        while slots != 0 {
+            seldom();
+            let slot = slots.trailing_zeros() as usize;
+            slots &= slots - 1;
+            let (at, w) = (end - 1 - slot / W, slot % W);
+            confirm(table, standing, (at, w), &centres[w], scratch.prefixes[at][w], filter, walked);
         }
     }
     for dead in standing.dead {
@@ -200,32 +209,32 @@ fn invert_all<F: Lanes, const W: usize>(values: &mut [F; W]) -> bool {
 #[inline(never)]
 fn seldom() {}
 
-/// Computes what is marked in full, and keeps what is a hit.
+/// Computes an entry's products again, what is marked of them in full, and keeps what is a hit.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the inner loop's state, handed over as it is")]
 fn confirm<F: Lanes, const W: usize>(
     table: &Table<F>,
     standing: &Standing<F, W>,
     (at, w): (usize, usize),
-    centre_x: F,
-    products: &Products<F>,
-    tops: &[F::Tops; 9],
-    marks: Marks,
+    centre: &Centre<F>,
+    q: F,
     filter: &Filter,
     walked: &mut Walked,
 ) {
-    for (word, &marked) in marks.iter().enumerate() {
+    let entry = &table.entries[at];
+    let products = Products::new(centre, entry, q);
+    let tops = products.tops(centre, entry);
+    for (word, &marked) in F::marks(filter, &tops).iter().enumerate() {
         let mut bits = marked;
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let (sign, lane) = (bit / 8, bit % 8);
             let top = F::top(tops[word], sign == 1, lane);
-            if filter.is_marked(top) && filter.may_match(top) && standing.dead[w] >> lane & 1 == 0 {
-                let (products, centre_x) = (products.lane(lane), centre_x.lane(lane));
+            if filter.is_marked(top) && standing.dead[w] >> lane & 1 == 0 {
+                let (products, centre_x) = (products.lane(lane), centre.x.lane(lane));
                 let (k, j) = address(word);
                 let number = standing.number_of(w, lane);
-                keep(centre_x, table.entries[at].x, at, number, &products, (k, sign, j), filter, walked);
+                keep(centre_x, entry.x, at, number, &products, (k, sign, j), filter, walked);
             }
         }
     }

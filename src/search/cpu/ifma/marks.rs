@@ -2,78 +2,164 @@
 //!
 //! The contract of every `unsafe` is that of the module above.
 
-use crate::search::cpu::filter::Filter;
-use crate::search::cpu::lanes::Marks;
+use crate::search::cpu::filter::{COARSE_BITS, Filter};
+use crate::search::cpu::lanes::{Marks, SLOTS};
 use std::arch::x86_64::*;
-use std::mem::MaybeUninit;
 
-/// The filter's bitmap, asked for all tops, is to stay in the first cache: 16 KiB.
-pub const BUCKET_BITS: u32 = 17;
-pub const PLACE_BITS: u32 = 32 - BUCKET_BITS;
 /// Sets of so few intervals are compared with one by one; larger ones are looked up in the map.
 const FEW_INTERVALS: usize = 4;
 
-/// See [`crate::search::cpu::lanes::Lanes::marks`].
-#[inline(always)]
-pub fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Option<Marks> {
-    let mut marks = [0; 9];
-    if filter.widened().len() <= FEW_INTERVALS {
-        let mut any = 0;
-        for &(first, last) in filter.widened() {
-            any |= nearest(tops, first, last);
-        }
-        if any == 0 {
-            return None;
-        }
-        for &(first, last) in filter.widened() {
-            for n in 0..9 {
-                marks[n] |= within(tops[n], first, last);
-            }
-        }
-        return Some(marks);
-    }
-    let mut any = 0;
-    for n in 0..9 {
-        marks[n] = in_buckets(tops[n], filter);
-        any |= marks[n];
-    }
-    // Where nearly every entry has some, asking is a branch that nobody can predict.
-    if (!filter.is_dense() && any == 0) || !any_in_places(tops, &marks, filter) {
-        return None;
-    }
-    Some(marks)
+/// Tops of [`SLOTS`] entries, and a vector that only its store needs.
+const ROOM: usize = 144 * SLOTS + 16;
+
+/// The tops of some entries that are in buckets that are not empty: moved together as they come, without a branch, and
+/// looked at later, when the processor has long stored them.
+#[derive(Debug)]
+pub struct Notes {
+    /// The first `count` count. A store writes a whole vector.
+    tops: Box<[u32; ROOM]>,
+    count: usize,
+    /// Where among them those were that are kept for a second look.
+    places: Box<[u32; ROOM]>,
+    /// How many there were after each slot.
+    ends: [u16; SLOTS],
+    /// Slots so far.
+    slots: usize,
+    /// For few intervals, which are compared with at once: the slots, as bits, with something in one.
+    near: u32,
 }
 
-/// Which tops are in a bucket that is not empty.
+impl Default for Notes {
+    fn default() -> Notes {
+        Notes { tops: Box::new([0; ROOM]), places: Box::new([0; ROOM]), count: 0, ends: [0; SLOTS], slots: 0, near: 0 }
+    }
+}
+
+impl Notes {
+    #[inline(always)]
+    pub fn note(&mut self, filter: &Filter, tops: &[__m512i; 9], slot: usize) {
+        if filter.widened().len() <= FEW_INTERVALS {
+            let mut any = 0;
+            for &(first, last) in filter.widened() {
+                any |= nearest(tops, first, last);
+            }
+            self.near |= u32::from(any != 0) << slot;
+            return;
+        }
+        let mut count = self.count;
+        for &some in tops {
+            let marked = in_buckets(some, filter);
+            // SAFETY: the contract above; at most 144 tops a slot come before, so 16 more have room.
+            unsafe {
+                let together = _mm512_maskz_compress_epi32(marked, some);
+                _mm512_storeu_si512(self.tops.as_mut_ptr().add(count).cast(), together);
+            }
+            count += marked.count_ones() as usize;
+        }
+        self.count = count;
+        self.ends[slot] = count as u16;
+        self.slots = slot + 1;
+    }
+
+    #[inline(always)]
+    pub fn noted(&mut self, filter: &Filter) -> u32 {
+        let mut slots = std::mem::take(&mut self.near);
+        // First those in fine buckets that are not empty move together, in place, and where they were is kept.
+        let (count, mut at) = (std::mem::take(&mut self.count), 0);
+        let mut kept = 0;
+        while at < count {
+            // SAFETY: the contract above; tops and places have 16 beyond any count, and what is kept is behind what is read.
+            unsafe {
+                let some = _mm512_loadu_si512(self.tops.as_ptr().add(at).cast());
+                let filled = in_fine_buckets(some, valid(count - at), filter);
+                let places = _mm512_add_epi32(
+                    _mm512_set1_epi32(at as i32),
+                    _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                );
+                let (some, places) =
+                    (_mm512_maskz_compress_epi32(filled, some), _mm512_maskz_compress_epi32(filled, places));
+                _mm512_storeu_si512(self.tops.as_mut_ptr().add(kept).cast(), some);
+                _mm512_storeu_si512(self.places.as_mut_ptr().add(kept).cast(), places);
+                kept += filled.count_ones() as usize;
+            }
+            at += 16;
+        }
+        let mut at = 0;
+        while at < kept {
+            // SAFETY: as above.
+            let some = unsafe { _mm512_loadu_si512(self.tops.as_ptr().add(at).cast()) };
+            let mut found = in_ranges(some, valid(kept - at), filter);
+            while found != 0 {
+                let place = self.places[at + found.trailing_zeros() as usize];
+                found &= found - 1;
+                let slot = self.ends[..self.slots].partition_point(|&end| u32::from(end) <= place);
+                slots |= 1 << slot;
+            }
+            at += 16;
+        }
+        slots
+    }
+}
+
+/// The first `count` of sixteen, or all.
+#[inline(always)]
+fn valid(count: usize) -> u16 {
+    if count < 16 { (1 << count) - 1 } else { u16::MAX }
+}
+
+/// See [`crate::search::cpu::lanes::Lanes::marks`].
+#[inline(always)]
+pub fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
+    let mut marks = [0; 9];
+    for n in 0..9 {
+        marks[n] = in_buckets(tops[n], filter);
+    }
+    marks
+}
+
+/// Which tops are in a coarse bucket that is not empty.
 #[inline(always)]
 fn in_buckets(tops: __m512i, filter: &Filter) -> u16 {
-    let buckets = filter.buckets();
+    let buckets = filter.coarse();
     // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these. A
     // rotation takes its count modulo 32, which is the bit's place in the word.
     unsafe {
-        let word = _mm512_srli_epi32::<{ PLACE_BITS + 5 }>(tops);
+        let word = _mm512_srli_epi32::<{ 32 - COARSE_BITS + 5 }>(tops);
         let words = _mm512_i32gather_epi32::<4>(word, buckets.as_ptr().cast());
-        let turned = _mm512_rorv_epi32(words, _mm512_srli_epi32::<PLACE_BITS>(tops));
+        let turned = _mm512_rorv_epi32(words, _mm512_srli_epi32::<{ 32 - COARSE_BITS }>(tops));
         _mm512_test_epi32_mask(turned, _mm512_set1_epi32(1))
     }
 }
 
-/// Which of these tops, all in buckets that are not empty, are in such a bucket's ranges of places.
+/// Which of the valid ones of these tops are in a fine bucket that is not empty.
 #[inline(always)]
-fn in_places(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
+fn in_fine_buckets(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
+    let buckets = filter.buckets();
+    // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these.
+    unsafe {
+        let bucket = _mm512_srl_epi32(tops, _mm_cvtsi32_si128(filter.place_bits() as i32));
+        let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(bucket), buckets.as_ptr().cast());
+        _mm512_mask_test_epi32_mask(valid, _mm512_rorv_epi32(words, bucket), _mm512_set1_epi32(1))
+    }
+}
+
+/// Which of the valid ones of these tops, all in fine buckets that are not empty, are in their bucket's ranges of places.
+#[inline(always)]
+fn in_ranges(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
     let (buckets, ranks, [one, two]) = (filter.buckets(), filter.ranks(), filter.places());
     let mut found = 0;
     // SAFETY: the contract above; a valid lane's bucket has its bit set, so its rank is below the number of set bits,
     // which is how many ranges there are. No other lane is gathered.
     unsafe {
         let zero = _mm512_setzero_si512();
-        let word = _mm512_srli_epi32::<{ PLACE_BITS + 5 }>(tops);
-        let bit = _mm512_and_si512(_mm512_srli_epi32::<PLACE_BITS>(tops), _mm512_set1_epi32(31));
+        let bucket = _mm512_srl_epi32(tops, _mm_cvtsi32_si128(filter.place_bits() as i32));
+        let bit = _mm512_and_si512(bucket, _mm512_set1_epi32(31));
         let below = _mm512_sub_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), bit), _mm512_set1_epi32(1));
+        let word = _mm512_srli_epi32::<5>(bucket);
         let words = _mm512_mask_i32gather_epi32::<4>(zero, valid, word, buckets.as_ptr().cast());
         let rank = _mm512_mask_i32gather_epi32::<4>(zero, valid, word, ranks.as_ptr().cast());
         let rank = _mm512_add_epi32(rank, _mm512_popcnt_epi32(_mm512_and_si512(words, below)));
-        let place = _mm512_and_si512(tops, _mm512_set1_epi32((1 << PLACE_BITS) - 1));
+        let place = _mm512_and_si512(tops, _mm512_set1_epi32((1 << filter.place_bits()) - 1));
         for places in [one, two] {
             let range = _mm512_mask_i32gather_epi32::<4>(zero, valid, rank, places.as_ptr().cast());
             let begun = _mm512_mask_cmple_epu32_mask(valid, _mm512_srli_epi32::<16>(range), place);
@@ -84,47 +170,7 @@ fn in_places(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
     found
 }
 
-/// Whether any of the marked tops is in its bucket's places. They are moved together first: a few of the 144 are marked,
-/// and four times as many looks are needed as for the mark.
-#[inline(always)]
-fn any_in_places(tops: &[__m512i; 9], marks: &Marks, filter: &Filter) -> bool {
-    let mut together = [MaybeUninit::<u32>::uninit(); 9 * 16 + 16];
-    let mut count = 0;
-    for n in 0..9 {
-        // SAFETY: the contract above; at most 16 tops a word come before, so 16 more have room.
-        unsafe {
-            let marked = _mm512_maskz_compress_epi32(marks[n], tops[n]);
-            _mm512_storeu_si512(together.as_mut_ptr().add(count).cast(), marked);
-        }
-        count += marks[n].count_ones() as usize;
-    }
-    let mut at = 0;
-    loop {
-        // SAFETY: the contract above; what is read was written, as each store writes 16.
-        let some = unsafe { _mm512_loadu_si512(together.as_ptr().add(at).cast()) };
-        let valid = if count - at < 16 { (1 << (count - at)) - 1 } else { u16::MAX };
-        if in_places(some, valid, filter) != 0 {
-            return true;
-        }
-        at += 16;
-        if at >= count {
-            return false;
-        }
-    }
-}
-
-/// Which tops have their upper 32 bits in an interval.
-#[inline(always)]
-fn within(tops: __m512i, first: u64, last: u64) -> u16 {
-    let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
-    // SAFETY: the contract above.
-    unsafe {
-        let above = _mm512_sub_epi32(tops, _mm512_set1_epi32(first));
-        _mm512_cmple_epu32_mask(above, _mm512_set1_epi32(last.wrapping_sub(first)))
-    }
-}
-
-/// Whether any top has: zero if none.
+/// Whether any top has its upper 32 bits in an interval: zero if none.
 #[inline(always)]
 fn nearest(tops: &[__m512i; 9], first: u64, last: u64) -> u16 {
     let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);

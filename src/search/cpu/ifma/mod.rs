@@ -1,7 +1,8 @@
 //! Eight numbers modulo p side by side: five limbs of 52 bits, with AVX-512 IFMA (`vpmadd52luq`, `vpmadd52huq`).
 //!
-//! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, IFMA and VPOPCNTDQ. [`walk_ifma`] is the one
-//! way in, and [`is_supported`] must have said yes before it is called. Everything else here is inlined into it.
+//! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, IFMA and VPOPCNTDQ, POPCNT, BMI
+//! and LZCNT. [`walk_ifma`] is the one way in, and [`is_supported`] must have said yes before it is called. Everything
+//! else here is inlined into it.
 //!
 //! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`, where of l0…l3 the low 52 bits count: what stands above them has
 //! been carried already. The multiply instructions read 52 bits of a limb and need no masks; sums do, which is what
@@ -17,6 +18,7 @@
 
 mod marks;
 
+use self::marks::Notes;
 use super::field::Fe;
 use super::filter::Filter;
 use super::lanes::{Lanes, Marks, Tidy};
@@ -24,7 +26,6 @@ use super::table::Table;
 use super::walk::{Scratch, Walked, walk};
 use crate::key::BasePoint;
 use std::arch::x86_64::*;
-use std::ops::RangeInclusive;
 
 const LIMB: i64 = (1 << 52) - 1;
 const TOP_LIMB: i64 = (1 << 48) - 1;
@@ -46,13 +47,17 @@ pub fn is_supported() -> bool {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512ifma")
         && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
 }
 
 /// Vectors of eight centres a round.
 pub const VECTORS: usize = 2;
 
 /// [`walk`], compiled for AVX-512 IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,popcnt,bmi1,bmi2,lzcnt")]
 pub fn walk_ifma(
     table: &Table<Fe8>,
     base: &BasePoint,
@@ -61,8 +66,6 @@ pub fn walk_ifma(
     hits_wanted: usize,
     scratch: &mut Scratch<Fe8, VECTORS>,
 ) -> Walked {
-    // What is gathered from the filter is indexed by that.
-    assert_eq!(filter.place_bits(), marks::PLACE_BITS, "the filter was made for another kernel");
     walk(table, base, rounds, filter, hits_wanted, scratch)
 }
 
@@ -251,13 +254,12 @@ impl Lanes for Fe8 {
     /// rotation by β² is less than 3.5 high. Six such terms, two exact tops and a wrap a term: within ±(6·3.5 + 2 + 6).
     const SLACK: u64 = 32 << 32;
 
-    const BUCKET_BITS: RangeInclusive<u32> = marks::BUCKET_BITS..=marks::BUCKET_BITS;
-
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
     type Factor = Factor8;
     /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
     type Tops = __m512i;
+    type Notes = Notes;
 
     fn constant(value: Fe) -> [u64; 5] {
         limbs_of(value)
@@ -434,7 +436,17 @@ impl Lanes for Fe8 {
     }
 
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Option<Marks> {
+    fn note(filter: &Filter, tops: &[__m512i; 9], slot: usize, notes: &mut Notes) {
+        notes.note(filter, tops, slot);
+    }
+
+    #[inline(always)]
+    fn noted(filter: &Filter, notes: &mut Notes) -> u32 {
+        notes.noted(filter)
+    }
+
+    #[inline(always)]
+    fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
         marks::marks(filter, tops)
     }
 }
