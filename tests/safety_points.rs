@@ -207,17 +207,15 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
     let again = *served[3..].get(rng.random_range(0..served.len() - 3)).unwrap();
     meeting.is_a_relative(&again).await;
 
-    // Relatives the bot cannot know of are other halves to it.
-    let first = served[0];
-    let tweak = {
-        let other = sum(first, small(5));
-        meeting.is_served(&point_of(&other).to_string(), &other).await
-    };
-    for other in [sum(first, served[1]), turned(sum(first, small(7)), Rotation::ALL[1]).negate()] {
+    // Relatives the bot cannot know of are other halves to it. Those of a small multiple of G may have served above.
+    let last = *served.last().unwrap();
+    let five_on = sum(last, small(5));
+    let tweak = meeting.is_served(&point_of(&five_on).to_string(), &five_on).await;
+    for other in [sum(last, served[1]), turned(sum(last, small(7)), Rotation::ALL[1]).negate()] {
         meeting.is_served(&point_of(&other).to_string(), &other).await;
     }
     // The key just found, as a half: given as the npub it is, it stands for its point with an even y.
-    let found = sum(first, small(5)).add_tweak(tweak.tweak.offset.scalar()).unwrap();
+    let found = five_on.add_tweak(tweak.tweak.offset.scalar()).unwrap();
     let found = even(turned(found, tweak.tweak.rotation));
     meeting.is_served(&npub_of(&point_of(&found)).to_string(), &found).await;
     // Points whose secret the asker cannot know: the bot's own, and one that nobody has.
