@@ -43,7 +43,8 @@ impl HalfPoint {
     pub fn is_meant(word: &str) -> bool {
         let word = word.strip_prefix("nostr:").unwrap_or(word);
         let is_long_hex = word.len() >= 60 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_long_hex || ((word.starts_with("npub1") || word.starts_with("nsec1")) && word.len() >= 58)
+        let is_key = ["npub1", "nsec1", "nhalf1"].iter().any(|kind| word.starts_with(kind));
+        is_long_hex || (is_key && word.len() >= 58)
     }
 
     pub fn public_key(&self) -> &PublicKey {
@@ -233,9 +234,12 @@ mod tests {
             (&npub, HalfPointError::NotOnCurve),
             (&flipped, HalfPointError::Damaged),
             ("nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5", HalfPointError::Secret),
+            ("nhalf1qxl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5", HalfPointError::Secret),
         ];
         for (text, expected) in cases {
             assert_eq!(text.parse::<HalfPoint>(), Err(expected), "{text}");
+            // Whoever sends a secret in place of the point has to hear of it.
+            assert!(expected != HalfPointError::Secret || HalfPoint::is_meant(text), "{text}");
         }
         // Some 50 of 100 x-coordinates are no point's.
         let refused = (0..100u8).filter(|&n| format!("02{}{n:02x}", "ab".repeat(31)).parse::<HalfPoint>().is_err());

@@ -21,6 +21,12 @@ pub(super) fn is_worth_opening(event: &Event, bot: &PublicKey) -> bool {
         && event.tags.public_keys().any(|key| key == bot)
 }
 
+/// Whether an event is what its author signed. The library looks at that too, but once an id: whatever claims the id of an
+/// event that it has verified, it passes on unseen. So this is asked before an event is believed, or its id remembered.
+pub(super) fn is_genuine(event: &Event) -> bool {
+    event.verify_id() && event.verify_signature()
+}
+
 /// Whether a message's own date is one to answer: a week back and an hour ahead.
 pub(super) fn is_recent(created_at: u64, now: u64) -> bool {
     created_at <= now.saturating_add(AHEAD.as_secs()) && created_at.saturating_add(OLDEST.as_secs()) >= now

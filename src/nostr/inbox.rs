@@ -1,6 +1,6 @@
 //! Gift wraps in: a live stream that is only ever drained, and sweeps that make up for whatever it loses.
 
-use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
+use super::checks::{Bucket, Handled, is_genuine, is_recent, is_worth_opening};
 use super::flood::Flood;
 use super::lanes::{self, Arrival, Lanes};
 use super::opening::{Opened, Openings};
@@ -220,7 +220,7 @@ impl Inbox {
         let id = event.id.to_bytes();
         if self.awaited.arrived(&id) {
             state.handled.insert(id);
-        } else if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) {
+        } else if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) && is_genuine(event) {
             fault::before(Step::Receive);
             let now = Instant::now();
             wait_until(now + state.bucket.take(now)).await;

@@ -1,5 +1,6 @@
 //! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
 
+use super::checks::is_genuine;
 use super::pace::Pace;
 use super::transport::Prompt;
 use super::{NostrError, wait_until};
@@ -131,6 +132,18 @@ impl Relays {
         filter: Filter,
         limit: Duration,
     ) -> Result<Vec<Event>, NostrError> {
+        let mut events = self.fetch_unverified(url, filter, limit).await?;
+        events.retain(is_genuine);
+        Ok(events)
+    }
+
+    /// As [`Relays::fetch`], for who verifies the events later: [`is_genuine`] says why.
+    pub(super) async fn fetch_unverified(
+        &self,
+        url: &RelayUrl,
+        filter: Filter,
+        limit: Duration,
+    ) -> Result<Vec<Event>, NostrError> {
         let relay = self.visit(url).await?;
         let began = Instant::now();
         let events = relay.fetch_events(filter, limit, ReqExitPolicy::ExitOnEOSE).await;
@@ -142,7 +155,8 @@ impl Relays {
         Ok(events.into_iter().collect())
     }
 
-    /// The one event that one relay has for `filter`, as soon as it is there; `None` means that it answered and has none.
+    /// The one event that one relay has for `filter`, verified, as soon as it is there; `None` means that it answered and
+    /// has none.
     pub(super) async fn fetch_one(
         &self,
         url: &RelayUrl,
@@ -157,12 +171,13 @@ impl Relays {
         let began = Instant::now();
         let mut events =
             relay.stream_events(filter.limit(1), limit, ReqExitPolicy::ExitOnEOSE).await.map_err(failed)?;
-        let first = events.next().await.transpose().map_err(failed)?;
-        // A relay that says nothing looks like one that has nothing, but for the time it takes.
-        if first.is_none() && began.elapsed() >= limit {
-            return Err(NostrError::Silent(url.to_string()));
+        while let Some(event) = events.next().await.transpose().map_err(failed)? {
+            if is_genuine(&event) {
+                return Ok(Some(event));
+            }
         }
-        Ok(first)
+        // A relay that says nothing looks like one that has nothing, but for the time it takes.
+        if began.elapsed() >= limit { Err(NostrError::Silent(url.to_string())) } else { Ok(None) }
     }
 
     /// Sends one event to one relay and waits for its OK; to a relay that wants fewer at a time, when its turn comes.
@@ -294,6 +309,75 @@ fn is_private(url: &RelayUrl) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vault::Vault;
+    use async_wsocket::futures_util::SinkExt;
+    use nostr_sdk::{EventBuilder, EventId, JsonUtil, Keys, Kind, Tag};
+    use tokio_tungstenite::tungstenite::Message;
+
+    type Shown = Arc<Mutex<Vec<Event>>>;
+
+    /// A relay that shows what it is given, whatever is asked and whether it is true or not.
+    async fn liar(shown: Shown) -> RelayUrl {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+            while let Some(Ok(message)) = socket.next().await {
+                let Ok(text) = message.into_text() else { continue };
+                let Some(id) = text.strip_prefix(r#"["REQ",""#).and_then(|rest| rest.split('"').next()) else {
+                    continue;
+                };
+                let shown = shown.lock().unwrap().clone();
+                for event in shown {
+                    let said = format!(r#"["EVENT","{id}",{}]"#, event.as_json());
+                    socket.send(Message::text(said)).await.unwrap();
+                }
+                socket.send(Message::text(format!(r#"["EOSE","{id}"]"#))).await.unwrap();
+            }
+        });
+        RelayUrl::parse(&url).unwrap()
+    }
+
+    /// The library verifies an id once, whatever else comes under it.
+    #[tokio::test]
+    async fn what_a_relay_shows_under_a_known_id_is_verified_again() {
+        let shown = Shown::default();
+        let url = liar(Arc::clone(&shown)).await;
+        let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
+        let signer = Vault::without_identity().unwrap().signer();
+        let relays = Relays::connect(&[entry], signer).await.unwrap();
+        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
+        let (author, victim) = (Keys::generate(), Keys::generate());
+        let of = |text: &str, keys: &Keys| EventBuilder::new(Kind::RequestToVanish, text).sign_with_keys(keys).unwrap();
+        let under = |id: EventId, mut event: Event| {
+            event.id = id;
+            event
+        };
+        let patience = Duration::from_secs(20);
+        let filter = Filter::new().kind(Kind::RequestToVanish);
+        let honest = of("honest", &author);
+        *shown.lock().unwrap() = vec![honest.clone()];
+        assert_eq!(relays.fetch(&url, filter.clone(), patience).await.unwrap(), std::slice::from_ref(&honest));
+
+        // Somebody else's request to be forgotten, and the author's own with something else in it.
+        let tagged = EventBuilder::new(Kind::RequestToVanish, "").tag(Tag::public_key(victim.public_key()));
+        let mut changed = honest.clone();
+        changed.tags = tagged.sign_with_keys(&author).unwrap().tags;
+        let mut made_up = under(honest.id, of("made up", &author));
+        made_up.pubkey = victim.public_key();
+        for forged in [changed, made_up, under(honest.id, of("another", &victim))] {
+            *shown.lock().unwrap() = vec![forged.clone()];
+            let unverified = relays.fetch_unverified(&url, filter.clone(), patience).await.unwrap();
+            assert_eq!(unverified, std::slice::from_ref(&forged), "the library has grown wiser");
+            assert_eq!(relays.fetch(&url, filter.clone(), patience).await.unwrap(), []);
+            assert_eq!(relays.fetch_one(&url, filter.clone(), patience).await.unwrap(), None);
+            // The forged copy before the honest event does not stand in its way.
+            *shown.lock().unwrap() = vec![forged, honest.clone()];
+            assert_eq!(relays.fetch_one(&url, filter.clone(), patience).await.unwrap(), Some(honest.clone()));
+        }
+        relays.disconnect().await;
+    }
 
     #[test]
     fn addresses_within_the_operators_network_are_known() {

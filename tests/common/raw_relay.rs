@@ -27,6 +27,8 @@ pub enum Manner {
     /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is open; one that is made
     /// anew works.
     Deaf,
+    /// Answers no question until it may ([`RawRelay::let_answer`]).
+    Waiting,
     /// Closes a connection on which nothing was said for so long.
     Impatient(Duration),
     /// Takes so many events a second on one connection; the next is refused as `rate-limited`.
@@ -66,6 +68,8 @@ struct Shared {
     /// Events that were refused for the relay's own reasons.
     refusals: AtomicUsize,
     deaf: AtomicBool,
+    /// Whether it may answer.
+    may_answer: watch::Sender<bool>,
     /// Events as text, for everybody who listens.
     news: broadcast::Sender<String>,
 }
@@ -80,6 +84,7 @@ impl RawRelay {
             proofs: AtomicUsize::new(0),
             refusals: AtomicUsize::new(0),
             deaf: AtomicBool::new(false),
+            may_answer: watch::channel(manner != Manner::Waiting).0,
             news: broadcast::channel(65_536).0,
         };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -131,6 +136,11 @@ impl RawRelay {
     /// From now on the connections that are open are shown nothing any more.
     pub fn go_deaf(&self) {
         self.shared.deaf.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on questions are answered, those asked before too.
+    pub fn let_answer(&self) {
+        self.shared.may_answer.send_replace(true);
     }
 
     /// Connections that were ever made.
@@ -204,6 +214,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                 // Too long without a word: the connection is closed.
                 let Message::Text(said) = message.ok()??.ok()? else { continue };
                 let Ok(Value::Array(parts)) = serde_json::from_str::<Value>(&said) else { continue };
+                shared.may_answer.subscribe().wait_for(|may| *may).await.ok()?;
                 for answer in shared.answer(&parts, &mut session) {
                     let is_last = answer.is_close();
                     out.send(answer).await.ok()?;
