@@ -5,7 +5,7 @@
 mod common;
 
 use common::asker::{Asker, DeliveredKey};
-use common::bot::Home;
+use common::bot::{FaultyBot, Home};
 use common::relay::TestRelay;
 use common::until;
 use npubbot::clock::Clock;
@@ -172,6 +172,58 @@ async fn six_stops_in_mid_launch_are_clean_and_quick() {
 #[ignore = "a minute or two: the full form of R11"]
 async fn fifty_stops_in_mid_launch_are_clean_and_quick() {
     stopped_in_mid_launch(50).await;
+}
+
+/// R11, with a thread that hangs for ever: in a launch, as in a driver, and in the stop itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_hangs_does_not_hold_up_the_end() {
+    for (fault, clean) in [("collect:before", true), ("stop:before", false)] {
+        let (_relay, home, mut bot) = hanging_at(fault).await;
+        let began = Instant::now();
+        bot.signal(Signal::TERM);
+        let (status, took) = (bot.ended().await, began.elapsed());
+        println!("{fault}: {status} after {took:?}");
+        assert!(took < Duration::from_secs(2), "{fault}: {took:?}");
+        assert_eq!(status.code(), Some(i32::from(!clean)), "{fault}");
+        assert!(!clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
+        home.assert_sound();
+        assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+        drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+    }
+}
+
+/// R11, for who does not want to wait for the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_at_once() {
+    let (_relay, home, mut bot) = hanging_at("stop:before").await;
+    bot.signal(Signal::INT);
+    until("the stop hangs", || async { home.log().contains("test fault: stop:before").then_some(()) }).await;
+    let began = Instant::now();
+    bot.signal(Signal::INT);
+    let (status, took) = (bot.ended().await, began.elapsed());
+    println!("{status} after {took:?}");
+    assert_eq!(status.code(), Some(130), "after {took:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    home.assert_sound();
+    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+}
+
+/// A bot with a job of a day, where a thread hangs there, or will.
+async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], GENEROUS);
+    let public_key = home.vault().public_key();
+    let asker = Asker::connect(&relay.url(), public_key).await;
+    asker.send("qqqqqqqqq").await;
+    let bot = home.spawn_faulty(&format!("hang:{place}"));
+    let in_search = format!("test fault: {place}");
+    until("the job is searched", || async {
+        let log = home.log();
+        let there = if place.starts_with("stop") { log.contains("accepted") } else { log.contains(&in_search) };
+        (log.contains("serving") && there).then_some(())
+    })
+    .await;
+    (relay, home, bot)
 }
 
 /// S11.

@@ -10,6 +10,7 @@ mod log;
 mod mine;
 mod search_flags;
 mod serve;
+mod signals;
 mod split;
 mod unlock;
 

@@ -151,6 +151,21 @@ pub struct RunningBot {
 /// `npubbot serve` with a fault, which may end it at any moment. Killed when dropped.
 pub struct FaultyBot(pub Child);
 
+impl FaultyBot {
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// Waits for the end.
+    pub async fn ended(&mut self) -> std::process::ExitStatus {
+        until("the process ends", || {
+            let status = self.0.try_wait().unwrap();
+            async move { status }
+        })
+        .await
+    }
+}
+
 impl Drop for FaultyBot {
     fn drop(&mut self) {
         let _ = self.0.kill();
