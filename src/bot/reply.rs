@@ -280,7 +280,8 @@ impl fmt::Display for Reply {
             Reply::Forgotten { open } => write!(
                 f,
                 "Done: your jobs{} and letters are gone from my ledger, keys I could have sent again too. The bare numbers \
-                 of your messages go within 16 days; until then they keep old copies from being answered anew.",
+                 of your messages go within 16 days; until then they keep old copies from being answered anew. When you started the \
+                 jobs of the last 24 hours is kept for that long: they count for the limit of a day.",
                 if *open > 0 { " (open ones are cancelled)" } else { "" }
             ),
         }

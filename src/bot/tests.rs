@@ -337,7 +337,7 @@ fn stop_start_and_delete_do_what_they_say() {
     let asker = AskerView { open, ..nobody() };
     assert!(matches!(decide_for("STOP!", &asker), Decision::Stop(_)));
     insta::assert_snapshot!(say("stop", &asker), @"Your open job is cancelled. I say nothing more to you. To hear from me again, send: start");
-    insta::assert_snapshot!(say("delete", &asker), @"Done: your jobs (open ones are cancelled) and letters are gone from my ledger, keys I could have sent again too. The bare numbers of your messages go within 16 days; until then they keep old copies from being answered anew.");
+    insta::assert_snapshot!(say("delete", &asker), @"Done: your jobs (open ones are cancelled) and letters are gone from my ledger, keys I could have sent again too. The bare numbers of your messages go within 16 days; until then they keep old copies from being answered anew. When you started the jobs of the last 24 hours is kept for that long: they count for the limit of a day.");
     let silent = AskerView { silent: true, ..nobody() };
     for text in ["m0ctane", "help", "status", "stop", ""] {
         assert!(matches!(decide_for(text, &silent), Decision::Ignore), "{text}");

@@ -109,8 +109,9 @@ impl Ledger {
         // A clock that has gone back leaves times in the future. Those of a day count as just now, so that a small step
         // opens no second quota; those of a year do not, so that a great one locks nobody out.
         let mut last_day = connection.prepare_cached(
-            "SELECT min(accepted_at, ?2) FROM job WHERE asker = ?1 AND accepted_at > ?2 - ?3 AND accepted_at <= ?2 + ?3
-             ORDER BY accepted_at, id",
+            "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
+                                      UNION ALL SELECT at FROM started WHERE asker = ?1)
+             WHERE at > ?2 - ?3 AND at <= ?2 + ?3 ORDER BY at",
         )?;
         let accepted_last_day = last_day
             .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?

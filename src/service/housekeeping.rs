@@ -4,10 +4,9 @@ use super::status_of;
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::ids::Asker;
-use crate::ledger::{Job, Ledger, LedgerError};
+use crate::ledger::{Job, Ledger};
 use crate::mail::{Answered, GiftWrap, Letter};
-use crate::nostr::{Relays, Status, vanish};
+use crate::nostr::Status;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Vault, VaultError};
@@ -29,7 +28,6 @@ pub(super) struct Keeper {
     pub bot: BotConfig,
     pub outbox: Arc<Notify>,
     pub changed: Arc<Notify>,
-    pub relays: Relays,
 }
 
 impl Keeper {
@@ -47,14 +45,10 @@ impl Keeper {
                     self.give_up_old_jobs(self.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     counted = self.count_candidates(counted);
-                    if rounds.is_multiple_of(ROUNDS_A_CLEANING) {
-                        if let Err(error) = self.ledger.clean() {
-                            tracing::warn!(%error, "the ledger could not be cleaned");
-                        }
-                        tokio::select! {
-                            () = shutdown.stopped() => return,
-                            () = self.forget_who_vanished() => {}
-                        }
+                    if rounds.is_multiple_of(ROUNDS_A_CLEANING)
+                        && let Err(error) = self.ledger.clean()
+                    {
+                        tracing::warn!(%error, "the ledger could not be cleaned");
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -92,33 +86,6 @@ impl Keeper {
                 counted
             }
         }
-    }
-
-    /// Askers who want to vanish (NIP-62) are forgotten, unless they asked for something afterwards.
-    async fn forget_who_vanished(&self) {
-        let askers = match self.ledger.askers() {
-            Ok(askers) if askers.is_empty() => return,
-            Ok(askers) => askers,
-            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
-        };
-        for (asker, at) in vanish::requests(&self.relays, &askers).await {
-            if let Err(error) = self.forget(asker, at) {
-                tracing::warn!(%error, "a request to vanish could not be followed yet");
-            }
-        }
-    }
-
-    fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
-        let view = self.ledger.asker_view(asker)?;
-        if view.open.iter().any(|job| job.accepted_at > at) || view.accepted_last_day.iter().any(|&job| job > at) {
-            return Ok(());
-        }
-        self.ledger.forget(asker)?;
-        for job in view.open {
-            self.scheduler.remove(job.id);
-        }
-        tracing::info!("an asker wished to vanish and is forgotten");
-        Ok(())
     }
 
     fn tell_of_late_jobs(&self) {

@@ -9,6 +9,7 @@ mod checkup;
 mod desk;
 mod housekeeping;
 mod treasury;
+mod vanished;
 
 pub use checkup::{Finding, Verdict, checkup};
 
@@ -157,8 +158,9 @@ impl Service {
             bot: config.bot.clone(),
             outbox: Arc::clone(&outbox_wake),
             changed,
-            relays: relays.clone(),
         };
+        let vanished =
+            vanished::Vanished { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
         presence.announce();
         let mut billboard = Billboard::new(relays.clone(), ledger.clone());
@@ -176,6 +178,8 @@ impl Service {
         tasks.spawn(and_again("billboard", move || billboard.clone().run(Arc::clone(&posted), stop.clone())));
         let stop = shutdown.clone();
         tasks.spawn(and_again("watchdog", move || watchdog.clone().run(stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("vanished", move || vanished.clone().run(stop.clone())));
         tasks.spawn(and_again("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }

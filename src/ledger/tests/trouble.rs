@@ -121,7 +121,8 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
          job.split_point job.half_family job.channel job.notice_at mail.id mail.wrap mail.asker mail.result_of \
          mail.json mail.expires_at mail.queued_at mail.due_at mail.due_set_at mail.attempts mail.finished mail.seen_on \
          note.name note.value post.id post.topic post.json post.relays post.queued_at post.expires_at posted.post \
-         posted.relay seen.asker seen.rumor seen.age silent.asker used_half.family";
+         posted.relay seen.asker seen.rumor seen.age silent.asker silent.since started.asker \
+         started.at used_half.family";
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }
 
