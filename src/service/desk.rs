@@ -204,17 +204,21 @@ impl Desk {
         let Rumor { id: rumor, author, .. } = message.rumor;
         let asker = self.ledger.asker_view(author)?;
         let now = self.clock.now();
+        let shares = self.scheduler.shares(author);
         let context = Context {
             limits: &self.config.limits,
             asker: &asker,
-            pool_jobs: self.scheduler.open_jobs(),
+            pool_jobs: shares.pool_jobs,
+            split_jobs: shares.split_jobs,
             rate: self.scheduler.rate(),
             next_job,
             half: match bot::half_named(&message.rumor.content) {
                 Some(half) => self.ledger.half_use(&half)?,
                 None => None,
             },
-            split_part: self.scheduler.part_of_one_more(author),
+            pool_part: shares.pool_part,
+            split_part: shares.part_of_one_more,
+            own_split_part: shares.own_split_part,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
             now,
