@@ -58,14 +58,11 @@ impl Keeper {
     }
 
     fn give_up_old_jobs(&self, now: u64) {
-        let open = match self.ledger.open_jobs() {
-            Ok(open) => open,
-            Err(error) => {
-                tracing::warn!(%error, "open jobs could not be read");
-                return;
-            }
+        let overdue = match self.ledger.overdue_jobs(now) {
+            Ok(overdue) => overdue,
+            Err(error) => return tracing::warn!(%error, "jobs past their time could not be read"),
         };
-        for job in open.into_iter().filter(|job| job.expires_at <= now) {
+        for job in overdue {
             match self.give_up(&job, now) {
                 Ok(()) => tracing::info!(job = %job.id, "given up: its time is over"),
                 Err(error) => tracing::warn!(job = %job.id, %error, "a job could not be given up yet"),

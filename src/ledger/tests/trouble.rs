@@ -126,6 +126,27 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }
 
+/// Every half minute, beside ten thousand open jobs: the index leads to those whose time is over, and to no other row.
+#[test]
+fn jobs_past_their_time_are_found_without_reading_the_others() {
+    let bench = bench();
+    let (early, late) = (bench.accept(1, 1), bench.accept(1, 2));
+    bench.sql(&format!("UPDATE job SET expires_at = {} WHERE id = {}", NOW + 60, early.0));
+    assert!(bench.ledger.overdue_jobs(NOW + 59).unwrap().is_empty());
+    assert_eq!(ids(&bench.ledger.overdue_jobs(NOW + 60).unwrap()), [early.0]);
+    assert_eq!(ids(&bench.ledger.overdue_jobs(NOW + 30 * DAY).unwrap()), [early.0, late.0]);
+    for (query, index) in [(jobs::overdue(), "job_by_expiry"), (jobs::late(), "job_by_notice")] {
+        let plan: String = bench
+            .ledger
+            .read()
+            .query_row(&format!("EXPLAIN QUERY PLAN {query}"), [NOW as i64], |row| row.get("detail"))
+            .unwrap();
+        assert!(plan.contains(index) && plan.starts_with("SEARCH"), "{plan}");
+    }
+    bench.ledger.expire(early, &wrap(1, 50)).unwrap();
+    assert!(bench.ledger.overdue_jobs(NOW + 60).unwrap().is_empty());
+}
+
 #[test]
 fn ten_thousand_open_jobs_are_listed_in_well_under_a_second() {
     let bench = bench();
