@@ -117,6 +117,7 @@ impl Record {
         let mut inner = self.lock();
         inner.view.health = Health::Working;
         inner.view.hits_wrong = 0;
+        inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }

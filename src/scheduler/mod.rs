@@ -19,6 +19,7 @@ mod device;
 mod fairness;
 mod harvest;
 mod measure;
+mod opening;
 mod pool;
 mod settler;
 #[cfg(test)]
