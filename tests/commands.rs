@@ -99,9 +99,25 @@ fn init_makes_an_identity_once() {
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "nobody else may read it");
     let second = npubbot(&with("init", &flags));
-    assert!(!second.status.success());
+    assert_eq!(second.status.code(), Some(1));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_wrong_key_is_nothing_that_starting_again_mends() {
+    let (folder, flags) = folder_with_passphrase();
+    assert!(npubbot(&with("init", &flags)).status.success());
+    let config = folder.path().join("relays.toml");
+    fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
+    let other = age::x25519::Identity::generate().to_string();
+    fs::write(folder.path().join("key.txt"), age::secrecy::ExposeSecret::expose_secret(&other)).unwrap();
+    let mut arguments = with("serve", &flags);
+    arguments.extend(["--config", config.to_str().unwrap()]);
+    let output = npubbot(&arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let unit = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/npubbot.service")).unwrap();
+    assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
 }
 
 #[test]
@@ -129,7 +145,7 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
         arguments.extend(["--config", file.to_str().unwrap()]);
         let began = Instant::now();
         let output = npubbot(&arguments);
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(2), "starting again is of no use");
         for part in *expected {
             assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
         }

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::ledger::{Job, Ledger};
 use crate::mail::{Answered, GiftWrap, Letter};
-use crate::nostr::Status;
+use crate::nostr::{Relays, Status};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Vault, VaultError};
@@ -16,8 +16,8 @@ use tokio::sync::{Notify, watch};
 
 /// How often the clock is looked at.
 const ROUND: Duration = Duration::from_secs(30);
-/// Rounds between two cleanings of the ledger.
-const ROUNDS_A_CLEANING: u32 = 120;
+/// Rounds between two cleanings of the ledger, and between two words to the operator.
+const ROUNDS_AN_HOUR: u32 = 120;
 
 #[derive(Clone)]
 pub(super) struct Keeper {
@@ -28,6 +28,7 @@ pub(super) struct Keeper {
     pub bot: BotConfig,
     pub outbox: Arc<Notify>,
     pub changed: Arc<Notify>,
+    pub relays: Relays,
 }
 
 impl Keeper {
@@ -45,10 +46,11 @@ impl Keeper {
                     self.give_up_old_jobs(self.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     counted = self.count_candidates(counted);
-                    if rounds.is_multiple_of(ROUNDS_A_CLEANING)
-                        && let Err(error) = self.ledger.clean()
-                    {
-                        tracing::warn!(%error, "the ledger could not be cleaned");
+                    if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
+                        if let Err(error) = self.ledger.clean() {
+                            tracing::warn!(%error, "the ledger could not be cleaned");
+                        }
+                        self.tell_how_it_goes().await;
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -67,6 +69,22 @@ impl Keeper {
                 Ok(()) => tracing::info!(job = %job.id, "given up: its time is over"),
                 Err(error) => tracing::warn!(job = %job.id, %error, "a job could not be given up yet"),
             }
+        }
+    }
+
+    /// For whoever reads the log: silence is no sign of life.
+    async fn tell_how_it_goes(&self) {
+        let connected = self.relays.wait_for_any(Duration::ZERO).await;
+        match self.ledger.totals() {
+            Ok(totals) => tracing::info!(
+                rate = %self.scheduler.rate().unwrap_or_default(),
+                open_jobs = totals.accepted,
+                unsent_mail = totals.unsent_mail,
+                delivered = totals.delivered,
+                relays = connected,
+                "alive"
+            ),
+            Err(error) => tracing::warn!(%error, "alive, but the ledger could not be read"),
         }
     }
 

@@ -158,6 +158,7 @@ impl Service {
             bot: config.bot.clone(),
             outbox: Arc::clone(&outbox_wake),
             changed,
+            relays: relays.clone(),
         };
         let vanished =
             vanished::Vanished { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
