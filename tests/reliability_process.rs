@@ -22,7 +22,8 @@ const GENEROUS: &str = "\
     [limits]\n\
     open_jobs_per_asker = 10000\n\
     jobs_per_day = 100000\n\
-    longest_expected_time = \"3650 days\"\n";
+    longest_expected_time = \"3650 days\"\n\
+    give_up_after = \"3650 days\"\n";
 
 /// R1. `jobs` wishes of several askers, and a SIGKILL at `kills` random moments, however far the bot has come.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
@@ -234,7 +235,8 @@ async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let relay = TestRelay::start().await;
-    let limits = "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\nlongest_expected_time = \"3650 days\"\n";
+    let limits = "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\nlongest_expected_time = \"3650 days\"\n\
+                  give_up_after = \"3650 days\"\n";
     let home = Home::with(&[relay.url()], limits);
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;

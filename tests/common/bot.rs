@@ -83,6 +83,15 @@ impl Home {
         RunningBot { service, public_key }
     }
 
+    /// Starts the bot within this process, with a configuration that no file could hold.
+    pub async fn start_with(&self, change: impl FnOnce(&mut Config)) -> RunningBot {
+        let (vault, mut config) = (self.vault(), self.config());
+        change(&mut config);
+        let public_key = vault.public_key();
+        let service = Service::start(config, &self.data(), vault, Clock::System).await.unwrap();
+        RunningBot { service, public_key }
+    }
+
     /// Starts `npubbot serve`.
     pub async fn spawn(&self) -> BotProcess {
         BotProcess::spawn(self, None).await
