@@ -15,8 +15,6 @@
 
 mod canary;
 mod device;
-#[cfg(test)]
-mod fairness;
 mod harvest;
 mod measure;
 mod opening;

@@ -1,11 +1,11 @@
 //! What happens by the clock: jobs past their time are given up, old rows are forgotten, the status is kept true.
 
-use super::status_of;
+use super::{letter, status_of};
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::ledger::{Job, Ledger};
-use crate::mail::{Answered, GiftWrap, Letter};
+use crate::mail::GiftWrap;
 use crate::nostr::{Relays, Status};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -121,14 +121,7 @@ impl Keeper {
     }
 
     fn seal(&self, job: &Job, text: String, now: u64) -> Result<GiftWrap, VaultError> {
-        self.vault.seal(&Letter {
-            to: job.asker,
-            channel: job.channel,
-            text,
-            in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
-            subject: job.subject.clone(),
-            expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
-        })
+        self.vault.seal(&letter::about(job, text, now, &self.bot))
     }
 
     fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {

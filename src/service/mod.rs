@@ -8,6 +8,7 @@ mod again;
 mod checkup;
 mod desk;
 mod housekeeping;
+mod letter;
 mod treasury;
 mod vanished;
 

@@ -1,5 +1,6 @@
 //! The way from a device to a key, tried with devices that lie and with a crowd of jobs.
 
+mod fairness;
 mod forged;
 mod starving;
 
