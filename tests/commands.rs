@@ -91,8 +91,14 @@ fn with<'a>(command: &'a str, flags: &'a [String]) -> Vec<&'a str> {
 #[test]
 fn init_makes_an_identity_once() {
     let (folder, flags) = folder_with_passphrase();
-    let first = npubbot(&with("init", &flags));
+    let config = folder.path().join("relays.toml");
+    let mut arguments = with("init", &flags);
+    arguments.extend(["--config", config.to_str().unwrap()]);
+    let first = npubbot(&arguments);
     assert!(first.status.success(), "{}", stderr(&first));
+    assert!(stderr(&first).contains("relays.toml"), "{}", stderr(&first));
+    let shipped = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("relays.toml")).unwrap();
+    assert_eq!(fs::read(&config).unwrap(), shipped);
     assert!(stdout(&first).starts_with("npub1"), "{}", stdout(&first));
     let file = folder.path().join("data/identity.age");
     let before = fs::read(&file).unwrap();

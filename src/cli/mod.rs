@@ -37,7 +37,7 @@ enum Command {
     Demo(demo::Demo),
     /// Runs the bot until Ctrl-C. The first run makes its identity.
     Serve(serve::Serve),
-    /// Makes the bot's identity without serving.
+    /// Makes configuration and identity of a bot, without serving.
     Init(init::Init),
     /// Searches a key here and now, and prints it.
     Mine(mine::Mine),

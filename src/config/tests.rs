@@ -61,8 +61,13 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
 fn a_file_that_is_missing_or_no_text_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("relays.toml");
-    assert!(Config::load(&file).unwrap_err().to_string().contains("copy relays.toml from the repository"));
+    assert!(Config::load(&file).unwrap_err().to_string().contains("`npubbot init` writes one"));
+    // What is written for the operator is read again, and nothing that is there is overwritten.
+    assert!(Config::write_default(&file).unwrap());
+    assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
     std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();
     let error = Config::load(&file).unwrap_err().to_string();
     assert!(error.ends_with("relays.toml, line 2: this is not UTF-8 text; save the file as UTF-8"), "{error}");
+    assert!(!Config::write_default(&file).unwrap());
+    assert!(std::fs::read(&file).unwrap().starts_with(b"[bot]"));
 }
