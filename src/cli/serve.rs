@@ -33,7 +33,7 @@ impl Serve {
         let vault = self.identity.open_or_create()?;
         println!("{}", vault.public_key().to_bech32()?);
         let data = self.identity.data;
-        // Before anything that takes time, so that no signal is missed.
+        // From here on there is something to end cleanly.
         let mut shutdown = signals::listen()?;
         let runtime = runtime()?;
         let served = runtime.block_on(async move {
