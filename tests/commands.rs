@@ -72,6 +72,15 @@ fn bad_flags_are_explained() {
     }
 }
 
+#[test]
+fn a_half_is_not_made_for_more_prefixes_than_a_bot_reads() {
+    let split = |prefixes: usize| npubbot(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
+    let output = split(63);
+    assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
+    assert!(stderr(&output).contains("62 at most"), "{}", stderr(&output));
+    assert!(split(62).status.success());
+}
+
 /// Writes a passphrase file and returns the flags that use it.
 fn folder_with_passphrase() -> (tempfile::TempDir, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
