@@ -4,6 +4,7 @@
 //! NPUBBOT_TEST_FAULT=abort:found:before npubbot serve …     dies (SIGABRT) before T2 is committed
 //! NPUBBOT_TEST_FAULT=panic:decide:before npubbot serve …    panics there, once
 //! NPUBBOT_TEST_FAULT=panics:decide:before npubbot serve …   panics there every time
+//! NPUBBOT_TEST_FAULT=hang:collect:before npubbot serve …    one thread hangs there for ever
 //! ```
 //!
 //! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and [`after`] are empty, so
@@ -106,6 +107,12 @@ fn reach(step: Step, side: &str) {
     }
     match how {
         "panic" | "panics" => panic!("test fault: {place}"),
+        "hang" => {
+            let _ = writeln!(std::io::stderr(), "test fault: {place}");
+            loop {
+                std::thread::park();
+            }
+        }
         _ => {
             // Where that cannot be written the signal says enough.
             let _ = writeln!(std::io::stderr(), "test fault: {place}");

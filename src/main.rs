@@ -1,7 +1,7 @@
 //! `npubbot`: the thin program around the library. Everything worth testing is in there.
 
 use clap::Parser;
-use npubbot::cli::{Cli, explain};
+use npubbot::cli::{Cli, exit_code, explain};
 use std::process::ExitCode;
 
 /// Memory is cleared when it is given back: libraries leave copies of keys on the heap.
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             explain(&error);
-            ExitCode::FAILURE
+            exit_code(&error)
         }
     }
 }

@@ -4,6 +4,7 @@ mod common;
 
 use common::asker::{Asker, DeliveredKey};
 use common::bot::Home;
+use common::raw_relay::{Manner, RawRelay};
 use common::relay::TestRelay;
 use common::until;
 use nostr::nips::nip04;
@@ -11,7 +12,7 @@ use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const DAY: u64 = 86_400;
 
@@ -184,5 +185,34 @@ async fn who_asks_relays_to_forget_them_is_forgotten_here_too() {
     let running = home.start().await;
     until("one is forgotten", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     assert!(stays.ask("status").await.contains("qqqqqqqp"));
+    running.service.stop().await;
+}
+
+/// Each relay that says nothing is waited for for ten seconds, every hour.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_by_the_clock_waits_for_no_relay() {
+    let relay = TestRelay::start().await;
+    let (one, two, three) =
+        tokio::join!(RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent));
+    let home = Home::new(&[relay.url(), one.url(), two.url(), three.url()]);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("qqqqqqqq").await;
+    running.service.stop().await;
+    clock.set(clock.now() + 120);
+    let running = home.start_at(clock.clone()).await;
+    let began = Instant::now();
+    asker.ask("qqqqqqqp").await;
+    // A status is a minute old at least before the next.
+    clock.set(clock.now() + 120);
+    until("the status tells of both jobs", || async {
+        let statuses = relay.events(Filter::new().kind(Kind::from(30315)).author(running.public_key)).await;
+        statuses.into_iter().find(|status| status.content.contains("searching for 2 wishes"))
+    })
+    .await;
+    let took = began.elapsed();
+    println!("{took:?}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
     running.service.stop().await;
 }

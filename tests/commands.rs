@@ -72,6 +72,15 @@ fn bad_flags_are_explained() {
     }
 }
 
+#[test]
+fn a_half_is_not_made_for_more_prefixes_than_a_bot_reads() {
+    let split = |prefixes: usize| npubbot(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
+    let output = split(63);
+    assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
+    assert!(stderr(&output).contains("62 at most"), "{}", stderr(&output));
+    assert!(split(62).status.success());
+}
+
 /// Writes a passphrase file and returns the flags that use it.
 fn folder_with_passphrase() -> (tempfile::TempDir, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
@@ -91,17 +100,39 @@ fn with<'a>(command: &'a str, flags: &'a [String]) -> Vec<&'a str> {
 #[test]
 fn init_makes_an_identity_once() {
     let (folder, flags) = folder_with_passphrase();
-    let first = npubbot(&with("init", &flags));
+    let config = folder.path().join("relays.toml");
+    let mut arguments = with("init", &flags);
+    arguments.extend(["--config", config.to_str().unwrap()]);
+    let first = npubbot(&arguments);
     assert!(first.status.success(), "{}", stderr(&first));
+    assert!(stderr(&first).contains("relays.toml"), "{}", stderr(&first));
+    let shipped = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("relays.toml")).unwrap();
+    assert_eq!(fs::read(&config).unwrap(), shipped);
     assert!(stdout(&first).starts_with("npub1"), "{}", stdout(&first));
     let file = folder.path().join("data/identity.age");
     let before = fs::read(&file).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "nobody else may read it");
     let second = npubbot(&with("init", &flags));
-    assert!(!second.status.success());
+    assert_eq!(second.status.code(), Some(1));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_wrong_key_is_nothing_that_starting_again_mends() {
+    let (folder, flags) = folder_with_passphrase();
+    assert!(npubbot(&with("init", &flags)).status.success());
+    let config = folder.path().join("relays.toml");
+    fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
+    let other = age::x25519::Identity::generate().to_string();
+    fs::write(folder.path().join("key.txt"), age::secrecy::ExposeSecret::expose_secret(&other)).unwrap();
+    let mut arguments = with("serve", &flags);
+    arguments.extend(["--config", config.to_str().unwrap()]);
+    let output = npubbot(&arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let unit = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/npubbot.service")).unwrap();
+    assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
 }
 
 #[test]
@@ -129,7 +160,7 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
         arguments.extend(["--config", file.to_str().unwrap()]);
         let began = Instant::now();
         let output = npubbot(&arguments);
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(2), "starting again is of no use");
         for part in *expected {
             assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
         }

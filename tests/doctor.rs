@@ -80,3 +80,18 @@ fn what_is_wrong_is_named_with_what_to_do() {
     let said = text(&doctor(&config, &config));
     assert!(line(&said, "data folder").contains("--data") && line(&said, "configuration").starts_with("BAD"), "{said}");
 }
+
+/// What the configuration asks for is looked at, not only what there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_is_asked_for_and_not_there_is_named() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[search]\ndevice = \"cuda:99\"\n");
+    let output = doctor(&home.config_file(), &home.data());
+    let said = text(&output);
+    assert!(!output.status.success(), "{said}");
+    let about = line(&said, "search");
+    assert!(about.starts_with("BAD") && about.contains("cuda:99") && about.contains("\"all\""), "{said}");
+    let home = Home::new(&[relay.url()]);
+    let said = text(&doctor(&home.config_file(), &home.data()));
+    assert!(line(&said, "search").starts_with("ok"), "{said}");
+}

@@ -67,7 +67,9 @@ fn junk(bot: PublicKey, count: usize, rng: &mut StdRng) -> Vec<Event> {
 }
 
 async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
-    let limits = format!("[limits]\nlongest_expected_time = \"3650 days\"\nflood_work_bits = {BITS}\n{limits}");
+    let limits = format!(
+        "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\nflood_work_bits = {BITS}\n{limits}"
+    );
     let home = Home::with(&[relay.url()], &format!("[search]\ndevice = \"cpu\"\nthreads = 1\n{limits}"));
     let bot = home.spawn_logged().await;
     until("the bot listens", || async { relay.is_subscribed().then_some(()) }).await;

@@ -8,6 +8,7 @@ use common::forger::Forger;
 use common::raw_relay::{Challenge, Manner, RawRelay};
 use common::{publish, until};
 use nostr_sdk::prelude::*;
+use npubbot::config::Config;
 use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,7 +28,9 @@ async fn auth_is_given_however_it_is_demanded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_that_went_deaf_is_noticed_and_mended() {
     let relay = RawRelay::start(Manner::Deaf).await;
-    let running = Home::with(&[relay.url()], "[bot]\ntry_relays_every = \"5 s\"\n").start().await;
+    // More often than an operator may.
+    let often = |config: &mut Config| config.bot.try_relays_every = Duration::from_secs(5);
+    let running = Home::new(&[relay.url()]).start_with(often).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("dad").await.contains("#1"));
     asker.next_key().await;

@@ -62,7 +62,7 @@ async fn every_kind_of_bad_wish_is_answered_with_what_would_work() {
 async fn limits_are_named_when_they_are_reached() {
     let relay = TestRelay::start().await;
     // Nine characters take hours on a CPU: these jobs stay open.
-    let limits = LIMITS.replace("2 h", "3650 days");
+    let limits = LIMITS.replace("2 h", "3650 days") + "give_up_after = \"3650 days\"\n";
     let running = Home::with(&[relay.url()], &limits).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("qqqqqqqqq").await.contains("#1"));

@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 /// The limits under which a wish that is never found in a test is accepted.
-const PATIENT: &str = "[limits]\nlongest_expected_time = \"3650 days\"\n";
+const PATIENT: &str = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_far_longer_than_promised_is_told_once() {

@@ -1,7 +1,7 @@
 //! One message, one decision.
 
 use super::policy;
-use super::reply::{Acceptance, JobLine, Reply};
+use super::reply::{Acceptance, JobLine, Neighbours, Reply};
 use super::request::{self, Request};
 use crate::config::Limits;
 use crate::ids::JobId;
@@ -28,16 +28,22 @@ const HALF_AS_LONG_AGAIN: f64 = 1.5;
 pub struct Context<'a> {
     pub limits: &'a Limits,
     pub asker: &'a AskerView,
-    /// Jobs being searched, of all askers.
+    /// Jobs of the pool being searched, of all askers.
     pub pool_jobs: usize,
-    /// The rate measured now; `None` before the first measurement.
+    /// Split jobs being searched, of all askers: they take turns with the pool.
+    pub split_jobs: usize,
+    /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
     /// The number the job will have, should the message become one.
     pub next_job: JobId,
     /// What the half that a split request names was used for before.
     pub half: Option<HalfUse>,
-    /// The part of the devices a further split job of this asker would have, up to 1.
+    /// The part of the devices the pool has, up to 1.
+    pub pool_part: f64,
+    /// The part of the devices a further split job of this asker would have.
     pub split_part: f64,
+    /// The part of the devices each split job of this asker has now.
+    pub own_split_part: f64,
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed messages. Matters for
     /// messages of kind 4 only.
     pub reads_sealed: bool,
@@ -45,6 +51,17 @@ pub struct Context<'a> {
     pub owes: Option<Work>,
     /// Unix seconds.
     pub now: u64,
+}
+
+impl Context<'_> {
+    fn open_jobs(&self) -> usize {
+        self.pool_jobs + self.split_jobs
+    }
+
+    /// What a job with this part of the devices is searched at.
+    fn rate_of(&self, part: f64) -> Option<Rate> {
+        self.rate.map(|Rate(rate)| Rate(rate * part))
+    }
 }
 
 /// Proof of work (NIP-13) on the gift wrap of a wish.
@@ -128,7 +145,7 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
         Request::Stop => Decision::Stop(Reply::Stopped { open: context.asker.open.len() }),
         Request::Delete => Decision::Forget(Reply::Forgotten { open: context.asker.open.len() }),
         Request::Help | Request::Start => {
-            Decision::Say(Reply::Help { pool_jobs: context.pool_jobs, rate: context.rate })
+            Decision::Say(Reply::Help { open_jobs: context.open_jobs(), rate: context.rate })
         }
         Request::Status => Decision::Say(status(context)),
         Request::Cancel(job) => cancel(job, context),
@@ -143,10 +160,8 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
 }
 
 fn wish(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, context: &Context<'_>) -> Decision {
-    let rate = match split {
-        None => context.rate,
-        Some(_) => context.rate.map(|Rate(rate)| Rate(rate * context.split_part)),
-    };
+    let part = if split.is_some() { context.split_part } else { context.pool_part };
+    let rate = context.rate_of(part);
     if let Some(reply) = policy::refusal(&patterns, split.is_some(), rate, context) {
         return Decision::Say(reply);
     }
@@ -159,8 +174,10 @@ fn wish(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, cont
         patterns: patterns.clone(),
         difficulty,
         rate,
-        others: context.pool_jobs,
-        split: split.map(|_| context.split_part),
+        neighbours: match split {
+            None => Neighbours::InPool { jobs: context.pool_jobs, split_jobs: context.split_jobs, part },
+            Some(_) => Neighbours::Apart { part },
+        },
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
     let expires_at = context.now + context.limits.give_up_after.as_secs();
@@ -183,11 +200,12 @@ fn status(context: &Context<'_>) -> Reply {
         patterns: job.patterns.clone(),
         waited: Duration::from_secs(context.now.saturating_sub(job.accepted_at)),
         difficulty: Difficulty::any_of(job.patterns.iter().map(Pattern::difficulty)),
+        rate: context.rate_of(if job.split.is_some() { context.own_split_part } else { context.pool_part }),
     };
     Reply::Status {
         open: context.asker.open.iter().map(line).collect(),
         results: context.asker.results.iter().map(|job| job.id).collect(),
-        pool_jobs: context.pool_jobs,
+        open_jobs: context.open_jobs(),
         rate: context.rate,
     }
 }

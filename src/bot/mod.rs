@@ -13,4 +13,4 @@ mod tests;
 
 pub use decide::{Context, Decision, Wish, Work, decide};
 pub use reply::Reply;
-pub use request::half_named;
+pub use request::{MOST_SPLIT_PREFIXES, half_named};

@@ -7,6 +7,8 @@ use crate::pattern::{Difficulty, Pattern, Rate};
 use std::collections::HashSet;
 
 const DAY: u64 = 86_400;
+/// The longest prefix that is accepted while no device has a rate: a slow processor has it in minutes.
+const UNMEASURED_CHARACTERS: u32 = 6;
 
 /// The refusal of a wish, or `None` when it is welcome. `rate` is what the job would be searched at.
 pub(super) fn refusal(
@@ -39,7 +41,14 @@ pub(super) fn refusal(
         let wait = (at + DAY).saturating_sub(context.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
     }
-    too_hard(patterns, rate?, context)
+    match rate {
+        Some(rate) => too_hard(patterns, rate, context),
+        None => {
+            let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
+            let wished = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?;
+            (wished.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
+        }
+    }
 }
 
 /// The open job that asks for the very same.

@@ -19,13 +19,13 @@ const WORD_SHOWN: usize = 24;
 pub enum Reply {
     Accepted(Acceptance),
     Help {
-        pool_jobs: usize,
+        open_jobs: usize,
         rate: Option<Rate>,
     },
     Status {
         open: Vec<JobLine>,
         results: Vec<JobId>,
-        pool_jobs: usize,
+        open_jobs: usize,
         rate: Option<Rate>,
     },
     Cancelled(Vec<JobId>),
@@ -61,6 +61,10 @@ pub enum Reply {
         rate: Rate,
         characters: u32,
     },
+    /// No device has a rate, and the wish is longer than so many characters.
+    NotMeasured {
+        characters: u32,
+    },
     Nothing,
     TextOnly,
     NoGroups,
@@ -89,11 +93,17 @@ pub struct Acceptance {
     pub difficulty: Difficulty,
     /// What the job is searched at.
     pub rate: Option<Rate>,
-    /// Other jobs being searched.
-    pub others: usize,
-    /// The part of the devices it has, if it is a split job.
-    pub split: Option<f64>,
+    pub neighbours: Neighbours,
     pub expensive: bool,
+}
+
+/// Whom a new job shares the devices with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Neighbours {
+    /// Other jobs of the pool, which cost it nothing, and split jobs, which leave the pool this part of the devices.
+    InPool { jobs: usize, split_jobs: usize, part: f64 },
+    /// A split job has this part of the devices.
+    Apart { part: f64 },
 }
 
 /// One open job in a status.
@@ -103,13 +113,15 @@ pub struct JobLine {
     pub patterns: Vec<Pattern>,
     pub waited: Duration,
     pub difficulty: Option<Difficulty>,
+    /// What it is searched at.
+    pub rate: Option<Rate>,
 }
 
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reply::Accepted(accepted) => accepted.fmt(f),
-            Reply::Help { pool_jobs, rate } => {
+            Reply::Help { open_jobs, rate } => {
                 writeln!(f, "I find Nostr keys whose npub starts as you wish. Send the characters after npub1:")?;
                 writeln!(f, "m0ctane")?;
                 writeln!(f, "Several words are several wishes; the first found ends the job.")?;
@@ -121,11 +133,11 @@ impl fmt::Display for Reply {
                      anybody but you. How: help split"
                 )?;
                 writeln!(f, "stop: I say nothing more. delete: I forget what I know of you.")?;
-                write!(f, "{}", pool(*pool_jobs, *rate))
+                write!(f, "{}", at_work(*open_jobs, *rate))
             }
-            Reply::Status { open, results, pool_jobs, rate } => {
+            Reply::Status { open, results, open_jobs, rate } => {
                 for line in open.iter().take(JOBS_LISTED) {
-                    writeln!(f, "{}", line.text(*rate))?;
+                    writeln!(f, "{}", line.text())?;
                 }
                 if open.len() > JOBS_LISTED {
                     writeln!(f, "And {} more.", open.len() - JOBS_LISTED)?;
@@ -136,7 +148,7 @@ impl fmt::Display for Reply {
                 if !results.is_empty() {
                     writeln!(f, "Keys I can send again: {}.", list(results))?;
                 }
-                write!(f, "{}", pool(*pool_jobs, *rate))
+                write!(f, "{}", at_work(*open_jobs, *rate))
             }
             Reply::Cancelled(jobs) => match jobs.as_slice() {
                 [job] => write!(f, "Job {job} is cancelled."),
@@ -215,6 +227,11 @@ impl fmt::Display for Reply {
                     _ => write!(f, " Up to {characters} characters would be accepted now."),
                 }
             }
+            Reply::NotMeasured { characters } => write!(
+                f,
+                "My speed is not measured now, so I cannot say how long that takes, and I promise nothing blindly. Up to \
+                 {characters} characters would be accepted now; for more, try again in a minute."
+            ),
             Reply::Nothing => write!(
                 f,
                 "I see no word in your message. Send the characters your npub should have after npub1, like: m0ctane \
@@ -280,7 +297,8 @@ impl fmt::Display for Reply {
             Reply::Forgotten { open } => write!(
                 f,
                 "Done: your jobs{} and letters are gone from my ledger, keys I could have sent again too. The bare numbers \
-                 of your messages go within 16 days; until then they keep old copies from being answered anew.",
+                 of your messages go within 16 days; until then they keep old copies from being answered anew. When you started the \
+                 jobs of the last 24 hours is kept for that long: they count for the limit of a day.",
                 if *open > 0 { " (open ones are cancelled)" } else { "" }
             ),
         }
@@ -291,15 +309,15 @@ impl fmt::Display for Acceptance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Job {}: searching for {}.", self.job, wished(&self.patterns))?;
         writeln!(f, "{}", pace(self.difficulty, self.rate))?;
-        match self.split {
-            None => {
-                writeln!(f, "{}", neighbours(self.others))?;
+        match self.neighbours {
+            Neighbours::InPool { jobs, split_jobs, part } => {
+                writeln!(f, "{}{}", in_pool(jobs), beside(split_jobs, part))?;
                 if self.expensive {
                     writeln!(f, "A key worth waiting for may be worth keeping half of it yourself: help split")?;
                 }
                 write!(f, "The key comes in this chat.")?;
             }
-            Some(part) => {
+            Neighbours::Apart { part } => {
                 writeln!(f, "It is searched at your own point, on {:.0} % of my devices.", 100.0 * part)?;
                 write!(f, "What I send then is no secret: only with your half does it make the key.")?;
             }
@@ -309,9 +327,9 @@ impl fmt::Display for Acceptance {
 }
 
 impl JobLine {
-    fn text(&self, rate: Option<Rate>) -> String {
+    fn text(&self) -> String {
         let mut text = format!("Job {}: {}, waited {}", self.job, wished(&self.patterns), spoken(self.waited));
-        if let (Some(difficulty), Some(rate)) = (self.difficulty, rate)
+        if let (Some(difficulty), Some(rate)) = (self.difficulty, self.rate)
             && let Some(expected) = difficulty.expected_time(rate)
         {
             let chance = 100.0 * difficulty.chance_after(rate.0 * self.waited.as_secs_f64());
@@ -351,7 +369,7 @@ fn bounded(how: &str, time: Duration) -> String {
     if text.starts_with("less") { text } else { format!("{how} {text}") }
 }
 
-fn neighbours(others: usize) -> String {
+fn in_pool(others: usize) -> String {
     match others {
         0 => "It is the only job in the pool.".to_owned(),
         1 => "One other job shares the pool and does not slow it.".to_owned(),
@@ -359,7 +377,17 @@ fn neighbours(others: usize) -> String {
     }
 }
 
-fn pool(jobs: usize, rate: Option<Rate>) -> String {
+/// Split jobs, which take turns with the pool.
+fn beside(split_jobs: usize, part: f64) -> String {
+    let (jobs, take) = match split_jobs {
+        0 => return String::new(),
+        1 => ("One split job".to_owned(), "takes"),
+        _ => (format!("{split_jobs} split jobs"), "take"),
+    };
+    format!(" {jobs} {take} turns with the pool, which has {:.0} % of my devices now.", 100.0 * part)
+}
+
+fn at_work(jobs: usize, rate: Option<Rate>) -> String {
     let jobs = match jobs {
         0 => "No job is open".to_owned(),
         1 => "One job is open".to_owned(),

@@ -7,6 +7,9 @@ use crate::pattern::{Pattern, PatternError};
 /// Words beyond this many are not read: nobody means them as prefixes.
 const WORDS_READ: usize = 64;
 
+/// Prefixes of a split request that are read beside its first word and its point.
+pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
+
 /// Words that occur in sentences around a wish. Alone they are prefixes like any other.
 const FILLERS: &[&str] = &[
     "a", "an", "as", "at", "can", "get", "key", "me", "my", "need", "npub", "nsec", "pls", "please", "prefer", "start",

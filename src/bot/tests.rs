@@ -64,15 +64,18 @@ fn decide_for(text: &str, asker: &AskerView) -> Decision {
 
 /// Nothing is known but the limits and the asker.
 fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Context<'a> {
-    let (rate, half, split_part, reads_sealed) = (None, None, 0.25, true);
+    let (rate, half, reads_sealed) = (None, None, true);
     Context {
         limits,
         asker,
         pool_jobs: 0,
+        split_jobs: 0,
         rate,
         next_job: JobId(1),
         half,
-        split_part,
+        pool_part: 1.0,
+        split_part: 0.25,
+        own_split_part: 0.5,
         reads_sealed,
         owes: None,
         now: NOW,
@@ -235,6 +238,47 @@ fn files_and_groups_are_declined() {
     assert!(matches!(unmeasured, Decision::Accept { reply, .. } if reply.to_string().contains("not measured yet")));
 }
 
+#[test]
+fn without_a_rate_nothing_long_is_promised() {
+    let (limits, asker) = (limits(), nobody());
+    let context = context(&limits, &asker);
+    assert!(matches!(decide(&rumor("m0ctan"), &context), Decision::Accept { .. }));
+    let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("seven characters of no known time") };
+    insta::assert_snapshot!(reply, @"My speed is not measured now, so I cannot say how long that takes, and I promise nothing blindly. Up to 6 characters would be accepted now; for more, try again in a minute.");
+}
+
+#[test]
+fn beside_split_jobs_the_pool_promises_what_it_has() {
+    let limits = limits();
+    let open = vec![
+        job(3, "m0ctane", JobState::Accepted),
+        Job { split: Some(POINT.parse::<HalfPoint>().unwrap()), ..job(4, "m0ctane", JobState::Accepted) },
+    ];
+    let asker = AskerView { open, ..nobody() };
+    let (rate, idle) = (Some(Rate(80e6)), nobody());
+    let context =
+        Context { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
+    let Decision::Accept { reply, wish } = decide(&rumor("m0ctane"), &context) else { panic!("it is a wish") };
+    insta::assert_snapshot!(reply, @r"
+    Job #1: searching for npub1m0ctane.
+    One key in 34.4 G will do. At 40.0 M/s that takes about 14 min; in 95 of 100 cases at most 43 min.
+    One other job shares the pool and does not slow it. 2 split jobs take turns with the pool, which has 50 % of my devices now.
+    The key comes in this chat. To stop: cancel 1
+    ");
+    assert!(wish.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", wish.notice_at);
+    let Decision::Say(status) = decide(&rumor("status"), &Context { asker: &asker, ..context }) else {
+        panic!("status")
+    };
+    insta::assert_snapshot!(status, @r"
+    Job #3: npub1m0ctane, waited 60 seconds of about 14 min expected (chance so far 7 %).
+    Job #4: npub1m0ctane, waited 60 seconds of about 29 min expected (chance so far 3 %).
+    3 jobs are open; I search at 80.0 M/s.
+    ");
+    // What half of the devices would not find in time is refused.
+    let hard = Context { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
+    assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
+}
+
 proptest! {
     /// Any text at all gets one answer, of a length people read.
     #[test]
@@ -337,7 +381,7 @@ fn stop_start_and_delete_do_what_they_say() {
     let asker = AskerView { open, ..nobody() };
     assert!(matches!(decide_for("STOP!", &asker), Decision::Stop(_)));
     insta::assert_snapshot!(say("stop", &asker), @"Your open job is cancelled. I say nothing more to you. To hear from me again, send: start");
-    insta::assert_snapshot!(say("delete", &asker), @"Done: your jobs (open ones are cancelled) and letters are gone from my ledger, keys I could have sent again too. The bare numbers of your messages go within 16 days; until then they keep old copies from being answered anew.");
+    insta::assert_snapshot!(say("delete", &asker), @"Done: your jobs (open ones are cancelled) and letters are gone from my ledger, keys I could have sent again too. The bare numbers of your messages go within 16 days; until then they keep old copies from being answered anew. When you started the jobs of the last 24 hours is kept for that long: they count for the limit of a day.");
     let silent = AskerView { silent: true, ..nobody() };
     for text in ["m0ctane", "help", "status", "stop", ""] {
         assert!(matches!(decide_for(text, &silent), Decision::Ignore), "{text}");

@@ -10,11 +10,18 @@ mod log;
 mod mine;
 mod search_flags;
 mod serve;
+mod signals;
 mod split;
 mod unlock;
 
+use crate::config::ConfigError;
+use crate::ledger::LedgerError;
+use crate::search::SearchError;
+use crate::service::ServiceError;
+use crate::vault::VaultError;
 use clap::{Parser, Subcommand};
 use std::io::Write;
+use std::process::ExitCode;
 
 /// Finds vanity npubs for whoever asks by encrypted Nostr message.
 #[derive(Parser, Debug)]
@@ -30,7 +37,7 @@ enum Command {
     Demo(demo::Demo),
     /// Runs the bot until Ctrl-C. The first run makes its identity.
     Serve(serve::Serve),
-    /// Makes the bot's identity without serving.
+    /// Makes configuration and identity of a bot, without serving.
     Init(init::Init),
     /// Searches a key here and now, and prints it.
     Mine(mine::Mine),
@@ -65,6 +72,20 @@ impl Cli {
 pub fn explain(error: &anyhow::Error) {
     // Where even that fails there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
+}
+
+/// What a service manager may go by: 2 if starting again is of no use before somebody has put something right (so it is for
+/// flags nobody knows), else 1.
+pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    let is_wrong_key = matches!(error.downcast_ref(), Some(VaultError::WrongKey { .. }));
+    let cannot_start = matches!(
+        error.downcast_ref(),
+        Some(
+            ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })
+                | ServiceError::Ledger(LedgerError::TooNew { .. })
+        )
+    );
+    if error.is::<ConfigError>() || is_wrong_key || cannot_start { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 /// A dead process must not leave its secrets in a file.

@@ -2,14 +2,17 @@
 
 use super::identity::IdentityFlags;
 use super::search_flags::SearchFlags;
-use super::{log, runtime};
+use super::{log, runtime, signals};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::service::Service;
 use clap::Args;
 use nostr::ToBech32;
 use std::path::PathBuf;
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::Duration;
+
+/// How long threads that are at something else may hold up the end, after the service has ended.
+const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
@@ -30,28 +33,25 @@ impl Serve {
         let vault = self.identity.open_or_create()?;
         println!("{}", vault.public_key().to_bech32()?);
         let data = self.identity.data;
-        runtime()?.block_on(async move {
-            // Before anything else, so that no signal is missed.
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
-            let start = Service::start(config, &data, vault, Clock::System);
+        // From here on there is something to end cleanly.
+        let mut shutdown = signals::listen()?;
+        let runtime = runtime()?;
+        let served = runtime.block_on(async move {
             let service = tokio::select! {
-                service = start => service?,
-                _ = interrupt.recv() => return Ok(()),
-                _ = terminate.recv() => return Ok(()),
+                service = Service::start(config, &data, vault, Clock::System) => service?,
+                () = shutdown.stopped() => return Ok(()),
             };
             for device in service.devices() {
                 tracing::info!(device = %device.id, name = device.name, kernel = device.kernel, threads = device.threads,
                     rate = %device.rate.unwrap_or_default(), "searching on");
             }
             tracing::info!("serving; Ctrl-C stops");
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            tracing::info!("stopping");
+            shutdown.stopped().await;
             service.stop().await;
             Ok(())
-        })
+        });
+        // Threads that wait for a device, a name or a page of a relay are not waited for.
+        runtime.shutdown_timeout(LAST_PATIENCE);
+        served
     }
 }

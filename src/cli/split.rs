@@ -1,9 +1,10 @@
 //! `npubbot split new`: the asker's half of a key, made offline. It never leaves this machine; its point does.
 
 use super::unlock::UnlockFlags;
+use crate::bot::MOST_SPLIT_PREFIXES;
 use crate::pattern::Pattern;
 use crate::vault::Half;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -45,6 +46,13 @@ impl Split {
 impl New {
     fn run(self) -> anyhow::Result<()> {
         let prefixes = prefixes(&self.prefixes)?;
+        if prefixes.len() > MOST_SPLIT_PREFIXES {
+            bail!(
+                "{} prefixes are more than any bot reads, so no half was made; name {MOST_SPLIT_PREFIXES} at most (a bot as \
+                 it ships takes 10)",
+                prefixes.len()
+            );
+        }
         let half = Half::draw()?;
         let mut out = std::io::stdout().lock();
         if let Some(path) = &self.out {

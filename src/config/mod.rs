@@ -9,6 +9,8 @@ mod time;
 pub use error::ConfigError;
 
 use crate::search::SearchOptions;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -90,6 +92,18 @@ impl Config {
     /// Checks a text; `name` is what errors call it.
     pub fn parse(text: &str, name: &str) -> Result<Config, ConfigError> {
         raw::read(text, name)
+    }
+
+    /// Writes the file that ships with npubbot, unless there is one at `path`: `false` then.
+    ///
+    /// Errors: [`ConfigError::Unwritable`].
+    pub fn write_default(path: &Path) -> Result<bool, ConfigError> {
+        let unwritable = |error| ConfigError::Unwritable { file: path.display().to_string(), error };
+        match OpenOptions::new().create_new(true).write(true).open(path) {
+            Ok(mut file) => file.write_all(SHIPPED.as_bytes()).map(|()| true).map_err(unwritable),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(unwritable(error)),
+        }
     }
 
     /// What ships with npubbot.

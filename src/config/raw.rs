@@ -106,10 +106,26 @@ impl Place<'_> {
         })
     }
 
-    fn span_of_time(&self, key: &str, value: &Option<Spanned<String>>, default: &str) -> Result<Duration, ConfigError> {
+    /// A span of time of `least` at the least, both as an operator writes them, or `default` where there is none. `why` says
+    /// what is wrong with less.
+    fn span_of_time(
+        &self,
+        key: &str,
+        value: &Option<Spanned<String>>,
+        default: &str,
+        (least, why): (&str, &str),
+    ) -> Result<Duration, ConfigError> {
         let (text, span) = value.as_ref().map_or((default, 0..0), |value| (value.get_ref().as_str(), value.span()));
-        time::parse(text)
-            .ok_or_else(|| self.wrong(span, format!("`{key}` is \"{text}\"; allowed is {}", time::ALLOWED)))
+        let Some(time) = time::parse(text) else {
+            return Err(self.wrong(span, format!("`{key}` is \"{text}\"; allowed is {}", time::ALLOWED)));
+        };
+        if time::parse(least).is_some_and(|least| time < least) {
+            let what = format!(
+                "`{key}` is \"{text}\", and {why}; write \"{least}\" or more (it is \"{default}\" if you say nothing)"
+            );
+            return Err(self.wrong(span, what));
+        }
+        Ok(time)
     }
 
     /// A value in words that `T` knows.
@@ -180,20 +196,48 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
         nip05: place.text("nip05", raw.nip05)?,
         live_status: raw.live_status.unwrap_or(true),
         daily_note: raw.daily_note.unwrap_or(true),
-        try_relays_every: place.span_of_time("try_relays_every", &raw.try_relays_every, "15 min")?,
+        try_relays_every: place.span_of_time(
+            "try_relays_every",
+            &raw.try_relays_every,
+            "15 min",
+            ("1 min", "relays would turn away who writes that often"),
+        )?,
         answer_without_relay_list: raw.answer_without_relay_list.unwrap_or(true),
-        answers_expire_after: place.span_of_time("answers_expire_after", &raw.answers_expire_after, "30 days")?,
+        answers_expire_after: place.span_of_time(
+            "answers_expire_after",
+            &raw.answers_expire_after,
+            "30 days",
+            ("1 day", "a key could expire before its asker looks"),
+        )?,
     })
 }
 
 fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
     let number = |key, value, default, most| place.number(key, value, default, 1..=most);
+    let any = ("1 s", "no job is that short");
+    let longest_expected_time = place.span_of_time("longest_expected_time", &raw.longest_expected_time, "24 h", any)?;
+    let give_up_after = place.span_of_time("give_up_after", &raw.give_up_after, "30 days", any)?;
+    if give_up_after < longest_expected_time {
+        let said = |value: &Option<Spanned<String>>, default: &str| {
+            value
+                .as_ref()
+                .map_or(format!("\"{default}\" if you say nothing"), |value| format!("\"{}\"", value.get_ref()))
+        };
+        let longest = said(&raw.longest_expected_time, "24 h");
+        let span = raw.give_up_after.as_ref().or(raw.longest_expected_time.as_ref()).map_or(0..0, Spanned::span);
+        let what = format!(
+            "`give_up_after` ({}) is less than `longest_expected_time` ({longest}), so jobs would be given up before they \
+             are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter",
+            said(&raw.give_up_after, "30 days"),
+        );
+        return Err(place.wrong(span, what));
+    }
     Ok(Limits {
         open_jobs_per_asker: number("open_jobs_per_asker", &raw.open_jobs_per_asker, 3, 10_000)? as usize,
         jobs_per_day: number("jobs_per_day", &raw.jobs_per_day, 20, 1_000_000)? as usize,
         prefixes_per_job: number("prefixes_per_job", &raw.prefixes_per_job, 10, 64)? as usize,
-        longest_expected_time: place.span_of_time("longest_expected_time", &raw.longest_expected_time, "24 h")?,
-        give_up_after: place.span_of_time("give_up_after", &raw.give_up_after, "30 days")?,
+        longest_expected_time,
+        give_up_after,
         wraps_per_second: number("wraps_per_second", &raw.wraps_per_second, 2000, 1_000_000)?,
         wraps_burst: number("wraps_burst", &raw.wraps_burst, 2000, 1_000_000)?,
         new_askers_per_minute: number("new_askers_per_minute", &raw.new_askers_per_minute, 2000, 1_000_000)?,

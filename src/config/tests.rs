@@ -26,7 +26,9 @@ fn the_shipped_file_holds_the_defaults() {
 
 #[test]
 fn values_are_taken_over() {
-    let text = format!("{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\n[limits]\ngive_up_after = \"90 s\"\n");
+    let text = format!(
+        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
+    );
     let config = Config::parse(&text, "").unwrap();
     assert_eq!(config.search.devices, DeviceChoice::CudaOrdinal(1));
     assert_eq!(config.search.threads, Some(3));
@@ -40,6 +42,11 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     insta::assert_snapshot!(with("[limits]\njobs_per_day = \"many\"\n"), @r#"relays.toml, line 5: invalid type: string "many", expected i64"#);
     insta::assert_snapshot!(with("[limits]\njobs_per_day = 0\n"), @"relays.toml, line 5: `jobs_per_day` is 0; allowed is 1 to 1000000");
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"soon\"\n"), @r#"relays.toml, line 5: `give_up_after` is "soon"; allowed is a whole number and s, min, h or days, like "12 h""#);
+    insta::assert_snapshot!(with("[bot]\nanswers_expire_after = \"1 s\"\n"), @r#"relays.toml, line 5: `answers_expire_after` is "1 s", and a key could expire before its asker looks; write "1 day" or more (it is "30 days" if you say nothing)"#);
+    insta::assert_snapshot!(with("[bot]\ntry_relays_every = \"1 s\"\n"), @r#"relays.toml, line 5: `try_relays_every` is "1 s", and relays would turn away who writes that often; write "1 min" or more (it is "15 min" if you say nothing)"#);
+    insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"2 days\"\ngive_up_after = \"1 day\"\n"), @r#"relays.toml, line 6: `give_up_after` ("1 day") is less than `longest_expected_time` ("2 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
+    insta::assert_snapshot!(with("[limits]\ngive_up_after = \"2 h\"\n"), @r#"relays.toml, line 5: `give_up_after` ("2 h") is less than `longest_expected_time` ("24 h" if you say nothing), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
+    insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"31 days\"\n"), @r#"relays.toml, line 5: `give_up_after` ("30 days" if you say nothing) is less than `longest_expected_time` ("31 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
     insta::assert_snapshot!(with("[search]\ndevice = \"gpu\"\n"), @"relays.toml, line 5: `device`: `gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`");
     insta::assert_snapshot!(with(RELAY), @"relays.toml, line 5: the relay wss://relay.example is listed twice; give it all its roles at once");
     insta::assert_snapshot!(error(&RELAY.replace("wss", "https")), @r#"relays.toml, line 2: "https://relay.example" is no relay; allowed is an address like "wss://relay.example""#);
@@ -54,8 +61,13 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
 fn a_file_that_is_missing_or_no_text_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("relays.toml");
-    assert!(Config::load(&file).unwrap_err().to_string().contains("copy relays.toml from the repository"));
+    assert!(Config::load(&file).unwrap_err().to_string().contains("`npubbot init` writes one"));
+    // What is written for the operator is read again, and nothing that is there is overwritten.
+    assert!(Config::write_default(&file).unwrap());
+    assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
     std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();
     let error = Config::load(&file).unwrap_err().to_string();
     assert!(error.ends_with("relays.toml, line 2: this is not UTF-8 text; save the file as UTF-8"), "{error}");
+    assert!(!Config::write_default(&file).unwrap());
+    assert!(std::fs::read(&file).unwrap().starts_with(b"[bot]"));
 }

@@ -86,9 +86,9 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(),
             Ok(())
         }
         Effect::Resend(job) => resend(transaction, *job, answer, now),
-        Effect::Stop => super::asker::silence(transaction, answer.asker),
+        Effect::Stop => super::asker::silence(transaction, answer.asker, now),
         Effect::Start => super::asker::hear_again(transaction, answer.asker),
-        Effect::Forget => super::asker::forget(transaction, answer.asker),
+        Effect::Forget => super::asker::forget(transaction, answer.asker, i64::MAX, now).map(|_| ()),
     }
 }
 

@@ -10,7 +10,7 @@ use super::rows::unsigned;
 use super::{Ledger, LedgerError};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 /// Age in seconds at which a seen id may go: 15 days, and one more because an id recorded just before a cleaning gets
 /// the age of the cleaning before. The inbox takes rumors of the last week, in wraps dated two days back.
@@ -29,6 +29,7 @@ impl Ledger {
             transaction.execute("DELETE FROM seen WHERE age < ?1", [age - SEEN_FOR])?;
             transaction.execute("DELETE FROM mail WHERE finished = 1 AND expires_at <= ?1", [now])?;
             transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
+            transaction.execute("DELETE FROM started WHERE at <= ?1 - ?2 OR at > ?1 + ?2", [now, DAY])?;
             Ok(Some(()))
         })?;
         Ok(())

@@ -1,5 +1,6 @@
 //! T2, and what can be asked about jobs.
 
+use super::open::seconds;
 use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs, unsigned};
 use super::{AskerView, Job, JobState, Ledger, LedgerError, Totals};
@@ -10,6 +11,20 @@ use rusqlite::{OptionalExtension, params};
 
 /// Seconds.
 const DAY: i64 = 86_400;
+
+/// The query of [`Ledger::overdue_jobs`]. The indices are named: left to itself SQLite reads every accepted job.
+pub(super) fn overdue() -> String {
+    format!(
+        "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_expiry WHERE state = 'accepted' AND expires_at <= ?1 ORDER BY id"
+    )
+}
+
+/// The query of [`Ledger::late_jobs`].
+pub(super) fn late() -> String {
+    format!(
+        "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_notice WHERE state = 'accepted' AND notice_at <= ?1 ORDER BY id"
+    )
+}
 
 impl Ledger {
     /// T2: `false` when the job was no longer accepted; then nothing was changed.
@@ -56,8 +71,12 @@ impl Ledger {
 
     /// Accepted jobs whose askers are to be told that it takes longer than promised, oldest first.
     pub fn late_jobs(&self) -> Result<Vec<Job>, LedgerError> {
-        let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE state = 'accepted' AND notice_at <= ?1 ORDER BY id");
-        jobs(&self.read(), &query, [self.now()])
+        jobs(&self.read(), &late(), [self.now()])
+    }
+
+    /// Accepted jobs whose time is over at `now` (Unix seconds), oldest first.
+    pub fn overdue_jobs(&self, now: u64) -> Result<Vec<Job>, LedgerError> {
+        jobs(&self.read(), &overdue(), [seconds(now)])
     }
 
     /// Queues the one notice that a job takes longer than promised: `false` when there was one, or the job has ended.
@@ -109,8 +128,9 @@ impl Ledger {
         // A clock that has gone back leaves times in the future. Those of a day count as just now, so that a small step
         // opens no second quota; those of a year do not, so that a great one locks nobody out.
         let mut last_day = connection.prepare_cached(
-            "SELECT min(accepted_at, ?2) FROM job WHERE asker = ?1 AND accepted_at > ?2 - ?3 AND accepted_at <= ?2 + ?3
-             ORDER BY accepted_at, id",
+            "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
+                                      UNION ALL SELECT at FROM started WHERE asker = ?1)
+             WHERE at > ?2 - ?3 AND at <= ?2 + ?3 ORDER BY at",
         )?;
         let accepted_last_day = last_day
             .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?

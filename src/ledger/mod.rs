@@ -108,8 +108,8 @@ pub enum Effect {
     /// All of this asker's jobs are cancelled, and nothing is said to them until [`Effect::Start`].
     Stop,
     Start,
-    /// Everything kept about this asker goes, but the ids of their messages as long as those can be replayed, and the
-    /// reply to this one.
+    /// Everything kept about this asker goes, but the ids of their messages as long as those can be replayed, when the last
+    /// day's jobs were accepted as long as that counts, and the reply to this one.
     Forget,
 }
 

@@ -77,6 +77,18 @@ impl Ledger {
         Ok(done)
     }
 
+    /// Folds the log into the file and lets go of it, whoever still holds a clone: nothing is recorded any more, and every
+    /// transaction fails. The lock stays until the last clone is gone.
+    pub fn close(&self) {
+        let closed = Connection::open_in_memory().and_then(|nothing| {
+            let connection = std::mem::replace(&mut *self.read(), nothing);
+            connection.close().map_err(|(_, error)| error)
+        });
+        if let Err(error) = closed {
+            tracing::warn!(%error, "the ledger could not be closed; the next start takes it up as it is");
+        }
+    }
+
     /// For tests of a full disk: at most this many pages of 4 KiB, and no fewer than there are.
     #[doc(hidden)]
     pub fn limit_pages(&self, pages: u32) -> Result<(), LedgerError> {

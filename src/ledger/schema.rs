@@ -5,7 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
-const STEPS: [&str; 2] = [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
 
 /// The schema this npubbot writes.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

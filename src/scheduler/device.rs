@@ -8,8 +8,10 @@ use std::time::Duration;
 /// Wrong hits after which a device is taken out.
 const WRONG_HITS_ALLOWED: u64 = 3;
 
-/// Canary hits to expect before their number is judged: by then half of them missing has a chance below 1e-9.
-const JUDGE_AFTER: f64 = 100.0;
+/// Canary hits to expect before their number is judged. That an honest device then misses more than half of them, which it
+/// finds as a Poisson process does, has a chance of 1.8e-15; it is judged some ten million times a year. (Of 100 it would be
+/// 1.2e-8: once in a few years, for nothing.)
+const JUDGE_AFTER: f64 = 200.0;
 
 /// Weight of the newest measurement in the running mean of the rate.
 const NEWEST: f64 = 0.2;
@@ -115,6 +117,7 @@ impl Record {
         let mut inner = self.lock();
         inner.view.health = Health::Working;
         inner.view.hits_wrong = 0;
+        inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }
@@ -156,6 +159,25 @@ mod tests {
         let view = record.view();
         record.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
         assert!(!record.is_out());
+    }
+
+    #[test]
+    fn an_honest_device_is_not_taken_out_by_chance() {
+        // P(X < mean/2) for X Poisson with this mean: the sum of e^-mean mean^k / k!, each term from the one before.
+        let chance_below_half = |mean: f64| {
+            let (mut term, mut sum) = ((-mean).exp(), 0.0);
+            for k in 0..(mean / 2.0).ceil() as u32 {
+                sum += term;
+                term *= mean / f64::from(k + 1);
+            }
+            sum
+        };
+        // The figure that made this test: computed elsewhere too.
+        assert!((chance_below_half(100.0) / 1.178e-8 - 1.0).abs() < 0.001, "{}", chance_below_half(100.0));
+        // A canary is found up to 160 times a second, so a verdict takes a second at least.
+        let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
+        let chance = chance_below_half(JUDGE_AFTER);
+        assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");
     }
 
     #[test]

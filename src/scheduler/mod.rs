@@ -15,10 +15,9 @@
 
 mod canary;
 mod device;
-#[cfg(test)]
-mod fairness;
 mod harvest;
 mod measure;
+mod opening;
 mod pool;
 mod settler;
 #[cfg(test)]
@@ -31,6 +30,7 @@ pub use harvest::{Find, Harvest, Judged, judge};
 pub use measure::{MeasureError, Measurement, Trial, measure};
 pub use pool::{Lane, Owner, Pass, Pool, Wanted};
 pub use settler::Settled;
+pub use turns::Shares;
 pub use worker::Workers;
 
 use crate::ids::{Asker, JobId};
@@ -70,9 +70,9 @@ impl Scheduler {
         self.pool.insert(job, wanted);
     }
 
-    /// The part of the devices, up to 1, that one more split job of this asker would have.
-    pub fn part_of_one_more(&self, asker: Asker) -> f64 {
-        self.pool.part_of_one_more(asker)
+    /// The jobs and their parts of the devices as this asker sees them.
+    pub fn shares(&self, asker: Asker) -> Shares {
+        self.pool.shares(asker)
     }
 
     /// Takes a job out of the pool; what devices still find for it is dropped.

@@ -1,7 +1,7 @@
 //! The jobs that share a pass.
 
 use super::canary;
-use super::turns::{self, Side, Turns};
+use super::turns::{self, Shares, Side, Turns};
 use crate::ids::{Asker, JobId};
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
@@ -232,9 +232,9 @@ impl Pool {
         held.turns.next().map_or(Next::Wait, |(pass, charged)| Next::Search(pass, charged))
     }
 
-    /// The part of a device that one more split job of this asker would have.
-    pub fn part_of_one_more(&self, asker: Asker) -> f64 {
-        turns::part_of_one_more(&self.lock().jobs, asker)
+    /// The jobs and their parts of a device as this asker sees them.
+    pub fn shares(&self, asker: Asker) -> Shares {
+        turns::shares(&self.lock().jobs, asker)
     }
 
     /// Sleeps until the pool changes, at most `limit`.
@@ -347,7 +347,7 @@ mod tests {
         pool.remove(JobId(1));
         let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("there is work") };
         assert!(pass.half.is_some());
-        assert!(pool.part_of_one_more(asker) < pool.part_of_one_more(Asker([2; 32])));
+        assert!(pool.shares(asker).part_of_one_more < pool.shares(Asker([2; 32])).part_of_one_more);
     }
 
     #[test]

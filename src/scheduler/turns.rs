@@ -82,13 +82,34 @@ pub(super) fn parts(jobs: &BTreeMap<JobId, Wanted>, pool_has_work: bool) -> BTre
     jobs.iter().filter_map(part).collect()
 }
 
-/// The part of a device one more split job of this asker would have.
-pub(super) fn part_of_one_more(jobs: &BTreeMap<JobId, Wanted>, asker: Asker) -> f64 {
+/// The jobs and their parts of a device (up to 1) as one asker sees them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Shares {
+    pub pool_jobs: usize,
+    pub split_jobs: usize,
+    /// What the pool has, once it has a job.
+    pub pool_part: f64,
+    /// What each split job of this asker has.
+    pub own_split_part: f64,
+    /// What each would have, were there one more.
+    pub part_of_one_more: f64,
+}
+
+pub(super) fn shares(jobs: &BTreeMap<JobId, Wanted>, asker: Asker) -> Shares {
     let mut askers: BTreeSet<Asker> = jobs.values().filter_map(Wanted::asker_of_split).collect();
+    let split_jobs = jobs.values().filter(|wanted| wanted.split.is_some()).count();
+    let own = jobs.values().filter(|wanted| wanted.asker_of_split() == Some(asker)).count();
+    let pool_jobs = jobs.len() - split_jobs;
+    let each = |askers: usize, own: usize| split_part(pool_jobs > 0) / askers.max(1) as f64 / own.max(1) as f64;
+    let own_split_part = each(askers.len(), own);
     askers.insert(asker);
-    let own = 1 + jobs.values().filter(|wanted| wanted.asker_of_split() == Some(asker)).count();
-    let pool_has_work = jobs.values().any(|wanted| wanted.split.is_none());
-    split_part(pool_has_work) / askers.len() as f64 / own as f64
+    Shares {
+        pool_jobs,
+        split_jobs,
+        pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
+        own_split_part,
+        part_of_one_more: each(askers.len(), own + 1),
+    }
 }
 
 fn split_part(pool_has_work: bool) -> f64 {
@@ -149,8 +170,27 @@ mod tests {
         let greedy: BTreeMap<JobId, Wanted> = jobs(&[Some(1), Some(1), Some(1), Some(2)]);
         near(&parts_of(&greedy, true), &[1.0 / 12.0, 1.0 / 12.0, 1.0 / 12.0, 0.25]);
         near(&parts_of(&greedy, false), &[1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0, 0.5]);
-        near(&[part_of_one_more(&two, Asker([3; 32]))], &[1.0 / 6.0]);
-        near(&[part_of_one_more(&two, Asker([1; 32]))], &[0.125]);
-        near(&[part_of_one_more(&BTreeMap::new(), Asker([1; 32]))], &[1.0]);
+        let one_more = |jobs: &BTreeMap<JobId, Wanted>, asker| shares(jobs, Asker([asker; 32])).part_of_one_more;
+        near(&[one_more(&two, 3), one_more(&two, 1), one_more(&BTreeMap::new(), 1)], &[1.0 / 6.0, 0.125, 1.0]);
+    }
+
+    #[test]
+    fn what_an_asker_is_told_is_what_the_turns_give() {
+        let wanted = |asker: Option<u8>| Wanted::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
+        for askers in [&[None, Some(1), Some(1), Some(2)][..], &[Some(1), Some(2)], &[None, None], &[None, Some(1)]] {
+            let jobs: BTreeMap<JobId, Wanted> = (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
+            let parts = parts(&jobs, askers.contains(&None));
+            let told = shares(&jobs, Asker([1; 32]));
+            let split = jobs.values().filter(|wanted| wanted.split.is_some()).count();
+            assert_eq!((told.pool_jobs, told.split_jobs), (jobs.len() - split, split));
+            if askers.contains(&None) {
+                near(&[told.pool_part], &[1.0 - parts.values().sum::<f64>()]);
+            }
+            if let Some((id, _)) = jobs.iter().find(|(_, wanted)| wanted.asker_of_split() == Some(Asker([1; 32]))) {
+                near(&[told.own_split_part], &[parts[id]]);
+            }
+            // The pool shares with the split jobs as soon as it has one of its own.
+            near(&[told.pool_part], &[if split > 0 { 0.5 } else { 1.0 }]);
+        }
     }
 }

@@ -3,12 +3,13 @@
 
 use super::device::{DeviceView, Record};
 use super::harvest::Harvest;
+use super::opening::{Opened, open_all};
 use super::pool::{Lane, Next, Pass, Pool, Subscription};
 use super::settler::{Delivered, reach};
 use crate::fault::{self, Step};
 use crate::key::BasePoint;
 use crate::pattern::Rate;
-use crate::search::{self, DeviceChoice, DeviceId, Launch, SearchError, SearchOptions, Searcher};
+use crate::search::{self, DeviceId, Launch, SearchError, SearchOptions, Searcher};
 use crate::vault::{BaseId, Vault, VaultError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,28 +56,23 @@ enum Failure {
 }
 
 impl Workers {
-    /// Opens the devices that `options` asks for and starts their threads. Where only GPUs are used, one CPU thread
-    /// is started beside them for patterns too easy for a GPU; it sleeps until there is one.
+    /// Opens the devices that `options` asks for and starts their threads. The CPU thread beside GPUs sleeps until there is a
+    /// pattern too easy for them.
     pub(super) fn start(
         options: &SearchOptions,
         pool: Arc<Pool>,
         vault: Vault,
         harvests: SyncSender<Delivered>,
     ) -> Result<Workers, SearchError> {
-        let mut opened: Vec<_> =
-            search::open(options)?.into_iter().map(|searcher| (searcher, options.clone(), false)).collect();
-        let has_gpu = opened.iter().any(|(searcher, ..)| searcher.info().id != DeviceId::Cpu);
-        if has_gpu {
-            let beside = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), cpu_kernel: options.cpu_kernel };
-            opened.extend(search::open(&beside)?.into_iter().map(|searcher| (searcher, beside.clone(), true)));
-        }
-        let records: Vec<Arc<Record>> =
-            opened.iter().map(|(searcher, ..)| Arc::new(Record::new(searcher.info()))).collect();
+        let opened = open_all(options, search::cuda::device_count, search::open)?;
+        let has_gpu = opened.iter().any(|device| device.info.id != DeviceId::Cpu);
+        let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
         let gpus: Vec<Arc<Record>> =
             records.iter().filter(|record| record.view().id != DeviceId::Cpu).map(Arc::clone).collect();
-        let start = |(at, (searcher, options, is_side)): (usize, (Box<dyn Searcher>, SearchOptions, bool))| {
+        let start = |(at, opened): (usize, Opened)| {
+            let Opened { info, searcher, options, is_side } = opened;
             let record = Arc::clone(&records[at]);
-            let lane = match (has_gpu, searcher.info().id) {
+            let lane = match (has_gpu, info.id) {
                 (false, _) => Lane::All,
                 (true, DeviceId::Cpu) => Lane::Easy,
                 (true, DeviceId::Cuda(_)) => Lane::Hard,
@@ -89,9 +85,9 @@ impl Workers {
                 pool: Arc::clone(&pool),
                 vault: vault.clone(),
                 harvests: harvests.clone(),
-                options: only(searcher.info().id, &options),
+                options,
             };
-            let name = searcher.info().id.to_string();
+            let name = info.id.to_string();
             let thread = std::thread::Builder::new().name(name).spawn(move || worker.run(searcher));
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
@@ -127,15 +123,6 @@ impl Workers {
     }
 }
 
-/// The options that open this one device again.
-fn only(id: DeviceId, options: &SearchOptions) -> SearchOptions {
-    let devices = match id {
-        DeviceId::Cpu => DeviceChoice::Cpu,
-        DeviceId::Cuda(ordinal) => DeviceChoice::CudaOrdinal(ordinal),
-    };
-    SearchOptions { devices, ..options.clone() }
-}
-
 struct Worker {
     at: usize,
     lane: Lane,
@@ -157,13 +144,17 @@ struct InFlight {
 }
 
 impl Worker {
-    /// Searches until the pool closes, opening the device again whenever it failed.
-    fn run(self, searcher: Box<dyn Searcher>) {
-        let mut open = Some(searcher);
+    /// Searches until the pool closes, opening the device again whenever it failed, to begin with if it did not open.
+    fn run(self, searcher: Result<Box<dyn Searcher>, SearchError>) {
+        let mut first = Some(searcher);
         let mut pause = FIRST_PAUSE;
         while !self.pool.is_closed() {
             let began = Instant::now();
-            let ended = self.work(open.take());
+            let ended = match first.take() {
+                Some(Err(error)) => Err(error.into()),
+                Some(Ok(searcher)) => self.work(Some(searcher)),
+                None => self.work(None),
+            };
             let Err(failure) = ended else { return };
             self.record.take_out(failure.to_string());
             if began.elapsed() > RECOVERED_AFTER {

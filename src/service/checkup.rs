@@ -5,6 +5,7 @@ use crate::ledger::{Look, look};
 use crate::nostr::{information, reach};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
+use crate::search::{self, DeviceChoice, SearchOptions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -37,9 +38,10 @@ const PATIENCE: Duration = Duration::from_secs(7);
 
 /// Looks at everything. Changes nothing, and opens no identity.
 pub async fn checkup(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
-    let mut findings = devices();
+    let config = Config::load(config);
+    let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
     findings.extend(folder(data, identity));
-    match Config::load(config) {
+    match config {
         Ok(config) => {
             let relays = config.relays.len();
             findings.push(finding("configuration", Verdict::Good, format!("it is in order, with {relays} relays")));
@@ -50,9 +52,13 @@ pub async fn checkup(config: &Path, data: &Path, identity: &Path) -> Vec<Finding
     findings
 }
 
-fn devices() -> Vec<Finding> {
+/// What there is to search with, and whether it is what the configuration asks for, where there is one.
+fn devices(wanted: Option<&SearchOptions>) -> Vec<Finding> {
     let found = probe::findings();
     let mut findings = Vec::new();
+    // Who searches on the CPU needs nothing of a GPU.
+    let is_idle = wanted.is_some_and(|options| options.devices == DeviceChoice::Cpu);
+    let broken = if is_idle { Verdict::Weak } else { Verdict::Broken };
     match &found.driver {
         Ok(version) => findings.push(finding("driver", Verdict::Good, format!("it serves CUDA {version}"))),
         Err(reason) => findings.push(finding("driver", Verdict::Weak, reason.clone())),
@@ -63,8 +69,7 @@ fn devices() -> Vec<Finding> {
         let text =
             format!("cuda:{} is {} (compute capability {major}.{minor}, {memory:.0} GiB)", gpu.ordinal, gpu.name);
         let has_code = found.built_for.is_some_and(|built| built.split(' ').any(|cc| cc == format!("{major}{minor}")));
-        let verdict =
-            if has_code || found.nvrtc || found.built_for.is_some() { Verdict::Good } else { Verdict::Broken };
+        let verdict = if has_code || found.nvrtc || found.built_for.is_some() { Verdict::Good } else { broken };
         findings.push(finding("GPU", verdict, text));
     }
     let kernels = match (found.built_for, found.nvrtc) {
@@ -77,13 +82,44 @@ fn devices() -> Vec<Finding> {
         }
         (None, false) => finding(
             "kernels",
-            Verdict::Broken,
+            broken,
             "this build has none for GPUs, and NVRTC is not there: install libnvrtc of the CUDA toolkit, or put nvcc on \
              the PATH and build again",
         ),
     };
     findings.push(kernels);
     findings.push(finding("CPU", Verdict::Good, describe_kernel()));
+    let gpus: Vec<usize> = found.gpus.iter().map(|gpu| gpu.ordinal).collect();
+    findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
+    findings
+}
+
+/// Whether the devices that the configuration asks for are among these GPUs and the CPU.
+fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
+    let there = match gpus {
+        [] => "no GPU can be used".to_owned(),
+        gpus => format!("these GPUs can be used: {}", gpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let (verdict, text) = match options.devices {
+        DeviceChoice::Cuda if gpus.is_empty() => (
+            Verdict::Broken,
+            format!("`device` is \"cuda\", but {there}; write \"all\" to search on the CPU until one is there"),
+        ),
+        DeviceChoice::CudaOrdinal(ordinal) if !gpus.contains(&ordinal) => {
+            (Verdict::Broken, format!("`device` is \"cuda:{ordinal}\", but {there}; name another, or write \"all\""))
+        }
+        DeviceChoice::Cpu => (Verdict::Good, "the CPU searches, as `device` says".to_owned()),
+        DeviceChoice::All if gpus.is_empty() => (Verdict::Good, format!("the CPU searches, for {there}")),
+        DeviceChoice::All | DeviceChoice::Cuda => (Verdict::Good, format!("{} GPUs search", gpus.len())),
+        DeviceChoice::CudaOrdinal(ordinal) => (Verdict::Good, format!("cuda:{ordinal} searches")),
+    };
+    let mut findings = vec![finding("search", verdict, text)];
+    let on_cpu = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), cpu_kernel: options.cpu_kernel };
+    if let Err(error) = search::open(&on_cpu) {
+        let gpus_do = !gpus.is_empty() && options.devices != DeviceChoice::Cpu;
+        let verdict = if gpus_do { Verdict::Weak } else { Verdict::Broken };
+        findings.push(finding("search", verdict, format!("`cpu_kernel`: {error}, or write \"auto\" in its place")));
+    }
     findings
 }
 

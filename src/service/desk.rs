@@ -1,13 +1,13 @@
 //! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
 
-use super::wanted;
+use super::{letter, wanted};
 use crate::bot::{self, Context, Decision, Reply, Work};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
 use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, NewJob, Recorded};
-use crate::mail::{Answered, GiftWrap, Letter};
+use crate::mail::{GiftWrap, Letter};
 use crate::nostr::{Flood, Inbound};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -142,14 +142,7 @@ impl Desk {
     fn apologise(&self, message: &Inbound) {
         let Rumor { id: rumor, author: asker, .. } = message.rumor;
         let apology = || -> Result<(), DeskError> {
-            let letter = Letter {
-                to: asker,
-                channel: message.channel,
-                text: bot::letters::apology(),
-                in_reply_to: Some(Answered::seen(rumor, &message.seen_on)),
-                subject: message.rumor.subject.clone(),
-                expires_at: self.clock.now() + self.config.bot.answers_expire_after.as_secs(),
-            };
+            let letter = letter::answer(message, bot::letters::apology(), self.clock.now(), &self.config.bot);
             let is_silent = self.ledger.asker_view(asker)?.silent;
             let reply = if is_silent { None } else { Some(self.vault.seal(&letter)?) };
             let seen_on = message.seen_on.clone();
@@ -204,17 +197,21 @@ impl Desk {
         let Rumor { id: rumor, author, .. } = message.rumor;
         let asker = self.ledger.asker_view(author)?;
         let now = self.clock.now();
+        let shares = self.scheduler.shares(author);
         let context = Context {
             limits: &self.config.limits,
             asker: &asker,
-            pool_jobs: self.scheduler.open_jobs(),
+            pool_jobs: shares.pool_jobs,
+            split_jobs: shares.split_jobs,
             rate: self.scheduler.rate(),
             next_job,
             half: match bot::half_named(&message.rumor.content) {
                 Some(half) => self.ledger.half_use(&half)?,
                 None => None,
             },
-            split_part: self.scheduler.part_of_one_more(author),
+            pool_part: shares.pool_part,
+            split_part: shares.part_of_one_more,
+            own_split_part: shares.own_split_part,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
             now,
@@ -245,14 +242,7 @@ impl Desk {
             Decision::Start(reply) => (Effect::Start, Some(reply)),
             Decision::Forget(reply) => (Effect::Forget, Some(reply)),
         };
-        let letter = reply.map(|reply| Letter {
-            to: author,
-            channel: message.channel,
-            text: reply.to_string(),
-            in_reply_to: Some(Answered::seen(rumor, &message.seen_on)),
-            subject: message.rumor.subject.clone(),
-            expires_at: now + self.config.bot.answers_expire_after.as_secs(),
-        });
+        let letter = reply.map(|reply| letter::answer(message, reply.to_string(), now, &self.config.bot));
         let open = asker.open.iter().map(|job| job.id).collect();
         Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, open })
     }

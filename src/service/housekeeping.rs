@@ -1,13 +1,12 @@
 //! What happens by the clock: jobs past their time are given up, old rows are forgotten, the status is kept true.
 
-use super::status_of;
+use super::{letter, status_of};
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
-use crate::ids::Asker;
-use crate::ledger::{Job, Ledger, LedgerError};
-use crate::mail::{Answered, GiftWrap, Letter};
-use crate::nostr::{Relays, Status, vanish};
+use crate::ledger::{Job, Ledger};
+use crate::mail::GiftWrap;
+use crate::nostr::{Relays, Status};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Vault, VaultError};
@@ -17,8 +16,8 @@ use tokio::sync::{Notify, watch};
 
 /// How often the clock is looked at.
 const ROUND: Duration = Duration::from_secs(30);
-/// Rounds between two cleanings of the ledger.
-const ROUNDS_A_CLEANING: u32 = 120;
+/// Rounds between two cleanings of the ledger, and between two words to the operator.
+const ROUNDS_AN_HOUR: u32 = 120;
 
 #[derive(Clone)]
 pub(super) struct Keeper {
@@ -47,14 +46,11 @@ impl Keeper {
                     self.give_up_old_jobs(self.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     counted = self.count_candidates(counted);
-                    if rounds.is_multiple_of(ROUNDS_A_CLEANING) {
+                    if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.ledger.clean() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
                         }
-                        tokio::select! {
-                            () = shutdown.stopped() => return,
-                            () = self.forget_who_vanished() => {}
-                        }
+                        self.tell_how_it_goes().await;
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -64,18 +60,31 @@ impl Keeper {
     }
 
     fn give_up_old_jobs(&self, now: u64) {
-        let open = match self.ledger.open_jobs() {
-            Ok(open) => open,
-            Err(error) => {
-                tracing::warn!(%error, "open jobs could not be read");
-                return;
-            }
+        let overdue = match self.ledger.overdue_jobs(now) {
+            Ok(overdue) => overdue,
+            Err(error) => return tracing::warn!(%error, "jobs past their time could not be read"),
         };
-        for job in open.into_iter().filter(|job| job.expires_at <= now) {
+        for job in overdue {
             match self.give_up(&job, now) {
                 Ok(()) => tracing::info!(job = %job.id, "given up: its time is over"),
                 Err(error) => tracing::warn!(job = %job.id, %error, "a job could not be given up yet"),
             }
+        }
+    }
+
+    /// For whoever reads the log: silence is no sign of life.
+    async fn tell_how_it_goes(&self) {
+        let connected = self.relays.wait_for_any(Duration::ZERO).await;
+        match self.ledger.totals() {
+            Ok(totals) => tracing::info!(
+                rate = %self.scheduler.rate().unwrap_or_default(),
+                open_jobs = totals.accepted,
+                unsent_mail = totals.unsent_mail,
+                delivered = totals.delivered,
+                relays = connected,
+                "alive"
+            ),
+            Err(error) => tracing::warn!(%error, "alive, but the ledger could not be read"),
         }
     }
 
@@ -92,33 +101,6 @@ impl Keeper {
                 counted
             }
         }
-    }
-
-    /// Askers who want to vanish (NIP-62) are forgotten, unless they asked for something afterwards.
-    async fn forget_who_vanished(&self) {
-        let askers = match self.ledger.askers() {
-            Ok(askers) if askers.is_empty() => return,
-            Ok(askers) => askers,
-            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
-        };
-        for (asker, at) in vanish::requests(&self.relays, &askers).await {
-            if let Err(error) = self.forget(asker, at) {
-                tracing::warn!(%error, "a request to vanish could not be followed yet");
-            }
-        }
-    }
-
-    fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
-        let view = self.ledger.asker_view(asker)?;
-        if view.open.iter().any(|job| job.accepted_at > at) || view.accepted_last_day.iter().any(|&job| job > at) {
-            return Ok(());
-        }
-        self.ledger.forget(asker)?;
-        for job in view.open {
-            self.scheduler.remove(job.id);
-        }
-        tracing::info!("an asker wished to vanish and is forgotten");
-        Ok(())
     }
 
     fn tell_of_late_jobs(&self) {
@@ -139,14 +121,7 @@ impl Keeper {
     }
 
     fn seal(&self, job: &Job, text: String, now: u64) -> Result<GiftWrap, VaultError> {
-        self.vault.seal(&Letter {
-            to: job.asker,
-            channel: job.channel,
-            text,
-            in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
-            subject: job.subject.clone(),
-            expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
-        })
+        self.vault.seal(&letter::about(job, text, now, &self.bot))
     }
 
     fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {

@@ -8,7 +8,9 @@ mod again;
 mod checkup;
 mod desk;
 mod housekeeping;
+mod letter;
 mod treasury;
+mod vanished;
 
 pub use checkup::{Finding, Verdict, checkup};
 
@@ -40,8 +42,11 @@ const MESSAGES_WAITING: usize = 256;
 const START_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the start waits for the first measured rate: without one, no promise can be made and no wish is too hard.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a clean stop may take before the tasks that are left are dropped.
-const STOP_PATIENCE: Duration = Duration::from_millis(1500);
+/// How long a clean stop waits for its tasks, then for the devices' launches in flight, then for the relays: with all else
+/// below two seconds.
+const TASKS_PATIENCE: Duration = Duration::from_millis(700);
+const DEVICES_PATIENCE: Duration = Duration::from_millis(500);
+const RELAYS_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The bot, running.
 pub struct Service {
@@ -156,6 +161,8 @@ impl Service {
             changed,
             relays: relays.clone(),
         };
+        let vanished =
+            vanished::Vanished { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
         presence.announce();
         let mut billboard = Billboard::new(relays.clone(), ledger.clone());
@@ -173,6 +180,8 @@ impl Service {
         tasks.spawn(and_again("billboard", move || billboard.clone().run(Arc::clone(&posted), stop.clone())));
         let stop = shutdown.clone();
         tasks.spawn(and_again("watchdog", move || watchdog.clone().run(stop.clone())));
+        let stop = shutdown.clone();
+        tasks.spawn(and_again("vanished", move || vanished.clone().run(stop.clone())));
         tasks.spawn(and_again("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
@@ -207,14 +216,20 @@ impl Service {
         self.stopper.stop();
         self.scheduler.close();
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(STOP_PATIENCE, tasks_end).await.is_err() {
+        if tokio::time::timeout(TASKS_PATIENCE, tasks_end).await.is_err() {
             tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
             self.tasks.abort_all();
         }
         let scheduler = self.scheduler;
         let devices_end = tokio::task::spawn_blocking(move || drop(scheduler));
-        let _ = tokio::time::timeout(STOP_PATIENCE / 4, devices_end).await;
-        let _ = tokio::time::timeout(STOP_PATIENCE / 4, self.relays.disconnect()).await;
+        if tokio::time::timeout(DEVICES_PATIENCE, devices_end).await.is_err() {
+            tracing::warn!(
+                "a device does not end its launch in time; its jobs are searched again after the next start"
+            );
+        }
+        let _ = tokio::time::timeout(RELAYS_PATIENCE, self.relays.disconnect()).await;
+        // A thread that hangs may still hold the ledger: whatever it does later is not to touch the file.
+        self.ledger.close();
         fault::after(Step::Stop);
     }
 }

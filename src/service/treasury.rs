@@ -1,11 +1,12 @@
 //! From a find to a sealed result (T2): the base is redeemed once, and what comes of it is recorded or lost for good.
 
+use super::letter;
 use crate::bot::letters;
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault::{self, Step};
 use crate::ledger::{Job, Ledger, LedgerError};
-use crate::mail::{Answered, GiftWrap, Letter};
+use crate::mail::GiftWrap;
 use crate::scheduler::{Find, Settled};
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
@@ -53,15 +54,7 @@ impl Treasury {
         let now = self.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
-        let letter = |text: String| Letter {
-            to: job.asker,
-            channel: job.channel,
-            text,
-            in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
-            subject: job.subject.clone(),
-            // Of a clock that has gone back, relays and clients would take the letter for expired.
-            expires_at: now.max(job.accepted_at) + self.bot.answers_expire_after.as_secs(),
-        };
+        let letter = |text: String| letter::about(job, text, now, &self.bot);
         if job.split.is_some() {
             let tweak = self.vault.reveal(find.base, &find.hit)?;
             return self.vault.seal(&letter(letters::tweak_found(job.id, &find.pattern, &npub, waited, &tweak)));

@@ -10,7 +10,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Our files are a few hundred bytes; nothing larger is one.
+/// Bytes of text in one of our files at most: what is written can be read again.
+pub(super) const LONGEST_TEXT: usize = 4096;
+
+/// Our files are a few thousand bytes; nothing larger is one.
 const LARGEST: u64 = 64 * 1024;
 
 /// The most scrypt may cost, as the power of two `age` writes. 20 takes a gigabyte and some seconds. `age` would measure
@@ -115,7 +118,7 @@ fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText
         }
         (_, other) => unusable(path, format!("it is damaged ({other}); restore a copy")),
     })?;
-    let mut text = SecretText::with_capacity(4096);
+    let mut text = SecretText::with_capacity(LONGEST_TEXT);
     text.fill_from(reader).map_err(|error| unusable(path, format!("it is damaged ({error}); restore a copy")))?;
     Ok(text)
 }

@@ -12,8 +12,6 @@ use thiserror::Error;
 
 /// Before the prefixes in a half's file.
 const PREFIXES: &str = "# prefixes:";
-/// Bytes of prefixes a file may name.
-const ROOM_FOR_PREFIXES: usize = 64 * 64;
 /// Bytes typed or piped in that could be a half with spaces around it.
 const ROOM_FOR_TYPING: usize = 1024;
 
@@ -57,8 +55,9 @@ impl Half {
     ///
     /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`], [`VaultError::NoRandomness`].
     pub fn keep(&self, path: &Path, unlock: &Unlock, prefixes: &[Pattern]) -> Result<(), VaultError> {
-        let mut text = SecretText::with_capacity(NHALF_LENGTH + ROOM_FOR_PREFIXES);
-        self.write_lines(&mut text, prefixes).map_err(|_| VaultError::NotAHalf)?;
+        let mut text = SecretText::with_capacity(age_file::LONGEST_TEXT);
+        let too_many = || age_file::unusable(path, "it has no room for so many prefixes; name fewer");
+        self.write_lines(&mut text, prefixes).map_err(|_| too_many())?;
         age_file::create(path, unlock, &text, random::system)
     }
 

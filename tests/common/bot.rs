@@ -83,6 +83,15 @@ impl Home {
         RunningBot { service, public_key }
     }
 
+    /// Starts the bot within this process, with a configuration that no file could hold.
+    pub async fn start_with(&self, change: impl FnOnce(&mut Config)) -> RunningBot {
+        let (vault, mut config) = (self.vault(), self.config());
+        change(&mut config);
+        let public_key = vault.public_key();
+        let service = Service::start(config, &self.data(), vault, Clock::System).await.unwrap();
+        RunningBot { service, public_key }
+    }
+
     /// Starts `npubbot serve`.
     pub async fn spawn(&self) -> BotProcess {
         BotProcess::spawn(self, None).await
@@ -150,6 +159,21 @@ pub struct RunningBot {
 
 /// `npubbot serve` with a fault, which may end it at any moment. Killed when dropped.
 pub struct FaultyBot(pub Child);
+
+impl FaultyBot {
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// Waits for the end.
+    pub async fn ended(&mut self) -> std::process::ExitStatus {
+        until("the process ends", || {
+            let status = self.0.try_wait().unwrap();
+            async move { status }
+        })
+        .await
+    }
+}
 
 impl Drop for FaultyBot {
     fn drop(&mut self) {

@@ -64,16 +64,71 @@ fn who_is_forgotten_leaves_nothing_and_no_number_comes_twice() {
     bench.found(last, 1, 100);
     bench.say(1, 3, Effect::Forget);
     let view = bench.ledger.asker_view(asker(1)).unwrap();
-    assert!(view.open.is_empty() && view.results.is_empty() && view.accepted_last_day.is_empty());
+    assert!(view.open.is_empty() && view.results.is_empty() && !view.known);
     let kept = bench.ledger.due_mail(99).unwrap();
     assert_eq!(kept.iter().filter(|mail| mail.wrap.to == asker(1)).count(), 1, "only the answer to the last message");
     assert!(bench.ledger.open_job(other).unwrap().is_some());
     assert!(bench.ledger.next_job().unwrap() > last);
     assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "an old wish must not come to life again");
-    bench.ledger.forget(asker(1)).unwrap();
-    bench.ledger.forget(asker(2)).unwrap();
+    bench.ledger.forget(asker(1), NOW).unwrap();
+    bench.ledger.forget(asker(2), NOW).unwrap();
     assert_eq!(bench.ledger.askers().unwrap(), []);
     assert!(bench.ledger.next_job().unwrap() > last);
+}
+
+#[test]
+fn a_deletion_opens_no_second_quota() {
+    let bench = bench();
+    bench.accept(1, 1);
+    bench.clock.set(NOW + 60);
+    bench.accept(1, 2);
+    bench.say(1, 3, Effect::Forget);
+    let counted = |bench: &Bench| bench.ledger.asker_view(asker(1)).unwrap().accepted_last_day;
+    assert_eq!(counted(&bench), [NOW, NOW + 60]);
+    bench.clock.set(NOW + 120);
+    bench.accept(1, 4);
+    assert_eq!(counted(&bench), [NOW, NOW + 60, NOW + 120]);
+    bench.say(1, 5, Effect::Forget);
+    let bench = bench.reopened();
+    assert_eq!(counted(&bench), [NOW, NOW + 60, NOW + 120], "two deletions count nothing twice");
+    assert!(bench.ledger.asker_view(asker(2)).unwrap().accepted_last_day.is_empty());
+    // A day later nothing is left, not even that.
+    bench.ledger.clean().unwrap();
+    bench.clock.set(NOW + 60 + DAY);
+    assert_eq!(counted(&bench), [NOW + 120]);
+    bench.clock.set(NOW + 120 + DAY);
+    bench.ledger.clean().unwrap();
+    let left: i64 = bench.ledger.read().query_row("SELECT count(*) FROM started", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_wish_to_vanish_takes_only_what_is_older() {
+    let bench = bench();
+    let (open, found, late) = (bench.accept(1, 1), bench.accept(1, 2), bench.accept(1, 3));
+    bench.found(found, 1, 100);
+    bench.say(1, 4, Effect::Stop);
+    bench.sql(&format!("UPDATE job SET state = 'accepted' WHERE id IN ({}, {})", open.0, late.0));
+    let vanished = NOW + 60;
+    bench.clock.set(vanished + 1);
+    // Found before the bot heard of the request: it was asked for before.
+    bench.found(late, 1, 101);
+    bench.say(1, 5, Effect::Start);
+    let (again, key) = (bench.accept(1, 6), bench.accept(1, 7));
+    bench.found(key, 1, 102);
+    bench.say(1, 8, Effect::Stop);
+    bench.sql(&format!("UPDATE job SET state = 'accepted' WHERE id IN ({}, {})", open.0, again.0));
+    assert_eq!(bench.ledger.forget(asker(1), vanished).unwrap(), Some(vec![open]));
+    for _ in 0..2 {
+        let view = bench.ledger.asker_view(asker(1)).unwrap();
+        assert_eq!((ids(&view.open), ids(&view.results), view.silent), (vec![again.0], vec![key.0], true));
+        // The same request is met again every hour, months later too.
+        bench.clock.set(NOW + 20 * DAY);
+        assert_eq!(bench.ledger.forget(asker(1), vanished).unwrap(), None);
+    }
+    assert_eq!(bench.ledger.forget(asker(1), NOW + 20 * DAY).unwrap(), Some(vec![again]));
+    assert!(!bench.ledger.asker_view(asker(1)).unwrap().silent);
+    assert_eq!(bench.ledger.askers().unwrap(), []);
 }
 
 #[test]

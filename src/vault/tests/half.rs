@@ -158,6 +158,29 @@ fn a_half_survives_its_file_and_its_text() {
 }
 
 #[test]
+fn a_halfs_file_that_is_written_can_be_read_again() {
+    let folder = TempDir::new().unwrap();
+    let key = folder.path().join("age-identity.txt");
+    let identity = age::x25519::Identity::generate();
+    std::fs::write(&key, age::secrecy::ExposeSecret::expose_secret(&identity.to_string())).unwrap();
+    let unlock = Unlock::AgeIdentityFile(key);
+    let half = Half::draw().unwrap();
+    let long = Pattern::parse(&"q".repeat(51)).unwrap();
+    let mut refused = 0;
+    for count in [0, 1, 62, 76, 77, 78, 79, 1000] {
+        let (path, prefixes) = (folder.path().join(format!("{count}.age")), vec![long.clone(); count]);
+        match half.keep(&path, &unlock, &prefixes) {
+            Ok(()) => assert_eq!(Half::open(&path, &unlock).unwrap().1, prefixes, "{count}"),
+            Err(error) => {
+                assert!(!path.exists() && error.to_string().contains("name fewer"), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(refused, 3, "a line of 78 prefixes and more");
+}
+
+#[test]
 fn a_key_is_locked_as_nip_49_has_it() {
     let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
     let (split, npub) = answer(&vault, &half.point(), &mut rng);

@@ -1,10 +1,10 @@
 //! Shares on a real device: the pool and split jobs side by side, counted in candidates.
 
-use super::HARVESTS_WAITING;
-use super::pool::{Pool, Wanted};
-use super::worker::Workers;
 use crate::ids::{Asker, JobId};
 use crate::pattern::ALPHABET;
+use crate::scheduler::HARVESTS_WAITING;
+use crate::scheduler::pool::{Pool, Wanted};
+use crate::scheduler::worker::Workers;
 use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
