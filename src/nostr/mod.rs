@@ -3,6 +3,7 @@
 //! Nothing in here knows what a pattern is. What comes in is checked before it is passed on; what goes out lies in the
 //! ledger's outbox before it is sent, and is sent as it lies there.
 
+mod address;
 mod billboard;
 mod checks;
 mod flood;

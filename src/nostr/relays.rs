@@ -1,5 +1,6 @@
 //! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
 
+use super::address::is_private;
 use super::pace::Pace;
 use super::transport::Prompt;
 use super::{NostrError, wait_until};
@@ -267,45 +268,4 @@ async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
     let options = RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false);
     let added = client.pool().add_relay(url, options).await;
     added.map(|_| ()).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
-}
-
-/// Loopback, private and link-local addresses, and names that are never public.
-fn is_private(url: &RelayUrl) -> bool {
-    let Some(host) = url.host() else { return true };
-    let host = host.to_string();
-    let bare = host.trim_matches(['[', ']']);
-    match bare.parse::<std::net::IpAddr>() {
-        Ok(std::net::IpAddr::V4(ip)) => {
-            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || ip.is_broadcast()
-        }
-        Ok(std::net::IpAddr::V6(ip)) => {
-            ip.is_loopback()
-                || ip.is_unspecified()
-                || ip.is_unique_local()
-                || ip.is_unicast_link_local()
-                || ip.to_ipv4_mapped().is_some()
-        }
-        Err(_) => {
-            !bare.contains('.') || [".local", ".localhost", ".internal", ".lan"].iter().any(|end| bare.ends_with(end))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_within_the_operators_network_are_known() {
-        let private = |url: &str| is_private(&RelayUrl::parse(url).unwrap());
-        for url in ["ws://127.0.0.1:80", "ws://localhost", "ws://10.1.2.3", "wss://192.168.0.1", "ws://[::1]:7"] {
-            assert!(private(url), "{url}");
-        }
-        for url in ["ws://169.254.1.1", "ws://[::ffff:127.0.0.1]", "ws://printer.local", "ws://[fd00::1]", "ws://nas"] {
-            assert!(private(url), "{url}");
-        }
-        for url in ["wss://relay.example.com", "wss://8.8.8.8", "ws://[2606:4700::1]"] {
-            assert!(!private(url), "{url}");
-        }
-    }
 }
