@@ -21,7 +21,7 @@ pub(super) fn is_private(url: &RelayUrl) -> bool {
 }
 
 /// Whether an address can be reached by everybody.
-fn is_public(ip: IpAddr) -> bool {
+pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
         IpAddr::V6(ip) => match within(ip) {

@@ -2,7 +2,7 @@
 
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
 use super::flood::Flood;
-use super::lanes::{self, Arrival, Lanes};
+use super::lanes::{self, Arrival, Lanes, Source};
 use super::opening::{Opened, Openings};
 use super::relays::Relays;
 use super::sweep;
@@ -71,10 +71,12 @@ pub struct Inbox {
 impl Inbox {
     /// Listens until the shutdown. Every message goes into `out`, none is dropped.
     pub async fn run(self, out: mpsc::Sender<Inbound>, mut shutdown: Shutdown) {
-        let (entrance, mut lanes) = lanes::open(self.relays.bot(), self.flood.clone());
+        let relays = self.relays.ours(|relay| relay.inbox);
+        let source = Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION };
+        let (entrance, mut lanes) = lanes::open(source, self.flood.clone(), self.awaited.clone());
         let (lost, closed) = (Arc::clone(&entrance.lost), Arc::clone(&entrance.closed));
         let notifications = self.relays.notifications();
-        tokio::spawn(async move { entrance.drain(notifications, SUBSCRIPTION).await });
+        tokio::spawn(async move { entrance.drain(notifications).await });
         self.subscribe().await;
 
         let mut state = State {
@@ -218,9 +220,7 @@ impl Inbox {
     async fn open(&self, state: &mut State, openings: &mut Openings, arrival: Arrival) {
         let event = &arrival.event;
         let id = event.id.to_bytes();
-        if self.awaited.arrived(&id) {
-            state.handled.insert(id);
-        } else if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) {
+        if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) {
             fault::before(Step::Receive);
             let now = Instant::now();
             wait_until(now + state.bucket.take(now)).await;

@@ -15,6 +15,7 @@ mod outbox;
 mod pace;
 mod presence;
 mod relays;
+mod strangers;
 mod sweep;
 mod targets;
 mod transport;

@@ -2,6 +2,7 @@
 
 use super::address::is_private;
 use super::pace::Pace;
+use super::strangers::Strangers;
 use super::transport::Prompt;
 use super::{NostrError, wait_until};
 use crate::config::RelayEntry;
@@ -12,8 +13,7 @@ use nostr_sdk::{
     Client, ClientOptions, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
     RelayPoolOptions, RelayUrl, Timestamp,
 };
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
@@ -21,25 +21,21 @@ use tokio::sync::broadcast;
 const NOTIFICATIONS: usize = 16_384;
 /// A relay that went away is tried again this often.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long a relay is waited for: a stranger's that has to connect, and any that has just gone and is tried again.
+/// How long a relay of ours that has just gone is waited for.
 const CONNECT: Duration = Duration::from_secs(7);
 /// A relay of ours that connected within this time is about to come back; another is dead, and nobody waits for it.
 const JUST_GONE: Duration = Duration::from_secs(60);
 /// A relay may take this long to take an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
-/// A stranger's relay is left after this long without use.
-const LINGER: Duration = Duration::from_secs(600);
-/// Relays keep connections apart, so one slow relay holds up nobody; more strangers than this at once are too many.
-const STRANGERS: usize = 200;
 
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
 pub struct Relays {
+    /// Our own relays.
     client: Client,
     entries: Arc<Vec<RelayEntry>>,
     bot: PublicKey,
-    /// Relays that are not ours, with their last use.
-    strangers: Arc<Mutex<HashMap<RelayUrl, Instant>>>,
+    strangers: Strangers,
     /// Relays that take only so many events in a time.
     pace: Arc<Pace>,
 }
@@ -55,12 +51,15 @@ impl Relays {
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
         let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
         let options = ClientOptions::new().pool(pool);
-        let client = Client::builder().signer(signer).websocket_transport(Prompt).opts(options).build();
+        let builder = Client::builder().signer(signer.clone()).websocket_transport(Prompt::to_ours());
+        let client = builder.opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }
         client.connect().await;
-        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers: Arc::default(), pace: Arc::default() })
+        let at_home = entries.iter().any(|entry| is_private(&entry.url));
+        let strangers = Strangers::new(signer, Prompt::to_strangers(!at_home));
+        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers, pace: Arc::default() })
     }
 
     /// Waits until one of our relays is connected, at most `limit`. Returns how many are.
@@ -80,7 +79,7 @@ impl Relays {
 
     /// Leaves all relays.
     pub async fn disconnect(&self) {
-        self.client.shutdown().await;
+        tokio::join!(self.client.shutdown(), self.strangers.disconnect());
     }
 
     pub(super) fn bot(&self) -> PublicKey {
@@ -120,9 +119,8 @@ impl Relays {
     /// Whether a relay that an asker names may be spoken to. Addresses within the operator's own network are refused,
     /// unless the bot itself lives there.
     pub(super) fn may_visit(&self, url: &RelayUrl) -> bool {
-        let ours = self.entries.iter().any(|entry| entry.url == *url);
         let at_home = self.entries.iter().any(|entry| is_private(&entry.url));
-        ours || (!url.is_onion() && (at_home || !is_private(url)))
+        self.is_ours(url) || (!url.is_onion() && (at_home || !is_private(url)))
     }
 
     /// Events that one relay has for `filter`. No event and no error means that it answered and has none.
@@ -205,57 +203,33 @@ impl Relays {
         }
     }
 
-    /// A connected relay. Ours are connected anyway; a stranger's is added for a while.
+    /// A connected relay. Ours are connected anyway; a stranger's is dialled and kept for a while.
     async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
+        if !self.is_ours(url) {
+            return self.strangers.visit(url).await;
+        }
         let not_connected = || NostrError::NotConnected(url.to_string());
-        let relay = match self.client.relay(url).await {
-            Ok(relay) => relay,
-            Err(_) => {
-                if self.stranger_count() >= STRANGERS {
-                    return Err(not_connected());
-                }
-                add(&self.client, url).await?;
-                self.client.relay(url).await.map_err(|_| not_connected())?
-            }
-        };
-        if !self.entries.iter().any(|entry| entry.url == *url) {
-            self.strangers.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), Instant::now());
-            if !relay.is_connected() {
-                relay.connect();
-                relay.wait_for_connection(CONNECT).await;
-            }
-        } else if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
+        let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
+        if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
             // It closes connections that are idle, say.
             relay.wait_for_connection(CONNECT).await;
         }
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }
 
-    fn stranger_count(&self) -> usize {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner).len()
+    fn is_ours(&self, url: &RelayUrl) -> bool {
+        self.entries.iter().any(|entry| entry.url == *url)
     }
 
     /// Leaves strangers' relays that were not used for a while.
     pub(super) async fn leave_idle_strangers(&self) {
-        let idle: Vec<RelayUrl> = {
-            let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-            let idle: Vec<_> =
-                strangers.iter().filter(|(_, used)| used.elapsed() > LINGER).map(|(url, _)| url.clone()).collect();
-            idle.iter().for_each(|url| {
-                strangers.remove(url);
-            });
-            idle
-        };
-        for url in idle {
-            // One that is gone already is left as well.
-            let _ = self.client.force_remove_relay(&url).await;
-        }
+        self.strangers.leave_idle().await;
     }
 }
 
 /// Connects to a relay and leaves it; says how long it took.
 pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrError> {
-    let client = Client::builder().websocket_transport(Prompt).build();
+    let client = Client::builder().websocket_transport(Prompt::to_ours()).build();
     add(&client, url).await?;
     let began = Instant::now();
     let connected = client.try_connect_relay(url, limit).await;
