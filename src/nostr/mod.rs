@@ -14,6 +14,7 @@ mod opening;
 mod outbox;
 mod pace;
 mod presence;
+mod question;
 mod relays;
 mod strangers;
 mod sweep;

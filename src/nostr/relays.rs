@@ -2,13 +2,13 @@
 
 use super::address::is_private;
 use super::pace::Pace;
+use super::question::{self, Answer};
 use super::strangers::Strangers;
 use super::transport::Prompt;
 use super::{NostrError, wait_until};
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
-use async_wsocket::futures_util::StreamExt;
-use nostr_relay_pool::relay::{self, ReqExitPolicy};
+use nostr_relay_pool::relay;
 use nostr_sdk::{
     Client, ClientOptions, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
     RelayPoolOptions, RelayUrl, Timestamp,
@@ -123,22 +123,12 @@ impl Relays {
         self.is_ours(url) || (!url.is_onion() && (at_home || !is_private(url)))
     }
 
-    /// Events that one relay has for `filter`. No event and no error means that it answered and has none.
-    pub(super) async fn fetch(
-        &self,
-        url: &RelayUrl,
-        filter: Filter,
-        limit: Duration,
-    ) -> Result<Vec<Event>, NostrError> {
-        let relay = self.visit(url).await?;
-        let began = Instant::now();
-        let events = relay.fetch_events(filter, limit, ReqExitPolicy::ExitOnEOSE).await;
-        // A relay that says nothing looks like one that has nothing, but for the time it takes.
-        if began.elapsed() >= limit {
-            return Err(NostrError::Silent(url.to_string()));
+    /// Events that one relay has for `filter`. Without an error at its end the answer is all that the relay has.
+    pub(super) async fn fetch(&self, url: &RelayUrl, filter: Filter, limit: Duration) -> Answer {
+        match self.visit(url).await {
+            Ok(relay) => question::ask(&relay, filter, limit, usize::MAX).await,
+            Err(error) => Answer { events: Vec::new(), end: Err(error) },
         }
-        let events = events.map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })?;
-        Ok(events.into_iter().collect())
     }
 
     /// The one event that one relay has for `filter`, as soon as it is there; `None` means that it answered and has none.
@@ -149,19 +139,8 @@ impl Relays {
         limit: Duration,
     ) -> Result<Option<Event>, NostrError> {
         let relay = self.visit(url).await?;
-        let failed = |error: nostr_relay_pool::relay::Error| NostrError::Relay {
-            url: url.to_string(),
-            reason: error.to_string(),
-        };
-        let began = Instant::now();
-        let mut events =
-            relay.stream_events(filter.limit(1), limit, ReqExitPolicy::ExitOnEOSE).await.map_err(failed)?;
-        let first = events.next().await.transpose().map_err(failed)?;
-        // A relay that says nothing looks like one that has nothing, but for the time it takes.
-        if first.is_none() && began.elapsed() >= limit {
-            return Err(NostrError::Silent(url.to_string()));
-        }
-        Ok(first)
+        let Answer { events, end } = question::ask(&relay, filter.limit(1), limit, 1).await;
+        end.map(|()| events.into_iter().next())
     }
 
     /// Sends one event to one relay and waits for its OK; to a relay that wants fewer at a time, when its turn comes.

@@ -143,7 +143,9 @@ async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) ->
         match looked {
             Ok(Ok(event)) => {
                 answered += 1;
-                let own = event.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
+                // The library takes an id it has seen for good, whatever it stands under.
+                let is_own = |event: &Event| event.pubkey == key && event.kind == kind && event.verify().is_ok();
+                let own = event.into_iter().filter(is_own);
                 newest = own.chain(newest).max_by_key(|event| event.created_at);
                 if newest.is_some() && answered > failed {
                     break;
