@@ -76,7 +76,8 @@ impl Inbox {
         let (entrance, mut lanes) = lanes::open(source, self.flood.clone(), self.awaited.clone());
         let (lost, closed) = (Arc::clone(&entrance.lost), Arc::clone(&entrance.closed));
         let notifications = self.relays.notifications();
-        tokio::spawn(async move { entrance.drain(notifications).await });
+        let mut draining = JoinSet::new();
+        draining.spawn(entrance.drain(notifications));
         self.subscribe().await;
 
         let mut state = State {
@@ -141,7 +142,15 @@ impl Inbox {
                 }
                 next = next(&mut lanes, &mut sweep), if openings.have_room() => {
                     let arrival = match next {
-                        Next::Live(None) => return,
+                        Next::Live(None) => {
+                            // The library is at its end; or the entrance panicked, and then all of this starts anew.
+                            if let Some(Err(error)) = draining.join_next().await
+                                && error.is_panic()
+                            {
+                                std::panic::resume_unwind(error.into_panic());
+                            }
+                            return;
+                        }
                         Next::Live(Some(arrival)) | Next::Fetched(Some(arrival)) => arrival,
                         Next::Fetched(None) => {
                             // The contact is noted when all that it brought has been passed on.

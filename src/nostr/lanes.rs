@@ -5,6 +5,7 @@
 use super::checks::{Handled, is_worth_opening};
 use super::flood::Flood;
 use super::watchdog::Awaited;
+use crate::fault::{self, Step};
 use nostr_sdk::{Event, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,9 +85,11 @@ impl Entrance {
                     relay_url,
                     message: RelayMessage::Event { subscription_id, event },
                 }) if self.is_asked_for(&relay_url, &subscription_id) => {
+                    fault::before(Step::Listen);
                     if !self.admit(relay_url, event.into_owned()) {
                         return;
                     }
+                    fault::after(Step::Listen);
                 }
                 Ok(RelayPoolNotification::Message {
                     relay_url,
