@@ -50,6 +50,11 @@ impl Handled {
         self.known.contains(id)
     }
 
+    /// It is to be dealt with again. (Its old place in the order stays, so the next time it is forgotten too soon.)
+    pub fn forget(&mut self, id: &[u8; 32]) {
+        self.known.remove(id);
+    }
+
     pub fn insert(&mut self, id: [u8; 32]) {
         if self.known.insert(id) {
             self.order.push_back(id);

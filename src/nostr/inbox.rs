@@ -3,6 +3,7 @@
 use super::checks::{Bucket, Handled, is_recent, is_worth_opening};
 use super::flood::Flood;
 use super::lanes::{self, Arrival, Lanes, Source};
+use super::lookups::LookUps;
 use super::opening::{Opened, Openings};
 use super::relays::Relays;
 use super::sweep;
@@ -17,7 +18,7 @@ use crate::ledger::Ledger;
 use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{RelayUrl, SubscriptionId};
+use nostr_sdk::SubscriptionId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -35,10 +36,6 @@ const SUBSCRIPTION: &str = "inbox";
 const LULL: Duration = Duration::from_secs(5);
 /// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of wishes.
 const MESSAGES: [u16; 4] = [4, 5, 14, 15];
-/// How long to wait before it is looked up again whether the author of an old message reads sealed ones.
-const OLD_PAUSES: [Duration; 4] =
-    [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
-
 /// A message to the bot that passed every check.
 #[derive(Clone, Debug)]
 pub struct Inbound {
@@ -83,6 +80,7 @@ impl Inbox {
         let mut state = State {
             handled: Handled::default(),
             bucket: Bucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
+            lookups: LookUps::new(self.relays.clone(), Arc::clone(&self.directory)),
         };
         // The next ones are opened while one is attended to; their order is kept.
         let mut openings = Openings::default();
@@ -137,7 +135,11 @@ impl Inbox {
                 Some(opened) = openings.next() => {
                     tokio::select! {
                         () = shutdown.stopped() => return,
-                        () = self.pass_on(opened, &out) => {}
+                        has_room = self.pass_on(&mut state, opened, &out) => {
+                            if !has_room {
+                                lost.notify_one();
+                            }
+                        }
                     }
                 }
                 next = next(&mut lanes, &mut sweep), if openings.have_room() => {
@@ -157,7 +159,12 @@ impl Inbox {
                             while let Some(opened) = openings.next().await {
                                 tokio::select! {
                                     () = shutdown.stopped() => return,
-                                    () = self.pass_on(opened, &out) => {}
+                                    has_room = self.pass_on(&mut state, opened, &out) => {
+                                        if !has_room {
+                                            lost.notify_one();
+                                            sweep.complete = false;
+                                        }
+                                    }
                                 }
                             }
                             if sweep.end().await {
@@ -240,39 +247,28 @@ impl Inbox {
         }
     }
 
-    /// Passes a message on. Whether it was answered before is the desk's to ask, for all that wait there at once.
-    async fn pass_on(&self, opened: Opened, out: &mpsc::Sender<Inbound>) {
-        let Opened { url, is_old, paid, rumor, .. } = opened;
-        let Some(rumor) = rumor.filter(|rumor| self.is_message(rumor)) else { return };
-        if is_old {
-            return self.look_up_and_pass(rumor, &url, paid, out);
+    /// Passes a message on; an old one when it is known whether its author reads sealed ones. Whether it was answered before is
+    /// the desk's to ask, for all that wait there at once. `false` for an old one that finds no room and is left to a sweep.
+    async fn pass_on(&self, state: &mut State, opened: Opened, out: &mpsc::Sender<Inbound>) -> bool {
+        let Opened { id, url, is_old, paid, rumor } = opened;
+        let Some(rumor) = rumor.filter(|rumor| self.is_message(rumor)) else { return true };
+        // An old one that was answered before is no reason to ask the relays; the desk asks for certain.
+        if is_old && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
+            return true;
         }
         let seen_on = vec![url.to_string()];
-        let inbound = Inbound { rumor, seen_on, channel: Channel::Sealed, reads_sealed: true, paid };
-        // Where nobody takes messages any more the end is near, and the relay keeps this one.
-        let _ = out.send(inbound).await;
-    }
-
-    /// How an old message is answered depends on whether its author reads sealed ones: looked up beside the stream, which
-    /// does not wait. Where nobody can be asked, the next sweep brings the message again after a restart, at the latest.
-    fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, paid: bool, out: &mpsc::Sender<Inbound>) {
-        // One that was answered before is no reason to ask the relays; the desk asks for certain.
-        if self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
-            return;
+        let channel = if is_old { Channel::Nip04 } else { Channel::Sealed };
+        let inbound = Inbound { rumor, seen_on, channel, reads_sealed: !is_old, paid };
+        if !is_old {
+            // Where nobody takes messages any more the end is near, and the relay keeps this one.
+            let _ = out.send(inbound).await;
+            return true;
         }
-        let (relays, directory, out) = (self.relays.clone(), Arc::clone(&self.directory), out.clone());
-        let seen_on = vec![url.to_string()];
-        tokio::spawn(async move {
-            for pause in OLD_PAUSES {
-                if let Some(reads_sealed) = directory.has_dm_relays(&relays, rumor.author, &seen_on).await {
-                    let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed, paid }).await;
-                    return;
-                }
-                tokio::time::sleep(pause).await;
-            }
-            // Nobody could say in ten minutes: as good as no.
-            let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed: false, paid }).await;
-        });
+        let has_room = state.lookups.begin(inbound, out);
+        if !has_room {
+            state.handled.forget(&id);
+        }
+        has_room
     }
 
     /// Whether a rumor is something that may be answered: not by us, of a known kind, and not too old.
@@ -343,4 +339,5 @@ async fn next(lanes: &mut Lanes, sweep: &mut Sweep) -> Next {
 struct State {
     handled: Handled,
     bucket: Bucket,
+    lookups: LookUps,
 }

@@ -10,6 +10,7 @@ mod flood;
 mod inbox;
 pub mod information;
 mod lanes;
+mod lookups;
 mod opening;
 mod outbox;
 mod pace;
