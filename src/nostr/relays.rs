@@ -11,7 +11,7 @@ use crate::vault::BotSigner;
 use nostr_relay_pool::relay;
 use nostr_sdk::{
     Client, ClientOptions, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
-    RelayPoolOptions, RelayUrl, Timestamp,
+    RelayPoolOptions, RelayUrl, SubscriptionId, Timestamp,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +27,13 @@ const CONNECT: Duration = Duration::from_secs(7);
 const JUST_GONE: Duration = Duration::from_secs(60);
 /// A relay may take this long to take an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
+
+/// One connection to a relay of ours, to be told from the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Connection {
+    number: usize,
+    made_at: Timestamp,
+}
 
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
@@ -101,6 +108,20 @@ impl Relays {
 
     pub(super) async fn is_connected(&self, url: &RelayUrl) -> bool {
         self.client.relay(url).await.is_ok_and(|relay| relay.is_connected())
+    }
+
+    /// The connection to a relay of ours; another one after every reconnect.
+    pub(super) async fn connection(&self, url: &RelayUrl) -> Option<Connection> {
+        let relay = self.client.relay(url).await.ok().filter(Relay::is_connected)?;
+        Some(Connection { number: relay.stats().success(), made_at: relay.stats().connected_at() })
+    }
+
+    /// Whether the library has this subscription in its book for a relay, and so repeats it after a reconnect.
+    pub(super) async fn is_subscribed(&self, url: &RelayUrl, id: &SubscriptionId) -> bool {
+        match self.client.relay(url).await {
+            Ok(relay) => relay.subscription(id).await.is_some(),
+            Err(_) => false,
+        }
     }
 
     /// Drops a connection and makes it anew; what was subscribed there has to be subscribed again.
