@@ -3,7 +3,7 @@
 use super::address::is_private;
 use super::pace::Pace;
 use super::question::{self, Answer};
-use super::strangers::Strangers;
+use super::strangers::{LINGER, Strangers};
 use super::transport::Prompt;
 use super::{NostrError, wait_until};
 use crate::config::RelayEntry;
@@ -221,9 +221,10 @@ impl Relays {
         self.entries.iter().any(|entry| entry.url == *url)
     }
 
-    /// Leaves strangers' relays that were not used for a while.
+    /// Leaves strangers' relays that were not used for a while, and forgets how they were.
     pub(super) async fn leave_idle_strangers(&self) {
         self.strangers.leave_idle().await;
+        self.pace.forget_idle(Instant::now(), LINGER);
     }
 }
 

@@ -17,7 +17,7 @@ const CONNECT: Duration = Duration::from_secs(7);
 /// One that could not be reached is not dialled again before this.
 const RETRY: Duration = Duration::from_secs(5);
 /// A relay is left after this long without use.
-const LINGER: Duration = Duration::from_secs(600);
+pub(super) const LINGER: Duration = Duration::from_secs(600);
 /// After this long without use nothing is under way there: where no other room is, it makes room.
 const BUSY: Duration = Duration::from_secs(30);
 /// At once.
