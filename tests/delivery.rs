@@ -99,6 +99,21 @@ async fn who_lists_no_dm_relays_is_answered_where_they_read_and_where_they_wrote
     running.service.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_who_visits_nobody_answers_through_the_relays_of_their_own() {
+    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let running = Home::with(&[ours.url()], "[bot]\nvisit_askers_relays = false\n").start().await;
+    let (far, near) = (Forger::new(running.public_key), Forger::new(running.public_key));
+    lists(&far, &[&theirs], &ours, 0).await;
+    lists(&near, &[&theirs, &ours], &ours, 0).await;
+    for asker in [&far, &near] {
+        publish(&ours.url(), &asker.honest("help", 0)).await;
+        letters(&ours, asker, 1).await;
+    }
+    assert_eq!(theirs.connections(), 0, "nobody there sees the bot's address");
+    running.service.stop().await;
+}
+
 /// More letters for a relay that says nothing than the bot has under way at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_that_says_nothing_holds_up_only_its_own() {

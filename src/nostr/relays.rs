@@ -43,6 +43,7 @@ pub struct Relays {
     entries: Arc<Vec<RelayEntry>>,
     bot: PublicKey,
     strangers: Strangers,
+    visits_strangers: bool,
     /// Relays that take only so many events in a time.
     pace: Arc<Pace>,
 }
@@ -50,8 +51,14 @@ pub struct Relays {
 impl Relays {
     /// Adds our relays and connects in the background; dead ones are tried again for as long as the bot runs.
     ///
+    /// `visits_strangers`: whether the relays that askers list are connected to.
+    ///
     /// Errors: an address that no connection can be made for.
-    pub async fn connect(entries: &[RelayEntry], signer: BotSigner) -> Result<Relays, NostrError> {
+    pub async fn connect(
+        entries: &[RelayEntry],
+        visits_strangers: bool,
+        signer: BotSigner,
+    ) -> Result<Relays, NostrError> {
         let bot = signer
             .get_public_key()
             .await
@@ -66,7 +73,14 @@ impl Relays {
         client.connect().await;
         let at_home = entries.iter().any(|entry| is_private(&entry.url));
         let strangers = Strangers::new(signer, Prompt::to_strangers(!at_home));
-        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers, pace: Arc::default() })
+        Ok(Relays {
+            client,
+            entries: Arc::new(entries.to_vec()),
+            bot,
+            strangers,
+            visits_strangers,
+            pace: Arc::default(),
+        })
     }
 
     /// Waits until one of our relays is connected, at most `limit`. Returns how many are.
@@ -137,11 +151,11 @@ impl Relays {
         }
     }
 
-    /// Whether a relay that an asker names may be spoken to. Addresses within the operator's own network are refused,
+    /// Whether a relay that an asker names may be spoken to, if any. Addresses within the operator's own network are refused,
     /// unless the bot itself lives there.
     pub(super) fn may_visit(&self, url: &RelayUrl) -> bool {
         let at_home = self.entries.iter().any(|entry| is_private(&entry.url));
-        self.is_ours(url) || (!url.is_onion() && (at_home || !is_private(url)))
+        self.is_ours(url) || (self.visits_strangers && !url.is_onion() && (at_home || !is_private(url)))
     }
 
     /// Events that one relay has for `filter`. Without an error at its end the answer is all that the relay has.
