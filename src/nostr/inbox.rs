@@ -121,8 +121,10 @@ impl Inbox {
                                 }
                             }
                             if let Some(began) = sweeper.end().await {
-                                self.note_contact(began);
                                 subscription.works();
+                                if state.lookups.is_idle() {
+                                    self.note_contact(began);
+                                }
                             }
                             continue;
                         }

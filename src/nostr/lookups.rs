@@ -35,11 +35,17 @@ impl LookUps {
         LookUps { relays, directory, turns, room, under_way: JoinSet::new() }
     }
 
+    /// Whether nothing is under way.
+    pub fn is_idle(&mut self) -> bool {
+        // Those that have ended.
+        while self.under_way.try_join_next().is_some() {}
+        self.under_way.is_empty()
+    }
+
     /// Begins to look up the author of a message, and passes it on when that is done; where nobody could say in ten minutes,
     /// as it is. `false` where there is no room.
     pub fn begin(&mut self, mut message: Inbound, out: &mpsc::Sender<Inbound>) -> bool {
-        // Those that have ended.
-        while self.under_way.try_join_next().is_some() {}
+        self.is_idle();
         let size = (message.rumor.content.len() / 1024 + KIBIBYTES_A_MESSAGE) as u32;
         let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
         let (relays, directory, turns) = (self.relays.clone(), Arc::clone(&self.directory), Arc::clone(&self.turns));
