@@ -56,10 +56,10 @@ async fn listen(
                     }
                 }
                 RelayMessage::EndOfStoredEvents(ended) if *ended == *question => return Ok(()),
-                RelayMessage::Closed { subscription_id, message } if *subscription_id == *question => {
-                    if MachineReadablePrefix::parse(&message) != Some(MachineReadablePrefix::AuthRequired) {
-                        return Err(wrong(relay, &message));
-                    }
+                RelayMessage::Closed { subscription_id, message }
+                    if *subscription_id == *question && !wants_to_know_us(&message) =>
+                {
+                    return Err(wrong(relay, &message));
                 }
                 _ => {}
             },
@@ -73,6 +73,11 @@ async fn listen(
             Ok(_) => {}
         }
     }
+}
+
+/// Then the library says who we are, and asks again.
+fn wants_to_know_us(reason: &str) -> bool {
+    MachineReadablePrefix::parse(reason) == Some(MachineReadablePrefix::AuthRequired)
 }
 
 fn wrong(relay: &Relay, reason: &str) -> NostrError {

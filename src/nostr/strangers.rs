@@ -18,8 +18,6 @@ const CONNECT: Duration = Duration::from_secs(7);
 const RETRY: Duration = Duration::from_secs(5);
 /// A relay is left after this long without use.
 pub(super) const LINGER: Duration = Duration::from_secs(600);
-/// After this long without use nothing is under way there: where no other room is, it makes room.
-const BUSY: Duration = Duration::from_secs(30);
 /// At once.
 const MOST: usize = 200;
 /// What one relay may say before it is read: an OK for each letter the outbox has under way. The library's 2,048 take half a
@@ -56,7 +54,7 @@ impl Strangers {
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }
 
-    /// A relay that is connected or about to be; `None` where there is no room, or nobody answered a moment ago.
+    /// A relay that is connected or about to be; `None` where nobody answered a moment ago.
     async fn dial(&self, url: &RelayUrl) -> Result<Option<Relay>, NostrError> {
         let mut known = self.known.lock().await;
         let now = Instant::now();
@@ -70,8 +68,8 @@ impl Strangers {
                 // From the library's `connect` just after the end of a connection, a relay may never recover.
                 _ => self.leave(url).await,
             }
-        } else if known.len() >= MOST && !self.make_room(&mut known).await {
-            return Ok(None);
+        } else if known.len() >= MOST {
+            self.make_room(&mut known).await;
         }
         known.insert(url.clone(), Visit { used: now, dialled: now });
         let options =
@@ -86,19 +84,16 @@ impl Strangers {
         Ok(Some(relay))
     }
 
-    /// Leaves the relay that was not used for the longest time: one that is not connected, else one where nothing is under
-    /// way. So hosts that do not answer lock nobody out.
-    async fn make_room(&self, known: &mut HashMap<RelayUrl, Visit>) -> bool {
+    /// Leaves the relay that was not used for the longest time, one that is not connected before all others: neither hosts that
+    /// do not answer nor relays that do lock anybody out. A letter under way there is sent again.
+    async fn make_room(&self, known: &mut HashMap<RelayUrl, Visit>) {
         let relays = self.client.pool().all_relays().await;
         let is_connected = |url: &RelayUrl| relays.get(url).is_some_and(Relay::is_connected);
-        let may_go = |(url, visit): &(&RelayUrl, &Visit)| !is_connected(url) || visit.used.elapsed() > BUSY;
-        let first_to_go = |(url, visit): &(&RelayUrl, &Visit)| (is_connected(url), visit.used);
-        let Some(url) = known.iter().filter(may_go).min_by_key(first_to_go).map(|(url, _)| url.clone()) else {
-            return false;
-        };
-        known.remove(&url);
-        self.leave(&url).await;
-        true
+        let first = known.iter().min_by_key(|(url, visit)| (is_connected(url), visit.used));
+        if let Some(url) = first.map(|(url, _)| url.clone()) {
+            known.remove(&url);
+            self.leave(&url).await;
+        }
     }
 
     async fn leave(&self, url: &RelayUrl) {
