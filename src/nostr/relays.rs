@@ -19,6 +19,8 @@ use tokio::sync::broadcast;
 
 /// What the library's stream holds before it runs over: enough for its reader to be late by some seconds in a flood.
 const NOTIFICATIONS: usize = 16_384;
+/// What one relay of ours may say before it is read, some 2 MB: a question that misses a word of its answer is asked anew.
+const HEARD: usize = 8_192;
 /// A relay that went away is tried again this often.
 const RETRY: Duration = Duration::from_secs(5);
 /// How long a relay of ours that has just gone is waited for.
@@ -254,7 +256,8 @@ pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrErr
 }
 
 async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
-    let options = RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false);
+    let options =
+        RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false).notification_channel_size(HEARD);
     let added = client.pool().add_relay(url, options).await;
     added.map(|_| ()).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
 }
