@@ -18,6 +18,8 @@
 pub enum Step {
     /// The jobs that were open are handed to the scheduler at the start.
     TakeUp,
+    /// An event of the stream is let in.
+    Listen,
     /// A wrap from the stream or from a sweep is looked at.
     Receive,
     Unwrap,
@@ -50,8 +52,9 @@ pub enum Step {
 }
 
 impl Step {
-    pub const ALL: [Step; 18] = [
+    pub const ALL: [Step; 19] = [
         Step::TakeUp,
+        Step::Listen,
         Step::Receive,
         Step::Unwrap,
         Step::Decide,

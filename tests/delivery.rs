@@ -65,6 +65,19 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
     running.service.stop().await;
 }
 
+/// The list is looked for where the question breaks off, and where an answer to it would look like no list.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_breaks_off_is_no_missing_list() {
+    let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::start(Manner::Honest).await);
+    let running = Home::new(&[inbox.url()]).start().await;
+    let asker = Forger::new(running.public_key);
+    lists(&asker, &[&theirs], &inbox, 0).await;
+    publish(&inbox.url(), &asker.honest("help", 0)).await;
+    letters(&theirs, &asker, 1).await;
+    assert!(inbox.wraps_to(asker.author.public_key()).is_empty(), "nothing goes where they do not listen");
+    running.service.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_lists_no_dm_relays_is_answered_where_they_read_and_where_they_wrote() {
     let (wrote, reads, writes) = (
@@ -83,6 +96,21 @@ async fn who_lists_no_dm_relays_is_answered_where_they_read_and_where_they_wrote
     letters(&reads, &asker, 1).await;
     letters(&wrote, &asker, 1).await;
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_who_visits_nobody_answers_through_the_relays_of_their_own() {
+    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let running = Home::with(&[ours.url()], "[bot]\nvisit_askers_relays = false\n").start().await;
+    let (far, near) = (Forger::new(running.public_key), Forger::new(running.public_key));
+    lists(&far, &[&theirs], &ours, 0).await;
+    lists(&near, &[&theirs, &ours], &ours, 0).await;
+    for asker in [&far, &near] {
+        publish(&ours.url(), &asker.honest("help", 0)).await;
+        letters(&ours, asker, 1).await;
+    }
+    assert_eq!(theirs.connections(), 0, "nobody there sees the bot's address");
     running.service.stop().await;
 }
 

@@ -175,6 +175,30 @@ async fn five_hundred_wishes_of_strangers_are_a_flood_and_new_askers_need_work()
     strangers_pass(500, 100).await;
 }
 
+/// Old messages (NIP-04), each of a new key and long, while nobody says who of them reads sealed ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
+    const STRANGERS: usize = 200;
+    let relay = RawRelay::start(Manner::Reserved).await;
+    let (home, bot) = start(&relay, "").await;
+    let text = "x".repeat(60 * 1024);
+    for _ in 0..STRANGERS {
+        let author = Keys::generate();
+        let content = nip04::encrypt(author.secret_key(), &bot.public_key, &text).unwrap();
+        let old = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(bot.public_key));
+        relay.pour(&old.sign_with_keys(&author).unwrap());
+    }
+    until("authors are looked up", || async { (relay.list_questions() >= 64).then_some(()) }).await;
+    relay.tell_lists();
+    let answered = "SELECT count(*) FROM mail";
+    until("all are answered", || async { (home.count(answered) == Some(STRANGERS as i64)).then_some(()) }).await;
+    // What is given up is taken back a moment after the next is asked.
+    let open = relay.most_list_questions_open();
+    report(&format!("{open} questions open at most, {} asked", relay.list_questions()));
+    assert!(open <= 2 * 64, "{open}");
+    assert_small(&bot);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a minute and more: the full form of S8"]
 async fn a_hundred_thousand_junk_wraps_pass() {

@@ -43,6 +43,35 @@ async fn a_relay_that_went_deaf_is_noticed_and_mended() {
     running.service.stop().await;
 }
 
+/// A relay closes the subscription and goes before it can be asked again: then the library has forgotten the subscription, and
+/// takes no new one for a relay that could not be reached now and then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
+    let mut relay = RawRelay::start(Manner::Honest).await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = home.spawn_logged().await;
+    until("subscribed", || async { relay.is_subscribed().then_some(()) }).await;
+    relay.stop();
+    let told = |what: &str| home.log().matches(what).count();
+    let nobody = "inbox relays connected: 0 of 1";
+    until("the operator is told", || async { (told(nobody) > 0).then_some(()) }).await;
+    // An attempt that fails.
+    let address = relay.url().to_string().replace("ws://", "");
+    let address = address.trim_end_matches('/');
+    let bind = || async { tokio::net::TcpListener::bind(address).await.ok() };
+    drop(until("the relay's port is free", bind).await.accept().await.unwrap());
+    relay.start_again().await;
+    until("subscribed again", || async { relay.is_subscribed().then_some(()) }).await;
+    let all = "inbox relays connected: 1 of 1";
+    until("the operator is told again", || async { (told(all) > 1).then_some(()) }).await;
+    relay.blurt(r#"["CLOSED","inbox","shutting down"]"#);
+    until("the bot has read it", || async { (relay.pongs() > 0).then_some(()) }).await;
+    relay.stop();
+    until("gone", || async { (!relay.is_subscribed()).then_some(()) }).await;
+    relay.start_again().await;
+    until("subscribed once more", || async { relay.is_subscribed().then_some(()) }).await;
+}
+
 /// Somebody who lists these DM relays, and publishes the list at `at`.
 async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger {
     let forger = Forger::new(bot);

@@ -6,6 +6,7 @@ use common::asker::Asker;
 use common::bot::Home;
 use common::forger::{Forger, altered, other_signature};
 use common::raw_relay::{Manner, RawRelay};
+use common::{publish, until};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -189,6 +190,32 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
     asker.ask("status").await;
     assert_eq!(running.service.totals().unwrap().accepted, 1);
+    running.service.stop().await;
+}
+
+/// A relay that an asker named says under the name of the bot's own subscription what nobody asked it for.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_strangers_relay_says_unasked_is_not_heard() {
+    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let patient = "[limits]\nlongest_expected_time = \"3650 days\"\n";
+    let running = Home::with(&[ours.url()], patient).start().await;
+    let forger = Forger::new(running.public_key);
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(theirs.url()));
+    publish(&ours.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
+    publish(&ours.url(), &forger.honest("help", 0)).await;
+    // The bot brings the answer, and stays connected for a while.
+    let answered = || async { (!theirs.wraps_to(forger.author.public_key()).is_empty()).then_some(()) };
+    until("the bot visits the stranger's relay", answered).await;
+    let wish = forger.honest("qqqqqqqq", 0);
+    theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, wish.as_json()));
+    theirs.blurt(r#"["CLOSED","inbox","error: go away"]"#);
+    until("the bot has read it", || async { (theirs.pongs() >= 2).then_some(()) }).await;
+    let mut asker = Asker::connect(&ours.url(), running.public_key).await;
+    asker.ask("help").await;
+    assert_eq!(running.service.totals().unwrap().accepted, 0, "not heard");
+    // Nor does it keep the bot from hearing the same from a relay of its own.
+    publish(&ours.url(), &wish).await;
+    until("heard", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     running.service.stop().await;
 }
 

@@ -54,6 +54,8 @@ pub struct BotConfig {
     pub try_relays_every: Duration,
     /// Answer askers who have no DM relay list (kind 10050) where their own message was seen.
     pub answer_without_relay_list: bool,
+    /// Connect to the relays that askers list, to answer them there; else answer through our own relays only.
+    pub visit_askers_relays: bool,
     /// Relays may forget our answers after this.
     pub answers_expire_after: Duration,
 }

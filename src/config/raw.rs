@@ -40,6 +40,7 @@ struct Bot {
     daily_note: Option<bool>,
     try_relays_every: Option<Spanned<String>>,
     answer_without_relay_list: Option<bool>,
+    visit_askers_relays: Option<bool>,
     answers_expire_after: Option<Spanned<String>>,
 }
 
@@ -203,6 +204,7 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
             ("1 min", "relays would turn away who writes that often"),
         )?,
         answer_without_relay_list: raw.answer_without_relay_list.unwrap_or(true),
+        visit_askers_relays: raw.visit_askers_relays.unwrap_or(true),
         answers_expire_after: place.span_of_time(
             "answers_expire_after",
             &raw.answers_expire_after,

@@ -19,7 +19,16 @@ fn the_shipped_file_holds_the_defaults() {
     assert_eq!(format!("{:?}", shipped.limits), format!("{:?}", defaults.limits));
     assert_eq!(format!("{:?}", shipped.bot), format!("{:?}", defaults.bot));
     assert_eq!(format!("{:?}", shipped.search), format!("{:?}", defaults.search));
-    for key in ["open_jobs_per_asker", "longest_expected_time", "device", "threads", "cpu_kernel", "nip05", "picture"] {
+    for key in [
+        "open_jobs_per_asker",
+        "longest_expected_time",
+        "device",
+        "threads",
+        "cpu_kernel",
+        "nip05",
+        "picture",
+        "visit_askers_relays",
+    ] {
         assert!(SHIPPED.contains(key), "{key} is explained in the file");
     }
 }
@@ -38,7 +47,7 @@ fn values_are_taken_over() {
 #[test]
 fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     let with = |more: &str| error(&format!("{RELAY}{more}"));
-    insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `daily_note`, `try_relays_every`, `answer_without_relay_list`, `answers_expire_after`");
+    insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `daily_note`, `try_relays_every`, `answer_without_relay_list`, `visit_askers_relays`, `answers_expire_after`");
     insta::assert_snapshot!(with("[limits]\njobs_per_day = \"many\"\n"), @r#"relays.toml, line 5: invalid type: string "many", expected i64"#);
     insta::assert_snapshot!(with("[limits]\njobs_per_day = 0\n"), @"relays.toml, line 5: `jobs_per_day` is 0; allowed is 1 to 1000000");
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"soon\"\n"), @r#"relays.toml, line 5: `give_up_after` is "soon"; allowed is a whole number and s, min, h or days, like "12 h""#);

@@ -33,21 +33,38 @@ pub(super) fn is_recent(created_at: u64, now: u64) -> bool {
 }
 
 /// Ids of wraps that were dealt with, the oldest forgotten first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Handled {
+    most: usize,
     known: HashSet<[u8; 32]>,
     order: VecDeque<[u8; 32]>,
 }
 
+impl Default for Handled {
+    fn default() -> Handled {
+        Handled::new(REMEMBERED)
+    }
+}
+
 impl Handled {
+    /// Remembers so many.
+    pub fn new(most: usize) -> Handled {
+        Handled { most, known: HashSet::new(), order: VecDeque::new() }
+    }
+
     pub fn contains(&self, id: &[u8; 32]) -> bool {
         self.known.contains(id)
+    }
+
+    /// It is to be dealt with again. (Its old place in the order stays, so the next time it is forgotten too soon.)
+    pub fn forget(&mut self, id: &[u8; 32]) {
+        self.known.remove(id);
     }
 
     pub fn insert(&mut self, id: [u8; 32]) {
         if self.known.insert(id) {
             self.order.push_back(id);
-            if self.order.len() > REMEMBERED
+            if self.order.len() > self.most
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.known.remove(&oldest);

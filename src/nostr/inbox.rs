@@ -2,13 +2,16 @@
 
 use super::checks::{Bucket, Handled, is_genuine, is_recent, is_worth_opening};
 use super::flood::Flood;
-use super::lanes::{self, Arrival, Lanes};
+use super::lanes::{self, Arrival, Lanes, Source};
+use super::lookups::LookUps;
 use super::opening::{Opened, Openings};
 use super::relays::Relays;
+use super::subscription::Subscription;
 use super::sweep;
+use super::sweeper::Sweeper;
 use super::targets::Directory;
+use super::wait_until;
 use super::watchdog::Awaited;
-use super::{NostrError, wait_until};
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::fault::{self, Step};
@@ -17,28 +20,18 @@ use crate::ledger::Ledger;
 use crate::mail::Channel;
 use crate::shutdown::Shutdown;
 use crate::vault::{Rumor, Vault};
-use nostr_sdk::{RelayUrl, SubscriptionId};
+use nostr_sdk::Filter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-/// Time between two sweeps when nothing seems lost.
-const SWEEP_EVERY: Duration = Duration::from_secs(180);
-/// How often it is looked whether a relay has come back.
+/// How often it is looked which relays are there.
 const LOOK: Duration = Duration::from_secs(2);
-/// A relay that goes on closing our subscription is asked again this often at last.
-const LAST_PAUSE: Duration = Duration::from_secs(60);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
-/// While wraps run over, what the relays hold is not fetched before this long has passed without: it would run over too.
-const LULL: Duration = Duration::from_secs(5);
 /// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of wishes.
 const MESSAGES: [u16; 4] = [4, 5, 14, 15];
-/// How long to wait before it is looked up again whether the author of an old message reads sealed ones.
-const OLD_PAUSES: [Duration; 4] =
-    [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
-
 /// A message to the bot that passed every check.
 #[derive(Clone, Debug)]
 pub struct Inbound {
@@ -71,88 +64,67 @@ pub struct Inbox {
 impl Inbox {
     /// Listens until the shutdown. Every message goes into `out`, none is dropped.
     pub async fn run(self, out: mpsc::Sender<Inbound>, mut shutdown: Shutdown) {
-        let (entrance, mut lanes) = lanes::open(self.relays.bot(), self.flood.clone());
+        let relays = self.relays.ours(|relay| relay.inbox);
+        let source = Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION };
+        let (entrance, mut lanes) = lanes::open(source, self.flood.clone(), self.awaited.clone());
         let (lost, closed) = (Arc::clone(&entrance.lost), Arc::clone(&entrance.closed));
         let notifications = self.relays.notifications();
-        tokio::spawn(async move { entrance.drain(notifications, SUBSCRIPTION).await });
-        self.subscribe().await;
-
+        let mut draining = JoinSet::new();
+        draining.spawn(entrance.drain(notifications));
+        let mut subscription = Subscription::new(self.relays.clone(), SUBSCRIPTION);
+        subscription.ask(self.filter()).await;
+        let mut sweeper = Sweeper::new();
         let mut state = State {
             handled: Handled::default(),
             bucket: Bucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
+            lookups: LookUps::new(self.relays.clone(), Arc::clone(&self.directory)),
         };
         // The next ones are opened while one is attended to; their order is kept.
         let mut openings = Openings::default();
         let mut looks = tokio::time::interval(LOOK);
-        let mut swept_at: Option<Instant> = None;
-        let mut ran_over: Option<Instant> = None;
-        let mut connected_before = 0;
-        // A relay that closed our subscription (it wanted to know first who we are, say) is asked again after a pause.
-        let mut again: Option<Instant> = None;
-        let mut pause = LOOK;
-        // Every relay is fetched beside the stream: one that says nothing must not make the bot deaf to the others.
-        let mut sweep = Sweep::default();
         loop {
             // What is rare comes first: a stream that never ends must not put it off.
             tokio::select! {
                 biased;
                 () = shutdown.stopped() => return,
-                () = lost.notified() => {
-                    ran_over = Some(Instant::now());
-                    sweep.complete = false;
-                    swept_at = None;
-                }
-                () = closed.notified() => {
-                    again = again.or(Some(Instant::now() + pause));
-                }
+                () = lost.notified() => sweeper.ran_over(),
+                () = closed.notified() => subscription.closed(),
                 () = self.deaf.notified() => {
-                    self.subscribe().await;
-                    sweep.complete = false;
-                    swept_at = None;
+                    subscription.ask(self.filter()).await;
+                    sweeper.missed();
                 }
                 _ = looks.tick() => {
-                    if again.is_some_and(|at| Instant::now() >= at) {
-                        again = None;
-                        pause = (pause * 2).min(LAST_PAUSE);
-                        self.subscribe().await;
-                        sweep.complete = false;
-                        swept_at = None;
+                    if subscription.look(|| self.filter()).await {
+                        sweeper.missed();
                     }
-                    let connected = self.connected().await;
-                    if connected > connected_before {
-                        // A relay that came back has what was sent while it was away.
-                        sweep.complete = false;
-                        swept_at = None;
-                    }
-                    connected_before = connected;
-                    let due = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_EVERY);
-                    let lull = ran_over.is_none_or(|at| at.elapsed() >= LULL) || sweep.started.elapsed() >= SWEEP_EVERY;
-                    if due && lull && connected > 0 && !sweep.is_running {
-                        sweep = self.start_sweep();
+                    if subscription.is_connected() && sweeper.is_due() {
+                        let began = self.clock.now();
+                        sweeper.start(&self.relays, &self.flood, sweep::since(self.last_contact(), began), began);
                     }
                 }
                 Some(opened) = openings.next() => {
                     tokio::select! {
                         () = shutdown.stopped() => return,
-                        () = self.pass_on(opened, &out) => {}
+                        () = self.pass_on(&mut state, &mut sweeper, opened, &out) => {}
                     }
                 }
-                next = next(&mut lanes, &mut sweep), if openings.have_room() => {
+                next = next(&mut lanes, &mut sweeper), if openings.have_room() => {
                     let arrival = match next {
-                        Next::Live(None) => return,
+                        Next::Live(None) => return end_of(draining).await,
                         Next::Live(Some(arrival)) | Next::Fetched(Some(arrival)) => arrival,
                         Next::Fetched(None) => {
                             // The contact is noted when all that it brought has been passed on.
                             while let Some(opened) = openings.next().await {
                                 tokio::select! {
                                     () = shutdown.stopped() => return,
-                                    () = self.pass_on(opened, &out) => {}
+                                    () = self.pass_on(&mut state, &mut sweeper, opened, &out) => {}
                                 }
                             }
-                            if sweep.end().await {
-                                self.note_contact(sweep.began);
-                                swept_at = Some(Instant::now());
-                                pause = LOOK;
+                            if let Some(began) = sweeper.end().await {
+                                subscription.works();
+                                if state.lookups.is_idle() {
+                                    self.note_contact(began);
+                                }
                             }
                             continue;
                         }
@@ -166,15 +138,9 @@ impl Inbox {
         }
     }
 
-    /// Asks the inbox relays for gift wraps, stored and new. The library repeats this after every reconnect.
-    async fn subscribe(&self) {
-        let since = sweep::since(self.last_contact(), self.clock.now());
-        let filter = sweep::filter(&self.relays, since);
-        let urls = self.relays.ours(|relay| relay.inbox);
-        let id = SubscriptionId::new(SUBSCRIPTION);
-        if let Err(error) = self.relays.client().subscribe_with_id_to(urls, id, filter, None).await {
-            tracing::warn!(%error, "the inbox relays could not be subscribed yet; they are swept");
-        }
+    /// Wraps to us, stored and new.
+    fn filter(&self) -> Filter {
+        sweep::filter(&self.relays, sweep::since(self.last_contact(), self.clock.now()))
     }
 
     fn last_contact(&self) -> Option<u64> {
@@ -184,28 +150,6 @@ impl Inbox {
         })
     }
 
-    async fn connected(&self) -> usize {
-        let mut connected = 0;
-        for url in self.relays.ours(|relay| relay.inbox) {
-            connected += usize::from(self.relays.is_connected(&url).await);
-        }
-        connected
-    }
-
-    /// Asks every inbox relay for all that may have been missed.
-    fn start_sweep(&self) -> Sweep {
-        let began = self.clock.now();
-        let since = sweep::since(self.last_contact(), began);
-        let mut fetching = JoinSet::new();
-        let (fetched, events) = mpsc::channel(1);
-        for url in self.relays.ours(|relay| relay.inbox) {
-            let (relays, flood, fetched) = (self.relays.clone(), self.flood.clone(), fetched.clone());
-            fetching.spawn(async move { sweep::fetch_all(&relays, &url, since, &flood, &fetched).await });
-        }
-        Sweep { began, started: Instant::now(), complete: true, is_running: true, events, fetching }
-    }
-
-    /// Only when every inbox relay was heard: one that is away may hold what the others do not.
     fn note_contact(&self, at: u64) {
         fault::before(Step::MoveCursor);
         if let Err(error) = self.ledger.set_last_contact(at) {
@@ -218,9 +162,7 @@ impl Inbox {
     async fn open(&self, state: &mut State, openings: &mut Openings, arrival: Arrival) {
         let event = &arrival.event;
         let id = event.id.to_bytes();
-        if self.awaited.arrived(&id) {
-            state.handled.insert(id);
-        } else if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) && is_genuine(event) {
+        if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) && is_genuine(event) {
             fault::before(Step::Receive);
             let now = Instant::now();
             wait_until(now + state.bucket.take(now)).await;
@@ -231,39 +173,25 @@ impl Inbox {
         }
     }
 
-    /// Passes a message on. Whether it was answered before is the desk's to ask, for all that wait there at once.
-    async fn pass_on(&self, opened: Opened, out: &mpsc::Sender<Inbound>) {
-        let Opened { url, is_old, paid, rumor, .. } = opened;
+    /// Passes a message on; an old one when it is known whether its author reads sealed ones. Whether it was answered before is
+    /// the desk's to ask, for all that wait there at once. An old one that finds no room is left to a sweep.
+    async fn pass_on(&self, state: &mut State, sweeper: &mut Sweeper, opened: Opened, out: &mpsc::Sender<Inbound>) {
+        let Opened { id, url, is_old, paid, rumor } = opened;
         let Some(rumor) = rumor.filter(|rumor| self.is_message(rumor)) else { return };
-        if is_old {
-            return self.look_up_and_pass(rumor, &url, paid, out);
-        }
-        let seen_on = vec![url.to_string()];
-        let inbound = Inbound { rumor, seen_on, channel: Channel::Sealed, reads_sealed: true, paid };
-        // Where nobody takes messages any more the end is near, and the relay keeps this one.
-        let _ = out.send(inbound).await;
-    }
-
-    /// How an old message is answered depends on whether its author reads sealed ones: looked up beside the stream, which
-    /// does not wait. Where nobody can be asked, the next sweep brings the message again after a restart, at the latest.
-    fn look_up_and_pass(&self, rumor: Rumor, url: &RelayUrl, paid: bool, out: &mpsc::Sender<Inbound>) {
-        // One that was answered before is no reason to ask the relays; the desk asks for certain.
-        if self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
+        // An old one that was answered before is no reason to ask the relays; the desk asks for certain.
+        if is_old && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
             return;
         }
-        let (relays, directory, out) = (self.relays.clone(), Arc::clone(&self.directory), out.clone());
         let seen_on = vec![url.to_string()];
-        tokio::spawn(async move {
-            for pause in OLD_PAUSES {
-                if let Some(reads_sealed) = directory.has_dm_relays(&relays, rumor.author, &seen_on).await {
-                    let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed, paid }).await;
-                    return;
-                }
-                tokio::time::sleep(pause).await;
-            }
-            // Nobody could say in ten minutes: as good as no.
-            let _ = out.send(Inbound { rumor, seen_on, channel: Channel::Nip04, reads_sealed: false, paid }).await;
-        });
+        let channel = if is_old { Channel::Nip04 } else { Channel::Sealed };
+        let inbound = Inbound { rumor, seen_on, channel, reads_sealed: !is_old, paid };
+        if !is_old {
+            // Where nobody takes messages any more the end is near, and the relay keeps this one.
+            let _ = out.send(inbound).await;
+        } else if !state.lookups.begin(inbound, out) {
+            state.handled.forget(&id);
+            sweeper.ran_over();
+        }
     }
 
     /// Whether a rumor is something that may be answered: not by us, of a known kind, and not too old.
@@ -273,38 +201,12 @@ impl Inbox {
     }
 }
 
-/// A sweep under way, or the one before.
-struct Sweep {
-    began: u64,
-    started: Instant,
-    /// Whether nothing was missed so far.
-    complete: bool,
-    is_running: bool,
-    /// What the relays had, page by page: they wait until it is attended to.
-    events: mpsc::Receiver<Arrival>,
-    fetching: JoinSet<Result<(), NostrError>>,
-}
-
-impl Default for Sweep {
-    fn default() -> Sweep {
-        let (_, events) = mpsc::channel(1);
-        Sweep { began: 0, started: Instant::now(), complete: true, is_running: false, events, fetching: JoinSet::new() }
-    }
-}
-
-impl Sweep {
-    /// After the last event: whether nothing is left to fetch.
-    async fn end(&mut self) -> bool {
-        self.is_running = false;
-        while let Some(ended) = self.fetching.join_next().await {
-            match ended {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => tracing::debug!(%error, "a sweep is incomplete"),
-                Err(error) => tracing::error!(%error, "fetching from a relay panicked"),
-            }
-            self.complete = false;
-        }
-        self.complete
+/// The library is at its end, or the entrance panicked: then all of this panics too, and is started anew.
+async fn end_of(mut draining: JoinSet<()>) {
+    if let Some(Err(error)) = draining.join_next().await
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
     }
 }
 
@@ -317,11 +219,11 @@ enum Next {
 }
 
 /// Who has worked comes first; the others and what a sweep fetched take turns by lot.
-async fn next(lanes: &mut Lanes, sweep: &mut Sweep) -> Next {
+async fn next(lanes: &mut Lanes, sweeper: &mut Sweeper) -> Next {
     let rest = async {
         tokio::select! {
             arrival = lanes.plain.recv() => Next::Live(arrival),
-            fetched = sweep.events.recv(), if sweep.is_running => Next::Fetched(fetched),
+            fetched = sweeper.next() => Next::Fetched(fetched),
         }
     };
     tokio::select! {
@@ -334,4 +236,5 @@ async fn next(lanes: &mut Lanes, sweep: &mut Sweep) -> Next {
 struct State {
     handled: Handled,
     bucket: Bucket,
+    lookups: LookUps,
 }

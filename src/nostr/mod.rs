@@ -3,18 +3,24 @@
 //! Nothing in here knows what a pattern is. What comes in is checked before it is passed on; what goes out lies in the
 //! ledger's outbox before it is sent, and is sent as it lies there.
 
+mod address;
 mod billboard;
 mod checks;
 mod flood;
 mod inbox;
 pub mod information;
 mod lanes;
+mod lookups;
 mod opening;
 mod outbox;
 mod pace;
 mod presence;
+mod question;
 mod relays;
+mod strangers;
+mod subscription;
 mod sweep;
+mod sweeper;
 mod targets;
 mod transport;
 pub mod vanish;

@@ -14,6 +14,8 @@ const MOST: usize = 16;
 
 /// An event that was opened.
 pub(super) struct Opened {
+    /// Of the event, not of the message in it.
+    pub id: [u8; 32],
     /// The relay it came from.
     pub url: RelayUrl,
     /// Of kind 4 (NIP-04).
@@ -31,6 +33,7 @@ pub(super) struct Openings {
 }
 
 struct Opening {
+    id: [u8; 32],
     url: RelayUrl,
     is_old: bool,
     paid: bool,
@@ -49,6 +52,7 @@ impl Openings {
 
     pub fn begin(&mut self, vault: &Vault, arrival: Arrival) {
         let Arrival { url, event, paid, room } = arrival;
+        let id = event.id.to_bytes();
         let is_old = event.kind == Kind::EncryptedDirectMessage;
         let vault = vault.clone();
         let open = move || {
@@ -64,13 +68,13 @@ impl Openings {
             })
         };
         let task = tokio::task::spawn_blocking(twice);
-        self.under_way.push_back(Opening { url, is_old, paid, room, task });
+        self.under_way.push_back(Opening { id, url, is_old, paid, room, task });
     }
 
     /// The next in the order in which they came; `None` when there is none. Nothing is lost if this is not waited for.
     pub async fn next(&mut self) -> Option<Opened> {
         let opened = (&mut self.under_way.front_mut()?.task).await;
-        let Opening { url, is_old, paid, room, .. } = self.under_way.pop_front()?;
+        let Opening { id, url, is_old, paid, room, .. } = self.under_way.pop_front()?;
         drop(room);
         let rumor = match opened {
             Ok(Ok(Ok(rumor))) => Some(rumor),
@@ -83,6 +87,6 @@ impl Openings {
                 None
             }
         };
-        Some(Opened { url, is_old, paid, rumor })
+        Some(Opened { id, url, is_old, paid, rumor })
     }
 }

@@ -65,6 +65,7 @@ impl Outbox {
                         letters.insert(task.id(), mail);
                     }
                 }
+                courier.relays.leave_idle_strangers().await;
                 look_at = Instant::now() + courier.until_next_due();
             }
             let all_have_ended = sending.is_empty();
@@ -96,7 +97,7 @@ impl Outbox {
                         under_way.remove(&attempt.mail);
                     }
                 }
-                () = tokio::time::sleep_until(look_at.into()) => courier.relays.leave_idle_strangers().await,
+                () = tokio::time::sleep_until(look_at.into()) => {}
             }
         }
     }

@@ -95,6 +95,12 @@ impl Pace {
         Some(Delivery { pace: self, url })
     }
 
+    /// Forgets relays that had nothing to do for so long: askers name as many as they like.
+    pub fn forget_idle(&self, now: Instant, idle: Duration) {
+        self.lock().retain(|_, relay| now < relay.next + idle);
+        self.waits().retain(|_, wait| wait.under_way > 0 || now < wait.since + idle);
+    }
+
     fn waits(&self) -> std::sync::MutexGuard<'_, HashMap<RelayUrl, Wait>> {
         self.waited_for.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,6 +148,23 @@ mod tests {
         assert!(pace.deliver(&url, now + 2 * PATIENCE).is_none(), "one, until it answers");
         probe.heard(true);
         assert!(pace.deliver(&url, Instant::now()).is_some());
+    }
+
+    #[test]
+    fn who_had_nothing_to_do_for_long_is_forgotten() {
+        let (pace, now, idle) = (Pace::default(), Instant::now(), Duration::from_secs(600));
+        let url = |number: u32| RelayUrl::parse(&format!("wss://{number}.example")).unwrap();
+        let urls: Vec<RelayUrl> = (0..100).map(url).collect();
+        for url in &urls {
+            pace.slow_down(url, now);
+            pace.deliver(url, now).unwrap().heard(false);
+        }
+        let _under_way = pace.deliver(&urls[0], now);
+        let known = |pace: &Pace| (pace.lock().len(), pace.waits().len());
+        pace.forget_idle(now + idle / 2, idle);
+        assert_eq!(known(&pace), (100, 100));
+        pace.forget_idle(now + idle * 2, idle);
+        assert_eq!(known(&pace), (0, 1));
     }
 
     #[test]

@@ -1,45 +1,52 @@
 //! The connections: our own relays with their roles, and strangers' relays for as long as they are needed.
 
+use super::address::is_private;
 use super::checks::is_genuine;
 use super::pace::Pace;
+use super::question::{self, Answer, Wanted};
+use super::strangers::{LINGER, Strangers};
 use super::transport::Prompt;
 use super::{NostrError, wait_until};
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
-use async_wsocket::futures_util::StreamExt;
-use nostr_relay_pool::relay::{self, ReqExitPolicy};
+use nostr_relay_pool::relay;
 use nostr_sdk::{
     Client, ClientOptions, Event, Filter, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification,
-    RelayPoolOptions, RelayUrl, Timestamp,
+    RelayPoolOptions, RelayUrl, SubscriptionId, Timestamp,
 };
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
 /// What the library's stream holds before it runs over: enough for its reader to be late by some seconds in a flood.
 const NOTIFICATIONS: usize = 16_384;
+/// What one relay of ours may say before it is read, some 2 MB: a question that misses a word of its answer is asked anew.
+const HEARD: usize = 8_192;
 /// A relay that went away is tried again this often.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long a relay is waited for: a stranger's that has to connect, and any that has just gone and is tried again.
+/// How long a relay of ours that has just gone is waited for.
 const CONNECT: Duration = Duration::from_secs(7);
 /// A relay of ours that connected within this time is about to come back; another is dead, and nobody waits for it.
 const JUST_GONE: Duration = Duration::from_secs(60);
 /// A relay may take this long to take an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
-/// A stranger's relay is left after this long without use.
-const LINGER: Duration = Duration::from_secs(600);
-/// Relays keep connections apart, so one slow relay holds up nobody; more strangers than this at once are too many.
-const STRANGERS: usize = 200;
+
+/// One connection to a relay of ours, to be told from the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Connection {
+    number: usize,
+    made_at: Timestamp,
+}
 
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
 pub struct Relays {
+    /// Our own relays.
     client: Client,
     entries: Arc<Vec<RelayEntry>>,
     bot: PublicKey,
-    /// Relays that are not ours, with their last use.
-    strangers: Arc<Mutex<HashMap<RelayUrl, Instant>>>,
+    strangers: Strangers,
+    visits_strangers: bool,
     /// Relays that take only so many events in a time.
     pace: Arc<Pace>,
 }
@@ -47,20 +54,36 @@ pub struct Relays {
 impl Relays {
     /// Adds our relays and connects in the background; dead ones are tried again for as long as the bot runs.
     ///
+    /// `visits_strangers`: whether the relays that askers list are connected to.
+    ///
     /// Errors: an address that no connection can be made for.
-    pub async fn connect(entries: &[RelayEntry], signer: BotSigner) -> Result<Relays, NostrError> {
+    pub async fn connect(
+        entries: &[RelayEntry],
+        visits_strangers: bool,
+        signer: BotSigner,
+    ) -> Result<Relays, NostrError> {
         let bot = signer
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
         let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
         let options = ClientOptions::new().pool(pool);
-        let client = Client::builder().signer(signer).websocket_transport(Prompt).opts(options).build();
+        let builder = Client::builder().signer(signer.clone()).websocket_transport(Prompt::to_ours());
+        let client = builder.opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }
         client.connect().await;
-        Ok(Relays { client, entries: Arc::new(entries.to_vec()), bot, strangers: Arc::default(), pace: Arc::default() })
+        let at_home = entries.iter().any(|entry| is_private(&entry.url));
+        let strangers = Strangers::new(signer, Prompt::to_strangers(!at_home));
+        Ok(Relays {
+            client,
+            entries: Arc::new(entries.to_vec()),
+            bot,
+            strangers,
+            visits_strangers,
+            pace: Arc::default(),
+        })
     }
 
     /// Waits until one of our relays is connected, at most `limit`. Returns how many are.
@@ -80,7 +103,7 @@ impl Relays {
 
     /// Leaves all relays.
     pub async fn disconnect(&self) {
-        self.client.shutdown().await;
+        tokio::join!(self.client.shutdown(), self.strangers.disconnect());
     }
 
     pub(super) fn bot(&self) -> PublicKey {
@@ -104,6 +127,20 @@ impl Relays {
         self.client.relay(url).await.is_ok_and(|relay| relay.is_connected())
     }
 
+    /// The connection to a relay of ours; another one after every reconnect.
+    pub(super) async fn connection(&self, url: &RelayUrl) -> Option<Connection> {
+        let relay = self.client.relay(url).await.ok().filter(Relay::is_connected)?;
+        Some(Connection { number: relay.stats().success(), made_at: relay.stats().connected_at() })
+    }
+
+    /// Whether the library has this subscription in its book for a relay, and so repeats it after a reconnect.
+    pub(super) async fn is_subscribed(&self, url: &RelayUrl, id: &SubscriptionId) -> bool {
+        match self.client.relay(url).await {
+            Ok(relay) => relay.subscription(id).await.is_some(),
+            Err(_) => false,
+        }
+    }
+
     /// Drops a connection and makes it anew; what was subscribed there has to be subscribed again.
     ///
     /// From the library's `disconnect` and `connect` in a row, a relay that is just being tried again never recovers.
@@ -117,42 +154,28 @@ impl Relays {
         }
     }
 
-    /// Whether a relay that an asker names may be spoken to. Addresses within the operator's own network are refused,
+    /// Whether a relay that an asker names may be spoken to, if any. Addresses within the operator's own network are refused,
     /// unless the bot itself lives there.
     pub(super) fn may_visit(&self, url: &RelayUrl) -> bool {
-        let ours = self.entries.iter().any(|entry| entry.url == *url);
         let at_home = self.entries.iter().any(|entry| is_private(&entry.url));
-        ours || (!url.is_onion() && (at_home || !is_private(url)))
+        self.is_ours(url) || (self.visits_strangers && !url.is_onion() && (at_home || !is_private(url)))
     }
 
-    /// Events that one relay has for `filter`. No event and no error means that it answered and has none.
-    pub(super) async fn fetch(
-        &self,
-        url: &RelayUrl,
-        filter: Filter,
-        limit: Duration,
-    ) -> Result<Vec<Event>, NostrError> {
-        let mut events = self.fetch_unverified(url, filter, limit).await?;
-        events.retain(is_genuine);
-        Ok(events)
+    /// Events that one relay has for `filter`, verified. Without an error at its end the answer is all that the relay has.
+    pub(super) async fn fetch(&self, url: &RelayUrl, filter: Filter, limit: Duration) -> Answer {
+        self.ask(url, filter, limit, usize::MAX, is_genuine).await
     }
 
     /// As [`Relays::fetch`], for who verifies the events later: [`is_genuine`] says why.
-    pub(super) async fn fetch_unverified(
-        &self,
-        url: &RelayUrl,
-        filter: Filter,
-        limit: Duration,
-    ) -> Result<Vec<Event>, NostrError> {
-        let relay = self.visit(url).await?;
-        let began = Instant::now();
-        let events = relay.fetch_events(filter, limit, ReqExitPolicy::ExitOnEOSE).await;
-        // A relay that says nothing looks like one that has nothing, but for the time it takes.
-        if began.elapsed() >= limit {
-            return Err(NostrError::Silent(url.to_string()));
+    pub(super) async fn fetch_unverified(&self, url: &RelayUrl, filter: Filter, limit: Duration) -> Answer {
+        self.ask(url, filter, limit, usize::MAX, |_| true).await
+    }
+
+    async fn ask(&self, url: &RelayUrl, filter: Filter, limit: Duration, enough: usize, wanted: Wanted) -> Answer {
+        match self.visit(url).await {
+            Ok(relay) => question::ask(&relay, filter, limit, enough, wanted).await,
+            Err(error) => Answer { events: Vec::new(), end: Err(error) },
         }
-        let events = events.map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })?;
-        Ok(events.into_iter().collect())
     }
 
     /// The one event that one relay has for `filter`, verified, as soon as it is there; `None` means that it answered and
@@ -163,21 +186,8 @@ impl Relays {
         filter: Filter,
         limit: Duration,
     ) -> Result<Option<Event>, NostrError> {
-        let relay = self.visit(url).await?;
-        let failed = |error: nostr_relay_pool::relay::Error| NostrError::Relay {
-            url: url.to_string(),
-            reason: error.to_string(),
-        };
-        let began = Instant::now();
-        let mut events =
-            relay.stream_events(filter.limit(1), limit, ReqExitPolicy::ExitOnEOSE).await.map_err(failed)?;
-        while let Some(event) = events.next().await.transpose().map_err(failed)? {
-            if is_genuine(&event) {
-                return Ok(Some(event));
-            }
-        }
-        // A relay that says nothing looks like one that has nothing, but for the time it takes.
-        if began.elapsed() >= limit { Err(NostrError::Silent(url.to_string())) } else { Ok(None) }
+        let Answer { events, end } = self.ask(url, filter.limit(1), limit, 1, is_genuine).await;
+        end.map(|()| events.into_iter().next())
     }
 
     /// Sends one event to one relay and waits for its OK; to a relay that wants fewer at a time, when its turn comes.
@@ -219,57 +229,34 @@ impl Relays {
         }
     }
 
-    /// A connected relay. Ours are connected anyway; a stranger's is added for a while.
+    /// A connected relay. Ours are connected anyway; a stranger's is dialled and kept for a while.
     async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
+        if !self.is_ours(url) {
+            return self.strangers.visit(url).await;
+        }
         let not_connected = || NostrError::NotConnected(url.to_string());
-        let relay = match self.client.relay(url).await {
-            Ok(relay) => relay,
-            Err(_) => {
-                if self.stranger_count() >= STRANGERS {
-                    return Err(not_connected());
-                }
-                add(&self.client, url).await?;
-                self.client.relay(url).await.map_err(|_| not_connected())?
-            }
-        };
-        if !self.entries.iter().any(|entry| entry.url == *url) {
-            self.strangers.lock().unwrap_or_else(PoisonError::into_inner).insert(url.clone(), Instant::now());
-            if !relay.is_connected() {
-                relay.connect();
-                relay.wait_for_connection(CONNECT).await;
-            }
-        } else if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
+        let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
+        if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
             // It closes connections that are idle, say.
             relay.wait_for_connection(CONNECT).await;
         }
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }
 
-    fn stranger_count(&self) -> usize {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner).len()
+    fn is_ours(&self, url: &RelayUrl) -> bool {
+        self.entries.iter().any(|entry| entry.url == *url)
     }
 
-    /// Leaves strangers' relays that were not used for a while.
+    /// Leaves strangers' relays that were not used for a while, and forgets how they were.
     pub(super) async fn leave_idle_strangers(&self) {
-        let idle: Vec<RelayUrl> = {
-            let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-            let idle: Vec<_> =
-                strangers.iter().filter(|(_, used)| used.elapsed() > LINGER).map(|(url, _)| url.clone()).collect();
-            idle.iter().for_each(|url| {
-                strangers.remove(url);
-            });
-            idle
-        };
-        for url in idle {
-            // One that is gone already is left as well.
-            let _ = self.client.force_remove_relay(&url).await;
-        }
+        self.strangers.leave_idle().await;
+        self.pace.forget_idle(Instant::now(), LINGER);
     }
 }
 
 /// Connects to a relay and leaves it; says how long it took.
 pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrError> {
-    let client = Client::builder().websocket_transport(Prompt).build();
+    let client = Client::builder().websocket_transport(Prompt::to_ours()).build();
     add(&client, url).await?;
     let began = Instant::now();
     let connected = client.try_connect_relay(url, limit).await;
@@ -279,39 +266,19 @@ pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrErr
 }
 
 async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
-    let options = RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false);
+    let options =
+        RelayOptions::new().retry_interval(RETRY).adjust_retry_interval(false).notification_channel_size(HEARD);
     let added = client.pool().add_relay(url, options).await;
     added.map(|_| ()).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
-}
-
-/// Loopback, private and link-local addresses, and names that are never public.
-fn is_private(url: &RelayUrl) -> bool {
-    let Some(host) = url.host() else { return true };
-    let host = host.to_string();
-    let bare = host.trim_matches(['[', ']']);
-    match bare.parse::<std::net::IpAddr>() {
-        Ok(std::net::IpAddr::V4(ip)) => {
-            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || ip.is_broadcast()
-        }
-        Ok(std::net::IpAddr::V6(ip)) => {
-            ip.is_loopback()
-                || ip.is_unspecified()
-                || ip.is_unique_local()
-                || ip.is_unicast_link_local()
-                || ip.to_ipv4_mapped().is_some()
-        }
-        Err(_) => {
-            !bare.contains('.') || [".local", ".localhost", ".internal", ".lan"].iter().any(|end| bare.ends_with(end))
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::vault::Vault;
-    use async_wsocket::futures_util::SinkExt;
+    use async_wsocket::futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, EventId, JsonUtil, Keys, Kind, Tag};
+    use std::sync::Mutex;
     use tokio_tungstenite::tungstenite::Message;
 
     type Shown = Arc<Mutex<Vec<Event>>>;
@@ -346,7 +313,7 @@ mod tests {
         let url = liar(Arc::clone(&shown)).await;
         let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], signer).await.unwrap();
+        let relays = Relays::connect(&[entry], true, signer).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
         let (author, victim) = (Keys::generate(), Keys::generate());
         let of = |text: &str, keys: &Keys| EventBuilder::new(Kind::RequestToVanish, text).sign_with_keys(keys).unwrap();
@@ -358,7 +325,7 @@ mod tests {
         let filter = Filter::new().kind(Kind::RequestToVanish);
         let honest = of("honest", &author);
         *shown.lock().unwrap() = vec![honest.clone()];
-        assert_eq!(relays.fetch(&url, filter.clone(), patience).await.unwrap(), std::slice::from_ref(&honest));
+        assert_eq!(relays.fetch(&url, filter.clone(), patience).await.events, std::slice::from_ref(&honest));
 
         // Somebody else's request to be forgotten, and the author's own with something else in it.
         let tagged = EventBuilder::new(Kind::RequestToVanish, "").tag(Tag::public_key(victim.public_key()));
@@ -368,28 +335,14 @@ mod tests {
         made_up.pubkey = victim.public_key();
         for forged in [changed, made_up, under(honest.id, of("another", &victim))] {
             *shown.lock().unwrap() = vec![forged.clone()];
-            let unverified = relays.fetch_unverified(&url, filter.clone(), patience).await.unwrap();
+            let unverified = relays.fetch_unverified(&url, filter.clone(), patience).await.events;
             assert_eq!(unverified, std::slice::from_ref(&forged), "the library has grown wiser");
-            assert_eq!(relays.fetch(&url, filter.clone(), patience).await.unwrap(), []);
+            assert_eq!(relays.fetch(&url, filter.clone(), patience).await.events, []);
             assert_eq!(relays.fetch_one(&url, filter.clone(), patience).await.unwrap(), None);
             // The forged copy before the honest event does not stand in its way.
             *shown.lock().unwrap() = vec![forged, honest.clone()];
             assert_eq!(relays.fetch_one(&url, filter.clone(), patience).await.unwrap(), Some(honest.clone()));
         }
         relays.disconnect().await;
-    }
-
-    #[test]
-    fn addresses_within_the_operators_network_are_known() {
-        let private = |url: &str| is_private(&RelayUrl::parse(url).unwrap());
-        for url in ["ws://127.0.0.1:80", "ws://localhost", "ws://10.1.2.3", "wss://192.168.0.1", "ws://[::1]:7"] {
-            assert!(private(url), "{url}");
-        }
-        for url in ["ws://169.254.1.1", "ws://[::ffff:127.0.0.1]", "ws://printer.local", "ws://[fd00::1]", "ws://nas"] {
-            assert!(private(url), "{url}");
-        }
-        for url in ["wss://relay.example.com", "wss://8.8.8.8", "ws://[2606:4700::1]"] {
-            assert!(!private(url), "{url}");
-        }
     }
 }

@@ -3,6 +3,7 @@
 use super::NostrError;
 use super::flood::Flood;
 use super::lanes::Arrival;
+use super::question::Answer;
 use super::relays::Relays;
 use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
 use std::collections::HashSet;
@@ -55,7 +56,7 @@ pub(super) async fn fetch_all(
             (Some(until), None) => filter(relays, since).until(until).limit(PAGE),
             (None, None) => filter(relays, since).limit(PAGE),
         };
-        let page = relays.fetch_unverified(url, page_filter, PATIENCE).await?;
+        let Answer { events: page, end } = relays.fetch_unverified(url, page_filter, PATIENCE).await;
         let (length, oldest) = (page.len(), page.iter().map(|event| event.created_at).min());
         let before = ids.len();
         for event in page {
@@ -68,6 +69,8 @@ pub(super) async fn fetch_all(
                 }
             }
         }
+        // Of a page that was cut short nothing is known but what came.
+        end?;
         let Some(oldest) = oldest else { break };
         // The page's last second may be cut, so it is asked for again. Where that brings nothing new, the second is done, or
         // holds more than a page: it is asked for alone, once, and then what is older.

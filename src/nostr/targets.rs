@@ -6,7 +6,7 @@ use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
 use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl};
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -46,7 +46,36 @@ type Known = (Instant, Option<Vec<RelayUrl>>);
 /// Remembers lists for a while.
 #[derive(Debug, Default)]
 pub struct Directory {
-    known: Mutex<HashMap<Asker, Known>>,
+    book: Mutex<Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    known: HashMap<Asker, Known>,
+    /// How many there were when those that are believed no more were last taken out.
+    believed: usize,
+}
+
+impl Book {
+    fn look_up(&self, asker: Asker, now: Instant) -> Option<Option<Vec<RelayUrl>>> {
+        self.known.get(&asker).filter(|known| is_believed(known, now)).map(|(_, listed)| listed.clone())
+    }
+
+    fn write(&mut self, asker: Asker, listed: Option<Vec<RelayUrl>>, now: Instant) {
+        // Not at each: looking through all of them costs as much as they are many.
+        if self.known.len() >= REMEMBERED.min(2 * self.believed + 64) {
+            self.known.retain(|_, known| is_believed(known, now));
+            if self.known.len() >= REMEMBERED {
+                self.known.clear();
+            }
+            self.believed = self.known.len();
+        }
+        self.known.insert(asker, (now, listed));
+    }
+}
+
+fn is_believed((at, listed): &Known, now: Instant) -> bool {
+    now < *at + if listed.is_some() { FOUND_FOR } else { ABSENT_FOR }
 }
 
 impl Directory {
@@ -102,27 +131,21 @@ impl Directory {
     }
 
     fn remembered(&self, asker: Asker) -> Option<Option<Vec<RelayUrl>>> {
-        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (at, listed) = known.get(&asker)?;
-        let believed = if listed.is_some() { FOUND_FOR } else { ABSENT_FOR };
-        (at.elapsed() < believed).then(|| listed.clone())
+        self.book().look_up(asker, Instant::now())
     }
 
     fn remember(&self, asker: Asker, listed: Option<Vec<RelayUrl>>) -> Option<Vec<RelayUrl>> {
-        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.retain(|_, (at, _)| at.elapsed() < ABSENT_FOR);
-            if known.len() >= REMEMBERED {
-                known.clear();
-            }
-        }
-        known.insert(asker, (Instant::now(), listed.clone()));
+        self.book().write(asker, listed.clone(), Instant::now());
         listed
     }
 
     /// The next look is a fresh one: the list may be out of date when its relays do not take letters.
     pub(super) fn forget(&self, asker: Asker) {
-        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&asker);
+        self.book().known.remove(&asker);
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,7 +166,9 @@ async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) ->
         match looked {
             Ok(Ok(event)) => {
                 answered += 1;
-                let own = event.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
+                // The library takes an id it has seen for good, whatever it stands under.
+                let is_own = |event: &Event| event.pubkey == key && event.kind == kind && event.verify().is_ok();
+                let own = event.into_iter().filter(is_own);
                 newest = own.chain(newest).max_by_key(|event| event.created_at);
                 if newest.is_some() && answered > failed {
                     break;
@@ -183,4 +208,30 @@ fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
         }
     }
     usable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_forgotten_when_they_are_believed_no_more() {
+        let (mut book, start) = (Book::default(), Instant::now());
+        let asker = |number: u32| Asker(std::array::from_fn(|at| number.to_be_bytes()[at % 4]));
+        let url = RelayUrl::parse("wss://relay.example").unwrap();
+        for number in 0..1000 {
+            book.write(asker(number), Some(vec![url.clone()]), start);
+        }
+        assert_eq!(book.look_up(asker(0), start + FOUND_FOR / 2), Some(Some(vec![url])));
+        assert_eq!(book.look_up(asker(0), start + FOUND_FOR), None);
+        for number in 1000..2100 {
+            book.write(asker(number), None, start + FOUND_FOR);
+        }
+        assert!(book.known.len() <= 1100, "{}", book.known.len());
+        assert_eq!(book.look_up(asker(2000), start + FOUND_FOR), Some(None));
+        for number in 0..2 * REMEMBERED as u32 {
+            book.write(asker(number), None, start);
+        }
+        assert!(book.known.len() <= REMEMBERED);
+    }
 }

@@ -1,20 +1,69 @@
 //! The library's WebSocket connection, without Nagle's delay: a subscription's end and the event behind it are two small
-//! writes, and the second would wait some 40 ms for the receipt of the first.
+//! writes, and the second would wait some 40 ms for the receipt of the first. And for strangers' relays a connection that
+//! leads into the operator's own network only where that is meant.
 
+use super::address::is_public;
 use async_wsocket::futures_util::{Sink, StreamExt, TryStreamExt};
 use async_wsocket::{ConnectionMode, Message, WebSocket};
 use nostr_relay_pool::transport::error::TransportError;
 use nostr_relay_pool::transport::websocket::{WebSocketSink, WebSocketStream, WebSocketTransport};
 use nostr_sdk::Url;
 use nostr_sdk::util::BoxedFuture;
+use std::io::{Error, ErrorKind};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio_tungstenite::MaybeTlsStream;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
+
+/// How long it may take to reach a stranger's relay.
+const PATIENCE: Duration = Duration::from_secs(7);
+/// Strangers' names that are looked up at once: each takes a thread until the last server has kept silent.
+const LOOKUPS: usize = 64;
+/// Addresses of one name that are tried, each this long after the one before, until one answers.
+const ADDRESSES: usize = 4;
+const HEAD_START: Duration = Duration::from_millis(250);
+/// Strangers' relays are asked for relay lists, and for nothing that is longer.
+const LONGEST_MESSAGE: usize = 1024 * 1024;
 
 /// Connects and switches the delay off.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Prompt;
+#[derive(Clone, Debug)]
+pub(super) struct Prompt(Whom);
+
+/// Whose relays are dialled.
+#[derive(Clone, Debug)]
+enum Whom {
+    Ours,
+    Strangers { public_only: bool, lookups: Arc<Semaphore> },
+}
+
+impl Prompt {
+    /// To the relays of the operator's own choice, wherever they are.
+    pub fn to_ours() -> Prompt {
+        Prompt(Whom::Ours)
+    }
+
+    /// To relays that askers name: whatever its name, to public addresses only, unless the bot itself lives elsewhere.
+    pub fn to_strangers(public_only: bool) -> Prompt {
+        Prompt(Whom::Strangers { public_only, lookups: Arc::new(Semaphore::new(LOOKUPS)) })
+    }
+
+    async fn open(&self, url: &Url, mode: &ConnectionMode, timeout: Duration) -> Result<WebSocket, TransportError> {
+        match &self.0 {
+            Whom::Ours => WebSocket::connect(url, mode, timeout).await.map_err(TransportError::backend),
+            Whom::Strangers { public_only, lookups } => {
+                let dialled = tokio::time::timeout(timeout.min(PATIENCE), dial(url, *public_only, lookups)).await;
+                let silent = || TransportError::backend(Error::from(ErrorKind::TimedOut));
+                dialled.unwrap_or_else(|_| Err(silent())).map(WebSocket::Tokio)
+            }
+        }
+    }
+}
 
 impl WebSocketTransport for Prompt {
     fn support_ping(&self) -> bool {
@@ -28,7 +77,7 @@ impl WebSocketTransport for Prompt {
         timeout: Duration,
     ) -> BoxedFuture<'a, Result<(WebSocketSink, WebSocketStream), TransportError>> {
         Box::pin(async move {
-            let socket = WebSocket::connect(url, mode, timeout).await.map_err(TransportError::backend)?;
+            let socket = self.open(url, mode, timeout).await?;
             let WebSocket::Tokio(stream) = &socket;
             let tcp = match stream.get_ref() {
                 MaybeTlsStream::Plain(tcp) => Some(tcp),
@@ -42,6 +91,46 @@ impl WebSocketTransport for Prompt {
             Ok((Box::new(Outward(sink)) as WebSocketSink, stream))
         })
     }
+}
+
+/// A connection to an address that was looked at: asking for it again by name could lead elsewhere.
+async fn dial(
+    url: &Url,
+    public_only: bool,
+    lookups: &Arc<Semaphore>,
+) -> Result<tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>, TransportError> {
+    let wrong = |what| TransportError::backend(Error::new(ErrorKind::InvalidInput, what));
+    let host = url.host_str().ok_or_else(|| wrong("no host"))?.trim_matches(['[', ']']).to_owned();
+    let port = url.port_or_known_default().ok_or_else(|| wrong("no port"))?;
+    let turn = Arc::clone(lookups).acquire_owned().await.map_err(TransportError::backend)?;
+    let look_up = move || {
+        // Kept until the lookup ends, also when nobody waits for it any more.
+        let _turn = turn;
+        (host, port).to_socket_addrs().map(Vec::from_iter)
+    };
+    let found = tokio::task::spawn_blocking(look_up).await.map_err(TransportError::backend)?;
+    let found: Vec<SocketAddr> = found.map_err(TransportError::backend)?;
+    let mut dialling = JoinSet::new();
+    let allowed = found.into_iter().filter(|address| !public_only || is_public(address.ip()));
+    for (place, address) in (0..).zip(allowed.take(ADDRESSES)) {
+        dialling.spawn(async move {
+            tokio::time::sleep(HEAD_START * place).await;
+            TcpStream::connect(address).await
+        });
+    }
+    let mut failure = Error::new(ErrorKind::AddrNotAvailable, "no public address");
+    while let Some(dialled) = dialling.join_next().await {
+        match dialled.map_err(Error::from).flatten() {
+            Ok(tcp) => {
+                let mut config = WebSocketConfig::default();
+                config.max_message_size = Some(LONGEST_MESSAGE);
+                let opened = client_async_tls_with_config(url.as_str(), tcp, Some(config), None);
+                return Box::pin(opened).await.map(|(stream, _)| stream).map_err(TransportError::backend);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(TransportError::backend(failure))
 }
 
 /// The library's error type around a sink. (Its own adapter for that panics when polled again after an error.)
@@ -64,5 +153,28 @@ impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for O
 
     fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         Pin::new(&mut self.0).poll_close(context).map_err(TransportError::backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A public name could lead there as well; this one does on every machine.
+    #[tokio::test]
+    async fn a_name_that_leads_home_is_not_dialled_for_a_stranger() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = Url::parse(&format!("ws://localhost:{port}")).unwrap();
+        let connect = |transport: Prompt, url: Url| async move {
+            transport.connect(&url, &ConnectionMode::Direct, PATIENCE).await.map(|_| ())
+        };
+        let error = connect(Prompt::to_strangers(true), url.clone()).await.unwrap_err();
+        assert!(error.to_string().contains("no public address"), "{error}");
+        // Whoever lives at home may go there.
+        let relay = async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.map(|_| ()) };
+        let (served, connected) = tokio::join!(relay, connect(Prompt::to_strangers(false), url));
+        served.unwrap();
+        connected.unwrap();
     }
 }

@@ -19,8 +19,8 @@ pub async fn requests(relays: &Relays, askers: &[Asker]) -> HashMap<Asker, u64> 
         let authors: Vec<PublicKey> = some.iter().filter_map(|asker| PublicKey::from_slice(&asker.0).ok()).collect();
         let filter = Filter::new().kind(Kind::RequestToVanish).authors(authors);
         for url in &ours {
-            let Ok(events) = relays.fetch(url, filter.clone(), PATIENCE).await else { continue };
-            for event in events.iter().filter(|event| is_for_us(event, &ours)) {
+            let answer = relays.fetch(url, filter.clone(), PATIENCE).await;
+            for event in answer.events.iter().filter(|event| is_for_us(event, &ours)) {
                 let asker = Asker(event.pubkey.to_bytes());
                 let at = event.created_at.as_secs();
                 if some.contains(&asker) {
@@ -34,6 +34,7 @@ pub async fn requests(relays: &Relays, askers: &[Asker]) -> HashMap<Asker, u64> 
 
 fn is_for_us(event: &Event, ours: &[RelayUrl]) -> bool {
     event.kind == Kind::RequestToVanish
+        && event.verify().is_ok()
         && event.tags.iter().any(|tag| match tag.as_slice() {
             [name, relay, ..] if name == "relay" => {
                 relay == "ALL_RELAYS" || RelayUrl::parse(relay).is_ok_and(|relay| ours.contains(&relay))

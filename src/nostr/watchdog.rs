@@ -21,20 +21,20 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Relays may forget the letter after this, seconds.
 const LIFE: u64 = 3600;
 
-/// Letters to ourselves that are awaited. Shared with the inbox, which sees them come.
+/// Letters to ourselves that are awaited. Shared with the inbox's entrance, which sees them come.
 #[derive(Clone, Debug, Default)]
 pub struct Awaited {
     inner: Arc<Mutex<HashMap<[u8; 32], Arc<Notify>>>>,
 }
 
 impl Awaited {
-    fn expect(&self, id: [u8; 32]) -> Arc<Notify> {
+    pub(super) fn expect(&self, id: [u8; 32]) -> Arc<Notify> {
         let seen = Arc::new(Notify::new());
         self.lock().insert(id, Arc::clone(&seen));
         seen
     }
 
-    /// Whether this event is one of ours; who waits for it is told.
+    /// Whether this event of a stream is one of ours; who waits for it is told.
     pub(super) fn arrived(&self, id: &[u8; 32]) -> bool {
         let seen = self.lock().get(id).cloned();
         if let Some(seen) = &seen {

@@ -95,7 +95,7 @@ impl Service {
         }
         fault::after(Step::TakeUp);
 
-        let relays = Relays::connect(&config.relays, vault.signer()).await?;
+        let relays = Relays::connect(&config.relays, config.bot.visit_askers_relays, vault.signer()).await?;
         wait_for_rate(&scheduler).await;
         let connected = relays.wait_for_any(START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");

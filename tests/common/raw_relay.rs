@@ -39,6 +39,10 @@ pub enum Manner {
     Small(usize),
     /// Refuses events that are dated longer ago.
     Fresh(Duration),
+    /// Hangs up at the first question for DM relay lists (kind 10050), without a word.
+    Cutting,
+    /// Does not answer questions for DM relay lists until it is told to ([`RawRelay::tell_lists`]).
+    Reserved,
 }
 
 /// When the challenge of NIP-42 comes.
@@ -67,9 +71,18 @@ struct Shared {
     proofs: AtomicUsize,
     /// Events that were refused for the relay's own reasons.
     refusals: AtomicUsize,
+    /// Pings that were answered.
+    pongs: AtomicUsize,
+    /// Questions for DM relay lists: all, and the most that were open at once on one connection.
+    list_questions: AtomicUsize,
+    most_open: AtomicUsize,
+    tells_lists: AtomicBool,
     deaf: AtomicBool,
     /// Whether it may answer.
     may_answer: watch::Sender<bool>,
+    has_cut: AtomicBool,
+    /// Said to every connection as it is.
+    blurts: broadcast::Sender<Vec<Message>>,
     /// Events as text, for everybody who listens.
     news: broadcast::Sender<String>,
 }
@@ -83,8 +96,14 @@ impl RawRelay {
             connections: AtomicUsize::new(0),
             proofs: AtomicUsize::new(0),
             refusals: AtomicUsize::new(0),
+            pongs: AtomicUsize::new(0),
+            list_questions: AtomicUsize::new(0),
+            most_open: AtomicUsize::new(0),
+            tells_lists: AtomicBool::new(manner != Manner::Reserved),
             deaf: AtomicBool::new(false),
             may_answer: watch::channel(manner != Manner::Waiting).0,
+            has_cut: AtomicBool::new(false),
+            blurts: broadcast::channel(64).0,
             news: broadcast::channel(65_536).0,
         };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -126,6 +145,31 @@ impl RawRelay {
     pub fn pour(&self, event: &Event) {
         self.shared.events.lock().unwrap().push(event.clone());
         self.push(&event.as_json());
+    }
+
+    /// Says something to every connection that nobody asked for, and a ping behind it.
+    pub fn blurt(&self, text: &str) {
+        let _ = self.shared.blurts.send(vec![Message::text(text), Message::Ping(Vec::new().into())]);
+    }
+
+    /// Pings that were answered: who answers one has attended to all that was said before.
+    pub fn pongs(&self) -> usize {
+        self.shared.pongs.load(Ordering::SeqCst)
+    }
+
+    /// From now on questions for DM relay lists are answered.
+    pub fn tell_lists(&self) {
+        self.shared.tells_lists.store(true, Ordering::SeqCst);
+    }
+
+    /// Questions for DM relay lists that were asked.
+    pub fn list_questions(&self) -> usize {
+        self.shared.list_questions.load(Ordering::SeqCst)
+    }
+
+    /// The most of them that one connection had open at once.
+    pub fn most_list_questions_open(&self) -> usize {
+        self.shared.most_open.load(Ordering::SeqCst)
     }
 
     /// Whether somebody holds a subscription named `inbox` here, as the bot does.
@@ -191,9 +235,11 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     let socket = tokio_tungstenite::accept_async(stream).await.ok()?;
     let (mut out, mut incoming) = socket.split();
     let mut news = shared.news.subscribe();
+    let mut blurts = shared.blurts.subscribe();
     let number = shared.connections.fetch_add(1, Ordering::SeqCst);
     let mut session = Session {
         subscriptions: Vec::new(),
+        open: Vec::new(),
         challenge: format!("challenge {number}"),
         is_challenged: false,
         is_known: false,
@@ -212,7 +258,13 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
         tokio::select! {
             message = tokio::time::timeout(shared.patience(), incoming.next()) => {
                 // Too long without a word: the connection is closed.
-                let Message::Text(said) = message.ok()??.ok()? else { continue };
+                let said = match message.ok()??.ok()? {
+                    Message::Text(said) => said,
+                    other => {
+                        shared.pongs.fetch_add(usize::from(other.is_pong()), Ordering::SeqCst);
+                        continue;
+                    }
+                };
                 let Ok(Value::Array(parts)) = serde_json::from_str::<Value>(&said) else { continue };
                 shared.may_answer.subscribe().wait_for(|may| *may).await.ok()?;
                 for answer in shared.answer(&parts, &mut session) {
@@ -223,6 +275,11 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                     }
                 }
                 inbox.set(session.subscriptions.iter().any(|(id, _)| id == "inbox"));
+            }
+            blurt = blurts.recv() => {
+                for message in blurt.ok()? {
+                    out.send(message).await.ok()?;
+                }
             }
             event = news.recv() => {
                 let event = event.ok()?;
@@ -242,6 +299,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
 /// One connection.
 struct Session {
     subscriptions: Vec<(String, Vec<Filter>)>,
+    /// Questions for DM relay lists without an answer.
+    open: Vec<String>,
     challenge: String,
     is_challenged: bool,
     is_known: bool,
@@ -337,6 +396,19 @@ impl Shared {
                 }
                 let filters: Vec<Filter> =
                     parts[2..].iter().filter_map(|filter| Filter::from_json(filter.to_string()).ok()).collect();
+                let is_list =
+                    |filter: &Filter| filter.kinds.as_ref().is_some_and(|kinds| kinds.contains(&Kind::InboxRelays));
+                if filters.iter().any(is_list) {
+                    self.list_questions.fetch_add(1, Ordering::SeqCst);
+                    if self.manner == Manner::Cutting && !self.has_cut.swap(true, Ordering::SeqCst) {
+                        return vec![Message::Close(None)];
+                    }
+                    if !self.tells_lists.load(Ordering::SeqCst) {
+                        session.open.push(id);
+                        self.most_open.fetch_max(session.open.len(), Ordering::SeqCst);
+                        return Vec::new();
+                    }
+                }
                 let events = self.events.lock().unwrap();
                 let mut wanted: Vec<&Event> = events.iter().filter(|event| matches(&filters, event)).collect();
                 wanted.sort_by_key(|event| std::cmp::Reverse(event.created_at));
@@ -349,6 +421,7 @@ impl Shared {
                 answers
             }
             ("CLOSE", _) => {
+                session.open.retain(|known| *known != id);
                 session.subscriptions.retain(|(known, _)| *known != id);
                 Vec::new()
             }
