@@ -4,19 +4,26 @@ use super::relays::Relays;
 use crate::ids::Asker;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
-use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl};
+use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl, Timestamp};
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// How long one relay may take to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How long all of them together may take, those included that have to be connected first.
+const LONGEST_LOOK: Duration = Duration::from_secs(12);
 /// Relays of one asker that are used: NIP-17 wants one to three.
 const MOST: usize = 6;
-/// How long an answer is believed.
-const FOUND_FOR: Duration = Duration::from_secs(600);
-const ABSENT_FOR: Duration = Duration::from_secs(60);
+/// Once somebody has a list, the others may take this long to show a newer one.
+const NEWER: Duration = Duration::from_millis(500);
+/// How long an answer is believed without looking again.
+const BELIEVED_FOR: Duration = Duration::from_secs(60);
+/// How long a list is good for when nobody can be asked, or when those who can do not have it.
+const KNOWN_FOR: Duration = Duration::from_secs(86_400);
+/// After so many attempts, relays that say there is no list are believed although more of them cannot be asked.
+const BELIEVED_AFTER: u32 = 2;
 /// Askers whose answer is remembered.
 const REMEMBERED: usize = 10_000;
 
@@ -25,23 +32,56 @@ const REMEMBERED: usize = 10_000;
 pub(super) enum Targets {
     /// Their own DM relays (kind 10050).
     Listed(Vec<RelayUrl>),
-    /// They publish none: where their message was seen, and their read relays (NIP-65).
-    Fallback(Vec<RelayUrl>),
+    /// They publish none.
+    Fallback {
+        /// Their read relays (NIP-65), or where their message was seen if they have none.
+        first: Vec<RelayUrl>,
+        /// Where their message was seen, for a letter that none of the first takes.
+        then: Vec<RelayUrl>,
+    },
     /// They publish none, and nothing else is known or allowed.
     Nowhere,
     /// No relay could be asked: to be tried again.
     CouldNotLook,
 }
 
+/// How sure it has to be where a letter goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Care {
+    /// The list is looked up now, whatever is remembered: for a key, which is not sent twice.
+    pub fresh: bool,
+    /// Attempts before this one.
+    pub attempts: u32,
+    /// Whether somebody without DM relays is written to.
+    pub fall_back: bool,
+}
+
+/// A list as somebody published it.
+#[derive(Clone, Debug)]
+struct List {
+    /// Those that may be visited; none where the author has withdrawn what was there before.
+    urls: Vec<RelayUrl>,
+    dated: Timestamp,
+    found_at: Instant,
+}
+
 /// One look for a list.
 enum Look {
-    Found(Vec<RelayUrl>),
+    Found(List),
     Absent,
+    /// Some say that there is none, and more cannot be asked.
+    Unsure,
     Failed,
 }
 
-/// When it was looked up, and the list, if there is one.
-type Known = (Instant, Option<Vec<RelayUrl>>);
+/// What the last look for somebody's list brought.
+#[derive(Debug)]
+struct Known {
+    looked_at: Instant,
+    list: Option<List>,
+    /// Its relays took nothing: the next look counts, even if it finds no list.
+    doubted: bool,
+}
 
 /// Remembers lists for a while.
 #[derive(Debug, Default)]
@@ -52,9 +92,9 @@ pub struct Directory {
 impl Directory {
     /// Whether somebody publishes DM relays (kind 10050); `None` where nobody could be asked.
     pub(super) async fn has_dm_relays(&self, relays: &Relays, asker: Asker, seen_on: &[String]) -> Option<bool> {
-        match self.targets(relays, asker, seen_on, false).await {
+        match self.targets(relays, asker, seen_on, Care::default()).await {
             Targets::Listed(_) => Some(true),
-            Targets::Nowhere | Targets::Fallback(_) => Some(false),
+            Targets::Nowhere | Targets::Fallback { .. } => Some(false),
             Targets::CouldNotLook => None,
         }
     }
@@ -65,7 +105,7 @@ impl Directory {
         let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
         let mut urls = seen.clone();
         if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read);
+            urls.extend(read.urls);
         }
         match usable(relays, urls) {
             urls if urls.is_empty() => Targets::Nowhere,
@@ -74,55 +114,88 @@ impl Directory {
     }
 
     /// `seen_on`: relays where the asker's own message was seen.
-    pub(super) async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], fall_back: bool) -> Targets {
+    pub(super) async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], care: Care) -> Targets {
         let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
         let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
-        let listed = match self.remembered(asker) {
+        let listed = match self.remembered(asker).filter(|_| !care.fresh) {
             Some(listed) => listed,
-            None => match look(relays, key, Kind::InboxRelays, &seen).await {
-                Look::Found(urls) => self.remember(asker, Some(urls)),
-                Look::Absent => self.remember(asker, None),
-                Look::Failed => return Targets::CouldNotLook,
-            },
+            None => {
+                let looked = look(relays, key, Kind::InboxRelays, &seen).await;
+                let looked = if care.attempts >= BELIEVED_AFTER { looked.taken_at_its_word() } else { looked };
+                match self.learn(asker, looked) {
+                    Some(listed) => listed,
+                    None => return Targets::CouldNotLook,
+                }
+            }
         };
-        if let Some(urls) = listed {
-            return Targets::Listed(urls);
+        if !listed.is_empty() {
+            return Targets::Listed(listed);
         }
-        if !fall_back {
+        if !care.fall_back {
             return Targets::Nowhere;
         }
-        let mut urls = seen.clone();
-        if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read);
-        }
-        match usable(relays, urls) {
-            urls if urls.is_empty() => Targets::Nowhere,
-            urls => Targets::Fallback(urls),
+        let read = match look(relays, key, Kind::RelayList, &seen).await {
+            Look::Found(list) => list.urls,
+            Look::Unsure | Look::Failed if care.attempts < BELIEVED_AFTER => return Targets::CouldNotLook,
+            Look::Absent | Look::Unsure | Look::Failed => Vec::new(),
+        };
+        match (read, usable(relays, seen)) {
+            (read, seen) if read.is_empty() && seen.is_empty() => Targets::Nowhere,
+            (read, seen) if read.is_empty() => Targets::Fallback { first: seen, then: Vec::new() },
+            (read, mut seen) => {
+                seen.retain(|url| !read.contains(url));
+                Targets::Fallback { first: read, then: seen }
+            }
         }
     }
 
-    fn remembered(&self, asker: Asker) -> Option<Option<Vec<RelayUrl>>> {
-        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (at, listed) = known.get(&asker)?;
-        let believed = if listed.is_some() { FOUND_FOR } else { ABSENT_FOR };
-        (at.elapsed() < believed).then(|| listed.clone())
+    /// The list as it was looked up a moment ago, empty if there was none.
+    fn remembered(&self, asker: Asker) -> Option<Vec<RelayUrl>> {
+        let known = self.lock();
+        let known = known.get(&asker).filter(|known| !known.doubted && known.looked_at.elapsed() < BELIEVED_FOR)?;
+        Some(known.list.as_ref().map_or_else(Vec::new, |list| list.urls.clone()))
     }
 
-    fn remember(&self, asker: Asker, listed: Option<Vec<RelayUrl>>) -> Option<Vec<RelayUrl>> {
-        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    /// What a look means beside what was known before; `None` where that is nothing. A list does not vanish because the
+    /// relay that has it is away, and does not become older.
+    fn learn(&self, asker: Asker, looked: Look) -> Option<Vec<RelayUrl>> {
+        let mut known = self.lock();
+        let before = known.get(&asker);
+        let doubted = before.is_some_and(|known| known.doubted);
+        let before = before.and_then(|known| known.list.clone()).filter(|list| list.found_at.elapsed() < KNOWN_FOR);
+        let list = match (looked, before) {
+            (Look::Failed | Look::Unsure, before) => return before.map(|list| list.urls),
+            (Look::Found(found), Some(before)) if before.dated > found.dated => Some(before),
+            (Look::Found(found), _) => Some(found),
+            (Look::Absent, before) => before.filter(|_| !doubted),
+        };
         if known.len() >= REMEMBERED {
-            known.retain(|_, (at, _)| at.elapsed() < ABSENT_FOR);
+            known.retain(|_, known| known.looked_at.elapsed() < BELIEVED_FOR);
             if known.len() >= REMEMBERED {
                 known.clear();
             }
         }
-        known.insert(asker, (Instant::now(), listed.clone()));
-        listed
+        let urls = list.as_ref().map_or_else(Vec::new, |list| list.urls.clone());
+        known.insert(asker, Known { looked_at: Instant::now(), list, doubted: false });
+        Some(urls)
     }
 
     /// The next look is a fresh one: the list may be out of date when its relays do not take letters.
-    pub(super) fn forget(&self, asker: Asker) {
-        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&asker);
+    pub(super) fn doubt(&self, asker: Asker) {
+        if let Some(known) = self.lock().get_mut(&asker) {
+            known.doubted = true;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Asker, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Look {
+    /// Where only some could be asked, what they say is all there is to know.
+    fn taken_at_its_word(self) -> Look {
+        if let Look::Unsure = self { Look::Absent } else { self }
     }
 }
 
@@ -139,26 +212,30 @@ async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) ->
         looking.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
     }
     let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
-    while let Some(looked) = looking.join_next().await {
-        match looked {
-            Ok(Ok(event)) => {
-                answered += 1;
-                let own = event.into_iter().filter(|event| event.pubkey == key && event.kind == kind);
-                newest = own.chain(newest).max_by_key(|event| event.created_at);
-                if newest.is_some() && answered > failed {
-                    break;
-                }
-            }
-            Ok(Err(_)) | Err(_) => failed += 1,
+    // Until somebody has a list, everybody is waited for.
+    let mut ends = Instant::now() + LONGEST_LOOK;
+    while let Ok(Some(looked)) = tokio::time::timeout_at(ends.into(), looking.join_next()).await {
+        let Ok(Ok(event)) = looked else {
+            failed += 1;
+            continue;
+        };
+        answered += 1;
+        let own = event.filter(|event| event.pubkey == key && event.kind == kind);
+        if own.is_some() && newest.is_none() {
+            ends = Instant::now() + NEWER;
         }
+        newest = own.into_iter().chain(newest).max_by_key(|event| event.created_at);
     }
+    failed += looking.len();
     match newest {
-        Some(event) => match usable(relays, urls_of(&event)) {
-            urls if urls.is_empty() => Look::Absent,
-            urls => Look::Found(urls),
-        },
+        Some(event) => Look::Found(List {
+            urls: usable(relays, urls_of(&event)),
+            dated: event.created_at,
+            found_at: Instant::now(),
+        }),
         // A list that nobody has is absent only if somebody looked, and not fewer than did not answer.
         None if answered > 0 && answered >= failed => Look::Absent,
+        None if answered > 0 => Look::Unsure,
         None => Look::Failed,
     }
 }
