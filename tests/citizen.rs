@@ -117,6 +117,30 @@ async fn a_wish_that_is_deleted_by_its_asker_is_cancelled() {
     running.service.stop().await;
 }
 
+/// Wraps are dated at random, so that a bot that was away may get the deletion first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wish_that_comes_after_its_own_deletion_is_not_accepted() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let mut wish = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
+    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(wish.id())).build(asker.keys.public_key());
+    // Somebody else may not take it back.
+    let stranger = Asker::connect(&relay.url(), running.public_key).await;
+    let theirs = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(wish.id()));
+    let theirs = theirs.build(stranger.keys.public_key());
+    stranger.publish(&EventBuilder::gift_wrap(&stranger.keys, &running.public_key, theirs, []).await.unwrap()).await;
+    let mut kept = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqp").build(asker.keys.public_key());
+    for rumor in [deletion, wish.clone(), kept.clone()] {
+        asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
+    }
+    let acceptance = asker.next_message().await;
+    assert!(acceptance.content.contains("#1") && acceptance.content.contains("qqqqqqqp"), "{}", acceptance.content);
+    assert_eq!(acceptance.tags.event_ids().copied().collect::<Vec<_>>(), [kept.id()]);
+    assert_eq!(running.service.totals().unwrap().accepted, 1);
+    running.service.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
     let relay = TestRelay::start().await;

@@ -4,6 +4,7 @@ mod common;
 
 use common::asker::{Asker, DeliveredKey};
 use common::bot::Home;
+use common::forger::Forger;
 use common::relay::TestRelay;
 use common::until;
 use nostr_sdk::prelude::*;
@@ -28,6 +29,15 @@ async fn a_wish_is_accepted_and_its_key_delivered() {
     let result = asker.next_message().await;
     assert_hints(&result, &relay.url());
     DeliveredKey::read(&result.content).unwrap().assert_starts_with("cat");
+
+    // Relays may forget acceptance and key after a month (NIP-40), and not before.
+    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    let month = Timestamp::now() + std::time::Duration::from_secs(30 * 86_400);
+    assert_eq!(wraps.len(), 2);
+    for wrap in wraps {
+        let expires_at = wrap.tags.expiration().expect("it has an end");
+        assert!(*expires_at <= month && *expires_at + 600u64 > month, "{expires_at}");
+    }
 
     // Everything the relay holds is encrypted: neither wish nor key can be read.
     for event in relay.events(Filter::new()).await {
@@ -121,6 +131,57 @@ async fn a_replayed_wrap_starts_no_second_job() {
     assert!(acceptance.contains("#2"), "{acceptance}");
     asker.next_key().await.assert_starts_with("dad");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4);
+    running.service.stop().await;
+}
+
+/// Rumors are unsigned events, and clients write them in several ways. Each is answered, in its thread, and is one message
+/// however it is written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rumor_is_understood_however_it_is_written() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
+    let without = |rumor: &UnsignedEvent, name: &str| {
+        let mut json = serde_json::to_value(rumor).unwrap();
+        json.as_object_mut().unwrap().remove(name);
+        json
+    };
+    let with = |rumor: &UnsignedEvent, name: &str, value: serde_json::Value| {
+        let mut json = serde_json::to_value(rumor).unwrap();
+        json[name] = value;
+        json
+    };
+    // Their own key beside ours makes no group; nobody at all is somebody who forgot the tag.
+    let tagged = |text: &str, tags: Vec<Tag>| {
+        let mut rumor = from.rumor(text);
+        (rumor.tags, rumor.id) = (Tags::from_list(tags), None);
+        rumor.ensure_id();
+        rumor
+    };
+    let (us, them) = (Tag::public_key(running.public_key), Tag::public_key(asker.keys.public_key()));
+    let texts = ["help", "status", "cancel", "resend", "cancel 7", "resend 7"].map(|text| from.rumor(text));
+    let (both, nobody) = (tagged("cancel 8", vec![us, them]), tagged("resend 8", Vec::new()));
+    let written = [
+        (&texts[0], without(&texts[0], "id")),
+        (&texts[1], with(&texts[1], "sig", serde_json::Value::Null)),
+        (&texts[2], with(&texts[2], "id", serde_json::Value::Null)),
+        (&texts[3], with(&texts[3], "sig", "".into())),
+        (&texts[4], with(&texts[4], "seen_on", "ws://x".into())),
+        (&both, serde_json::to_value(&both).unwrap()),
+        (&nobody, serde_json::to_value(&nobody).unwrap()),
+    ];
+    for (rumor, json) in &written {
+        asker.publish(&from.with_rumor(json)).await;
+        let answer = asker.next_message().await;
+        assert_eq!(answer.tags.event_ids().copied().collect::<Vec<_>>(), [rumor.id.unwrap()], "{json}");
+        assert!(!answer.content.contains("several people"), "{}", answer.content);
+        // The same in full is a copy.
+        asker.publish(&from.with_rumor(rumor.as_json())).await;
+    }
+    assert!(asker.ask("dad").await.contains("#1"));
+    asker.next_key().await;
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 2);
     running.service.stop().await;
 }
 

@@ -3,11 +3,13 @@
 
 mod common;
 
+use common::asker::DeliveredKey;
 use common::bot::Home;
 use common::forger::Forger;
 use common::raw_relay::{Manner, RawRelay};
 use common::{publish, until};
 use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 /// Publishes somebody's DM relay list at `at`, dated so many seconds from now.
@@ -51,11 +53,7 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
     );
-    let text = format!(
-        "[search]\ndevice = \"cpu\"\nthreads = 1\n[[relays]]\nurl = \"{}\"\nroles = [\"discovery\"]\n",
-        discovery.url()
-    );
-    let running = Home::with(&[inbox.url()], &text).start().await;
+    let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
@@ -78,24 +76,143 @@ async fn a_question_that_breaks_off_is_no_missing_list() {
     running.service.stop().await;
 }
 
+/// The texts of letters at a relay.
+async fn texts(relay: &RawRelay, to: &Forger) -> Vec<String> {
+    let mut texts = Vec::new();
+    for wrap in relay.wraps_to(to.author.public_key()) {
+        texts.push(UnwrappedGift::from_gift_wrap(&to.author, &wrap).await.unwrap().rumor.content);
+    }
+    texts
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn who_lists_no_dm_relays_is_answered_where_they_read_and_where_they_wrote() {
-    let (wrote, reads, writes) = (
+async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works() {
+    let (good, old, new) = (
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
     );
-    let running = Home::new(&[wrote.url()]).start().await;
+    let home = Home::new(&[good.url()]);
+    let running = home.start().await;
     let asker = Forger::new(running.public_key);
-    let list = EventBuilder::new(Kind::RelayList, "").tags([
-        Tag::relay_metadata(reads.url(), Some(RelayMetadata::Read)),
-        Tag::relay_metadata(writes.url(), Some(RelayMetadata::Write)),
-    ]);
-    publish(&wrote.url(), &list.sign_with_keys(&asker.author).unwrap()).await;
-    publish(&wrote.url(), &asker.honest("help", 0)).await;
+    lists(&asker, &[&old], &good, 0).await;
+    publish(&good.url(), &asker.honest("help", 0)).await;
+    letters(&old, &asker, 1).await;
+    // They move, and the old relay goes on taking whatever it gets.
+    lists(&asker, &[&new], &good, 1).await;
+    publish(&good.url(), &asker.honest("dad", 0)).await;
+    let delivered = || async { (running.service.totals().unwrap().delivered == 1).then_some(()) };
+    until("the key is delivered", delivered).await;
+    let is_key = |text: &String| DeliveredKey::read(text).is_some();
+    assert!(texts(&new, &asker).await.iter().any(is_key), "the key is where they read now");
+    assert!(!texts(&old, &asker).await.iter().any(is_key), "and not where they read before");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_list_counts_although_an_older_one_comes_first() {
+    let (quick, late, old, new) = (
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Late(Duration::from_millis(150))).await,
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Honest).await,
+    );
+    let home = Home::new(&[quick.url(), late.url()]);
+    let running = home.start().await;
+    until("both are heard", || async { (quick.is_subscribed() && late.is_subscribed()).then_some(()) }).await;
+    let asker = Forger::new(running.public_key);
+    lists(&asker, &[&old], &quick, 0).await;
+    lists(&asker, &[&new], &late, 1).await;
+    publish(&quick.url(), &asker.honest("help", 0)).await;
+    letters(&new, &asker, 1).await;
+    until("it is done", || async { (home.count("SELECT min(finished) FROM mail") == Some(1)).then_some(()) }).await;
+    assert!(old.wraps_to(asker.author.public_key()).is_empty(), "they do not read there any more");
+    running.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_does_not_vanish_with_the_relay_that_has_it() {
+    let (inbox, mut discovery, theirs) = (
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Honest).await,
+    );
+    let running = Home::with(&[inbox.url()], &discovers(&[discovery.url()])).start().await;
+    let asker = Forger::new(running.public_key);
+    lists(&asker, &[&theirs], &discovery, 0).await;
+    publish(&inbox.url(), &asker.honest("help", 0)).await;
+    letters(&theirs, &asker, 1).await;
+    // The one relay left has no list of theirs; what was known still is.
+    discovery.stop();
+    publish(&inbox.url(), &asker.honest("dad", 0)).await;
+    letters(&theirs, &asker, 3).await;
+    assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
+    running.service.stop().await;
+}
+
+/// Two relays of three are dead for good, and the third has no list: that is all there is to know.
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_relays_do_not_keep_somebody_without_a_list_waiting_for_ever() {
+    let living = RawRelay::start(Manner::Honest).await;
+    let mut dead = [RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await];
+    dead.iter_mut().for_each(RawRelay::stop);
+    let home = Home::with(&[living.url()], &discovers(&[dead[0].url(), dead[1].url()]));
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let asker = Forger::new(running.public_key);
+    publish(&living.url(), &asker.honest("help", 0)).await;
+    let began = clock.now();
+    until("an answer where they wrote", || async {
+        clock.set(clock.now() + 1);
+        (!living.wraps_to(asker.author.public_key()).is_empty()).then_some(())
+    })
+    .await;
+    assert_eq!(home.count("SELECT attempts FROM mail"), Some(2), "first it is looked again, for the list may come");
+    println!("answered {} s later, by the clock", clock.now() - began);
+    running.service.stop().await;
+}
+
+/// Configuration for relays on which only lists are looked for.
+fn discovers(urls: &[RelayUrl]) -> String {
+    let entry = |url: &RelayUrl| format!("[[relays]]\nurl = \"{url}\"\nroles = [\"discovery\"]\n");
+    format!("[search]\ndevice = \"cpu\"\nthreads = 1\n{}", urls.iter().map(entry).collect::<String>())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_wrote() {
+    let (wrote, reads, writes, mut dead) = (
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Honest).await,
+        RawRelay::start(Manner::Honest).await,
+    );
+    dead.stop();
+    let home = Home::new(&[wrote.url()]);
+    let running = home.start().await;
+    let writes_from = |reads: RelayUrl| {
+        let (asker, bot_relay, writes) = (Forger::new(running.public_key), wrote.url(), writes.url());
+        async move {
+            let list = EventBuilder::new(Kind::RelayList, "").tags([
+                Tag::relay_metadata(writes, Some(RelayMetadata::Write)),
+                Tag::relay_metadata(reads, Some(RelayMetadata::Read)),
+            ]);
+            publish(&bot_relay, &list.sign_with_keys(&asker.author).unwrap()).await;
+            publish(&bot_relay, &asker.honest("help", 0)).await;
+            asker
+        }
+    };
+    let asker = writes_from(reads.url()).await;
     letters(&reads, &asker, 1).await;
-    letters(&wrote, &asker, 1).await;
+    until("it is done", || async { (home.count("SELECT min(finished) FROM mail") == Some(1)).then_some(()) }).await;
+    assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "who reads elsewhere is answered there");
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
+
+    // Their read relay takes nothing: where they wrote is the next best, and soon.
+    let began = Instant::now();
+    let asker = writes_from(dead.url()).await;
+    letters(&wrote, &asker, 1).await;
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(writes.wraps_to(asker.author.public_key()).is_empty());
     running.service.stop().await;
 }
 

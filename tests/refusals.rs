@@ -24,7 +24,7 @@ async fn every_kind_of_bad_wish_is_answered_with_what_would_work() {
     let thousands = "lorem ".repeat(6600);
     let cases: &[(&str, &[&str])] = &[
         ("b0b", &["cannot occur", "808"]),
-        ("m1ne", &["`1`"]),
+        ("m1ne", &["“1”"]),
         ("", &[]),
         ("   \n\t ", &[]),
         ("🚀🚀🚀", &[]),

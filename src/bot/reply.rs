@@ -11,6 +11,11 @@ use std::time::Duration;
 
 /// Jobs named in a list before the rest is counted.
 const JOBS_LISTED: usize = 8;
+/// Jobs that have a line of their own in a status.
+const JOBS_SHOWN: usize = 5;
+/// Characters for the prefixes of a job where it is accepted, and in a line of a status; the rest is counted.
+const WISHES_ACCEPTED: usize = 400;
+const WISHES_SHOWN: usize = 90;
 /// Characters of an asker's own word that are repeated to them.
 const WORD_SHOWN: usize = 24;
 
@@ -136,11 +141,11 @@ impl fmt::Display for Reply {
                 write!(f, "{}", at_work(*open_jobs, *rate))
             }
             Reply::Status { open, results, open_jobs, rate } => {
-                for line in open.iter().take(JOBS_LISTED) {
+                for line in open.iter().take(JOBS_SHOWN) {
                     writeln!(f, "{}", line.text())?;
                 }
-                if open.len() > JOBS_LISTED {
-                    writeln!(f, "And {} more.", open.len() - JOBS_LISTED)?;
+                if open.len() > JOBS_SHOWN {
+                    writeln!(f, "And {} more.", open.len() - JOBS_SHOWN)?;
                 }
                 if open.is_empty() {
                     writeln!(f, "You have no open job. Send a prefix to start one.")?;
@@ -245,7 +250,7 @@ impl fmt::Display for Reply {
             Reply::SplitHelp => write!(
                 f,
                 "Make a secret half with: npubbot split new m0ctane (or the web page that comes with npubbot), and send me \
-                 the line it shows:\nsplit <point> m0ctane\nI answer with a tweak, which is no secret; only your half and the \
+                 the line it shows:\nsplit POINT m0ctane\nI answer with a tweak, which is no secret; only your half and the \
                  tweak together make the key, with: npubbot combine"
             ),
             Reply::BadPoint(error) => {
@@ -253,11 +258,11 @@ impl fmt::Display for Reply {
                     Some(error) => write!(f, "I cannot use that point: {error}.")?,
                     None => write!(f, "I see no point in that.")?,
                 }
-                write!(f, " Nothing was started. Send: split <point> m0ctane (or: help split)")
+                write!(f, " Nothing was started. Send: split POINT m0ctane (or: help split)")
             }
             Reply::PointAlone => write!(
                 f,
-                "I see your point but no prefix. Send both in one message, like: split <point> m0ctane (or: help split)"
+                "I see your point but no prefix. Send both in one message, like: split POINT m0ctane (or: help split)"
             ),
             Reply::HalfUsed(used) => {
                 let what = match used {
@@ -307,7 +312,7 @@ impl fmt::Display for Reply {
 
 impl fmt::Display for Acceptance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Job {}: searching for {}.", self.job, wished(&self.patterns))?;
+        writeln!(f, "Job {}: searching for {}.", self.job, wished(&self.patterns, WISHES_ACCEPTED))?;
         writeln!(f, "{}", pace(self.difficulty, self.rate))?;
         match self.neighbours {
             Neighbours::InPool { jobs, split_jobs, part } => {
@@ -328,7 +333,8 @@ impl fmt::Display for Acceptance {
 
 impl JobLine {
     fn text(&self) -> String {
-        let mut text = format!("Job {}: {}, waited {}", self.job, wished(&self.patterns), spoken(self.waited));
+        let mut text =
+            format!("Job {}: {}, waited {}", self.job, wished(&self.patterns, WISHES_SHOWN), spoken(self.waited));
         if let (Some(difficulty), Some(rate)) = (self.difficulty, self.rate)
             && let Some(expected) = difficulty.expected_time(rate)
         {
@@ -339,15 +345,23 @@ impl JobLine {
     }
 }
 
-/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`.
-fn wished(patterns: &[Pattern]) -> String {
-    match patterns {
-        [] => "nothing".to_owned(),
-        [only] => format!("npub1{only}"),
-        [many @ .., last] => {
-            let many: Vec<String> = many.iter().map(|pattern| format!("npub1{pattern}")).collect();
-            format!("{} or npub1{last}, whichever is found first", many.join(", "))
+/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold, one at least.
+fn wished(patterns: &[Pattern], room: usize) -> String {
+    let mut named: Vec<String> = Vec::new();
+    let mut length = 0;
+    for (number, pattern) in patterns.iter().enumerate() {
+        let name = format!("npub1{pattern}");
+        length += name.len() + ", ".len();
+        if number > 0 && length > room {
+            named.push(format!("{} more", patterns.len() - number));
+            break;
         }
+        named.push(name);
+    }
+    match named.as_slice() {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [many @ .., last] => format!("{} or {last}, whichever is found first", many.join(", ")),
     }
 }
 

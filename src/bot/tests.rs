@@ -1,5 +1,7 @@
 //! The conversation as askers read it.
 
+mod manners;
+
 use super::{Context, Decision, Reply, Work, decide};
 use crate::config::Limits;
 use crate::ids::{Asker, JobId, RumorId};
@@ -178,7 +180,7 @@ fn help_and_status_are_short() {
 #[test]
 fn a_refusal_says_what_is_wrong_and_what_would_work() {
     insta::assert_snapshot!(say("b0b", &nobody()), @r"
-    b0b: `b` cannot occur in an npub; `808` or `606` would work.
+    b0b: “b” cannot occur in an npub; “808” or “606” would work.
     Nothing was started. Send only the prefix, like: m0ctane (or: help)
     ");
     insta::assert_snapshot!(say("please get me cafe", &nobody()), @r"
@@ -188,7 +190,7 @@ fn a_refusal_says_what_is_wrong_and_what_would_work() {
     insta::assert_snapshot!(say("cat dad ham jam", &nobody()), @"That is 4 words, and I take at most 3 prefixes a job. Send the 3 you like best.");
     insta::assert_snapshot!(say("qqqqqqqqqqqq", &nobody()), @"That would take about 457 years at 80.0 M/s, and I take nothing that is expected to take longer than 24 h. Up to 8 characters would be accepted now.");
     insta::assert_snapshot!(say("🚀", &nobody()), @r"
-    🚀: `🚀` cannot occur in an npub; use the characters qpzry9x8gf2tvdw0s3jn54khce6mua7l.
+    🚀: “🚀” cannot occur in an npub; use the characters qpzry9x8gf2tvdw0s3jn54khce6mua7l.
     Nothing was started. Send only the prefix, like: m0ctane (or: help)
     ");
     insta::assert_snapshot!(say(" \u{202e} ", &nobody()), @"I see no word in your message. Send the characters your npub should have after npub1, like: m0ctane (or: help)");
@@ -322,18 +324,18 @@ fn a_split_request_is_understood_and_says_what_comes_of_it() {
 
 #[test]
 fn a_point_that_is_none_is_refused_with_the_reason() {
-    insta::assert_snapshot!(say("split m0ctane", &nobody()), @"I see no point in that. Nothing was started. Send: split <point> m0ctane (or: help split)");
-    insta::assert_snapshot!(say(&format!("split {POINT}"), &nobody()), @"I see your point but no prefix. Send both in one message, like: split <point> m0ctane (or: help split)");
-    insta::assert_snapshot!(say(&format!("split 02{} m0ctane", "f".repeat(64)), &nobody()), @"I cannot use that point: these digits are no point of the curve, so part of them is missing or mistyped; copy all of it. Nothing was started. Send: split <point> m0ctane (or: help split)");
-    insta::assert_snapshot!(say(&format!("split {} m0ctane", &POINT[..64]), &nobody()), @"I cannot use that point: a point is 66 hexadecimal digits that start with 02 or 03, or an npub. Nothing was started. Send: split <point> m0ctane (or: help split)");
-    insta::assert_snapshot!(say("split nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5 cat", &nobody()), @"I cannot use that point: this is a secret key. Never send it to anybody; make a half with: npubbot split new. Nothing was started. Send: split <point> m0ctane (or: help split)");
+    insta::assert_snapshot!(say("split m0ctane", &nobody()), @"I see no point in that. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split {POINT}"), &nobody()), @"I see your point but no prefix. Send both in one message, like: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split 02{} m0ctane", "f".repeat(64)), &nobody()), @"I cannot use that point: these digits are no point of the curve, so part of them is missing or mistyped; copy all of it. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split {} m0ctane", &POINT[..64]), &nobody()), @"I cannot use that point: a point is 66 hexadecimal digits that start with 02 or 03, or an npub. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say("split nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5 cat", &nobody()), @"I cannot use that point: this is a secret key. Never send it to anybody; make a half with: npubbot split new. Nothing was started. Send: split POINT m0ctane (or: help split)");
     insta::assert_snapshot!(say("help split", &nobody()), @r"
     Make a secret half with: npubbot split new m0ctane (or the web page that comes with npubbot), and send me the line it shows:
-    split <point> m0ctane
+    split POINT m0ctane
     I answer with a tweak, which is no secret; only your half and the tweak together make the key, with: npubbot combine
     ");
     insta::assert_snapshot!(say(&format!("split {POINT} b0b"), &nobody()), @r"
-    b0b: `b` cannot occur in an npub; `808` or `606` would work.
+    b0b: “b” cannot occur in an npub; “808” or “606” would work.
     Nothing was started. Send only the prefix, like: m0ctane (or: help)
     ");
 }

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_secs(15);
 /// A relay that refused an event gets it again after this, doubling up to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const LAST_PAUSE: Duration = Duration::from_secs(3600);
-/// The end does not wait longer than this for the last word.
+/// The end does not wait longer than this for the last word to be written, and as long again for it to be sent.
 const END_PATIENCE: Duration = Duration::from_millis(700);
 
 #[derive(Clone)]
@@ -31,8 +31,9 @@ impl Billboard {
         Billboard { relays, ledger, refused: HashMap::new() }
     }
 
-    /// Sends what is queued until the shutdown and whatever is queued by then. `posted` says that something new is.
-    pub async fn run(mut self, posted: Arc<Notify>, mut shutdown: Shutdown) {
+    /// Sends what is queued until the shutdown, and then what is queued for it. `posted` says that something new is, `goodbye`
+    /// that nothing comes any more.
+    pub async fn run(mut self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
         loop {
             tokio::select! {
                 () = shutdown.stopped() => break,
@@ -44,8 +45,7 @@ impl Billboard {
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
-        // The presence says goodbye when it sees the shutdown.
-        let _ = tokio::time::timeout(END_PATIENCE / 4, posted.notified()).await;
+        let _ = tokio::time::timeout(END_PATIENCE, goodbye.notified()).await;
         let _ = tokio::time::timeout(END_PATIENCE, self.round()).await;
     }
 

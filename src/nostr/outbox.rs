@@ -2,7 +2,7 @@
 
 use super::NostrError;
 use super::relays::Relays;
-use super::targets::{Directory, Targets};
+use super::targets::{Care, Directory, Targets};
 use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::fault::{self, Step};
@@ -25,6 +25,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
 /// An asker nobody reached for so long, in seconds, is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
+/// How long the read relays of somebody without DM relays are waited for, before the letter goes where theirs was seen.
+const FIRST_CHOICE: Duration = Duration::from_secs(3);
 /// Attempts for the relays that are left once one of them has the letter.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
 
@@ -190,24 +192,25 @@ impl Courier {
             tracing::error!(mail = mail.id.0, "a letter in the outbox is unreadable; it is left out");
             return Attempt { mail: mail.id, reached: Vec::new(), next: Next::Finished };
         };
-        let fall_back = self.bot.answer_without_relay_list;
         let targets = if event.kind == Kind::EncryptedDirectMessage {
             self.directory.open_targets(&self.relays, mail.wrap.to, &mail.seen_on).await
         } else {
-            self.directory.targets(&self.relays, mail.wrap.to, &mail.seen_on, fall_back).await
+            let fall_back = self.bot.answer_without_relay_list;
+            let care = Care { fresh: mail.result_of.is_some(), attempts: mail.attempts, fall_back };
+            self.directory.targets(&self.relays, mail.wrap.to, &mail.seen_on, care).await
         };
-        let targets = match targets {
-            Targets::Listed(urls) => urls,
-            Targets::Fallback(urls) => {
-                tracing::info!(mail = mail.id.0, "its receiver lists no DM relays; sent where their message was seen");
-                urls
+        let (first, then) = match targets {
+            Targets::Listed(urls) => (urls, Vec::new()),
+            Targets::Fallback { first, then } => {
+                tracing::info!(mail = mail.id.0, "its receiver lists no DM relays; sent where they read, or wrote");
+                (first, then)
             }
-            Targets::Nowhere | Targets::CouldNotLook => Vec::new(),
+            Targets::Nowhere | Targets::CouldNotLook => Default::default(),
         };
-        let (reached, refused) = self.publish(mail, &event, &targets).await;
+        let Published { tried, reached, refused } = self.publish(mail, &event, first, then).await;
         let has = |url: &RelayUrl| reached.iter().chain(&mail.acknowledged_by).any(|known| *known == url.to_string());
-        let reached_now_or_before = targets.iter().filter(|url| has(url)).count();
-        let next = self.next(mail, reached_now_or_before, targets.len() - refused);
+        let reached_now_or_before = tried.iter().filter(|url| has(url)).count();
+        let next = self.next(mail, reached_now_or_before, tried.len() - refused);
         Attempt { mail: mail.id, reached, next }
     }
 
@@ -218,7 +221,7 @@ impl Courier {
             return Next::Finished;
         }
         if reached == 0 {
-            self.directory.forget(mail.wrap.to);
+            self.directory.doubt(mail.wrap.to);
         }
         let now = self.clock.now();
         if now.saturating_sub(mail.queued_at) > GIVE_UP_AFTER {
@@ -228,15 +231,56 @@ impl Courier {
         Next::Again(now + pause_after(mail.attempts))
     }
 
-    /// Sends to every target that has not acknowledged yet, all at once; returns those that say OK, and how many will never
-    /// take this letter.
-    async fn publish(&self, mail: &DueMail, event: &Event, targets: &[RelayUrl]) -> (Vec<String>, usize) {
+    /// Sends to every relay of `first` that has not acknowledged yet, all at once; if none of them takes it soon, to those of
+    /// `then` as well.
+    async fn publish(&self, mail: &DueMail, event: &Event, first: Vec<RelayUrl>, mut then: Vec<RelayUrl>) -> Published {
         let mut sending = JoinSet::new();
-        let is_result = mail.result_of.is_some();
-        if is_result {
+        if mail.result_of.is_some() {
             fault::before(Step::Send);
         }
-        for url in targets.iter().filter(|url| !mail.acknowledged_by.contains(&url.to_string())).cloned() {
+        self.send(&mut sending, mail, event, &first);
+        if first.iter().any(|url| mail.acknowledged_by.contains(&url.to_string())) {
+            then.clear();
+        }
+        let mut published = Published { tried: first, ..Published::default() };
+        let patience = tokio::time::sleep(FIRST_CHOICE);
+        tokio::pin!(patience);
+        loop {
+            let sent = tokio::select! {
+                sent = sending.join_next() => sent,
+                () = &mut patience, if !then.is_empty() => None,
+            };
+            match sent {
+                None if then.is_empty() => return published,
+                None => {
+                    self.send(&mut sending, mail, event, &then);
+                    published.tried.append(&mut then);
+                }
+                Some(Ok((url, Ok(())))) => {
+                    then.clear();
+                    // A key that has arrived is delivered, whatever the slower relays do. Other letters can wait for them.
+                    if mail.result_of.is_some()
+                        && !sending.is_empty()
+                        && let Err(error) = self.ledger.acknowledge(mail.id, &url.to_string())
+                    {
+                        tracing::warn!(%error, "a delivery is noted later");
+                    }
+                    published.reached.push(url.to_string());
+                }
+                Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
+                    tracing::warn!(mail = mail.id.0, %url, reason, "a relay of its receiver refuses a letter and is left out");
+                    published.refused += 1;
+                }
+                Some(Ok((_, Err(error)))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
+                Some(Err(error)) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
+            }
+        }
+    }
+
+    /// Starts to send to those that have not acknowledged yet.
+    fn send(&self, sending: &mut JoinSet<Sent>, mail: &DueMail, event: &Event, urls: &[RelayUrl]) {
+        let is_result = mail.result_of.is_some();
+        for url in urls.iter().filter(|url| !mail.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
             sending.spawn(async move {
                 let sent = relays.publish(&url, &event).await;
@@ -246,29 +290,21 @@ impl Courier {
                 (url, sent)
             });
         }
-        let (mut reached, mut refused) = (Vec::new(), 0);
-        while let Some(sent) = sending.join_next().await {
-            match sent {
-                Ok((url, Ok(()))) => {
-                    // A key that has arrived is delivered, whatever the slower relays do. Other letters can wait for them.
-                    if mail.result_of.is_some()
-                        && !sending.is_empty()
-                        && let Err(error) = self.ledger.acknowledge(mail.id, &url.to_string())
-                    {
-                        tracing::warn!(%error, "a delivery is noted later");
-                    }
-                    reached.push(url.to_string());
-                }
-                Ok((url, Err(NostrError::Refused { reason, .. }))) => {
-                    tracing::warn!(mail = mail.id.0, %url, reason, "a relay of its receiver refuses a letter and is left out");
-                    refused += 1;
-                }
-                Ok((_, Err(error))) => tracing::debug!(mail = mail.id.0, %error, "not delivered there yet"),
-                Err(error) => tracing::error!(mail = mail.id.0, %error, "sending panicked"),
-            }
-        }
-        (reached, refused)
     }
+}
+
+/// What one relay said.
+type Sent = (RelayUrl, Result<(), NostrError>);
+
+/// What came of sending a letter once.
+#[derive(Default)]
+struct Published {
+    /// Relays it is meant for, those included that have it from before.
+    tried: Vec<RelayUrl>,
+    /// Those that say OK now.
+    reached: Vec<String>,
+    /// How many will never take this letter.
+    refused: usize,
 }
 
 /// Seconds to wait after the attempt that follows `attempts` others, with up to a quarter of jitter, so that a relay

@@ -21,6 +21,7 @@ const STATUS_PAUSE: u64 = 60;
 /// A status is renewed after this, and expires a little later if the bot is gone, seconds.
 const STATUS_RENEWAL: u64 = 600;
 const STATUS_LIFE: u64 = 900;
+const ASLEEP: &str = "asleep; what you send now is answered when I wake up";
 /// What says that the bot sleeps is of interest for so long, seconds.
 const ASLEEP_FOR: u64 = 7 * 86_400;
 /// What stays the same is announced anew after this, seconds: relays forget.
@@ -51,11 +52,20 @@ pub struct Presence {
     pub clock: Clock,
     /// Tells the billboard that something was queued.
     pub posted: Arc<Notify>,
+    /// And that this was the last.
+    pub goodbye: Arc<Notify>,
 }
 
 impl Presence {
+    /// Queues all there is to say at the start. What waits from a run before this one and is not true any more is replaced
+    /// before it is sent.
+    pub fn wake(&self, status: &Status) {
+        self.announce();
+        self.show(status);
+    }
+
     /// Queues profile, relay lists and handler, as far as they have changed.
-    pub fn announce(&self) {
+    fn announce(&self) {
         let ours = |relay: &RelayEntry| relay.inbox || relay.status || relay.discovery;
         for (topic, builder) in [
             ("profile", self.profile()),
@@ -70,8 +80,6 @@ impl Presence {
     /// Keeps everything up to date until the shutdown, and says when it ends.
     pub async fn run(self, mut status: watch::Receiver<Status>, mut shutdown: Shutdown) {
         let mut looks = tokio::time::interval(LOOK);
-        // What a run before this one said of itself is not true any more.
-        let mut woken = false;
         loop {
             tokio::select! {
                 () = shutdown.stopped() => break,
@@ -79,25 +87,28 @@ impl Presence {
                 _ = looks.tick() => {}
             }
             self.announce();
-            if self.bot.live_status {
-                self.show(&describe(&status.borrow_and_update()), woken);
-                woken = true;
-            }
+            self.show(&status.borrow_and_update());
             if self.bot.daily_note {
                 self.note_yesterday();
             }
         }
         if self.bot.live_status {
-            let text = "asleep; what you send now is answered when I wake up";
-            self.say_status(text, ASLEEP_FOR, 0);
+            self.say_status(ASLEEP, ASLEEP_FOR, 0);
         }
+        self.goodbye.notify_one();
     }
 
-    fn show(&self, text: &str, woken: bool) {
-        match self.ledger.posted("status") {
-            // Not more often than once a minute, whatever changes.
-            Ok(Some((_, at))) if woken && within(at, STATUS_PAUSE, self.clock.now()) => {}
-            Ok(_) => self.say_status(text, STATUS_LIFE, STATUS_RENEWAL),
+    fn show(&self, status: &Status) {
+        let said = self.ledger.posted("status").map(|said| {
+            said.map(|(json, at)| (Event::from_json(json).map(|event| event.content).unwrap_or_default(), at))
+        });
+        match said {
+            // Not more often than once a minute, whatever changes; but nobody is told that the bot sleeps when it does not.
+            Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
+            Ok(_) if self.bot.live_status => self.say_status(&describe(status), STATUS_LIFE, STATUS_RENEWAL),
+            // Switched off: what was said before is taken back (NIP-38), or it would stay as it is.
+            Ok(Some((text, _))) if !text.is_empty() => self.say_status("", ASLEEP_FOR, 0),
+            Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the status cannot be looked up yet"),
         }
     }
@@ -218,7 +229,13 @@ fn says_same(one: &Event, other: &Event) -> bool {
 
 /// The status in words: totals only. The rate is rounded, so that its jitter is no news.
 fn describe(status: &Status) -> String {
-    let Some(rate) = status.rate.map(rounded) else { return "measuring my speed".to_owned() };
+    let Some(rate) = status.rate.map(rounded) else {
+        return match status.open_jobs {
+            0 => "no wish is open; my speed is not known now".to_owned(),
+            1 => "1 wish is open; my speed is not known now".to_owned(),
+            jobs => format!("{jobs} wishes are open; my speed is not known now"),
+        };
+    };
     let doing = match status.open_jobs {
         0 => "ready for wishes".to_owned(),
         1 => "searching for 1 wish".to_owned(),
@@ -234,15 +251,14 @@ fn rounded(Rate(rate): Rate) -> Rate {
     Rate((rate / unit).round() * unit)
 }
 
-/// Expected seconds, with two digits at least.
+/// Expected seconds, with two digits at least; no finer than hundredths.
 fn expected(characters: u32, Rate(rate): Rate) -> String {
     let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
-    if seconds < 0.1 {
-        "0.1".to_owned()
-    } else if seconds < 10.0 {
-        format!("{seconds:.1}")
-    } else {
-        format!("{seconds:.0}")
+    match seconds {
+        ..0.01 => "0.01".to_owned(),
+        ..1.0 => format!("{seconds:.2}"),
+        ..10.0 => format!("{seconds:.1}"),
+        _ => format!("{seconds:.0}"),
     }
 }
 
@@ -269,9 +285,9 @@ mod tests {
     #[test]
     fn the_status_tells_rate_jobs_and_times() {
         let text = |rate: Option<f64>, open_jobs| describe(&Status { rate: rate.map(Rate), open_jobs });
-        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 wishes; 110 G/s keys tested; 6, 7, 8 characters take about 0.1, 0.3, 10.0 s");
+        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 wishes; 110 G/s keys tested; 6, 7, 8 characters take about 0.01, 0.31, 10.0 s");
         insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for wishes; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s");
-        insta::assert_snapshot!(text(None, 1), @"measuring my speed");
+        insta::assert_snapshot!(text(None, 1), @"1 wish is open; my speed is not known now");
         assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "jitter is no news");
     }
 

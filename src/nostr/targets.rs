@@ -4,7 +4,7 @@ use super::relays::Relays;
 use crate::ids::Asker;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
-use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl};
+use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,11 +12,18 @@ use tokio::task::JoinSet;
 
 /// How long one relay may take to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How long all of them together may take, those included that have to be connected first.
+const LONGEST_LOOK: Duration = Duration::from_secs(12);
 /// Relays of one asker that are used: NIP-17 wants one to three.
 const MOST: usize = 6;
-/// How long an answer is believed.
-const FOUND_FOR: Duration = Duration::from_secs(600);
-const ABSENT_FOR: Duration = Duration::from_secs(60);
+/// Once somebody has a list, the others may take this long to show a newer one.
+const NEWER: Duration = Duration::from_millis(500);
+/// How long an answer is believed without looking again.
+const BELIEVED_FOR: Duration = Duration::from_secs(60);
+/// How long a list is good for when nobody can be asked, or when those who can do not have it.
+const KNOWN_FOR: Duration = Duration::from_secs(86_400);
+/// After so many attempts, relays that say there is no list are believed although more of them cannot be asked.
+const BELIEVED_AFTER: u32 = 2;
 /// Askers whose answer is remembered.
 const REMEMBERED: usize = 10_000;
 
@@ -25,23 +32,56 @@ const REMEMBERED: usize = 10_000;
 pub(super) enum Targets {
     /// Their own DM relays (kind 10050).
     Listed(Vec<RelayUrl>),
-    /// They publish none: where their message was seen, and their read relays (NIP-65).
-    Fallback(Vec<RelayUrl>),
+    /// They publish none.
+    Fallback {
+        /// Their read relays (NIP-65), or where their message was seen if they have none.
+        first: Vec<RelayUrl>,
+        /// Where their message was seen, for a letter that none of the first takes.
+        then: Vec<RelayUrl>,
+    },
     /// They publish none, and nothing else is known or allowed.
     Nowhere,
     /// No relay could be asked: to be tried again.
     CouldNotLook,
 }
 
+/// How sure it has to be where a letter goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Care {
+    /// The list is looked up now, whatever is remembered: for a key, which is not sent twice.
+    pub fresh: bool,
+    /// Attempts before this one.
+    pub attempts: u32,
+    /// Whether somebody without DM relays is written to.
+    pub fall_back: bool,
+}
+
+/// A list as somebody published it.
+#[derive(Clone, Debug)]
+struct List {
+    /// Those that may be visited; none where the author has withdrawn what was there before.
+    urls: Vec<RelayUrl>,
+    dated: Timestamp,
+    found_at: Instant,
+}
+
 /// One look for a list.
 enum Look {
-    Found(Vec<RelayUrl>),
+    Found(List),
     Absent,
+    /// Some say that there is none, and more cannot be asked.
+    Unsure,
     Failed,
 }
 
-/// When it was looked up, and the list, if there is one.
-type Known = (Instant, Option<Vec<RelayUrl>>);
+/// What the last look for somebody's list brought.
+#[derive(Debug)]
+struct Known {
+    looked_at: Instant,
+    list: Option<List>,
+    /// Its relays took nothing: the next look counts, even if it finds no list.
+    doubted: bool,
+}
 
 /// Remembers lists for a while.
 #[derive(Debug, Default)]
@@ -51,39 +91,40 @@ pub struct Directory {
 
 #[derive(Debug, Default)]
 struct Book {
-    known: HashMap<Asker, Known>,
-    /// How many there were when those that are believed no more were last taken out.
-    believed: usize,
+    of: HashMap<Asker, Known>,
+    /// How many were left when those that are of no use any more were last taken out.
+    left: usize,
 }
 
 impl Book {
-    fn look_up(&self, asker: Asker, now: Instant) -> Option<Option<Vec<RelayUrl>>> {
-        self.known.get(&asker).filter(|known| is_believed(known, now)).map(|(_, listed)| listed.clone())
-    }
-
-    fn write(&mut self, asker: Asker, listed: Option<Vec<RelayUrl>>, now: Instant) {
+    fn write(&mut self, asker: Asker, known: Known, now: Instant) {
         // Not at each: looking through all of them costs as much as they are many.
-        if self.known.len() >= REMEMBERED.min(2 * self.believed + 64) {
-            self.known.retain(|_, known| is_believed(known, now));
-            if self.known.len() >= REMEMBERED {
-                self.known.clear();
+        if self.of.len() >= REMEMBERED.min(2 * self.left + 64) {
+            self.of.retain(|_, known| known.is_of_use(now));
+            if self.of.len() >= REMEMBERED {
+                self.of.clear();
             }
-            self.believed = self.known.len();
+            self.left = self.of.len();
         }
-        self.known.insert(asker, (now, listed));
+        self.of.insert(asker, known);
     }
 }
 
-fn is_believed((at, listed): &Known, now: Instant) -> bool {
-    now < *at + if listed.is_some() { FOUND_FOR } else { ABSENT_FOR }
+impl Known {
+    fn is_of_use(&self, now: Instant) -> bool {
+        match &self.list {
+            Some(list) => now < list.found_at + KNOWN_FOR,
+            None => now < self.looked_at + BELIEVED_FOR,
+        }
+    }
 }
 
 impl Directory {
     /// Whether somebody publishes DM relays (kind 10050); `None` where nobody could be asked.
     pub(super) async fn has_dm_relays(&self, relays: &Relays, asker: Asker, seen_on: &[String]) -> Option<bool> {
-        match self.targets(relays, asker, seen_on, false).await {
+        match self.targets(relays, asker, seen_on, Care::default()).await {
             Targets::Listed(_) => Some(true),
-            Targets::Nowhere | Targets::Fallback(_) => Some(false),
+            Targets::Nowhere | Targets::Fallback { .. } => Some(false),
             Targets::CouldNotLook => None,
         }
     }
@@ -94,7 +135,7 @@ impl Directory {
         let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
         let mut urls = seen.clone();
         if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read);
+            urls.extend(read.urls);
         }
         match usable(relays, urls) {
             urls if urls.is_empty() => Targets::Nowhere,
@@ -103,49 +144,82 @@ impl Directory {
     }
 
     /// `seen_on`: relays where the asker's own message was seen.
-    pub(super) async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], fall_back: bool) -> Targets {
+    pub(super) async fn targets(&self, relays: &Relays, asker: Asker, seen_on: &[String], care: Care) -> Targets {
         let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
         let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
-        let listed = match self.remembered(asker) {
+        let listed = match self.remembered(asker).filter(|_| !care.fresh) {
             Some(listed) => listed,
-            None => match look(relays, key, Kind::InboxRelays, &seen).await {
-                Look::Found(urls) => self.remember(asker, Some(urls)),
-                Look::Absent => self.remember(asker, None),
-                Look::Failed => return Targets::CouldNotLook,
-            },
+            None => {
+                let looked = look(relays, key, Kind::InboxRelays, &seen).await;
+                let looked = if care.attempts >= BELIEVED_AFTER { looked.taken_at_its_word() } else { looked };
+                match self.learn(asker, looked) {
+                    Some(listed) => listed,
+                    None => return Targets::CouldNotLook,
+                }
+            }
         };
-        if let Some(urls) = listed {
-            return Targets::Listed(urls);
+        if !listed.is_empty() {
+            return Targets::Listed(listed);
         }
-        if !fall_back {
+        if !care.fall_back {
             return Targets::Nowhere;
         }
-        let mut urls = seen.clone();
-        if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read);
-        }
-        match usable(relays, urls) {
-            urls if urls.is_empty() => Targets::Nowhere,
-            urls => Targets::Fallback(urls),
+        let read = match look(relays, key, Kind::RelayList, &seen).await {
+            Look::Found(list) => list.urls,
+            Look::Unsure | Look::Failed if care.attempts < BELIEVED_AFTER => return Targets::CouldNotLook,
+            Look::Absent | Look::Unsure | Look::Failed => Vec::new(),
+        };
+        match (read, usable(relays, seen)) {
+            (read, seen) if read.is_empty() && seen.is_empty() => Targets::Nowhere,
+            (read, seen) if read.is_empty() => Targets::Fallback { first: seen, then: Vec::new() },
+            (read, mut seen) => {
+                seen.retain(|url| !read.contains(url));
+                Targets::Fallback { first: read, then: seen }
+            }
         }
     }
 
-    fn remembered(&self, asker: Asker) -> Option<Option<Vec<RelayUrl>>> {
-        self.book().look_up(asker, Instant::now())
+    /// The list as it was looked up a moment ago, empty if there was none.
+    fn remembered(&self, asker: Asker) -> Option<Vec<RelayUrl>> {
+        let known = self.lock();
+        let known = known.of.get(&asker).filter(|known| !known.doubted && known.looked_at.elapsed() < BELIEVED_FOR)?;
+        Some(known.list.as_ref().map_or_else(Vec::new, |list| list.urls.clone()))
     }
 
-    fn remember(&self, asker: Asker, listed: Option<Vec<RelayUrl>>) -> Option<Vec<RelayUrl>> {
-        self.book().write(asker, listed.clone(), Instant::now());
-        listed
+    /// What a look means beside what was known before; `None` where that is nothing. A list does not vanish because the
+    /// relay that has it is away, and does not become older.
+    fn learn(&self, asker: Asker, looked: Look) -> Option<Vec<RelayUrl>> {
+        let mut known = self.lock();
+        let before = known.of.get(&asker);
+        let doubted = before.is_some_and(|known| known.doubted);
+        let before = before.and_then(|known| known.list.clone()).filter(|list| list.found_at.elapsed() < KNOWN_FOR);
+        let list = match (looked, before) {
+            (Look::Failed | Look::Unsure, before) => return before.map(|list| list.urls),
+            (Look::Found(found), Some(before)) if before.dated > found.dated => Some(before),
+            (Look::Found(found), _) => Some(found),
+            (Look::Absent, before) => before.filter(|_| !doubted),
+        };
+        let urls = list.as_ref().map_or_else(Vec::new, |list| list.urls.clone());
+        known.write(asker, Known { looked_at: Instant::now(), list, doubted: false }, Instant::now());
+        Some(urls)
     }
 
     /// The next look is a fresh one: the list may be out of date when its relays do not take letters.
-    pub(super) fn forget(&self, asker: Asker) {
-        self.book().known.remove(&asker);
+    pub(super) fn doubt(&self, asker: Asker) {
+        if let Some(known) = self.lock().of.get_mut(&asker) {
+            known.doubted = true;
+        }
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn lock(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Look {
+    /// Where only some could be asked, what they say is all there is to know.
+    fn taken_at_its_word(self) -> Look {
+        if let Look::Unsure = self { Look::Absent } else { self }
     }
 }
 
@@ -162,28 +236,30 @@ async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) ->
         looking.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
     }
     let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
-    while let Some(looked) = looking.join_next().await {
-        match looked {
-            Ok(Ok(event)) => {
-                answered += 1;
-                // The library takes an id it has seen for good, whatever it stands under.
-                let is_own = |event: &Event| event.pubkey == key && event.kind == kind && event.verify().is_ok();
-                let own = event.into_iter().filter(is_own);
-                newest = own.chain(newest).max_by_key(|event| event.created_at);
-                if newest.is_some() && answered > failed {
-                    break;
-                }
-            }
-            Ok(Err(_)) | Err(_) => failed += 1,
+    // Until somebody has a list, everybody is waited for.
+    let mut ends = Instant::now() + LONGEST_LOOK;
+    while let Ok(Some(looked)) = tokio::time::timeout_at(ends.into(), looking.join_next()).await {
+        let Ok(Ok(event)) = looked else {
+            failed += 1;
+            continue;
+        };
+        answered += 1;
+        let own = event.filter(|event| event.pubkey == key && event.kind == kind);
+        if own.is_some() && newest.is_none() {
+            ends = Instant::now() + NEWER;
         }
+        newest = own.into_iter().chain(newest).max_by_key(|event| event.created_at);
     }
+    failed += looking.len();
     match newest {
-        Some(event) => match usable(relays, urls_of(&event)) {
-            urls if urls.is_empty() => Look::Absent,
-            urls => Look::Found(urls),
-        },
+        Some(event) => Look::Found(List {
+            urls: usable(relays, urls_of(&event)),
+            dated: event.created_at,
+            found_at: Instant::now(),
+        }),
         // A list that nobody has is absent only if somebody looked, and not fewer than did not answer.
         None if answered > 0 && answered >= failed => Look::Absent,
+        None if answered > 0 => Look::Unsure,
         None => Look::Failed,
     }
 }
@@ -215,23 +291,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_forgotten_when_they_are_believed_no_more() {
+    fn lists_are_forgotten_when_they_are_of_no_use() {
         let (mut book, start) = (Book::default(), Instant::now());
         let asker = |number: u32| Asker(std::array::from_fn(|at| number.to_be_bytes()[at % 4]));
-        let url = RelayUrl::parse("wss://relay.example").unwrap();
+        let nothing = |looked_at: Instant| Known { looked_at, list: None, doubted: false };
+        let something = |found_at: Instant| Known {
+            list: Some(List { urls: Vec::new(), dated: Timestamp::from(0), found_at }),
+            ..nothing(found_at)
+        };
         for number in 0..1000 {
-            book.write(asker(number), Some(vec![url.clone()]), start);
+            let known = if number % 2 == 0 { something(start) } else { nothing(start) };
+            book.write(asker(number), known, start);
         }
-        assert_eq!(book.look_up(asker(0), start + FOUND_FOR / 2), Some(Some(vec![url])));
-        assert_eq!(book.look_up(asker(0), start + FOUND_FOR), None);
         for number in 1000..2100 {
-            book.write(asker(number), None, start + FOUND_FOR);
+            book.write(asker(number), nothing(start + BELIEVED_FOR), start + BELIEVED_FOR);
         }
-        assert!(book.known.len() <= 1100, "{}", book.known.len());
-        assert_eq!(book.look_up(asker(2000), start + FOUND_FOR), Some(None));
+        assert!(book.of.len() <= 1600, "{}", book.of.len());
+        assert!(book.of.contains_key(&asker(0)) && !book.of.contains_key(&asker(1)));
+        for number in 2100..5000 {
+            book.write(asker(number), nothing(start + KNOWN_FOR), start + KNOWN_FOR);
+        }
+        assert!(!book.of.contains_key(&asker(0)) && book.of.contains_key(&asker(4000)));
         for number in 0..2 * REMEMBERED as u32 {
-            book.write(asker(number), None, start);
+            book.write(asker(number), something(start), start);
         }
-        assert!(book.known.len() <= REMEMBERED);
+        assert!(book.of.len() <= REMEMBERED);
     }
 }

@@ -25,15 +25,13 @@ pub enum PatternError {
     Empty,
     #[error("{0} characters are too many; an npub has {MAX_CHARACTERS} that can be chosen, so send at most that many")]
     TooLong(usize),
-    #[error("`{character}` cannot occur in an npub{}", suggestion(.nearest))]
+    #[error("“{character}” cannot occur in an npub{}", suggestion(.nearest))]
     Forbidden {
         character: char,
         /// The whole text with characters that can occur, the nearest spelling first; empty where nothing is near.
         nearest: Vec<String>,
     },
-    #[error(
-        "no public key starts like that; the last of {MAX_CHARACTERS} characters can only be `q` or `s`, so send 51"
-    )]
+    #[error("no public key starts like that; the last of {MAX_CHARACTERS} characters can only be q or s, so send 51")]
     Impossible,
 }
 
@@ -44,8 +42,8 @@ fn alphabet_text() -> &'static str {
 fn suggestion(nearest: &[String]) -> String {
     match nearest {
         [] => format!("; use the characters {}", alphabet_text()),
-        [only] => format!("; `{only}` would work"),
-        [first, second, ..] => format!("; `{first}` or `{second}` would work"),
+        [only] => format!("; “{only}” would work"),
+        [first, second, ..] => format!("; “{first}” or “{second}” would work"),
     }
 }
 
@@ -159,7 +157,7 @@ mod tests {
     #[test]
     fn a_letter_that_cannot_occur_is_explained_with_near_spellings() {
         let error = Pattern::parse("bob").unwrap_err();
-        assert_eq!(error.to_string(), "`b` cannot occur in an npub; `808` or `6q6` would work");
+        assert_eq!(error.to_string(), "“b” cannot occur in an npub; “808” or “6q6” would work");
         let error = Pattern::parse("smörgas").unwrap_err();
         assert!(matches!(&error, PatternError::Forbidden { character: 'ö', nearest } if nearest.is_empty()));
         assert!(error.to_string().contains("qpzry"));

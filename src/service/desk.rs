@@ -21,6 +21,8 @@ use tokio::sync::{Notify, mpsc};
 
 /// A transaction that failed (a full disk, say) is tried again after this.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Messages of one deletion that are remembered as taken back.
+const MOST_TAKEN_BACK: usize = 8;
 /// Messages answered together at most.
 const AT_ONCE: usize = 64;
 
@@ -51,6 +53,8 @@ struct Decided {
     seen_on: Vec<String>,
     effect: Effect,
     letter: Option<Letter>,
+    /// Messages that its asker deletes with it.
+    taken_back: Vec<RumorId>,
     /// The asker's jobs so far.
     open: Vec<JobId>,
 }
@@ -178,12 +182,16 @@ impl Desk {
         fault::before(Step::SealAnswer);
         let replies = self.seal(&decided)?;
         fault::after(Step::SealAnswer);
-        let (mut answers, mut open) = (Vec::new(), Vec::new());
+        let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
+            // Relays keep no order: a wish that comes after its own deletion is not answered any more.
+            let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
+            taken_back.extend(one.taken_back.into_iter().map(nothing));
             answers.push(Answer { asker, rumor, seen_on, effect, reply });
             open.push(one.open);
         }
+        answers.append(&mut taken_back);
         let recorded = self.ledger.answer_all(&answers)?;
         for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
             if recorded == Recorded::Now {
@@ -244,7 +252,8 @@ impl Desk {
         };
         let letter = reply.map(|reply| letter::answer(message, reply.to_string(), now, &self.config.bot));
         let open = asker.open.iter().map(|job| job.id).collect();
-        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, open })
+        let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
+        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, taken_back, open })
     }
 
     /// The work a new asker owes while there is a flood; whoever had a job owes none.

@@ -101,7 +101,7 @@ impl Service {
         tracing::info!(connected, of = config.relays.len(), "relays");
 
         tokio::spawn(warn_of_bad_relays(config.relays.clone()));
-        let posted = Arc::new(Notify::new());
+        let (posted, goodbye) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let presence = Presence {
             relays: relays.clone(),
             signer: vault.signer(),
@@ -109,6 +109,7 @@ impl Service {
             ledger: ledger.clone(),
             clock: clock.clone(),
             posted: Arc::clone(&posted),
+            goodbye: Arc::clone(&goodbye),
         };
         let (directory, awaited, deaf) = (Arc::new(Directory::default()), Awaited::default(), Arc::new(Notify::new()));
         let (status, status_seen) = watch::channel(status_of(&scheduler));
@@ -164,7 +165,7 @@ impl Service {
         let vanished =
             vanished::Vanished { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
-        presence.announce();
+        presence.wake(&status_of(&scheduler));
         let mut billboard = Billboard::new(relays.clone(), ledger.clone());
         // Relays that are too late get it from `run`.
         let _ = tokio::time::timeout(START_PATIENCE, billboard.round()).await;
@@ -177,7 +178,8 @@ impl Service {
         let stop = shutdown.clone();
         tasks.spawn(and_again("presence", move || presence.clone().run(status_seen.clone(), stop.clone())));
         let stop = shutdown.clone();
-        tasks.spawn(and_again("billboard", move || billboard.clone().run(Arc::clone(&posted), stop.clone())));
+        let speak = move || billboard.clone().run(Arc::clone(&posted), Arc::clone(&goodbye), stop.clone());
+        tasks.spawn(and_again("billboard", speak));
         let stop = shutdown.clone();
         tasks.spawn(and_again("watchdog", move || watchdog.clone().run(stop.clone())));
         let stop = shutdown.clone();

@@ -36,6 +36,13 @@ impl Home {
         home
     }
 
+    /// The same bot with other further lines of the configuration.
+    pub fn reconfigured(self, extra: &str) -> Home {
+        let home = Home { extra: extra.to_owned(), ..self };
+        fs::write(home.config_file(), home.config_text()).unwrap();
+        home
+    }
+
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

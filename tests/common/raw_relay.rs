@@ -22,6 +22,8 @@ pub enum Manner {
     Forbidding,
     /// Sends every event a thousand times.
     Repeating,
+    /// Takes so long to answer a request for events.
+    Late(Duration),
     /// Wants to know who reads and writes (NIP-42), and says so in one of the ways there are.
     Asking(Challenge),
     /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is open; one that is made
@@ -204,7 +206,11 @@ impl RawRelay {
 
     /// Gift wraps to `receiver` that were published here.
     pub fn wraps_to(&self, receiver: PublicKey) -> Vec<Event> {
-        let filter = Filter::new().kind(Kind::GiftWrap).pubkey(receiver);
+        self.events(&Filter::new().kind(Kind::GiftWrap).pubkey(receiver))
+    }
+
+    /// What was published here, in the order in which it came, each as often as it came.
+    pub fn events(&self, filter: &Filter) -> Vec<Event> {
         let events = self.shared.events.lock().unwrap();
         events.iter().filter(|event| filter.match_event(event, MatchEventOptions::new())).cloned().collect()
     }
@@ -267,6 +273,9 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
                 };
                 let Ok(Value::Array(parts)) = serde_json::from_str::<Value>(&said) else { continue };
                 shared.may_answer.subscribe().wait_for(|may| *may).await.ok()?;
+                if let Manner::Late(pause) = shared.manner && parts.first().is_some_and(|word| word == "REQ") {
+                    tokio::time::sleep(pause).await;
+                }
                 for answer in shared.answer(&parts, &mut session) {
                     let is_last = answer.is_close();
                     out.send(answer).await.ok()?;

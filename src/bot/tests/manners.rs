@@ -1,0 +1,267 @@
+//! What everything the bot says has in common: plain text without markup, which clients show as it is written, and not
+//! much of it.
+
+use crate::bot::reply::{Acceptance, JobLine, Neighbours};
+use crate::bot::{Reply, Work, letters, request};
+use crate::ids::{Asker, JobId, RumorId};
+use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
+use crate::ledger::{HalfUse, Job, JobState};
+use crate::mail::Channel;
+use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
+use proptest::prelude::*;
+use secp256k1::Scalar;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Characters of the longest message: some twenty lines on a phone.
+const MOST: usize = 1500;
+/// An nsec on a line of its own, which the vault adds to the letter with a key.
+const NSEC: usize = 64;
+/// The number of the last variant of [`Reply`], counted from 0.
+const LAST: usize = 26;
+
+/// What messages are filled with.
+#[derive(Clone, Debug)]
+struct Filling {
+    /// One at least.
+    patterns: Vec<Pattern>,
+    /// One at least.
+    jobs: Vec<JobId>,
+    /// What an asker wrote.
+    text: String,
+    count: usize,
+    seconds: u64,
+    rate: Option<Rate>,
+    part: f64,
+    yes: bool,
+}
+
+fn filling() -> impl Strategy<Value = Filling> {
+    let prefix = "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,51}".prop_map(|text| Pattern::parse(&text).unwrap());
+    let jobs = prop::collection::vec((1..=i64::MAX).prop_map(JobId), 1..40);
+    let rate = prop::option::of((1.0..1e15).prop_map(Rate));
+    let numbers = (0..=usize::MAX, any::<u64>(), rate, 0.0..=1.0, any::<bool>());
+    (prop::collection::vec(prefix, 1..=64), jobs, text(), numbers).prop_map(
+        |(patterns, jobs, text, (count, seconds, rate, part, yes))| Filling {
+            patterns,
+            jobs,
+            text,
+            count,
+            seconds: seconds >> (count % 64),
+            rate,
+            part,
+            yes,
+        },
+    )
+}
+
+/// Any text, and text that is made to be repeated as markup.
+fn text() -> impl Strategy<Value = String> {
+    let marks = prop::sample::select(vec![
+        "**b**",
+        "*b*",
+        "_b_",
+        "__b__",
+        "`b`",
+        "```",
+        "# b",
+        "## b",
+        "#",
+        "> b",
+        "- b",
+        "+ b",
+        "1. b",
+        "~~b~~",
+        "||b||",
+        "[b](http://b.example)",
+        "![b](b)",
+        "<b>",
+        "</b>",
+        "<!--b-->",
+        "<script>",
+        "&lt;b&gt;",
+        "\n# b",
+        "\n- b",
+        "---",
+        "===",
+        "|b|b|",
+        "\\*b\\*",
+        "b0b",
+        "oops",
+        "npub1bob",
+        "nostr:npub1",
+        "\u{202e}b",
+        "\u{200b}#\u{200b} b",
+    ]);
+    let marked = prop::collection::vec(marks, 1..12).prop_map(|marks| marks.join(" "));
+    prop_oneof![marked, any::<String>(), "[!-~ ]{0,200}"]
+}
+
+/// Every answer there is, filled with this.
+fn answers(filling: &Filling) -> Vec<Reply> {
+    let Filling { patterns, jobs, count, rate, yes, .. } = filling.clone();
+    let (job, time) = (jobs[0], Duration::from_secs(filling.seconds));
+    let difficulty = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)).unwrap();
+    let line = |(job, pattern): (&JobId, &Pattern)| JobLine {
+        job: *job,
+        patterns: if yes { patterns.clone() } else { vec![pattern.clone()] },
+        waited: time,
+        difficulty: yes.then_some(difficulty),
+        rate,
+    };
+    let accepted =
+        |neighbours| Acceptance { job, patterns: patterns.clone(), difficulty, rate, neighbours, expensive: yes };
+    let part = filling.part;
+    let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
+    let asked = yes.then_some(job);
+    let half_errors =
+        [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged, HalfPointError::Secret];
+    let mut answers = vec![
+        Reply::Accepted(accepted(Neighbours::InPool { jobs: count, split_jobs: if yes { count } else { 0 }, part })),
+        Reply::Accepted(accepted(Neighbours::Apart { part })),
+        Reply::Help { open_jobs: count, rate },
+        Reply::Status {
+            open: jobs.iter().zip(&patterns).map(line).collect(),
+            results: some(yes),
+            open_jobs: count,
+            rate,
+        },
+        Reply::Status { open: Vec::new(), results: some(!yes), open_jobs: count, rate },
+        Reply::Cancelled(jobs.clone()),
+        Reply::Cancelled(vec![job]),
+        Reply::NothingToCancel { asked, open: some(yes) },
+        Reply::NothingToCancel { asked, open: some(!yes) },
+        Reply::SentAgain(job),
+        Reply::NothingToResend { asked, kept: some(yes) },
+        Reply::NothingToResend { asked, kept: some(!yes) },
+        Reply::Sentence(patterns.clone()),
+        Reply::Sentence(Vec::new()),
+        Reply::TooManyPrefixes { asked: count, allowed: count },
+        Reply::AlreadySearching { job },
+        Reply::TooManyOpen { open: jobs.clone(), allowed: count },
+        Reply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
+        Reply::TooHard { expected: time, limit: time, rate: rate.unwrap_or_default(), characters: count as u32 % 52 },
+        Reply::NotMeasured { characters: count as u32 % 52 },
+        Reply::Nothing,
+        Reply::TextOnly,
+        Reply::NoGroups,
+        Reply::SplitHelp,
+        Reply::BadPoint(None),
+        Reply::PointAlone,
+        Reply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
+        Reply::NeedsSealed,
+        Reply::WorkWanted(Work { bits: count as u32, ends_in: time }),
+        Reply::Stopped { open: count },
+        Reply::Started,
+        Reply::Forgotten { open: count },
+        // Reasons that no text of a test happens to have.
+        Reply::BadWords(vec![("q".to_owned(), PatternError::Impossible), ("q".to_owned(), PatternError::Empty)]),
+    ];
+    answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
+    // What is repeated of an asker's words is what is left of them once they were read.
+    if let request::Request::BadWords(words) = request::read(&filling.text) {
+        answers.push(Reply::BadWords(words));
+    }
+    answers
+}
+
+/// Which variant it is. A new one does not compile until it is here, and fails the test until it is among [`answers`].
+fn variant(reply: &Reply) -> usize {
+    match reply {
+        Reply::Accepted(_) => 0,
+        Reply::Help { .. } => 1,
+        Reply::Status { .. } => 2,
+        Reply::Cancelled(_) => 3,
+        Reply::NothingToCancel { .. } => 4,
+        Reply::SentAgain(_) => 5,
+        Reply::NothingToResend { .. } => 6,
+        Reply::BadWords(_) => 7,
+        Reply::Sentence(_) => 8,
+        Reply::TooManyPrefixes { .. } => 9,
+        Reply::AlreadySearching { .. } => 10,
+        Reply::TooManyOpen { .. } => 11,
+        Reply::TooManyToday { .. } => 12,
+        Reply::TooHard { .. } => 13,
+        Reply::Nothing => 14,
+        Reply::TextOnly => 15,
+        Reply::NoGroups => 16,
+        Reply::SplitHelp => 17,
+        Reply::BadPoint(_) => 18,
+        Reply::PointAlone => 19,
+        Reply::HalfUsed(_) => 20,
+        Reply::NeedsSealed => 21,
+        Reply::WorkWanted(_) => 22,
+        Reply::Stopped { .. } => 23,
+        Reply::Started => 24,
+        Reply::Forgotten { .. } => 25,
+        Reply::NotMeasured { .. } => LAST,
+    }
+}
+
+/// What is written without an answer to write it in: the key, the tweak, the two notices, the apology.
+fn letters(filling: &Filling) -> Vec<String> {
+    let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
+    let waited = Duration::from_secs(filling.seconds);
+    let tweak = Tweak { offset: Offset::from_scalar(Scalar::ONE), rotation: Rotation::new(0).unwrap() };
+    let tweak = SplitTweak { tweak, fingerprint: [filling.count as u8; 8] };
+    let open = Job {
+        id: job,
+        asker: Asker([2; 32]),
+        rumor: RumorId([1; 32]),
+        subject: None,
+        patterns: filling.patterns.clone(),
+        split: None,
+        channel: Channel::Sealed,
+        state: JobState::Accepted,
+        accepted_at: filling.seconds / 2,
+        expires_at: filling.seconds,
+        seen_on: Vec::new(),
+    };
+    let (before, after) = letters::key_found(job, pattern, &npub, waited);
+    vec![
+        format!("{before}\n{}\n{after}", "x".repeat(NSEC)),
+        letters::tweak_found(job, pattern, &npub, waited, &tweak),
+        letters::late(&open, filling.count as u64),
+        letters::given_up(&open),
+        letters::apology(),
+    ]
+}
+
+/// The first thing in a text that some client would show as markup, or raw where it was meant as such.
+fn markup(text: &str) -> Option<&str> {
+    let anywhere = ["`", "*", "_", "~", "<", ">", "|", "](", "&lt;", "&gt;", "&amp;"];
+    let at_the_start = |line: &&str| {
+        let word = line.split(' ').next().unwrap_or_default();
+        let is_heading = !word.is_empty() && word.chars().all(|c| c == '#');
+        let is_rule = line.len() > 2 && (line.chars().all(|c| c == '-') || line.chars().all(|c| c == '='));
+        let is_number =
+            word.strip_suffix(['.', ')']).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        is_heading || is_rule || is_number || ["-", "+"].contains(&word) || line.starts_with([' ', '\t'])
+    };
+    anywhere.into_iter().find(|mark| text.contains(mark)).or_else(|| text.lines().find(at_the_start))
+}
+
+#[test]
+fn markup_is_recognised() {
+    for text in ["**b**", "a\n# b", "[a](b)", "<b>", "a_b_", "a\n- b", "1. a", "x\n---", "    code", "`x`", "&lt;"] {
+        assert!(markup(text).is_some(), "{text:?}");
+    }
+    for text in ["Job #1: npub1cat.", "at 80.0 M/s", "a - b", "#1, #2", "2 jobs", "the tag [\"nonce\", \"20\"]"] {
+        assert_eq!(markup(text), None, "{text:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn everything_that_is_said_is_plain_and_short(filling in filling()) {
+        let answers = answers(&filling);
+        let variants: BTreeSet<usize> = answers.iter().map(variant).collect();
+        prop_assert_eq!(variants.len(), LAST + 1, "every answer is tried");
+        for text in answers.iter().map(Reply::to_string).chain(letters(&filling)) {
+            prop_assert_eq!(markup(&text), None, "{}", text);
+            let length = text.chars().count();
+            prop_assert!(length <= MOST && !text.trim().is_empty(), "{} characters: {}", length, text);
+            prop_assert!(text.lines().count() <= 12, "{}", text);
+        }
+    }
+}
