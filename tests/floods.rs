@@ -175,6 +175,26 @@ async fn five_hundred_wishes_of_strangers_are_a_flood_and_new_askers_need_work()
     strangers_pass(500, 100).await;
 }
 
+/// A message of the old kind (NIP-04) from somebody new.
+fn old(bot: &BotProcess, text: &str) -> Event {
+    let author = Keys::generate();
+    let content = nip04::encrypt(author.secret_key(), &bot.public_key, text).unwrap();
+    let old = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(bot.public_key));
+    old.sign_with_keys(&author).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_authors_who_are_looked_up() {
+    let relay = RawRelay::start(Manner::Reserved).await;
+    let (home, bot) = start(&relay, "").await;
+    relay.pour(&old(&bot, "help"));
+    until("the author is looked up", || async { (relay.list_questions() > 0).then_some(()) }).await;
+    let (status, took) = bot.stop_with(rustix::process::Signal::TERM).await;
+    report(&format!("stopped after {took:.2?}"));
+    assert!(status.success(), "{status}");
+    assert!(!home.log().contains("did not end in time"), "{}", home.log());
+}
+
 /// Old messages (NIP-04), each of a new key and long, while nobody says who of them reads sealed ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
@@ -183,10 +203,7 @@ async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
     let (home, bot) = start(&relay, "").await;
     let text = "x".repeat(60 * 1024);
     for _ in 0..STRANGERS {
-        let author = Keys::generate();
-        let content = nip04::encrypt(author.secret_key(), &bot.public_key, &text).unwrap();
-        let old = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(bot.public_key));
-        relay.pour(&old.sign_with_keys(&author).unwrap());
+        relay.pour(&old(&bot, &text));
     }
     until("authors are looked up", || async { (relay.list_questions() >= 64).then_some(()) }).await;
     relay.tell_lists();

@@ -176,7 +176,11 @@ impl Inbox {
     /// Passes a message on; an old one when it is known whether its author reads sealed ones. Whether it was answered before is
     /// the desk's to ask, for all that wait there at once. An old one that finds no room is left to a sweep.
     async fn pass_on(&self, state: &mut State, sweeper: &mut Sweeper, opened: Opened, out: &mpsc::Sender<Inbound>) {
-        let Opened { id, url, is_old, paid, rumor } = opened;
+        let Opened { id, url, is_old, paid, is_forged, rumor } = opened;
+        if is_forged {
+            // A sweep brings what truly has this id.
+            state.handled.forget(&id);
+        }
         let Some(rumor) = rumor.filter(|rumor| self.is_message(rumor)) else { return };
         // An old one that was answered before is no reason to ask the relays; the desk asks for certain.
         if is_old && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {

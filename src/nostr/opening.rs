@@ -22,6 +22,8 @@ pub(super) struct Opened {
     pub is_old: bool,
     /// Whether it has the proof of work that floods make dear.
     pub paid: bool,
+    /// Not what its id and signature say, so the true one may be still to come: the library checks them once for each id.
+    pub is_forged: bool,
     /// `None` for what could not be opened: nothing to answer.
     pub rumor: Option<Rumor>,
 }
@@ -76,6 +78,7 @@ impl Openings {
         let opened = (&mut self.under_way.front_mut()?.task).await;
         let Opening { id, url, is_old, paid, room, .. } = self.under_way.pop_front()?;
         drop(room);
+        let is_forged = matches!(opened, Ok(Ok(Err(UnwrapError::BadWrap))));
         let rumor = match opened {
             Ok(Ok(Ok(rumor))) => Some(rumor),
             Ok(Ok(Err(reason))) => {
@@ -87,6 +90,28 @@ impl Openings {
                 None
             }
         };
-        Some(Opened { id, url, is_old, paid, rumor })
+        Some(Opened { id, url, is_old, paid, is_forged, rumor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nostr_sdk::{EventBuilder, Keys, Tag};
+
+    #[tokio::test]
+    async fn what_is_forged_is_told_from_what_is_junk() {
+        let vault = Vault::without_identity().unwrap();
+        let (url, us) = (RelayUrl::parse("wss://relay.example").unwrap(), Tag::public_key(vault.public_key()));
+        let junk = EventBuilder::new(Kind::GiftWrap, "junk").tag(us).sign_with_keys(&Keys::generate()).unwrap();
+        let mut forged = junk.clone();
+        forged.content = "other junk under the same id".to_owned();
+        let mut openings = Openings::default();
+        for (event, is_forged) in [(junk, false), (forged, true)] {
+            openings.begin(&vault, Arrival { url: url.clone(), event: Box::new(event), paid: false, room: None });
+            let opened = openings.next().await.unwrap();
+            assert!(opened.rumor.is_none());
+            assert_eq!(opened.is_forged, is_forged);
+        }
     }
 }
