@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`.
-pub(super) fn spoken(time: Duration) -> String {
+pub fn spoken(time: Duration) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;

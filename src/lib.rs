@@ -12,6 +12,7 @@ pub mod bot;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod duration;
 #[doc(hidden)]
 pub mod fault;
 pub mod ids;

@@ -1,8 +1,8 @@
 //! Progress on a terminal; nothing where there is none.
 
+use crate::duration::spoken;
 use crate::pattern::{Difficulty, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -29,7 +29,7 @@ impl SearchBar {
         let chance = self.difficulty.chance_after(searched as f64);
         self.bar.set_position((chance * STEPS as f64) as u64);
         let pace = match (rate, rate.and_then(|rate| self.difficulty.expected_time(rate))) {
-            (Some(rate), Some(mean)) => format!("{rate}, {} expected", roughly(mean)),
+            (Some(rate), Some(mean)) => format!("{rate}, {} expected", spoken(mean)),
             _ => "measuring".to_owned(),
         };
         self.bar.set_message(format!("{pace}, chance so far {:.0} %", chance * 100.0));
@@ -42,18 +42,5 @@ impl SearchBar {
 
     pub fn clear(&self) {
         self.bar.finish_and_clear();
-    }
-}
-
-/// `0.4 s`, `12 s`, `7 min`, `3 h`, `12 days`, `4 years`.
-fn roughly(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    match seconds {
-        ..10.0 => format!("{seconds:.1} s"),
-        ..120.0 => format!("{seconds:.0} s"),
-        ..7200.0 => format!("{:.0} min", seconds / 60.0),
-        ..172_800.0 => format!("{:.0} h", seconds / 3600.0),
-        ..63_115_200.0 => format!("{:.0} days", seconds / 86_400.0),
-        _ => format!("{:.0} years", seconds / 31_557_600.0),
     }
 }

@@ -1,6 +1,6 @@
 //! What the bot writes without being asked: the key, and that a job is given up.
 
-use super::duration::spoken;
+use crate::duration::spoken;
 use crate::ids::JobId;
 use crate::key::{Npub, SplitTweak};
 use crate::ledger::Job;

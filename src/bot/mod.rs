@@ -3,7 +3,6 @@
 //! Every message gets one answer: what was asked for, or a refusal in two halves: what is wrong, what would work.
 
 mod decide;
-mod duration;
 pub mod letters;
 mod policy;
 mod reply;

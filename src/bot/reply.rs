@@ -1,7 +1,7 @@
 //! Everything the bot says, as values; their text is what is sent.
 
 use super::decide::Work;
-use super::duration::spoken;
+use crate::duration::spoken;
 use crate::ids::JobId;
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;

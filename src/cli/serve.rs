@@ -5,6 +5,7 @@ use super::search_flags::SearchFlags;
 use super::{log, runtime, signals};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::scheduler::Health;
 use crate::service::Service;
 use clap::Args;
 use nostr::ToBech32;
@@ -42,8 +43,11 @@ impl Serve {
                 () = shutdown.stopped() => return Ok(()),
             };
             for device in service.devices() {
-                tracing::info!(device = %device.id, name = device.name, kernel = device.kernel, threads = device.threads,
-                    rate = %device.rate.unwrap_or_default(), "searching on");
+                match &device.health {
+                    Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
+                        threads = device.threads, rate = %device.rate.unwrap_or_default(), "searching on"),
+                    Health::Out(reason) => tracing::warn!(device = %device.id, reason, "not searching on"),
+                }
             }
             tracing::info!("serving; Ctrl-C stops");
             shutdown.stopped().await;
