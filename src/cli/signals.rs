@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a clean end may take.
-const GRACE: Duration = Duration::from_millis(1800);
+const GRACE: Duration = Duration::from_millis(1700);
 /// How long the end of a process may take, with all that libraries do there.
 const LAST_GRACE: Duration = Duration::from_millis(50);
 
