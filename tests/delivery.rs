@@ -172,6 +172,25 @@ async fn dead_relays_do_not_keep_somebody_without_a_list_waiting_for_ever() {
     running.service.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_must_have_a_list_is_answered_once_there_is_one() {
+    let (wrote, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let home = Home::with(&[wrote.url()], "[bot]\nanswer_without_relay_list = false\n");
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let asker = Forger::new(running.public_key);
+    publish(&wrote.url(), &asker.honest("help", 0)).await;
+    until("a try", || async { (home.count("SELECT attempts FROM mail") == Some(1)).then_some(()) }).await;
+    lists(&asker, &[&theirs], &wrote, 0).await;
+    until("an answer", || async {
+        clock.set(clock.now() + 1);
+        (!theirs.wraps_to(asker.author.public_key()).is_empty()).then_some(())
+    })
+    .await;
+    assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "not where they do not say that they read");
+    running.service.stop().await;
+}
+
 /// Configuration for relays on which only lists are looked for.
 fn discovers(urls: &[RelayUrl]) -> String {
     let entry = |url: &RelayUrl| format!("[[relays]]\nurl = \"{url}\"\nroles = [\"discovery\"]\n");

@@ -146,7 +146,8 @@ async fn the_status_tells_the_truth_and_at_most_once_a_minute() {
         for changed in ["qqqqqqqr", "cancel 1000", wish] {
             clock.set(clock.now() + 7);
             measure();
-            let answer = asker.ask(changed).await;
+            // In other words each time: the same text in the same second is the same message.
+            let answer = asker.ask(&format!("{}{changed}", " ".repeat(round))).await;
             if changed == "qqqqqqqr" {
                 let job = answer.split(['#', ':']).nth(1).unwrap().to_owned();
                 asker.ask(&format!("cancel {job}")).await;

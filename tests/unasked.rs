@@ -166,26 +166,3 @@ async fn what_is_switched_off_is_not_said_and_what_is_configured_is() {
     assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());
     running.service.stop().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_status_follows_what_changes_but_once_a_minute() {
-    let relay = TestRelay::start().await;
-    let home = Home::with(&[relay.url()], PATIENT);
-    let clock = Clock::at(Timestamp::now().as_secs());
-    let running = home.start_at(clock.clone()).await;
-    let status = || async {
-        let filter = Filter::new().author(running.public_key).kind(Kind::from(30315));
-        relay.events(filter).await.first().map(|event| event.content.clone())
-    };
-    until("a status", || async { status().await.filter(|text| text.contains("ready")) }).await;
-    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    asker.ask("qqqqqqqqqq").await;
-    // The presence looks every five seconds; two more answers prove that it had the time to.
-    clock.set(clock.now() + 30);
-    let before = home.count("SELECT count(*) FROM post WHERE topic = 'status'");
-    assert!(status().await.unwrap().contains("ready") && before.is_some());
-    clock.set(clock.now() + 31);
-    let text = until("a new status", || async { status().await.filter(|text| text.contains("searching")) }).await;
-    assert!(text.starts_with("searching for 1 wish;"), "{text}");
-    running.service.stop().await;
-}

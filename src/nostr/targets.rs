@@ -5,7 +5,7 @@ use crate::ids::Asker;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
 use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl, Timestamp};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -18,6 +18,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(12);
 const MOST: usize = 6;
 /// Once somebody has a list, the others may take this long to show a newer one.
 const NEWER: Duration = Duration::from_millis(500);
+/// A relay that did not in that time is not waited for again before this.
+const SLOW_FOR: Duration = Duration::from_secs(600);
 /// How long an answer is believed without looking again.
 const BELIEVED_FOR: Duration = Duration::from_secs(60);
 /// How long a list is good for when nobody can be asked, or when those who can do not have it.
@@ -87,6 +89,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Directory {
     book: Mutex<Book>,
+    /// Relays that showed nothing within [`NEWER`] when somebody else had a list, and when that was.
+    slow: Mutex<HashMap<RelayUrl, Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -134,7 +138,7 @@ impl Directory {
         let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
         let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
         let mut urls = seen.clone();
-        if let Look::Found(read) = look(relays, key, Kind::RelayList, &seen).await {
+        if let Look::Found(read) = self.look(relays, key, Kind::RelayList, &seen).await {
             urls.extend(read.urls);
         }
         match usable(relays, urls) {
@@ -150,7 +154,7 @@ impl Directory {
         let listed = match self.remembered(asker).filter(|_| !care.fresh) {
             Some(listed) => listed,
             None => {
-                let looked = look(relays, key, Kind::InboxRelays, &seen).await;
+                let looked = self.look(relays, key, Kind::InboxRelays, &seen).await;
                 let looked = if care.attempts >= BELIEVED_AFTER { looked.taken_at_its_word() } else { looked };
                 match self.learn(asker, looked) {
                     Some(listed) => listed,
@@ -164,7 +168,7 @@ impl Directory {
         if !care.fall_back {
             return Targets::Nowhere;
         }
-        let read = match look(relays, key, Kind::RelayList, &seen).await {
+        let read = match self.look(relays, key, Kind::RelayList, &seen).await {
             Look::Found(list) => list.urls,
             Look::Unsure | Look::Failed if care.attempts < BELIEVED_AFTER => return Targets::CouldNotLook,
             Look::Absent | Look::Unsure | Look::Failed => Vec::new(),
@@ -177,6 +181,63 @@ impl Directory {
                 Targets::Fallback { first: read, then: seen }
             }
         }
+    }
+
+    /// Asks our relays and those where the asker was seen, all at once. The newest list counts.
+    async fn look(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Look {
+        let mut asked = relays.ours(|relay| relay.discovery || relay.inbox);
+        asked.extend(seen.iter().filter(|url| relays.may_visit(url)).cloned());
+        let mut waited_for: HashSet<RelayUrl> = asked.into_iter().collect();
+        let mut looking = JoinSet::new();
+        for url in waited_for.iter().cloned() {
+            let relays = relays.clone();
+            let filter = Filter::new().kind(kind).author(key);
+            looking.spawn(async move { (relays.fetch_one(&url, filter, PATIENCE).await, url) });
+        }
+        let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
+        // Until somebody has a list, everybody is waited for.
+        let mut ends = Instant::now() + LONGEST_LOOK;
+        while let Ok(Some(looked)) = tokio::time::timeout_at(ends.into(), looking.join_next()).await {
+            let looked = looked.ok().and_then(|(looked, url)| {
+                waited_for.remove(&url);
+                looked.ok()
+            });
+            let Some(event) = looked else {
+                failed += 1;
+                continue;
+            };
+            answered += 1;
+            let own = event.filter(|event| event.pubkey == key && event.kind == kind);
+            if own.is_some() && newest.is_none() {
+                ends = Instant::now() + NEWER;
+            }
+            newest = own.into_iter().chain(newest).max_by_key(|event| event.created_at);
+            if newest.is_some() && self.are_slow(&waited_for) {
+                break;
+            }
+        }
+        failed += looking.len();
+        if newest.is_some() && Instant::now() >= ends {
+            let mut slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+            slow.extend(waited_for.into_iter().map(|url| (url, Instant::now())));
+        }
+        match newest {
+            Some(event) => Look::Found(List {
+                urls: usable(relays, urls_of(&event)),
+                dated: event.created_at,
+                found_at: Instant::now(),
+            }),
+            // A list that nobody has is absent only if somebody looked, and not fewer than did not answer.
+            None if answered > 0 && answered >= failed => Look::Absent,
+            None if answered > 0 => Look::Unsure,
+            None => Look::Failed,
+        }
+    }
+
+    /// Whether nobody is left who is worth waiting for.
+    fn are_slow(&self, relays: &HashSet<RelayUrl>) -> bool {
+        let slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        relays.iter().all(|url| slow.get(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
     }
 
     /// The list as it was looked up a moment ago, empty if there was none.
@@ -220,47 +281,6 @@ impl Look {
     /// Where only some could be asked, what they say is all there is to know.
     fn taken_at_its_word(self) -> Look {
         if let Look::Unsure = self { Look::Absent } else { self }
-    }
-}
-
-/// Asks our relays and those where the asker was seen, all at once. The newest list counts.
-async fn look(relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Look {
-    let mut asked = relays.ours(|relay| relay.discovery || relay.inbox);
-    asked.extend(seen.iter().filter(|url| relays.may_visit(url)).cloned());
-    asked.sort();
-    asked.dedup();
-    let mut looking = JoinSet::new();
-    for url in asked {
-        let relays = relays.clone();
-        let filter = Filter::new().kind(kind).author(key);
-        looking.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
-    }
-    let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
-    // Until somebody has a list, everybody is waited for.
-    let mut ends = Instant::now() + LONGEST_LOOK;
-    while let Ok(Some(looked)) = tokio::time::timeout_at(ends.into(), looking.join_next()).await {
-        let Ok(Ok(event)) = looked else {
-            failed += 1;
-            continue;
-        };
-        answered += 1;
-        let own = event.filter(|event| event.pubkey == key && event.kind == kind);
-        if own.is_some() && newest.is_none() {
-            ends = Instant::now() + NEWER;
-        }
-        newest = own.into_iter().chain(newest).max_by_key(|event| event.created_at);
-    }
-    failed += looking.len();
-    match newest {
-        Some(event) => Look::Found(List {
-            urls: usable(relays, urls_of(&event)),
-            dated: event.created_at,
-            found_at: Instant::now(),
-        }),
-        // A list that nobody has is absent only if somebody looked, and not fewer than did not answer.
-        None if answered > 0 && answered >= failed => Look::Absent,
-        None if answered > 0 => Look::Unsure,
-        None => Look::Failed,
     }
 }
 
