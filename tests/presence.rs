@@ -17,7 +17,8 @@ const STATUS: u16 = 30315;
 /// What is said once and stays: profile, relay list, DM relays, handler, and a day's note.
 const LASTING: [u16; 5] = [0, 10002, 10050, 31990, 1];
 /// The limits under which a wish that is never found in a test is accepted.
-const PATIENT: &str = "[limits]\nlongest_expected_time = \"3650 days\"\njobs_per_day = 1000\n";
+const PATIENT: &str =
+    "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\njobs_per_day = 1000\n";
 
 /// What the ledger has queued, by kind.
 fn queued(home: &Home) -> HashMap<u16, Event> {

@@ -197,7 +197,7 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_strangers_relay_says_unasked_is_not_heard() {
     let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
-    let patient = "[limits]\nlongest_expected_time = \"3650 days\"\n";
+    let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
     let running = Home::with(&[ours.url()], patient).start().await;
     let forger = Forger::new(running.public_key);
     let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(theirs.url()));

@@ -3,6 +3,7 @@
 use futures_util::{SinkExt, StreamExt};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -62,9 +63,37 @@ pub struct RawRelay {
     running: Option<watch::Sender<()>>,
 }
 
+/// Events in the order in which they came. One who asks for a kind must not be made to wait by thousands of another.
+#[derive(Default)]
+struct Stored {
+    all: Vec<Event>,
+    of_kind: HashMap<Kind, Vec<usize>>,
+}
+
+impl Stored {
+    fn add(&mut self, event: Event) {
+        self.of_kind.entry(event.kind).or_default().push(self.all.len());
+        self.all.push(event);
+    }
+
+    fn matching(&self, filters: &[Filter]) -> impl Iterator<Item = &Event> {
+        let kinds: Option<BTreeSet<Kind>> =
+            filters.iter().try_fold(BTreeSet::new(), |kinds, filter| Some(&kinds | filter.kinds.as_ref()?));
+        let places: Vec<usize> = match kinds {
+            Some(kinds) => {
+                let of = kinds.iter().filter_map(|kind| self.of_kind.get(kind)).flatten();
+                of.copied().collect::<BTreeSet<usize>>().into_iter().collect()
+            }
+            None => (0..self.all.len()).collect(),
+        };
+        let filters = filters.to_vec();
+        places.into_iter().map(|at| &self.all[at]).filter(move |event| matches(&filters, event))
+    }
+}
+
 struct Shared {
     manner: Manner,
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Stored>,
     /// Connections with a subscription named `inbox`.
     inboxes: AtomicUsize,
     /// Connections that were ever made.
@@ -145,7 +174,7 @@ impl RawRelay {
 
     /// Takes an event as if somebody had published it.
     pub fn pour(&self, event: &Event) {
-        self.shared.events.lock().unwrap().push(event.clone());
+        self.shared.events.lock().unwrap().add(event.clone());
         self.push(&event.as_json());
     }
 
@@ -211,8 +240,7 @@ impl RawRelay {
 
     /// What was published here, in the order in which it came, each as often as it came.
     pub fn events(&self, filter: &Filter) -> Vec<Event> {
-        let events = self.shared.events.lock().unwrap();
-        events.iter().filter(|event| filter.match_event(event, MatchEventOptions::new())).cloned().collect()
+        self.shared.events.lock().unwrap().matching(std::slice::from_ref(filter)).cloned().collect()
     }
 }
 
@@ -293,9 +321,10 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
             event = news.recv() => {
                 let event = event.ok()?;
                 session.is_shown_nothing = !was_deaf && shared.deaf.load(Ordering::SeqCst);
+                // What cannot even be read goes to everybody; a bot that asked for it has to bear it.
+                let read = Event::from_json(&event).ok();
                 for (id, filters) in session.subscriptions.iter().filter(|_| !session.is_shown_nothing) {
-                    // What cannot even be read goes to everybody; a bot that asked for it has to bear it.
-                    let wanted = Event::from_json(&event).map_or(true, |event| matches(filters, &event));
+                    let wanted = read.as_ref().is_none_or(|event| matches(filters, event));
                     for _ in 0..if wanted { shared.times() } else { 0 } {
                         out.send(Message::text(format!(r#"["EVENT",{},{event}]"#, json!(id)))).await.ok()?;
                     }
@@ -419,7 +448,7 @@ impl Shared {
                     }
                 }
                 let events = self.events.lock().unwrap();
-                let mut wanted: Vec<&Event> = events.iter().filter(|event| matches(&filters, event)).collect();
+                let mut wanted: Vec<&Event> = events.matching(&filters).collect();
                 wanted.sort_by_key(|event| std::cmp::Reverse(event.created_at));
                 wanted.truncate(filters.iter().filter_map(|filter| filter.limit).max().unwrap_or(usize::MAX));
                 let stored = |event: &&Event| vec![text(&json!(["EVENT", id, event])); self.times()];
@@ -450,7 +479,7 @@ impl Shared {
                 _ => vec![text(&json!(["OK", event.id, false, objection]))],
             };
         }
-        self.events.lock().unwrap().push(event.clone());
+        self.events.lock().unwrap().add(event.clone());
         let _ = self.news.send(event.as_json());
         vec![text(&json!(["OK", event.id, true, ""]))]
     }
