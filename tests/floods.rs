@@ -1,5 +1,6 @@
 //! S8: floods pass. The short forms run in CI; in full, on a machine with nothing else to do:
 //! `cargo test --release --test floods -- --ignored --nocapture --test-threads 1`
+//! `NPUBBOT_TEST_DEVICE=cuda` searches on GPUs meanwhile.
 
 mod common;
 
@@ -15,7 +16,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Never found during the test.
-const WISH: &str = "qqqqqqqqq";
+const WISH: &str = "qqqqqqqqqq";
 /// What a flood may cost and how long an honest wish may take.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -70,7 +71,8 @@ async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
     let limits = format!(
         "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\nflood_work_bits = {BITS}\n{limits}"
     );
-    let home = Home::with(&[relay.url()], &format!("[search]\ndevice = \"cpu\"\nthreads = 1\n{limits}"));
+    let device = std::env::var("NPUBBOT_TEST_DEVICE").unwrap_or("cpu".to_owned());
+    let home = Home::with(&[relay.url()], &format!("[search]\ndevice = \"{device}\"\nthreads = 1\n{limits}"));
     let bot = home.spawn_logged().await;
     until("the bot listens", || async { relay.is_subscribed().then_some(()) }).await;
     (home, bot)
@@ -151,12 +153,12 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     let (refusal, refused_after) = answer_to(&mut late, &plain).await;
     report(&format!("refused after {refused_after:.2?}: {refusal}"));
     assert!(refusal.contains("12 leading zero bits") && refusal.contains("again in"), "{refusal}");
-    let other = known.wrap("zzzzzzzzz").await;
+    let other = known.wrap("zzzzzzzzzz").await;
     let (welcome, known_after) = answer_to(&mut known, &other).await;
     report(&format!("known after {known_after:.2?}: {welcome}"));
     assert!(welcome.contains("searching for"), "{welcome}");
     // Another text: the very same message in another wrap would be a copy, and a copy has no second answer.
-    let paid = worked(&late, "yyyyyyyyy");
+    let paid = worked(&late, "yyyyyyyyyy");
     let (accepted, paid_after) = answer_to(&mut late, &paid).await;
     assert!(accepted.contains("searching for"), "{accepted}");
     report(&format!("with work after {paid_after:.2?}"));
