@@ -115,6 +115,22 @@ fn no_leftovers_and_no_other_randomness() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// A page says what is so; what is still to be filled in is not published.
+#[test]
+fn no_page_has_gaps() {
+    let top = source_folder().join("..");
+    let pages = fs::read_dir(top.join("docs")).unwrap().chain(fs::read_dir(&top).unwrap());
+    let pages: Vec<PathBuf> =
+        pages.map(|page| page.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    assert!(pages.len() > 8);
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for gap in ["@@", "TODO", "TBD", "FIXME"] {
+            assert!(!text.contains(gap), "{} has `{gap}`", page.display());
+        }
+    }
+}
+
 /// The secret types are in a private module: no other room can name one.
 #[test]
 fn the_secret_module_is_private() {
