@@ -2,6 +2,7 @@
 
 use crate::ids::{Asker, RumorId};
 use std::fmt;
+use std::time::Duration;
 
 /// Bytes of a relay's address that is passed on as a hint.
 const LONGEST_HINT: usize = 128;
@@ -14,6 +15,15 @@ pub enum Channel {
     Sealed,
     /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom. Never for a key.
     Nip04,
+}
+
+/// Proof of work (NIP-13) that a stranger's wish needs on its gift wrap while there is a flood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WorkWanted {
+    /// Leading zero bits of the wrap's id.
+    pub bits: u32,
+    /// When none is needed any more, if the flood stops now.
+    pub ends_in: Duration,
 }
 
 /// The message that a letter answers, so that clients put both into one thread.

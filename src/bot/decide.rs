@@ -7,7 +7,7 @@ use crate::config::Limits;
 use crate::ids::JobId;
 use crate::key::HalfPoint;
 use crate::ledger::{AskerView, HalfUse, Job};
-use crate::mail::Channel;
+use crate::mail::{Channel, WorkWanted};
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate};
 use crate::vault::Rumor;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub struct Context<'a> {
     /// messages of kind 4 only.
     pub reads_sealed: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
-    pub owes: Option<Work>,
+    pub owes: Option<WorkWanted>,
     /// Unix seconds.
     pub now: u64,
 }
@@ -62,15 +62,6 @@ impl Context<'_> {
     fn rate_of(&self, part: f64) -> Option<Rate> {
         self.rate.map(|Rate(rate)| Rate(rate * part))
     }
-}
-
-/// Proof of work (NIP-13) on the gift wrap of a wish.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Work {
-    /// Leading zero bits of the wrap's id.
-    pub bits: u32,
-    /// When none is needed any more, if the flood stops now.
-    pub ends_in: Duration,
 }
 
 /// What a message comes to.

@@ -1,10 +1,10 @@
 //! Everything the bot says, as values; their text is what is sent.
 
-use super::decide::Work;
 use crate::duration::spoken;
 use crate::ids::JobId;
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
+use crate::mail::WorkWanted;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, PatternError, Rate};
 use std::fmt;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub enum Reply {
     /// A wish by NIP-04 of somebody who shows no sign of reading anything else.
     NeedsSealed,
     /// A flood: a new asker is asked for proof of work.
-    WorkWanted(Work),
+    WorkWanted(WorkWanted),
     Stopped {
         open: usize,
     },

@@ -2,13 +2,13 @@
 
 mod manners;
 
-use super::{Context, Decision, Reply, Work, decide};
+use super::{Context, Decision, Reply, decide};
 use crate::config::Limits;
 use crate::ids::{Asker, JobId, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::HalfUse;
 use crate::ledger::{AskerView, Job, JobState};
-use crate::mail::Channel;
+use crate::mail::{Channel, WorkWanted};
 use crate::pattern::{Pattern, Rate};
 use crate::vault::Rumor;
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ fn say(text: &str, asker: &AskerView) -> String {
 #[test]
 fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
     let (limits, asker) = (limits(), nobody());
-    let owes = Some(Work { bits: 20, ends_in: Duration::from_secs(40) });
+    let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
     let context = Context { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
     let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
     let text = reply.to_string();

@@ -4,6 +4,7 @@
 //! it is decrypted, and decrypting is what a flood makes dear. A wrap without work is never refused for that: it waits.
 //! Only the *wish* of an asker who never had a job is refused while strangers' wishes come too fast.
 
+use crate::mail::WorkWanted;
 use nostr_sdk::Event;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,15 +28,6 @@ struct Gauge {
     strangers: VecDeque<Instant>,
     /// When wraps last ran over.
     overflow: Option<Instant>,
-}
-
-/// What is asked of strangers while flooded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WorkWanted {
-    /// Leading zero bits of the wrap's id.
-    pub bits: u32,
-    /// When the flood is over if it stops now.
-    pub ends_in: Duration,
 }
 
 impl Flood {

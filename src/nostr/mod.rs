@@ -27,7 +27,7 @@ pub mod vanish;
 mod watchdog;
 
 pub use billboard::Billboard;
-pub use flood::{Flood, WorkWanted};
+pub use flood::Flood;
 pub use inbox::{Inbound, Inbox};
 pub use outbox::Outbox;
 pub use presence::{Presence, Status};

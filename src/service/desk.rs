@@ -1,13 +1,13 @@
 //! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
 
 use super::{letter, wanted};
-use crate::bot::{self, Context, Decision, Reply, Work};
+use crate::bot::{self, Context, Decision, Reply};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::fault::{self, Step};
 use crate::ids::{Asker, JobId, RumorId};
 use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, NewJob, Recorded};
-use crate::mail::{GiftWrap, Letter};
+use crate::mail::{GiftWrap, Letter, WorkWanted};
 use crate::nostr::{Flood, Inbound};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -257,9 +257,8 @@ impl Desk {
     }
 
     /// The work a new asker owes while there is a flood; whoever had a job owes none.
-    fn owed(&self, message: &Inbound, asker: &AskerView) -> Option<Work> {
-        let wanted = self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)?;
-        Some(Work { bits: wanted.bits, ends_in: wanted.ends_in })
+    fn owed(&self, message: &Inbound, asker: &AskerView) -> Option<WorkWanted> {
+        self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
     }
 
     /// Sealing is the larger part of an answer's work, and each is for itself.

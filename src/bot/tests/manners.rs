@@ -2,11 +2,11 @@
 //! much of it.
 
 use crate::bot::reply::{Acceptance, JobLine, Neighbours};
-use crate::bot::{Reply, Work, letters, request};
+use crate::bot::{Reply, letters, request};
 use crate::ids::{Asker, JobId, RumorId};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::ledger::{HalfUse, Job, JobState};
-use crate::mail::Channel;
+use crate::mail::{Channel, WorkWanted};
 use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use secp256k1::Scalar;
@@ -150,7 +150,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::PointAlone,
         Reply::HalfUsed(if yes { HalfUse::Open } else { HalfUse::Spent }),
         Reply::NeedsSealed,
-        Reply::WorkWanted(Work { bits: count as u32, ends_in: time }),
+        Reply::WorkWanted(WorkWanted { bits: count as u32, ends_in: time }),
         Reply::Stopped { open: count },
         Reply::Started,
         Reply::Forgotten { open: count },
