@@ -57,7 +57,8 @@ fn search_for(searcher: &mut CpuSearcher, patterns: &Arc<PatternSet>, candidates
     let (mut done, began) = (0, Instant::now());
     while done < candidates {
         let bases = (0..searcher.bases()).map(|_| random_base()).collect();
-        searcher.submit(Launch { bases, patterns: Arc::clone(patterns) }).expect("as many bases as it takes");
+        let launch = Launch { bases, patterns: Arc::clone(patterns), lasting: None };
+        searcher.submit(launch).expect("as many bases as it takes");
         done += searcher.collect().expect("the processor searches").candidates;
     }
     began.elapsed().mul_f64(candidates as f64 / done as f64)

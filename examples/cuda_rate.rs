@@ -40,7 +40,7 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
                 BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
             })
             .collect();
-        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone() }).unwrap();
+        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone(), lasting: None }).unwrap();
         submitted.push_back(bases);
     };
     let (mut candidates, mut busy, mut launches) = (0u64, Duration::ZERO, 0);

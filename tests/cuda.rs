@@ -300,7 +300,7 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
                 BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
             })
             .collect();
-        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone() }).unwrap();
+        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone(), lasting: None }).unwrap();
         let report = searcher.collect().unwrap();
         for hit in report.hits.iter().take(20_000) {
             let verified = VerifiedHit::recompute(bases[hit.base], hit.tweak).unwrap();
@@ -358,7 +358,7 @@ fn chosen_bases_give_a_gpu_no_wrong_hit() {
     let patterns = Arc::new(PatternSet::new(vec![Pattern::parse("qqqq").unwrap()]));
     for launch in 0..8 {
         let bases: Vec<BasePoint> = (0..searcher.bases()).map(|kind| chosen(&mut rng, kind)).collect();
-        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone() }).unwrap();
+        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone(), lasting: None }).unwrap();
         let report = searcher.collect().unwrap();
         for hit in &report.hits {
             let verified = VerifiedHit::recompute(bases[hit.base], hit.tweak).expect("no candidate is infinity");

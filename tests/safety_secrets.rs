@@ -51,7 +51,7 @@ fn no_secret_can_be_named_from_outside() {
     }
     // What a device is given has room for points and patterns only.
     let launch = "pub fn f(l: npubbot::search::Launch) -> (Vec<npubbot::key::BasePoint>, std::sync::Arc<npubbot::pattern::PatternSet>) {
-        let npubbot::search::Launch { bases, patterns } = l; (bases, patterns) }";
+        let npubbot::search::Launch { bases, patterns, lasting: _ } = l; (bases, patterns) }";
     let (compiles, said) = compile(launch);
     assert!(compiles, "a launch holds something else than points and patterns: {said}");
 }

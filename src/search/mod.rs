@@ -23,6 +23,17 @@ pub struct Launch {
     pub bases: Vec<BasePoint>,
     /// What every candidate is tested against. Not empty.
     pub patterns: Arc<PatternSet>,
+    /// What is worth going on for at a base that has found enough of the rest; `None`: everything, to the end. A device
+    /// may search for more, and on.
+    pub lasting: Option<Lasting>,
+}
+
+/// Those of a launch's patterns that a base which has found others is still searched for.
+#[derive(Clone, Debug)]
+pub struct Lasting {
+    pub patterns: Arc<PatternSet>,
+    /// Whether the search goes on for their sake. If not, it ends where enough of the others was found.
+    pub is_wanted: bool,
 }
 
 /// What a device says it did.

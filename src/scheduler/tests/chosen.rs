@@ -48,7 +48,8 @@ fn a_device_at_chosen_bases_is_not_blamed() {
         let (mut right, mut wrong, mut expected, mut canary) = (0, 0, 0.0, 0);
         for _ in 0..LAUNCHES {
             let point = chosen(&mut rng);
-            searcher.submit(Launch { bases: vec![point], patterns: Arc::clone(&pass.patterns) }).unwrap();
+            let patterns = Arc::clone(&pass.patterns);
+            searcher.submit(Launch { bases: vec![point], patterns, lasting: None }).unwrap();
             let report = searcher.collect().unwrap();
             let in_this = report.candidates as f64 * pass.canary_chance;
             let bases = vec![(vault.open_base().unwrap().0, point)];

@@ -4,7 +4,7 @@ use super::field::Fe;
 use super::filter::Filter;
 use super::lanes::Lanes;
 use super::table::Table;
-use super::walk::{Scratch, Walked, walk};
+use super::walk::{Scratch, Sought, Walked, walk};
 use crate::key::BasePoint;
 use crate::pattern::PatternSet;
 use crate::search::SearchError;
@@ -147,13 +147,13 @@ enum State {
 
 impl Walker {
     /// See [`walk`].
-    pub fn walk(&mut self, base: &BasePoint, rounds: u64, filter: &Filter, hits_wanted: usize) -> Walked {
+    pub fn walk(&mut self, base: &BasePoint, rounds: u64, sought: &Sought) -> Walked {
         match &mut self.0 {
-            State::Portable(scratch) => walk(portable_table(), base, rounds, filter, hits_wanted, scratch),
+            State::Portable(scratch) => walk(portable_table(), base, rounds, sought, scratch),
             #[cfg(target_arch = "x86_64")]
             State::Ifma(scratch) => {
                 // SAFETY: `Kernel::Ifma` exists only where `is_supported` said yes.
-                unsafe { walk_ifma(ifma_table(), base, rounds, filter, hits_wanted, scratch) }
+                unsafe { walk_ifma(ifma_table(), base, rounds, sought, scratch) }
             }
         }
     }

@@ -21,14 +21,16 @@ pub use kernel::{KernelChoice, UnknownKernel};
 use super::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
 use kernel::Kernel;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 use threads::{Task, Threads};
 
 /// How long a launch is meant to last.
 const LAUNCH: Duration = Duration::from_millis(50);
-/// Hits of one base after which its walk ends: one is all that can be redeemed.
+/// Hits of one base after which its walk ends, whatever they are of: one is all that can be redeemed.
 const HITS_A_BASE: usize = 1024;
+/// Hits of patterns that do not last after which a walk leaves these out: one is all that can be redeemed, but other
+/// bases may have found the same at the same time.
+const ENOUGH: usize = 16;
 /// Rounds of the first launch, before the speed is known.
 const FIRST_ROUNDS: u64 = 4;
 
@@ -97,9 +99,9 @@ impl Searcher for CpuSearcher {
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
         let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
-        let filter = self.threads.filter_for(&launch.patterns);
+        let sought = self.threads.sought(&launch);
         let rounds = self.rounds;
-        let task = |base| Task { base, rounds, filter: Arc::clone(&filter), hits_wanted: HITS_A_BASE };
+        let task = |base| Task { base, rounds, sought: sought.clone() };
         let walks = self.threads.run(launch.bases.iter().map(|&base| task(base)).collect());
         let mut report = LaunchReport::default();
         let mut least = rounds;

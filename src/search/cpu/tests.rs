@@ -9,12 +9,14 @@ use super::ifma::{Fe8, is_supported};
 use super::kernel::{Kernel, KernelChoice};
 use super::lanes::Lanes;
 use super::table::{Affine, ENTRIES, STEP, Table, multiple_of_generator};
+use super::walk::{Lasting, Sought};
 use crate::key::{BasePoint, Npub, Offset, Rotation, Tweak, candidate};
 use crate::pattern::{ALPHABET, Pattern, PatternSet};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// A generator with a seed that is printed, and taken back from `NPUBBOT_TEST_SEED`.
 fn random() -> StdRng {
@@ -317,6 +319,10 @@ fn by_brute_force(base: &BasePoint, centres: u64, set: &PatternSet) -> HashSet<T
     found
 }
 
+fn sought(filter: Filter, hits_wanted: usize) -> Sought {
+    Sought { filter: Arc::new(filter), hits_wanted, lasting: None }
+}
+
 /// Centres that are whole rounds of every kernel.
 const CENTRES: u64 = 16;
 
@@ -324,7 +330,7 @@ const CENTRES: u64 = 16;
 fn hits_of(kernel: Kernel, base: &BasePoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
     let filter = kernel.filter(set);
     assert_eq!(CENTRES % kernel.centres(), 0);
-    let walked = kernel.walker().walk(base, centres / kernel.centres(), &filter, usize::MAX);
+    let walked = kernel.walker().walk(base, centres / kernel.centres(), &sought(filter, usize::MAX));
     let hits: HashSet<Tweak> = walked.hits.iter().copied().collect();
     assert_eq!(hits.len(), walked.hits.len(), "no hit is reported twice");
     (walked.candidates, hits)
@@ -377,10 +383,50 @@ fn a_walk_with_too_many_hits_ends_early_and_says_what_it_tested() {
     let base = point_of(&random_secret(&mut random));
     let set = patterns(&["q"]);
     for kernel in kernels() {
-        let walked = kernel.walker().walk(&base, 50, &kernel.filter(&set), 1);
+        let walked = kernel.walker().walk(&base, 50, &sought(kernel.filter(&set), 1));
         assert_eq!(walked.rounds, 1);
         assert_eq!(walked.candidates, kernel.centres() * ENTRIES as u64 * 18);
         assert!(walked.hits.len() > 100);
+    }
+}
+
+/// From the round on by which enough of the others were found, it is as if they had not been asked for; or the walk ends.
+#[test]
+fn a_walk_that_has_found_enough_goes_on_for_what_lasts() {
+    let mut random = random();
+    let base = point_of(&random_secret(&mut random));
+    let (rare, all) = (patterns(&["cat", "pan"]), patterns(&["cat", "pan", "q", "l7", "zz", "p0", "6mu"]));
+    for kernel in kernels() {
+        let filter = |set| Arc::new(kernel.filter(set));
+        let rounds = 160 / kernel.centres();
+        let walk = |set, lasting| {
+            let sought = Sought { filter: filter(set), hits_wanted: usize::MAX, lasting };
+            kernel.walker().walk(&base, rounds, &sought)
+        };
+        let everything: HashSet<Tweak> = walk(&all, None).hits.into_iter().collect();
+        let rare_ones: HashSet<Tweak> = walk(&rare, None).hits.into_iter().collect();
+        // A round has some hundred hits of the others: after the second round there are enough.
+        let a_round = kernel.centres() * ENTRIES as u64 * 18 / 32;
+        let after = a_round as usize * 3 / 2;
+        let lasting = |is_wanted| Some(Lasting { filter: filter(&rare), is_wanted, after });
+        let two = Sought { filter: filter(&all), hits_wanted: usize::MAX, lasting: None };
+        let in_two_rounds: HashSet<Tweak> = kernel.walker().walk(&base, 2, &two).hits.into_iter().collect();
+        let gone_on = walk(&all, lasting(true));
+        assert_eq!(gone_on.rounds, rounds);
+        assert_eq!(gone_on.candidates, 160 * ENTRIES as u64 * 18);
+        let expected: HashSet<Tweak> = everything
+            .iter()
+            .filter(|tweak| rare_ones.contains(tweak) || in_two_rounds.contains(tweak))
+            .copied()
+            .collect();
+        assert!(gone_on.hits.iter().copied().collect::<HashSet<Tweak>>() == expected);
+        assert!(expected.len() < everything.len() / 2);
+        let ended = walk(&all, lasting(false));
+        assert_eq!(ended.rounds, 2);
+        assert!(ended.hits.into_iter().collect::<HashSet<Tweak>>() == in_two_rounds);
+        // What lasts does not count as found.
+        let all_last = Some(Lasting { filter: filter(&all), is_wanted: false, after: 1 });
+        assert_eq!(walk(&all, all_last).rounds, rounds);
     }
 }
 

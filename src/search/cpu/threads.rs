@@ -2,9 +2,11 @@
 
 use super::filter::Filter;
 use super::kernel::Kernel;
-use super::walk::Walked;
+use super::walk::{Lasting, Sought, Walked};
+use super::{ENOUGH, HITS_A_BASE};
 use crate::key::BasePoint;
 use crate::pattern::PatternSet;
+use crate::search::Launch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,8 +20,7 @@ const NICENESS: i32 = 19;
 pub(super) struct Task {
     pub base: BasePoint,
     pub rounds: u64,
-    pub filter: Arc<Filter>,
-    pub hits_wanted: usize,
+    pub sought: Sought,
 }
 
 /// A walk and how long it took. `None` when it panicked.
@@ -35,9 +36,12 @@ struct Worker {
 pub(super) struct Threads {
     workers: Vec<Worker>,
     kernel: Kernel,
-    /// The filter of the last pattern set: launches mostly repeat it.
-    filter: Option<(Arc<PatternSet>, Arc<Filter>)>,
+    /// Of all patterns of the last launch, and of those that last: launches mostly repeat them.
+    filters: [Kept; 2],
 }
+
+/// The filter of a pattern set, kept.
+type Kept = Option<(Arc<PatternSet>, Arc<Filter>)>;
 
 impl Threads {
     pub fn start(count: usize, kernel: Kernel) -> Threads {
@@ -49,9 +53,7 @@ impl Threads {
                 let mut walker = kernel.walker();
                 for task in tasks {
                     let began = Instant::now();
-                    let walked = catch_unwind(AssertUnwindSafe(|| {
-                        walker.walk(&task.base, task.rounds, &task.filter, task.hits_wanted)
-                    }));
+                    let walked = catch_unwind(AssertUnwindSafe(|| walker.walk(&task.base, task.rounds, &task.sought)));
                     if outcome.send(walked.ok().map(|walked| (walked, began.elapsed()))).is_err() {
                         return;
                     }
@@ -60,19 +62,19 @@ impl Threads {
             let thread = std::thread::Builder::new().name(format!("search {number}")).spawn(run);
             Worker { tasks: Some(task), outcomes, thread: Some(thread.expect("the system starts threads")) }
         };
-        Threads { workers: (0..count).map(worker).collect(), kernel, filter: None }
+        Threads { workers: (0..count).map(worker).collect(), kernel, filters: [None, None] }
     }
 
-    /// The filter of a pattern set, remade when the set is another.
-    pub fn filter_for(&mut self, patterns: &Arc<PatternSet>) -> Arc<Filter> {
-        match &self.filter {
-            Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
-            _ => {
-                let filter = Arc::new(self.kernel.filter(patterns));
-                self.filter = Some((Arc::clone(patterns), Arc::clone(&filter)));
-                filter
-            }
-        }
+    /// What a launch's walks look for.
+    pub fn sought(&mut self, launch: &Launch) -> Sought {
+        let kernel = self.kernel;
+        let [all, lasting] = &mut self.filters;
+        let lasting = launch.lasting.as_ref().map(|wanted| Lasting {
+            filter: filter_for(kernel, &wanted.patterns, lasting),
+            is_wanted: wanted.is_wanted,
+            after: ENOUGH,
+        });
+        Sought { filter: filter_for(kernel, &launch.patterns, all), hits_wanted: HITS_A_BASE, lasting }
     }
 
     /// Runs one task a thread and waits for all. As many tasks as threads.
@@ -84,6 +86,18 @@ impl Threads {
             }
         }
         self.workers.iter().map(|worker| worker.outcomes.recv().unwrap_or_default()).collect()
+    }
+}
+
+/// The filter of a pattern set, remade when the set is another.
+fn filter_for(kernel: Kernel, patterns: &Arc<PatternSet>, kept: &mut Kept) -> Arc<Filter> {
+    match kept {
+        Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
+        _ => {
+            let filter = Arc::new(kernel.filter(patterns));
+            *kept = Some((Arc::clone(patterns), Arc::clone(&filter)));
+            filter
+        }
     }
 }
 

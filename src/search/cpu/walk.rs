@@ -10,6 +10,7 @@ use super::lanes::{Lanes, SLOTS};
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{BasePoint, Offset, Rotation, Tweak};
 use secp256k1::PublicKey;
+use std::sync::Arc;
 
 /// Candidates of one table entry: three turns, two signs, three rotations.
 const CANDIDATES_AN_ENTRY: u64 = 18;
@@ -22,6 +23,28 @@ pub struct Walked {
     /// Every one of them that may match, confirmed in full.
     pub hits: Vec<Tweak>,
     pub rounds: u64,
+    /// The tops of the hits of one round.
+    tops: Vec<u64>,
+}
+
+/// What a walk looks for, and how long.
+#[derive(Clone, Debug)]
+pub struct Sought {
+    pub filter: Arc<Filter>,
+    /// Ends after a round by which so many hits were found: very easy patterns would otherwise drown the rest.
+    pub hits_wanted: usize,
+    pub lasting: Option<Lasting>,
+}
+
+/// What a walk goes on for when it has found enough of the rest.
+#[derive(Clone, Debug)]
+pub struct Lasting {
+    /// Of part of the patterns.
+    pub filter: Arc<Filter>,
+    /// Whether it goes on for these, or ends.
+    pub is_wanted: bool,
+    /// How many hits of the rest are enough.
+    pub after: usize,
 }
 
 /// A walk's working memory, kept between walks.
@@ -80,22 +103,31 @@ impl<F: Lanes, const W: usize> Standing<F, W> {
     }
 }
 
-/// Walks from `base` over `rounds` rounds of `W·LANES` centres, `base + c·STEP·G`. Ends early after a round by which
-/// `hits_wanted` hits were found: very easy patterns would otherwise drown the rest.
+/// Walks from `base` over at most `rounds` rounds of `W·LANES` centres, `base + c·STEP·G`.
 #[inline(always)]
 pub fn walk<F: Lanes, const W: usize>(
     table: &Table<F>,
     base: &BasePoint,
     rounds: u64,
-    filter: &Filter,
-    hits_wanted: usize,
+    sought: &Sought,
     scratch: &mut Scratch<F, W>,
 ) -> Walked {
     let mut walked = Walked::default();
     let mut standing = Standing::at(table, base, 0);
-    while walked.rounds < rounds && walked.hits.len() < hits_wanted {
+    let (mut filter, mut lasting, mut others) = (&sought.filter, sought.lasting.as_ref(), 0);
+    while walked.rounds < rounds && walked.hits.len() < sought.hits_wanted {
         let next = round(table, &standing, filter, scratch, &mut walked);
         walked.rounds += 1;
+        if let Some(kept) = lasting {
+            others += walked.tops.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
+            if others >= kept.after {
+                if !kept.is_wanted {
+                    break;
+                }
+                (filter, lasting) = (&kept.filter, None);
+            }
+        }
+        walked.tops.clear();
         let number = walked.rounds * Standing::<F, W>::CENTRES;
         standing = match next {
             Some(points) if standing.dead == [0; W] => Standing { points, dead: standing.dead, number },
@@ -254,8 +286,10 @@ fn keep(
     filter: &Filter,
     walked: &mut Walked,
 ) {
-    if filter.matches_exactly(products.exact(centre_x, xi, (k, sign, j)).top()) {
+    let top = products.exact(centre_x, xi, (k, sign, j)).top();
+    if filter.matches_exactly(top) {
         let size = at as i64 + 1;
+        walked.tops.push(top);
         walked.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
     }
 }

@@ -174,7 +174,7 @@ impl CudaSearcher {
     /// One launch over fixed bases: how long it took, and what it found, in order.
     fn trial(&mut self, patterns: &Arc<PatternSet>) -> Result<(Duration, Vec<Suspect>), SearchError> {
         let bases = (1..=self.bases() as u64).map(|n| multiple_point(n << 40)).collect();
-        let launch = Launch { bases, patterns: patterns.clone() };
+        let launch = Launch { bases, patterns: patterns.clone(), lasting: None };
         self.start(0, &launch, self.whole).map_err(self.failed())?;
         let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
         hits.sort_unstable();

@@ -23,7 +23,7 @@ use super::field::Fe;
 use super::filter::Filter;
 use super::lanes::{Lanes, Marks, Tidy};
 use super::table::Table;
-use super::walk::{Scratch, Walked, walk};
+use super::walk::{Scratch, Sought, Walked, walk};
 use crate::key::BasePoint;
 use std::arch::x86_64::*;
 
@@ -62,11 +62,10 @@ pub fn walk_ifma(
     table: &Table<Fe8>,
     base: &BasePoint,
     rounds: u64,
-    filter: &Filter,
-    hits_wanted: usize,
+    sought: &Sought,
     scratch: &mut Scratch<Fe8, VECTORS>,
 ) -> Walked {
-    walk(table, base, rounds, filter, hits_wanted, scratch)
+    walk(table, base, rounds, sought, scratch)
 }
 
 /// Eight numbers modulo p.
