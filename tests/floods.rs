@@ -10,7 +10,7 @@ use common::asker::Asker;
 use common::bot::{BotProcess, Home};
 use common::forger::Forger;
 use common::raw_relay::{Manner, RawRelay};
-use common::until;
+use common::{until, usage};
 use nostr_sdk::prelude::*;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -95,7 +95,8 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     // Not status: the same text within the same second would be a copy of the same message.
     let before = known.ask("help").await;
     let all = junk(bot.public_key, wraps, &mut rng);
-    let (began, paid, plain) = (Instant::now(), worked(&new, WISH), known.wrap("status").await);
+    let (paid, plain) = (worked(&new, WISH), known.wrap("status").await);
+    let (began, beside) = (Instant::now(), usage::seconds_beside_search(bot.pid()));
     let flood = async {
         let mut pace = tokio::time::interval(Duration::from_millis(100));
         for some in all.chunks(a_second.div_ceil(10)) {
@@ -121,6 +122,10 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
         assert!(waited < LONGEST_WAIT, "{waited:?}");
     };
     tokio::join!(flood, honest);
+    let (took, beside) = (began.elapsed().as_secs_f64(), usage::seconds_beside_search(bot.pid()) - beside);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = 100.0 * beside / (took * cores as f64);
+    report(&format!("beside the search {beside:.1} s of processor time, {part:.1} % of {cores} cores"));
     let lost = home.log().lines().filter(|line| line.contains("ran over")).count();
     report(&format!("the stream ran over {lost} times"));
     assert_small(&bot);

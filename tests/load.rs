@@ -7,6 +7,7 @@ mod common;
 
 use common::bot::Home;
 use common::relay::TestRelay;
+use common::usage;
 use nostr_sdk::prelude::*;
 use std::collections::HashMap;
 use std::io::Write;
@@ -80,29 +81,6 @@ impl Crowd {
     }
 }
 
-/// Processor time in seconds and resident memory in bytes of a process.
-fn usage(pid: u32) -> (f64, u64) {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (ticks / 100.0, kilobytes * 1024)
-}
-
-/// Processor time in seconds of a process without its search, which takes what nobody else wants.
-fn usage_without_search(pid: u32) -> f64 {
-    let mut searched = 0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
-        let read = |name: &str| std::fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-        if read("comm").starts_with("search") {
-            searched += read("schedstat").split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-        }
-    }
-    usage(pid).0 - searched as f64 / 1e9
-}
-
 fn report(text: &str) {
     // The harness swallows what is printed by tests that pass.
     let _ = writeln!(std::io::stderr(), "{text}");
@@ -145,10 +123,10 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let of = |took: &[Duration]| (took[took.len() / 2], took[took.len() * 99 / 100]);
     report(&format!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took)));
     let many = wishes(&relay, &crowd, bot.public_key, askers).await;
-    let (test_before, bot_before) = (usage(std::process::id()).0, usage_without_search(bot.pid()));
+    let (test_before, bot_before) = (usage::of(std::process::id()).0, usage::seconds_beside_search(bot.pid()));
     let took = acceptances(&crowd, many, askers).await;
     let (test_used, bot_used) =
-        (usage(std::process::id()).0 - test_before, usage_without_search(bot.pid()) - bot_before);
+        (usage::of(std::process::id()).0 - test_before, usage::seconds_beside_search(bot.pid()) - bot_before);
     let (median, slowest) = of(&took);
     report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
     report(&format!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot"));
@@ -165,7 +143,10 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let began = Instant::now();
     let took = acceptances(&crowd, many, burst).await;
     let all = began.elapsed();
-    report(&format!("a burst of {burst}: all accepted in {all:?}; {:.1} MB resident", usage(bot.pid()).1 as f64 / 1e6));
+    report(&format!(
+        "a burst of {burst}: all accepted in {all:?}; {:.1} MB resident",
+        usage::of(bot.pid()).1 as f64 / 1e6
+    ));
     assert_eq!(took.len(), burst);
     (alone[alone.len() / 2], slowest, all)
 }
@@ -193,9 +174,9 @@ async fn an_idle_bot_costs_next_to_nothing() {
     let bot = home.spawn().await;
     // Not a wait for anything: the time is what is measured.
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let (before, began) = (usage(bot.pid()).0, Instant::now());
+    let (before, began) = (usage::of(bot.pid()).0, Instant::now());
     tokio::time::sleep(Duration::from_secs(30)).await;
-    let (after, memory) = usage(bot.pid());
+    let (after, memory) = usage::of(bot.pid());
     let share = (after - before) / began.elapsed().as_secs_f64();
     report(&format!("idle: {:.2} % of a core, {:.1} MB resident", 100.0 * share, memory as f64 / 1e6));
     assert!(share < 0.01, "{share}");

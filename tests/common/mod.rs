@@ -8,6 +8,7 @@ pub mod forger;
 pub mod leaks;
 pub mod raw_relay;
 pub mod relay;
+pub mod usage;
 
 use nostr_sdk::prelude::{Client, Event, RelayUrl};
 use std::future::Future;
