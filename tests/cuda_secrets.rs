@@ -271,9 +271,9 @@ impl<'a> Reader<'a> {
 struct DevicePool(CUmemoryPool);
 
 impl DevicePool {
-    /// Tells the driver to keep what this process gives back: it does not go to others, and is not cleared.
+    /// Has what this process gives back kept for it: it does not go to others, and is not cleared. The driver has to know
+    /// pools.
     fn that_keeps(context: &CudaContext) -> DevicePool {
-        assert!(context.has_async_alloc(), "this driver has no memory pools: what was given back cannot be seen");
         let mut all = u64::MAX;
         // SAFETY: the device is that of a live context, and the attribute is a u64.
         unsafe {
@@ -342,8 +342,12 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
         say(&format!("SKIPPED {NAME}: {reason}"));
         return;
     }
-    let mut rng = StdRng::seed_from_u64(common::seed());
     let context = CudaContext::new(0).unwrap();
+    if !context.has_async_alloc() {
+        say(&format!("SKIPPED {NAME}: this driver has no memory pools, so what was given back cannot be seen"));
+        return;
+    }
+    let mut rng = StdRng::seed_from_u64(common::seed());
     // SAFETY: what this test allocates is used on one stream, and read after it was waited for.
     unsafe { context.disable_event_tracking() };
     let stream = context.new_stream().unwrap();
