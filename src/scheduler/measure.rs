@@ -6,7 +6,7 @@ use super::worker::Workers;
 use super::{DeviceView, HARVESTS_WAITING, Health};
 use crate::ids::{Asker, JobId};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, Rate};
-use crate::search::{SearchError, SearchOptions};
+use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -79,7 +79,8 @@ pub enum MeasureError {
 pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::default());
     let (sender, receiver) = mpsc::sync_channel(HARVESTS_WAITING);
-    let mut workers = Workers::start(options, Arc::clone(&pool), Vault::without_identity()?, sender)?;
+    let mut workers =
+        Workers::start(options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity()?, sender)?;
     let rate = first_rate(&workers, &receiver)?;
     let characters = match trial.characters {
         Some(characters) => characters,

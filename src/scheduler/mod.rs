@@ -28,6 +28,8 @@ mod worker;
 pub use device::{DeviceView, Health};
 pub use harvest::{Find, Harvest, Judged, judge};
 pub use measure::{MeasureError, Measurement, Trial, measure};
+#[doc(hidden)]
+pub use opening::Opener;
 pub use pool::{Lane, Owner, Pass, Pool, Wanted};
 pub use settler::Settled;
 pub use turns::Shares;
@@ -35,7 +37,7 @@ pub use worker::Workers;
 
 use crate::ids::{Asker, JobId};
 use crate::pattern::Rate;
-use crate::search::{SearchError, SearchOptions};
+use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -58,9 +60,20 @@ impl Scheduler {
         vault: Vault,
         on_find: impl FnMut(Find) -> Settled + Send + 'static,
     ) -> Result<Scheduler, SearchError> {
+        Scheduler::start_with(options, Arc::new(search::open), vault, on_find)
+    }
+
+    /// The same with devices that `opener` opens: for tests that look into one.
+    #[doc(hidden)]
+    pub fn start_with(
+        options: &SearchOptions,
+        opener: Opener,
+        vault: Vault,
+        on_find: impl FnMut(Find) -> Settled + Send + 'static,
+    ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(HARVESTS_WAITING);
-        let workers = Workers::start(options, Arc::clone(&pool), vault.clone(), sender)?;
+        let workers = Workers::start(options, opener, Arc::clone(&pool), vault.clone(), sender)?;
         let settler = settler::spawn(receiver, Arc::clone(&pool), vault, on_find);
         Ok(Scheduler { pool, workers, settler: Some(settler) })
     }

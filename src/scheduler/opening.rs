@@ -3,6 +3,10 @@
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
+use std::sync::Arc;
+
+/// What opens devices: `search::open`; in a test, something else.
+pub type Opener = Arc<dyn Fn(&SearchOptions) -> Result<Vec<Box<dyn Searcher>>, SearchError> + Send + Sync>;
 
 /// A device to start a worker for.
 pub(super) struct Opened {

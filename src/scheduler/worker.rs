@@ -3,7 +3,7 @@
 
 use super::device::{DeviceView, Record};
 use super::harvest::Harvest;
-use super::opening::{Opened, open_all};
+use super::opening::{Opened, Opener, open_all};
 use super::pool::{Lane, Next, Pass, Pool, Subscription};
 use super::settler::{Delivered, reach};
 use crate::fault::{self, Step};
@@ -60,11 +60,12 @@ impl Workers {
     /// pattern too easy for them.
     pub(super) fn start(
         options: &SearchOptions,
+        opener: Opener,
         pool: Arc<Pool>,
         vault: Vault,
         harvests: SyncSender<Delivered>,
     ) -> Result<Workers, SearchError> {
-        let opened = open_all(options, search::cuda::device_count, search::open)?;
+        let opened = open_all(options, search::cuda::device_count, &*opener)?;
         let has_gpu = opened.iter().any(|device| device.info.id != DeviceId::Cpu);
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
         let gpus: Vec<Arc<Record>> =
@@ -86,6 +87,7 @@ impl Workers {
                 vault: vault.clone(),
                 harvests: harvests.clone(),
                 options,
+                opener: Arc::clone(&opener),
             };
             let name = info.id.to_string();
             let thread = std::thread::Builder::new().name(name).spawn(move || worker.run(searcher));
@@ -133,6 +135,7 @@ struct Worker {
     vault: Vault,
     harvests: SyncSender<Delivered>,
     options: SearchOptions,
+    opener: Opener,
 }
 
 /// A launch that was submitted and not yet collected.
@@ -172,7 +175,7 @@ impl Worker {
         let search = || {
             let mut searcher = match open {
                 Some(searcher) => searcher,
-                None => search::open(&self.options)?.pop().expect("an open device"),
+                None => (self.opener)(&self.options)?.pop().expect("an open device"),
             };
             self.record.put_back(searcher.info());
             self.search(searcher.as_mut(), &mut in_flight)
@@ -352,6 +355,7 @@ mod tests {
             vault: Vault::without_identity().unwrap(),
             harvests,
             options: SearchOptions::default(),
+            opener: Arc::new(search::open),
         };
         let thread = std::thread::spawn(move || {
             let mut searcher = Starved { info, launches: 0 };

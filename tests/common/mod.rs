@@ -6,6 +6,7 @@ pub mod bot;
 pub mod foreign;
 pub mod forger;
 pub mod leaks;
+pub mod pieces;
 pub mod raw_relay;
 pub mod relay;
 pub mod usage;

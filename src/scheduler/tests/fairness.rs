@@ -5,7 +5,7 @@ use crate::pattern::ALPHABET;
 use crate::scheduler::HARVESTS_WAITING;
 use crate::scheduler::pool::{Pool, Wanted};
 use crate::scheduler::worker::Workers;
-use crate::search::{DeviceChoice, SearchOptions};
+use crate::search::{self, DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -27,7 +27,9 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     }
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
     let (sender, harvests) = mpsc::sync_channel(HARVESTS_WAITING);
-    let mut workers = Workers::start(&options, Arc::clone(&pool), Vault::without_identity().unwrap(), sender).unwrap();
+    let mut workers =
+        Workers::start(&options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
+            .unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // The warm-up's launches, for nobody but the canary, do not count.
     let counted = harvests.iter().filter(|(harvest, _)| harvest.pass.patterns.len() > 1).take(LAUNCHES);

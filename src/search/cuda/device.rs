@@ -1,6 +1,7 @@
 //! One GPU: its tables, its launches in flight, and how they come back.
 
 use super::abi::{CENTRE_BYTES, Counters, ENTRY_BYTES, MATRICES_BYTES, Point, Search, Suspect};
+use super::buffers::Buffer;
 use super::filter::Filter;
 use super::form::{self, Form};
 use super::geometry::{Geometry, MOST_STEPS, TABLE, multiple, stretch_start};
@@ -246,6 +247,44 @@ impl CudaSearcher {
         Ok((counters, hits, busy))
     }
 
+    /// All that it keeps on the device and in memory shared with it, with nothing under way. Names every field, so that
+    /// no new one is forgotten.
+    pub(super) fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let CudaSearcher {
+            stream,
+            side,
+            table,
+            matrices,
+            constants,
+            starts,
+            prefixes,
+            filter,
+            slots,
+            info: _,
+            kernels: _,
+            form: _,
+            geometry: _,
+            step: _,
+            pending: _,
+            next_slot: _,
+            whole: _,
+        } = self;
+        stream.synchronize()?;
+        side.synchronize()?;
+        let mut buffers = vec![
+            Buffer::on_device("table", table),
+            Buffer::on_device("matrices", matrices),
+            Buffer::on_device("constants", constants),
+            Buffer::on_device("starts", starts),
+            Buffer::on_device("prefixes", prefixes),
+        ];
+        buffers.extend(filter.buffers()?);
+        for slot in slots {
+            buffers.extend(slot.buffers()?);
+        }
+        Ok(buffers)
+    }
+
     fn claim(&self, hit: &Suspect) -> ClaimedHit {
         let per_base = self.geometry.threads_per_base();
         let step = i64::from(hit.entry) + 1;
@@ -359,6 +398,31 @@ impl Slot {
                 finished: event()?,
             })
         }
+    }
+
+    fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let Slot {
+            bases,
+            centres,
+            suspects,
+            hits,
+            counters,
+            staging,
+            read_counters,
+            read_hits,
+            started: _,
+            finished: _,
+        } = self;
+        Ok(vec![
+            Buffer::on_device("bases", bases),
+            Buffer::on_device("centres", centres),
+            Buffer::on_device("suspects", suspects),
+            Buffer::on_device("hits", hits),
+            Buffer::on_device("counters", counters),
+            Buffer::pinned("staged bases", staging)?,
+            Buffer::pinned("counters read", read_counters)?,
+            Buffer::pinned("hits read", read_hits)?,
+        ])
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the kernels test candidates by, built on the device from the intervals of a pattern set.
 
 use super::abi::Interval;
+use super::buffers::Buffer;
 use super::form::COARSE_BYTES;
 use crate::pattern::PatternSet;
 use cudarc::driver::{
@@ -54,6 +55,28 @@ impl Filter {
 
     fn is_for(&self, patterns: &Arc<PatternSet>) -> bool {
         self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
+    }
+
+    /// All that it keeps on the device and in memory shared with it. Names every field, so that no new one is forgotten.
+    pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let Filter {
+            coarse,
+            fine,
+            intervals,
+            staging,
+            count: _,
+            single: _,
+            copied: _,
+            patterns: _,
+            coarse_bits: _,
+            share: _,
+        } = self;
+        Ok(vec![
+            Buffer::on_device("coarse filter", coarse),
+            Buffer::on_device("fine filter", fine),
+            Buffer::on_device("intervals", intervals),
+            Buffer::pinned("staged intervals", staging)?,
+        ])
     }
 
     /// Queues the change to `patterns`, for a form whose first bitmap has `coarse_bits`, behind what the stream has to do.

@@ -3,6 +3,8 @@
 //! The driver is loaded at run time; without it every question here gets an answer in words, never a panic.
 
 mod abi;
+#[doc(hidden)]
+pub mod buffers;
 mod device;
 mod filter;
 mod form;
@@ -31,9 +33,13 @@ pub fn device_count() -> Result<usize, String> {
 
 /// Opens GPU number `ordinal`: its tables are computed and its speed is measured, which takes some tenths of a second.
 pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
+    Ok(Box::new(searcher(ordinal)?))
+}
+
+fn searcher(ordinal: usize) -> Result<device::CudaSearcher, SearchError> {
     let context =
         context(ordinal).map_err(|reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason })?;
-    Ok(Box::new(device::CudaSearcher::open(ordinal, context)?))
+    device::CudaSearcher::open(ordinal, context)
 }
 
 fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {

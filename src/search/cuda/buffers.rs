@@ -1,0 +1,128 @@
+//! What a searcher keeps on its GPU, laid open: the tests of S3 look for secrets there. Nothing else comes here.
+
+use super::device::CudaSearcher;
+use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::{CudaContext, CudaSlice, DriverError, PinnedHostSlice, ValidAsZeroBits, result};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A searcher as [`super::open`] gives it, and a window to look into it between its launches.
+pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
+    let searcher = super::searcher(ordinal)?;
+    let info = searcher.info().clone();
+    let shared = Arc::new(Mutex::new(searcher));
+    Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))
+}
+
+/// Searches as the searcher in it does.
+pub struct Watched {
+    info: DeviceInfo,
+    searcher: Arc<Mutex<CudaSearcher>>,
+}
+
+/// The searcher, and so its buffers, live as long as this does.
+pub struct Window(Arc<Mutex<CudaSearcher>>);
+
+fn lock(searcher: &Mutex<CudaSearcher>) -> MutexGuard<'_, CudaSearcher> {
+    searcher.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Searcher for Watched {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn bases(&self) -> usize {
+        lock(&self.searcher).bases()
+    }
+
+    fn in_flight(&self) -> usize {
+        lock(&self.searcher).in_flight()
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        lock(&self.searcher).submit(launch)
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        lock(&self.searcher).collect()
+    }
+}
+
+impl Window {
+    /// Waits for what is under way, then lends `look` every buffer. Nothing is launched meanwhile.
+    pub fn look<T>(&self, look: impl FnOnce(&[Buffer<'_>]) -> T) -> Result<T, String> {
+        let searcher = lock(&self.0);
+        let buffers = searcher.buffers().map_err(|error| error.to_string())?;
+        Ok(look(&buffers))
+    }
+}
+
+/// Memory of a device, or pinned memory of the host that the device reads or writes.
+pub struct Buffer<'a> {
+    pub name: &'static str,
+    memory: Memory<'a>,
+}
+
+enum Memory<'a> {
+    Device { context: &'a Arc<CudaContext>, start: CUdeviceptr, bytes: usize },
+    Pinned(&'a [u8]),
+}
+
+impl<'a> Buffer<'a> {
+    /// Its copies do not wait for streams: whoever reads or writes it makes sure that nothing else does.
+    pub fn on_device<T>(name: &'static str, slice: &'a CudaSlice<T>) -> Buffer<'a> {
+        let (start, _) = cudarc::driver::DevicePtr::device_ptr(slice, slice.stream());
+        Buffer { name, memory: Memory::Device { context: slice.context(), start, bytes: slice.num_bytes() } }
+    }
+
+    /// Waits for copies from and to it. `T` has no padding.
+    pub(super) fn pinned<T: ValidAsZeroBits>(
+        name: &'static str,
+        slice: &'a PinnedHostSlice<T>,
+    ) -> Result<Buffer<'a>, DriverError> {
+        let start = slice.as_ptr()?.cast::<u8>();
+        // SAFETY: the allocation has this many bytes and is borrowed for as long; plain numbers in C layout have no
+        // padding (`abi.rs`). What was never written is whatever the driver left there, which is what is looked for.
+        let bytes = unsafe { std::slice::from_raw_parts(start, slice.num_bytes()) };
+        Ok(Buffer { name, memory: Memory::Pinned(bytes) })
+    }
+
+    pub fn bytes(&self) -> usize {
+        match self.memory {
+            Memory::Device { bytes, .. } => bytes,
+            Memory::Pinned(bytes) => bytes.len(),
+        }
+    }
+
+    pub fn is_on_device(&self) -> bool {
+        matches!(self.memory, Memory::Device { .. })
+    }
+
+    /// Fills `into` with what stands from `at` on.
+    pub fn read(&self, at: usize, into: &mut [u8]) -> Result<(), DriverError> {
+        assert!(at.checked_add(into.len()).is_some_and(|end| end <= self.bytes()), "beyond the end of {}", self.name);
+        match self.memory {
+            Memory::Device { context, start, .. } => {
+                context.bind_to_thread()?;
+                // SAFETY: inside an allocation that is borrowed. The copy ends before this returns.
+                unsafe { result::memcpy_dtoh_sync(into, start + at as u64) }
+            }
+            Memory::Pinned(bytes) => {
+                into.copy_from_slice(&bytes[at..at + into.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes into memory of a device, to try whether what lies there is found.
+    pub fn plant(&self, at: usize, from: &[u8]) -> Result<(), DriverError> {
+        assert!(at.checked_add(from.len()).is_some_and(|end| end <= self.bytes()), "beyond the end of {}", self.name);
+        let Memory::Device { context, start, .. } = self.memory else { panic!("{} is not on a device", self.name) };
+        context.bind_to_thread()?;
+        // SAFETY: inside an allocation that is borrowed, of plain numbers that may have any bits. For small copies from
+        // pageable memory the call may return before they have arrived, so that the device is waited for.
+        unsafe { result::memcpy_htod_sync(start + at as u64, from) }?;
+        context.synchronize()
+    }
+}

@@ -1,0 +1,201 @@
+//! Looking for secrets in the memory of a device: gigabytes, many secrets, and every form that numbers have there. What
+//! is looked for is any eight bytes in a row of any form of a secret, at any byte. So half of a number is found, too,
+//! and one whose halves lie far apart, as the kernels keep their products.
+
+use npubbot::key::Rotation;
+use secp256k1::{Scalar, SecretKey};
+use std::collections::HashMap;
+
+/// A secret, or something that gives it away.
+pub struct Secret {
+    /// Whose, and what of it; never the number.
+    pub name: String,
+    pub number: SecretKey,
+}
+
+impl Secret {
+    pub fn new(name: impl Into<String>, number: SecretKey) -> Secret {
+        Secret { name: name.into(), number }
+    }
+
+    /// `±λ^k` times the number, modulo n: whoever has one of the six has them all.
+    pub fn relatives(&self) -> impl Iterator<Item = SecretKey> + '_ {
+        Rotation::ALL.into_iter().flat_map(|rotation| {
+            let turned = self.number.mul_tweak(&rotation.scalar()).expect("λ is not zero");
+            [turned, turned.negate()]
+        })
+    }
+}
+
+/// A way in which a number lies in memory.
+pub struct Form {
+    pub name: &'static str,
+    pub write: fn(&[u8; 32]) -> Vec<u8>,
+}
+
+/// The kernels keep eight limbs of 32 bits, least significant first, and their products in halves of 16 bytes; points in
+/// their tables the same. The CPU's fields have limbs of 52 and of 64 bits, libsecp256k1's of 26 and 52.
+pub const FORMS: [Form; 12] = [
+    Form { name: "bytes, big-endian", write: |number| number.to_vec() },
+    Form { name: "bytes, little-endian", write: |number| number.iter().rev().copied().collect() },
+    Form { name: "words of 32 bits, the highest first", write: |number| words(number, 4) },
+    Form { name: "words of 32 bits, turned", write: |number| reversed(words(number, 4)) },
+    Form { name: "words of 64 bits, the highest first", write: |number| words(number, 8) },
+    Form { name: "words of 64 bits, turned", write: |number| reversed(words(number, 8)) },
+    Form { name: "the lower half, little-endian", write: |number| number[16..].iter().rev().copied().collect() },
+    Form { name: "the upper half, little-endian", write: |number| number[..16].iter().rev().copied().collect() },
+    Form { name: "limbs of 52 bits in 64", write: |number| limbs(number, 52, 8).concat() },
+    Form { name: "limbs of 52 bits in 64, the highest first", write: |number| highest_first(limbs(number, 52, 8)) },
+    Form { name: "limbs of 26 bits in 32", write: |number| limbs(number, 26, 4).concat() },
+    Form { name: "limbs of 26 bits in 32, the highest first", write: |number| highest_first(limbs(number, 26, 4)) },
+];
+
+/// The words of a big-endian number in their order, each little-endian.
+fn words(number: &[u8; 32], size: usize) -> Vec<u8> {
+    number.chunks(size).flat_map(|word| word.iter().rev().copied()).collect()
+}
+
+fn reversed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.reverse();
+    bytes
+}
+
+/// Limbs of `bits` bits, least significant first, each in a little-endian word of `size` bytes.
+fn limbs(number: &[u8; 32], bits: usize, size: usize) -> Vec<Vec<u8>> {
+    let bit = |at: usize| if at < 256 { u64::from(number[31 - at / 8] >> (at % 8) & 1) } else { 0 };
+    let limb = |first: usize| (0..bits).fold(0u64, |limb, at| limb | bit(first + at) << at);
+    (0..256).step_by(bits).map(|first| limb(first).to_le_bytes()[..size].to_vec()).collect()
+}
+
+fn highest_first(limbs: Vec<Vec<u8>>) -> Vec<u8> {
+    limbs.into_iter().rev().flatten().collect()
+}
+
+/// Where a piece of a secret was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub at: usize,
+    /// The place of the secret in the list that was given.
+    pub secret: usize,
+    /// Which relative of it, in which form.
+    pub relative: usize,
+    pub form: usize,
+}
+
+/// The filter's bits, as a power of two: 128 KiB, which a core keeps near.
+const FILTER_BITS: u32 = 20;
+/// Finds of one look that are told apart; one is bad enough.
+const MOST_FOUND: usize = 10_000;
+
+/// All pieces of all secrets, ready to be looked for.
+pub struct Pieces {
+    filter: Vec<u64>,
+    pieces: HashMap<u64, (usize, usize, usize)>,
+    /// Whole numbers: every relative of every secret in every form.
+    pub needles: usize,
+}
+
+/// Which bit of the filter stands for these eight bytes.
+fn place(piece: u64) -> usize {
+    (piece.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
+}
+
+impl Pieces {
+    pub fn of(secrets: &[Secret]) -> Pieces {
+        let mut pieces = Pieces { filter: vec![0; 1 << (FILTER_BITS - 6)], pieces: HashMap::new(), needles: 0 };
+        for (at, secret) in secrets.iter().enumerate() {
+            for (relative, number) in secret.relatives().enumerate() {
+                for (form, Form { write, .. }) in FORMS.iter().enumerate() {
+                    pieces.needles += 1;
+                    for piece in write(&number.secret_bytes()).chunks_exact(8) {
+                        let piece = u64::from_le_bytes(piece.try_into().unwrap());
+                        // Forms share pieces; the first names it.
+                        pieces.pieces.entry(piece).or_insert((at, relative, form));
+                        pieces.filter[place(piece) / 64] |= 1 << (place(piece) % 64);
+                    }
+                }
+            }
+        }
+        pieces
+    }
+
+    /// Different runs of eight bytes.
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// What is found in `memory`, each with its place from the beginning.
+    pub fn look(&self, memory: &[u8]) -> Vec<Found> {
+        self.look_and_count(memory).0
+    }
+
+    /// Looks at every byte of `memory`, on all cores. Counts the bytes in words that are not zero, too: memory that
+    /// nobody has written is.
+    pub fn look_and_count(&self, memory: &[u8]) -> (Vec<Found>, usize) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // A multiple of 8, and 7 bytes more for a piece that lies across.
+        let share = memory.len().div_ceil(cores).next_multiple_of(8).max(8);
+        std::thread::scope(|scope| {
+            let parts = (0..memory.len()).step_by(share).map(|start| {
+                let end = (start + share + 7).min(memory.len());
+                scope.spawn(move || self.look_alone(&memory[start..end], start))
+            });
+            let parts: Vec<_> = parts.collect();
+            let (mut all, mut written) = (Vec::new(), 0);
+            for part in parts {
+                let (found, words) = part.join().unwrap();
+                all.extend(found);
+                written += 8 * words;
+            }
+            (all, written.min(memory.len()))
+        })
+    }
+
+    fn look_alone(&self, memory: &[u8], start: usize) -> (Vec<Found>, usize) {
+        let (mut found, mut written) = (Vec::new(), 0);
+        let word = |at: usize| u64::from_le_bytes(memory[at..at + 8].try_into().unwrap());
+        let whole = memory.len() / 8 * 8;
+        let (mut at, mut low) = (0, if whole > 0 { word(0) } else { 0 });
+        while at + 16 <= whole {
+            let high = word(at + 8);
+            if low | high != 0 {
+                written += usize::from(low != 0);
+                self.test(low, start + at, &mut found);
+                for shift in 1..8 {
+                    self.test(low >> (8 * shift) | high << (64 - 8 * shift), start + at + shift, &mut found);
+                }
+            }
+            (at, low) = (at + 8, high);
+        }
+        for last in at..(memory.len() + 1).saturating_sub(8) {
+            self.test(word(last), start + last, &mut found);
+        }
+        written += usize::from(memory[at..].iter().any(|&byte| byte != 0));
+        (found, written)
+    }
+
+    fn test(&self, piece: u64, at: usize, found: &mut Vec<Found>) {
+        let place = place(piece);
+        if self.filter[place / 64] >> (place % 64) & 1 == 0 || found.len() == MOST_FOUND {
+            return;
+        }
+        if let Some(&(secret, relative, form)) = self.pieces.get(&piece) {
+            found.push(Found { at, secret, relative, form });
+        }
+    }
+}
+
+/// `λ^-rotation · key - offset` modulo n: the secret of the base that the key was found from.
+pub fn base_of(key: &SecretKey, rotation: Rotation, offset: &Scalar) -> SecretKey {
+    let back = Rotation::new((3 - rotation.power()) % 3).expect("three rotations");
+    minus(&key.mul_tweak(&back.scalar()).expect("λ is not zero"), offset)
+}
+
+/// `number - other` modulo n, which is not zero.
+pub fn minus(number: &SecretKey, other: &Scalar) -> SecretKey {
+    match SecretKey::from_slice(&other.to_be_bytes()) {
+        Ok(other) => number.add_tweak(&other.negate().into()).expect("two different numbers"),
+        // Nothing to take away.
+        Err(_) => *number,
+    }
+}
