@@ -4,6 +4,8 @@ use crate::pattern::PatternSet;
 
 /// Top bits that say which bucket of the coarse bitmap a top is in: it has 16 KiB and stays in the first cache.
 pub const COARSE_BITS: u32 = 17;
+/// Its words.
+pub const COARSE_WORDS: usize = 1 << (COARSE_BITS - 5);
 /// Likewise of the fine one, at least and at most: 512 KiB, in the second cache.
 const LEAST_BITS: u32 = 16;
 const MOST_BITS: u32 = 20;
@@ -20,7 +22,7 @@ pub struct Filter {
     /// A bit for each bucket, 32 to a word: set if something of an interval is in it.
     buckets: Vec<u32>,
     /// The same for fewer and larger buckets.
-    coarse: Vec<u32>,
+    coarse: Box<[u32; COARSE_WORDS]>,
     /// For each of these words, how many bits are set in the words before it.
     ranks: Vec<u32>,
     /// For each bucket whose bit is set, in their order, two ranges of places, `first << 16 | last`: whatever of an
@@ -57,7 +59,7 @@ impl Filter {
         let mut buckets = vec![0u32; 1 << (32 - place_bits - 5)];
         let mut places = [Vec::with_capacity(widened.len()), Vec::with_capacity(widened.len())];
         let (mut first_exact, mut newest) = (Vec::with_capacity(widened.len() + 1), None);
-        let mut coarse = vec![0u32; 1 << (COARSE_BITS - 5)];
+        let mut coarse = Box::new([0; COARSE_WORDS]);
         for &(first, last) in &widened {
             for bucket in first >> (64 - COARSE_BITS)..=last >> (64 - COARSE_BITS) {
                 coarse[bucket as usize / 32] |= 1 << (bucket % 32);
@@ -134,7 +136,7 @@ impl Filter {
 
     /// The coarse bitmap's words, a bit for each value of a top's upper [`COARSE_BITS`].
     #[inline(always)]
-    pub fn coarse(&self) -> &[u32] {
+    pub fn coarse(&self) -> &[u32; COARSE_WORDS] {
         &self.coarse
     }
 

@@ -2,6 +2,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
+use super::page::Zeros;
 
 /// Marks on an entry's 18 tops in up to eight lanes: bit `8·sign + lane` of word `3·turn + rotation`.
 ///
@@ -12,6 +13,19 @@ pub type Marks = [u16; 9];
 /// Entries, around one vector of centres each, whose tops are looked at together at most.
 pub const SLOTS: usize = 32;
 
+/// What is kept of the tops of up to [`SLOTS`] entries until they are looked at together. A type for each way to look at
+/// them: whichever it is, the inner loop knows no other.
+pub trait Notes<F: Lanes>: Zeros {
+    /// Called before the first slot with a filter.
+    fn begin(&mut self, _filter: &Filter) {}
+
+    /// Keeps whatever of these tops may concern anyone. `slot`: from 0 on, one more each time.
+    fn note(&mut self, filter: &Filter, tops: &[F::Tops; 9], slot: usize);
+
+    /// The slots, as bits, of which a top may concern anyone, and forgets them all. No others do.
+    fn noted(&mut self, filter: &Filter) -> u32;
+}
+
 /// Numbers that [`Lanes::sum`] may add as they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Tidy<F>(pub F);
@@ -21,7 +35,7 @@ pub struct Tidy<F>(pub F);
 /// Values are lazily reduced; how far is each type's own affair. Every value that an operation gives may go into every
 /// other, but for two things: a sum is not summed again, and of two numbers that are summed one at most is a product by
 /// something made ready.
-pub trait Lanes: Copy {
+pub trait Lanes: Copy + Zeros {
     /// Numbers side by side, at most eight.
     const LANES: usize;
 
@@ -29,10 +43,10 @@ pub trait Lanes: Copy {
     const SLACK: u64;
 
     /// A number that is the same in every lane, as a table keeps it.
-    type Constant: Copy;
+    type Constant: Copy + Zeros;
 
     /// Such a number, made ready to multiply by.
-    type ConstantFactor: Copy;
+    type ConstantFactor: Copy + Zeros;
 
     /// A number in each lane, made ready to multiply many others by.
     type Factor: Copy;
@@ -86,14 +100,12 @@ pub trait Lanes: Copy {
     /// The sum's top in a lane, or the difference's.
     fn top(tops: Self::Tops, difference: bool, lane: usize) -> u64;
 
-    /// What is kept of the tops of up to [`SLOTS`] entries until they are looked at together.
-    type Notes: Default;
+    /// Filters of so many intervals or fewer are looked at by [`Lanes::Few`], others by [`Lanes::Many`].
+    const FEW_INTERVALS: usize;
 
-    /// Keeps whatever of these tops may concern anyone. `slot`: from 0 on, one more each time.
-    fn note(filter: &Filter, tops: &[Self::Tops; 9], slot: usize, notes: &mut Self::Notes);
+    type Few: Notes<Self>;
 
-    /// The slots, as bits, of which a top may concern anyone, and forgets them all. No others do.
-    fn noted(filter: &Filter, notes: &mut Self::Notes) -> u32;
+    type Many: Notes<Self>;
 
     /// Which of these tops, in which lanes, may concern anyone. What is not marked certainly does not.
     fn marks(filter: &Filter, tops: &[Self::Tops; 9]) -> Marks;

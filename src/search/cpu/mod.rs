@@ -7,6 +7,7 @@ mod formula;
 mod ifma;
 mod kernel;
 mod lanes;
+mod page;
 mod portable;
 mod table;
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -2,7 +2,34 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::lanes::{Lanes, Marks, Tidy};
+use super::lanes::{Lanes, Marks, Notes, Tidy};
+use super::page::Zeros;
+
+/// Looks each top up at once, and keeps a bit for each slot.
+#[derive(Debug)]
+pub struct LookedUp(u32);
+
+// SAFETY: a number.
+unsafe impl Zeros for LookedUp {}
+
+// SAFETY: numbers.
+unsafe impl Zeros for Fe {}
+
+impl Notes<Fe> for LookedUp {
+    #[inline(always)]
+    fn note(&mut self, filter: &Filter, tops: &[[u64; 2]; 9], slot: usize) {
+        let mut any = false;
+        for &[sum, difference] in tops {
+            any |= filter.is_marked(sum) | filter.is_marked(difference);
+        }
+        self.0 |= u32::from(any) << slot;
+    }
+
+    #[inline(always)]
+    fn noted(&mut self, _: &Filter) -> u32 {
+        std::mem::take(&mut self.0)
+    }
+}
 
 impl Lanes for Fe {
     const LANES: usize = 1;
@@ -12,12 +39,14 @@ impl Lanes for Fe {
     /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
 
+    const FEW_INTERVALS: usize = 0;
+
     type Constant = Fe;
     type ConstantFactor = Fe;
     type Factor = Fe;
     type Tops = [u64; 2];
-    /// A bit for each slot.
-    type Notes = u32;
+    type Few = LookedUp;
+    type Many = LookedUp;
 
     fn constant(value: Fe) -> Fe {
         value
@@ -116,20 +145,6 @@ impl Lanes for Fe {
     #[inline(always)]
     fn top(tops: [u64; 2], difference: bool, _: usize) -> u64 {
         tops[usize::from(difference)]
-    }
-
-    #[inline(always)]
-    fn note(filter: &Filter, tops: &[[u64; 2]; 9], slot: usize, notes: &mut u32) {
-        let mut any = false;
-        for &[sum, difference] in tops {
-            any |= filter.is_marked(sum) | filter.is_marked(difference);
-        }
-        *notes |= u32::from(any) << slot;
-    }
-
-    #[inline(always)]
-    fn noted(_: &Filter, notes: &mut u32) -> u32 {
-        std::mem::take(notes)
     }
 
     #[inline(always)]

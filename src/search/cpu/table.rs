@@ -2,6 +2,7 @@
 
 use super::field::Fe;
 use super::lanes::Lanes;
+use super::page::{InLargePage, Zeros};
 use secp256k1::{PublicKey, SECP256K1, Scalar};
 
 /// Entries of the table: multiples 1 to this of the generator on either side of a centre. The table and a round's prefix
@@ -47,7 +48,7 @@ pub struct Entry<F: Lanes> {
 
 /// The table of a field type, for rounds of so many centres.
 pub struct Table<F: Lanes> {
-    pub entries: Vec<Entry<F>>,
+    pub entries: Box<InLargePage<[Entry<F>; ENTRIES]>>,
     /// The same for one number at a time, for rounds in which some factor is zero.
     pub plain: Vec<Entry<Fe>>,
     /// `c·STEP·G` for the centres c of a round from 1 on.
@@ -60,14 +61,19 @@ impl<F: Lanes> Table<F> {
     /// `centres`: centres a round.
     pub fn new(centres: usize) -> Table<F> {
         let points: Vec<Affine<Fe>> = (1..=ENTRIES as u64).map(|i| Affine::of(&multiple_of_generator(i))).collect();
+        let mut entries = InLargePage::<[Entry<F>; ENTRIES]>::zeros();
+        entries.0.iter_mut().zip(&points).for_each(|(entry, point)| *entry = Entry::new(point));
         Table {
-            entries: points.iter().map(Entry::new).collect(),
+            entries,
             plain: points.iter().map(Entry::new).collect(),
             centres: (1..centres as u64).map(|centre| multiple_of_generator(centre * STEP)).collect(),
             step: Affine::of(&multiple_of_generator(centres as u64 * STEP)),
         }
     }
 }
+
+// SAFETY: numbers.
+unsafe impl<F: Lanes> Zeros for Entry<F> {}
 
 impl<F: Lanes> Entry<F> {
     fn new(point: &Affine<Fe>) -> Entry<F> {

@@ -258,7 +258,7 @@ fn check_entry<F: Lanes>(table: &Table<F>, random: &mut StdRng, i: usize) {
     let points: Vec<Affine<Fe>> = bases.iter().map(|base| Affine::of(base.public_key())).collect();
     let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
     let x = F::from_lanes(&xs);
-    let (z, entry) = (cube(x), &table.entries[i - 1]);
+    let (z, entry) = (cube(x), &table.entries.0[i - 1]);
     let centre = Centre::new(Affine { x, y: F::from_lanes(&ys) }, z, x.invert());
     let q = F::sum(x.tidy(), x.tidy()).mul(factor(z, entry).invert());
     let products = Products::new(&centre, entry, q);

@@ -6,7 +6,8 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, address, cube, factor, number};
-use super::lanes::{Lanes, SLOTS};
+use super::lanes::{Lanes, Notes, SLOTS};
+use super::page::{InLargePage, Zeros};
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{BasePoint, Offset, Rotation, Tweak};
 use secp256k1::PublicKey;
@@ -48,16 +49,21 @@ pub struct Lasting {
 }
 
 /// A walk's working memory, kept between walks.
-pub struct Scratch<F: Lanes, const W: usize> {
+pub struct Scratch<F: Lanes, const W: usize>(Box<InLargePage<Memory<F, W>>>);
+
+struct Memory<F: Lanes, const W: usize> {
     /// Entry by entry the prefix products of a round's factors; on the way back each makes place for the entry's q.
-    prefixes: Vec<[F; W]>,
-    notes: F::Notes,
+    prefixes: [[F; W]; ENTRIES],
+    few: F::Few,
+    many: F::Many,
 }
 
+// SAFETY: each part may be all zeros.
+unsafe impl<F: Lanes, const W: usize> Zeros for Memory<F, W> {}
+
 impl<F: Lanes, const W: usize> Scratch<F, W> {
-    #[inline(always)]
     pub fn new() -> Scratch<F, W> {
-        Scratch { prefixes: vec![[number(Fe::ONE).0; W]; ENTRIES], notes: F::Notes::default() }
+        Scratch(InLargePage::zeros())
     }
 }
 
@@ -115,8 +121,14 @@ pub fn walk<F: Lanes, const W: usize>(
     let mut walked = Walked::default();
     let mut standing = Standing::at(table, base, 0);
     let (mut filter, mut lasting, mut others) = (&sought.filter, sought.lasting.as_ref(), 0);
+    let Memory { prefixes, few, many } = &mut scratch.0.0;
+    many.begin(filter);
     while walked.rounds < rounds && walked.hits.len() < sought.hits_wanted {
-        let next = round(table, &standing, filter, scratch, &mut walked);
+        let next = if filter.widened().len() <= F::FEW_INTERVALS {
+            round(table, &standing, filter, prefixes, few, &mut walked)
+        } else {
+            round(table, &standing, filter, prefixes, many, &mut walked)
+        };
         walked.rounds += 1;
         if let Some(kept) = lasting {
             others += walked.tops.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
@@ -125,6 +137,7 @@ pub fn walk<F: Lanes, const W: usize>(
                     break;
                 }
                 (filter, lasting) = (&kept.filter, None);
+                many.begin(filter);
             }
         }
         walked.tops.clear();
@@ -139,11 +152,12 @@ pub fn walk<F: Lanes, const W: usize>(
 
 /// All entries around the centres. Returns the next centres, unless they cannot be had by a plain addition.
 #[inline(always)]
-fn round<F: Lanes, const W: usize>(
+fn round<F: Lanes, N: Notes<F>, const W: usize>(
     table: &Table<F>,
     standing: &Standing<F, W>,
     filter: &Filter,
-    scratch: &mut Scratch<F, W>,
+    prefixes: &mut [[F; W]],
+    notes: &mut N,
     walked: &mut Walked,
 ) -> Option<[Affine<F>; W]> {
     let points = &standing.points;
@@ -154,7 +168,7 @@ fn round<F: Lanes, const W: usize>(
         cubes[w] = cube(points[w].x);
     }
     let mut whole = [one.0; W];
-    for (prefix, entry) in scratch.prefixes.iter_mut().zip(&table.entries) {
+    for (prefix, entry) in prefixes.iter_mut().zip(&table.entries.0) {
         for w in 0..W {
             prefix[w] = whole[w];
             whole[w] = whole[w].mul(factor(cubes[w], entry));
@@ -183,11 +197,11 @@ fn round<F: Lanes, const W: usize>(
         shared[w] = inverse.mul(steps[w]).mul(F::sum(x.tidy(), x.tidy()));
     }
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
-    let mut products = [Products::new(&centres[0], &table.entries[0], one.0); W];
+    let mut products = [Products::new(&centres[0], &table.entries.0[0], one.0); W];
     for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
         for slot in 0..SLOTS / W {
-            let entry = &table.entries[end - 1 - slot];
-            let q = &mut scratch.prefixes[end - 1 - slot];
+            let entry = &table.entries.0[end - 1 - slot];
+            let q = &mut prefixes[end - 1 - slot];
             for w in 0..W {
                 q[w] = shared[w].mul(q[w]);
                 shared[w] = shared[w].mul(factor(cubes[w], entry));
@@ -197,16 +211,16 @@ fn round<F: Lanes, const W: usize>(
             }
             for w in 0..W {
                 let tops = products[w].tops(&centres[w], entry);
-                F::note(filter, &tops, slot * W + w, &mut scratch.notes);
+                notes.note(filter, &tops, slot * W + w);
             }
         }
-        let mut slots = F::noted(filter, &mut scratch.notes);
+        let mut slots = notes.noted(filter);
         while slots != 0 {
             seldom();
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
             let (at, w) = (end - 1 - slot / W, slot % W);
-            confirm(table, standing, (at, w), &centres[w], scratch.prefixes[at][w], filter, walked);
+            confirm(table, standing, (at, w), &centres[w], prefixes[at][w], filter, walked);
         }
     }
     for dead in standing.dead {
@@ -252,7 +266,7 @@ fn confirm<F: Lanes, const W: usize>(
     filter: &Filter,
     walked: &mut Walked,
 ) {
-    let entry = &table.entries[at];
+    let entry = &table.entries.0[at];
     let products = Products::new(centre, entry, q);
     let tops = products.tops(centre, entry);
     for (word, &marked) in F::marks(filter, &tops).iter().enumerate() {

@@ -57,7 +57,7 @@ fn repeat_ifma(operation: Operation, times: u64) -> Measured {
 #[inline(always)]
 fn repeat_on<F: Lanes>(operation: Operation, times: u64) -> Measured {
     let table = Table::<F>::new(1);
-    let (entry, start) = (&table.entries[1], Affine::of(&multiple_of_generator(u64::MAX)));
+    let (entry, start) = (&table.entries.0[1], Affine::of(&multiple_of_generator(u64::MAX)));
     let point = Affine { x: F::from_lanes(&[start.x; 8]), y: F::from_lanes(&[start.y; 8]) };
     let z = cube(point.x);
     let centre = Centre::new(point, z, point.x.invert());

@@ -2,53 +2,71 @@
 //!
 //! The contract of every `unsafe` is that of the module above.
 
-use crate::search::cpu::filter::{COARSE_BITS, Filter};
-use crate::search::cpu::lanes::{Marks, SLOTS};
+use super::Fe8;
+use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
+use crate::search::cpu::lanes::{Marks, Notes, SLOTS};
+use crate::search::cpu::page::Zeros;
 use std::arch::x86_64::*;
-
-/// Sets of so few intervals are compared with one by one; larger ones are looked up in the map.
-const FEW_INTERVALS: usize = 4;
 
 /// Tops of [`SLOTS`] entries, and a vector that only its store needs.
 const ROOM: usize = 144 * SLOTS + 16;
 
-/// The tops of some entries that are in buckets that are not empty: moved together as they come, without a branch, and
-/// looked at later, when the processor has long stored them.
+/// For few intervals: compares each top with each of them.
 #[derive(Debug)]
-pub struct Notes {
+pub struct Compared {
+    /// The slots, as bits, with something in one.
+    near: u32,
+}
+
+// SAFETY: a number.
+unsafe impl Zeros for Compared {}
+
+impl Notes<Fe8> for Compared {
+    #[inline(always)]
+    fn note(&mut self, filter: &Filter, tops: &[__m512i; 9], slot: usize) {
+        let mut any = 0;
+        for &(first, last) in filter.widened() {
+            any |= nearest(tops, first, last);
+        }
+        self.near |= u32::from(any != 0) << slot;
+    }
+
+    #[inline(always)]
+    fn noted(&mut self, _: &Filter) -> u32 {
+        std::mem::take(&mut self.near)
+    }
+}
+
+/// For many: the tops of some entries that are in buckets that are not empty, moved together as they come, without a
+/// branch, and looked at later, when the processor has long stored them.
+#[derive(Debug)]
+pub struct LookedUp {
+    /// The filter's coarse bitmap: it lies here, for every top is looked up in it.
+    coarse: [u32; COARSE_WORDS],
     /// The first `count` count. A store writes a whole vector.
-    tops: Box<[u32; ROOM]>,
+    tops: [u32; ROOM],
     count: usize,
     /// Where among them those were that are kept for a second look.
-    places: Box<[u32; ROOM]>,
+    places: [u32; ROOM],
     /// How many there were after each slot.
     ends: [u16; SLOTS],
     /// Slots so far.
     slots: usize,
-    /// For few intervals, which are compared with at once: the slots, as bits, with something in one.
-    near: u32,
 }
 
-impl Default for Notes {
-    fn default() -> Notes {
-        Notes { tops: Box::new([0; ROOM]), places: Box::new([0; ROOM]), count: 0, ends: [0; SLOTS], slots: 0, near: 0 }
+// SAFETY: numbers.
+unsafe impl Zeros for LookedUp {}
+
+impl Notes<Fe8> for LookedUp {
+    fn begin(&mut self, filter: &Filter) {
+        self.coarse.copy_from_slice(filter.coarse());
     }
-}
 
-impl Notes {
     #[inline(always)]
-    pub fn note(&mut self, filter: &Filter, tops: &[__m512i; 9], slot: usize) {
-        if filter.widened().len() <= FEW_INTERVALS {
-            let mut any = 0;
-            for &(first, last) in filter.widened() {
-                any |= nearest(tops, first, last);
-            }
-            self.near |= u32::from(any != 0) << slot;
-            return;
-        }
+    fn note(&mut self, _: &Filter, tops: &[__m512i; 9], slot: usize) {
         let mut count = self.count;
         for &some in tops {
-            let marked = in_buckets(some, filter);
+            let marked = in_buckets(some, &self.coarse);
             // SAFETY: the contract above; at most 144 tops a slot come before, so 16 more have room.
             unsafe {
                 let together = _mm512_maskz_compress_epi32(marked, some);
@@ -62,8 +80,8 @@ impl Notes {
     }
 
     #[inline(always)]
-    pub fn noted(&mut self, filter: &Filter) -> u32 {
-        let mut slots = std::mem::take(&mut self.near);
+    fn noted(&mut self, filter: &Filter) -> u32 {
+        let mut slots = 0;
         // First those in fine buckets that are not empty move together, in place, and where they were is kept.
         let (count, mut at) = (std::mem::take(&mut self.count), 0);
         let mut kept = 0;
@@ -112,15 +130,14 @@ fn valid(count: usize) -> u16 {
 pub fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
     let mut marks = [0; 9];
     for n in 0..9 {
-        marks[n] = in_buckets(tops[n], filter);
+        marks[n] = in_buckets(tops[n], filter.coarse());
     }
     marks
 }
 
 /// Which tops are in a coarse bucket that is not empty.
 #[inline(always)]
-fn in_buckets(tops: __m512i, filter: &Filter) -> u16 {
-    let buckets = filter.coarse();
+fn in_buckets(tops: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
     // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these. A
     // rotation takes its count modulo 32, which is the bit's place in the word.
     unsafe {

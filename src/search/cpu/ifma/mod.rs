@@ -18,10 +18,11 @@
 
 mod marks;
 
-use self::marks::Notes;
+use self::marks::{Compared, LookedUp};
 use super::field::Fe;
 use super::filter::Filter;
 use super::lanes::{Lanes, Marks, Tidy};
+use super::page::Zeros;
 use super::table::Table;
 use super::walk::{Scratch, Sought, Walked, walk};
 use crate::key::BasePoint;
@@ -71,6 +72,9 @@ pub fn walk_ifma(
 /// Eight numbers modulo p.
 #[derive(Clone, Copy, Debug)]
 pub struct Fe8([__m512i; 5]);
+
+// SAFETY: numbers.
+unsafe impl Zeros for Fe8 {}
 
 #[inline(always)]
 fn all(value: i64) -> __m512i {
@@ -253,12 +257,15 @@ impl Lanes for Fe8 {
     /// rotation by β² is less than 3.5 high. Six such terms, two exact tops and a wrap a term: within ±(6·3.5 + 2 + 6).
     const SLACK: u64 = 32 << 32;
 
+    const FEW_INTERVALS: usize = 4;
+
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
     type Factor = Factor8;
     /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
     type Tops = __m512i;
-    type Notes = Notes;
+    type Few = Compared;
+    type Many = LookedUp;
 
     fn constant(value: Fe) -> [u64; 5] {
         limbs_of(value)
@@ -432,16 +439,6 @@ impl Lanes for Fe8 {
         let words = store(tops);
         let word = usize::from(difference) * 8 + lane;
         words[word / 2] >> (32 * (word % 2)) << 32
-    }
-
-    #[inline(always)]
-    fn note(filter: &Filter, tops: &[__m512i; 9], slot: usize, notes: &mut Notes) {
-        notes.note(filter, tops, slot);
-    }
-
-    #[inline(always)]
-    fn noted(filter: &Filter, notes: &mut Notes) -> u32 {
-        notes.noted(filter)
     }
 
     #[inline(always)]
