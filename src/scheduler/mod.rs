@@ -14,11 +14,15 @@
 //! one find, and a crash loses nothing: the search has no memory.
 
 mod canary;
+mod choice;
 mod device;
 mod harvest;
 mod measure;
 mod opening;
+mod pace;
+mod pass;
 mod pool;
+mod queue;
 mod settler;
 #[cfg(test)]
 mod tests;
@@ -28,7 +32,9 @@ mod worker;
 pub use device::{DeviceView, Health};
 pub use harvest::{Find, Harvest, Judged, judge};
 pub use measure::{MeasureError, Measurement, Trial, measure};
-pub use pool::{Lane, Owner, Pass, Pool, Wanted};
+pub use pass::{Lane, Owner, Pass};
+pub use pool::{Pool, Wanted};
+pub use queue::Queue;
 pub use settler::Settled;
 pub use turns::Shares;
 pub use worker::Workers;
@@ -73,6 +79,11 @@ impl Scheduler {
     /// The jobs and their parts of the devices as this asker sees them.
     pub fn shares(&self, asker: Asker) -> Shares {
         self.pool.shares(asker)
+    }
+
+    /// What waits before a new job of the pool; nothing as long as no device has a rate.
+    pub fn queue(&self) -> Queue {
+        self.workers.serving().map_or_else(Queue::default, |serving| self.pool.queue(serving))
     }
 
     /// Takes a job out of the pool; what devices still find for it is dropped.
