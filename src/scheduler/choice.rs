@@ -35,16 +35,17 @@ const ENOUGH: f64 = 5.0;
 /// settled are not all for the same jobs.
 const SPARE: usize = 2;
 
-/// Hits a base that are worth verifying. Each is recomputed with libsecp256k1, some 50 µs, and a base of the CPU search
-/// takes a core 50 ms: so many cost 1.6 %.
-const HITS_A_BASE: f64 = 16.0;
+/// Hits a base that are worth verifying beside a rare pattern. Each is recomputed with libsecp256k1, some 50 µs, and a
+/// base of the CPU search takes a core 50 ms: so many cost 1 %.
+const HITS_BESIDE_RARE: f64 = 8.0;
 
 /// Hits of all bases in flight that the one thread which verifies them can take: in half of the 50 ms they were found in.
 const HITS_IN_FLIGHT: f64 = 512.0;
 
 /// Hits a base that are worth verifying while so many bases are in flight.
-pub(super) fn hits_worth_verifying(in_flight: usize) -> f64 {
-    HITS_A_BASE.min(HITS_IN_FLIGHT / in_flight.max(1) as f64)
+pub(super) fn hits_worth_verifying(in_flight: usize, beside_rare: bool) -> f64 {
+    let most = HITS_IN_FLIGHT / in_flight.max(1) as f64;
+    if beside_rare { most.min(HITS_BESIDE_RARE) } else { most }
 }
 
 /// The jobs of the pool by the bits of their patterns: what is chosen is found without a look at the others.
@@ -133,7 +134,9 @@ pub(super) struct Choice {
 impl Choice {
     /// For a device while so many bases are in flight, all devices together.
     pub fn new(crowd: &Crowd, jobs: &BTreeMap<JobId, Wanted>, device: Device, in_flight: usize) -> Choice {
-        let mut filling = Filling::of(SPARE * in_flight, hits_worth_verifying(in_flight));
+        let rare: Vec<JobId> = crowd.jobs(device.lane, |bits| device.is_rare(bits)).collect();
+        let worth = hits_worth_verifying(in_flight, !rare.is_empty());
+        let mut filling = Filling::of(SPARE * in_flight, worth);
         let mut waiting = crowd.jobs(device.lane, |bits| !device.is_rare(bits));
         let mut plentiful = Vec::new();
         let mut is_all = false;
@@ -146,7 +149,7 @@ impl Choice {
             plentiful.push(job);
         }
         is_all |= waiting.next().is_none();
-        Choice { device, rare: crowd.jobs(device.lane, |bits| device.is_rare(bits)).collect(), plentiful, is_all }
+        Choice { device, rare, plentiful, is_all }
     }
 
     /// Whether a pass made for this choice still does where `newest` would be chosen now. Jobs that are done only stay
@@ -155,7 +158,7 @@ impl Choice {
         if self == newest {
             return true;
         }
-        let mut filling = Filling::of(in_flight, hits_worth_verifying(in_flight));
+        let mut filling = Filling::of(in_flight, hits_worth_verifying(in_flight, self.has_rare()));
         let open = self.plentiful.iter().filter_map(|job| jobs.get(job));
         open.for_each(|wanted| filling.take(hits(wanted, self.device)));
         !self.is_all && self.device == newest.device && self.rare == newest.rare && filling.is_full()

@@ -10,8 +10,9 @@
 //!               whoever started the scheduler: redeem, record, send
 //! ```
 //!
-//! All open jobs share one pass, but those on an asker's own point (split keys): they take [`turns`] with the others. Every base of a launch is fresh and serves that launch only, so a base yields at most
-//! one find, and a crash loses nothing: the search has no memory.
+//! All open jobs share one pass, as far as its bases can serve them ([`choice`]), but those on an asker's own point (split
+//! keys): they take [`turns`] with the others. Every base of a launch is fresh and serves that launch only, so a base
+//! yields at most one find, and a crash loses nothing: the search has no memory.
 
 mod canary;
 mod choice;

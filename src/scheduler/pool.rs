@@ -125,7 +125,7 @@ impl Subscription {
         // Where nobody is slowed down, nothing is owed.
         let has_rare = held.is_some_and(|held| held.rare.is_some());
         let part = if has_rare { pass.plentiful_part() } else { 0.0 };
-        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed));
+        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed), has_rare);
         if self.pace.note(report, bases, part, worth) {
             // What is rare has changed.
             self.generation = None;

@@ -34,8 +34,8 @@ impl Queue {
     /// A job takes a base. One with more hits than are worth verifying takes up more while there are rare ones.
     pub(super) fn of(crowd: &Crowd, serving: Serving) -> Queue {
         let device = Device { lane: serving.lane, stretch: Some(serving.stretch) };
-        let worth = hits_worth_verifying(serving.bases);
         let has_rare = crowd.counts(device.lane).any(|(bits, _)| device.is_rare(bits));
+        let worth = hits_worth_verifying(serving.bases, has_rare);
         let of_class = |(bits, jobs): (u32, usize)| {
             let hits = device.hits(bits) / worth;
             let launches = if has_rare { hits } else { hits.min(1.0) };
@@ -70,7 +70,7 @@ mod tests {
         let mut easy = crowd(100, "qqqq");
         assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(5), "a base each");
         easy.insert(JobId(101), &Wanted::for_tests(&["qqqqqqqq"], None));
-        assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(10), "32 hits a base, of which 16 are worth it");
+        assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(20), "32 hits a base, of which 8 are worth it");
         assert_eq!(Queue::of(&crowd(100, "qqqqqqqq"), CORE).wait, Duration::ZERO, "nobody waits for a rare one");
         let gpu = Serving { lane: Lane::Hard, stretch: (1u64 << 29) as f64, bases: 22, bases_a_second: 400.0 };
         assert_eq!(Queue::of(&easy, gpu).wait, Duration::from_secs(5), "the CPU thread beside it serves them");
