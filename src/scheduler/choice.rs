@@ -4,7 +4,8 @@
 //! searched for costs the device time for nothing. Let `n` be the candidates a base is searched over and `p` the chance
 //! that one of them matches: a pattern has `p·n` hits a base to be expected.
 //!
-//! - **Rare** patterns, with fewer than [`RARE`], are in every pass: their hits come seldom, and each is kept.
+//! - **Rare** patterns, with fewer than [`RARE`], and fewer than [`RARE_TOGETHER`] with all that are as hard or harder, are
+//!   in every pass: their hits come seldom, and each is kept.
 //! - The others are **plentiful**. Their jobs are taken in the order of age until every base that may be in flight is sure
 //!   to find something for one of them, or until a base has as many hits as are worth verifying. The younger ones wait.
 //!   They lose nothing by it: each base gives its key to an older job.
@@ -35,17 +36,22 @@ const ENOUGH: f64 = 5.0;
 /// settled are not all for the same jobs.
 const SPARE: usize = 2;
 
+/// Hits a base that rare patterns have together at most: where there are more, their bases are served by the oldest of them
+/// too, and the easiest count as plentiful.
+const RARE_TOGETHER: f64 = 1.0;
+
 /// Hits a base that are worth verifying beside a rare pattern. Each is recomputed with libsecp256k1, some 50 µs, and a
-/// base of the CPU search takes a core 50 ms: so many cost 1 %.
+/// base of the CPU search takes a core 50 ms: so many cost 1 %. On a busy processor it takes less, and is worth fewer.
 const HITS_BESIDE_RARE: f64 = 8.0;
 
 /// Hits of all bases in flight that the one thread which verifies them can take: in half of the 50 ms they were found in.
 const HITS_IN_FLIGHT: f64 = 512.0;
 
-/// Hits a base that are worth verifying while so many bases are in flight.
-pub(super) fn hits_worth_verifying(in_flight: usize, beside_rare: bool) -> f64 {
+/// Hits a base that are worth verifying while so many bases are in flight and each is searched over `part` of what the
+/// device manages at best.
+pub(super) fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f64 {
     let most = HITS_IN_FLIGHT / in_flight.max(1) as f64;
-    if beside_rare { most.min(HITS_BESIDE_RARE) } else { most }
+    if beside_rare { most.min(HITS_BESIDE_RARE * part) } else { most }
 }
 
 /// The jobs of the pool by the bits of their patterns: what is chosen is found without a look at the others.
@@ -81,6 +87,19 @@ impl Crowd {
         self.by_bits.iter().filter(move |&(&bits, _)| lane.takes(bits)).map(|(&bits, jobs)| (bits, jobs.len()))
     }
 
+    /// The least bits of a rare pattern.
+    pub fn rare_from(&self, device: Device) -> u32 {
+        let from = device.rare_from();
+        let mut together = 0.0;
+        for (&bits, jobs) in self.by_bits.range(from..).rev().filter(|&(&bits, _)| device.lane.takes(bits)) {
+            together += jobs.len() as f64 * device.hits(bits);
+            if together > RARE_TOGETHER {
+                return bits + 1;
+            }
+        }
+        from
+    }
+
     /// The jobs that have patterns of these bits, the oldest first.
     fn jobs(&self, lane: Lane, bits: impl Fn(u32) -> bool) -> impl Iterator<Item = JobId> {
         let classes = self.by_bits.iter().filter(move |&(&class, _)| lane.takes(class) && bits(class));
@@ -101,6 +120,8 @@ pub(super) struct Device {
     pub lane: Lane,
     /// Candidates a base is searched over; `None` before the first launch was collected: everything is rare then.
     pub stretch: Option<f64>,
+    /// The part this is of what the device manages at best.
+    pub part: f64,
 }
 
 impl Device {
@@ -109,13 +130,9 @@ impl Device {
         self.stretch.map_or(0.0, |stretch| stretch * (-f64::from(bits)).exp2())
     }
 
-    pub fn is_rare(self, bits: u32) -> bool {
-        self.hits(bits) < RARE
-    }
-
-    /// The most bits of a plentiful pattern.
-    pub fn plentiful_bits(self) -> u32 {
-        self.stretch.map_or(0, |stretch| (stretch / RARE).log2().max(0.0) as u32)
+    /// The least bits of a rare pattern, were there only a few.
+    fn rare_from(self) -> u32 {
+        self.stretch.map_or(0, |stretch| (stretch / RARE).log2().max(0.0) as u32 + 1)
     }
 }
 
@@ -123,6 +140,8 @@ impl Device {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Choice {
     device: Device,
+    /// The least bits of a rare pattern.
+    rare_from: u32,
     /// Those with rare patterns, the oldest first.
     rare: Vec<JobId>,
     /// Those whose plentiful patterns are taken, the oldest first.
@@ -134,10 +153,11 @@ pub(super) struct Choice {
 impl Choice {
     /// For a device while so many bases are in flight, all devices together.
     pub fn new(crowd: &Crowd, jobs: &BTreeMap<JobId, Wanted>, device: Device, in_flight: usize) -> Choice {
-        let rare: Vec<JobId> = crowd.jobs(device.lane, |bits| device.is_rare(bits)).collect();
-        let worth = hits_worth_verifying(in_flight, !rare.is_empty());
+        let rare_from = crowd.rare_from(device);
+        let rare: Vec<JobId> = crowd.jobs(device.lane, |bits| bits >= rare_from).collect();
+        let worth = hits_worth_verifying(in_flight, !rare.is_empty(), device.part);
         let mut filling = Filling::of(SPARE * in_flight, worth);
-        let mut waiting = crowd.jobs(device.lane, |bits| !device.is_rare(bits));
+        let mut waiting = crowd.jobs(device.lane, |bits| bits < rare_from);
         let mut plentiful = Vec::new();
         let mut is_all = false;
         while !filling.is_full() {
@@ -145,11 +165,11 @@ impl Choice {
                 is_all = true;
                 break;
             };
-            filling.take(hits(&jobs[&job], device));
+            filling.take(hits(&jobs[&job], device, rare_from));
             plentiful.push(job);
         }
         is_all |= waiting.next().is_none();
-        Choice { device, rare, plentiful, is_all }
+        Choice { device, rare_from, rare, plentiful, is_all }
     }
 
     /// Whether a pass made for this choice still does where `newest` would be chosen now. Jobs that are done only stay
@@ -158,10 +178,11 @@ impl Choice {
         if self == newest {
             return true;
         }
-        let mut filling = Filling::of(in_flight, hits_worth_verifying(in_flight, self.has_rare()));
+        let mut filling = Filling::of(in_flight, hits_worth_verifying(in_flight, self.has_rare(), self.device.part));
         let open = self.plentiful.iter().filter_map(|job| jobs.get(job));
-        open.for_each(|wanted| filling.take(hits(wanted, self.device)));
-        !self.is_all && self.device == newest.device && self.rare == newest.rare && filling.is_full()
+        open.for_each(|wanted| filling.take(hits(wanted, self.device, self.rare_from)));
+        let same = (self.device, self.rare_from) == (newest.device, newest.rare_from) && self.rare == newest.rare;
+        same && !self.is_all && filling.is_full()
     }
 
     pub fn lane(&self) -> Lane {
@@ -183,7 +204,7 @@ impl Choice {
             for &job in chosen {
                 let own = jobs[&job].patterns.iter();
                 let own = own.filter(|pattern| self.device.lane.takes(pattern.bits()));
-                let own = own.filter(|pattern| self.device.is_rare(pattern.bits()) == is_rare);
+                let own = own.filter(|pattern| (pattern.bits() >= self.rare_from) == is_rare);
                 patterns.extend(own.map(|pattern| (job, pattern)));
             }
             patterns.into_iter()
@@ -200,9 +221,9 @@ pub(super) fn pass_of_split(id: JobId, wanted: &Wanted, half: Option<HalfPoint>,
 }
 
 /// Hits a base to be expected of a job's plentiful patterns.
-fn hits(wanted: &Wanted, device: Device) -> f64 {
+fn hits(wanted: &Wanted, device: Device, rare_from: u32) -> f64 {
     let bits = wanted.patterns.iter().map(Pattern::bits).filter(|&bits| device.lane.takes(bits));
-    bits.map(|bits| device.hits(bits)).filter(|&hits| hits >= RARE).sum()
+    bits.filter(|&bits| bits < rare_from).map(|bits| device.hits(bits)).sum()
 }
 
 /// Hits a base that are to be expected of some jobs, while each base takes one of the jobs away.

@@ -15,6 +15,8 @@ const ANOTHER: f64 = 0.75;
 pub(super) struct Pace {
     /// Candidates a base is searched over, a power of two, as its exponent.
     stretch_bits: Option<f64>,
+    /// The most it ever was.
+    longest_bits: f64,
     /// Hits a base that were found beyond what is worth it, not yet made up for.
     owed: f64,
     /// What was worth it in the last launch.
@@ -27,6 +29,11 @@ impl Pace {
         self.stretch_bits.map(f64::exp2)
     }
 
+    /// The part this is of the most it ever was: launches last about as long whatever else the processor has to do.
+    pub fn part(&self) -> f64 {
+        self.stretch_bits.map_or(1.0, |bits| (bits - self.longest_bits).exp2())
+    }
+
     /// Takes account of a launch over so many bases, of whose hits this part was of plentiful patterns, while so many
     /// hits a base are worth it. Tells whether the stretch is another now.
     pub fn note(&mut self, report: &LaunchReport, bases: usize, plentiful_part: f64, worth: f64) -> bool {
@@ -37,6 +44,7 @@ impl Pace {
         let is_another = off > ANOTHER || (off < -ANOTHER && hits < MANY_HITS);
         if is_another {
             self.stretch_bits = Some(bits.round());
+            self.longest_bits = self.longest_bits.max(bits.round());
         }
         let share = self.stretch().map_or(1.0, |stretch| (candidates / stretch).min(1.0));
         self.worth = worth;

@@ -125,7 +125,7 @@ impl Subscription {
         // Where nobody is slowed down, nothing is owed.
         let has_rare = held.is_some_and(|held| held.rare.is_some());
         let part = if has_rare { pass.plentiful_part() } else { 0.0 };
-        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed), has_rare);
+        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed), has_rare, self.pace.part());
         if self.pace.note(report, bases, part, worth) {
             // What is rare has changed.
             self.generation = None;
@@ -148,7 +148,7 @@ impl Subscription {
     /// Takes over a change of the pool. A pass that still does is kept, and with it the device's filter.
     fn renew(&mut self, inner: &Inner, rate: Option<Rate>) {
         let in_flight = self.bases.load(Ordering::Relaxed);
-        let device = Device { lane: self.lane, stretch: self.pace.stretch() };
+        let device = Device { lane: self.lane, stretch: self.pace.stretch(), part: self.pace.part() };
         let had_lane = self.pool_pass.take_if(|held| held.choice.lane() != self.lane).is_none();
         if inner.crowd.has_work_for(self.lane) {
             let newest = Choice::new(&inner.crowd, &inner.jobs, device, in_flight);

@@ -33,9 +33,10 @@ const BASE_BESIDE: f64 = 0.05;
 impl Queue {
     /// A job takes a base. One with more hits than are worth verifying takes up more while there are rare ones.
     pub(super) fn of(crowd: &Crowd, serving: Serving) -> Queue {
-        let device = Device { lane: serving.lane, stretch: Some(serving.stretch) };
-        let has_rare = crowd.counts(device.lane).any(|(bits, _)| device.is_rare(bits));
-        let worth = hits_worth_verifying(serving.bases, has_rare);
+        let device = Device { lane: serving.lane, stretch: Some(serving.stretch), part: 1.0 };
+        let rare_from = crowd.rare_from(device);
+        let has_rare = crowd.counts(device.lane).any(|(bits, _)| bits >= rare_from);
+        let worth = hits_worth_verifying(serving.bases, has_rare, device.part);
         let of_class = |(bits, jobs): (u32, usize)| {
             let hits = device.hits(bits) / worth;
             let launches = if has_rare { hits } else { hits.min(1.0) };
@@ -43,9 +44,9 @@ impl Queue {
             let is_taken_beside = serving.lane == Lane::Hard && Lane::Easy.takes(bits);
             jobs as f64 * if is_taken_beside { on_device.min(BASE_BESIDE) } else { on_device }
         };
-        let seconds: f64 = crowd.counts(device.lane).filter(|&(bits, _)| !device.is_rare(bits)).map(of_class).sum();
+        let seconds: f64 = crowd.counts(device.lane).filter(|&(bits, _)| bits < rare_from).map(of_class).sum();
         let wait = Duration::from_secs_f64(if seconds.is_finite() { seconds.min(LONGEST) } else { 0.0 });
-        Queue { up_to_bits: device.plentiful_bits(), wait }
+        Queue { up_to_bits: rare_from.saturating_sub(1), wait }
     }
 }
 

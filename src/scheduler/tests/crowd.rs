@@ -249,3 +249,19 @@ fn a_change_among_ten_thousand_costs_a_look_at_few() {
     println!("a job that is done: {young:?} if it waits, {old:?} if it is in the pass");
     assert!(young < Duration::from_millis(1) && old < Duration::from_millis(1), "{young:?}, {old:?}");
 }
+
+/// Each has a hit in a thousand bases, and a base ten of one or another: most of these would be thrown away.
+#[test]
+fn ten_thousand_that_are_rare_one_by_one_are_plentiful_together() {
+    let mut device = Device::new();
+    for job in 1..=10_000 {
+        device.open(job, &["qqqqqq"]);
+    }
+    device.open(20_000, &["zzzzzzzz"]);
+    let jobs = device.jobs();
+    assert_eq!((jobs[0], jobs[1], jobs.len()), (20_000, 1, 1 + 4 + 5 * 1024));
+    for job in 1001..=10_000 {
+        device.pool.remove(JobId(job));
+    }
+    assert_eq!(device.jobs().len(), 1001, "a thousand are not too many");
+}
