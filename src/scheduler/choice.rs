@@ -185,10 +185,6 @@ impl Choice {
         same && !self.is_all && filling.is_full()
     }
 
-    pub fn lane(&self) -> Lane {
-        self.device.lane
-    }
-
     pub fn has_rare(&self) -> bool {
         !self.rare.is_empty()
     }

@@ -81,6 +81,8 @@ impl Inner {
 #[derive(Debug)]
 pub struct Subscription {
     lane: Lane,
+    /// The lane its passes were made for.
+    made_for: Option<Lane>,
     generation: Option<u64>,
     turns: Turns,
     pool_pass: Option<PoolPass>,
@@ -149,7 +151,7 @@ impl Subscription {
     fn renew(&mut self, inner: &Inner, rate: Option<Rate>) {
         let in_flight = self.bases.load(Ordering::Relaxed);
         let device = Device { lane: self.lane, stretch: self.pace.stretch(), part: self.pace.part() };
-        let had_lane = self.pool_pass.take_if(|held| held.choice.lane() != self.lane).is_none();
+        let same_lane = self.made_for.replace(self.lane) == Some(self.lane);
         if inner.crowd.has_work_for(self.lane) {
             let newest = Choice::new(&inner.crowd, &inner.jobs, device, in_flight);
             let keeps = |held: &PoolPass| held.choice.still_serves(&newest, &inner.jobs, in_flight);
@@ -167,7 +169,7 @@ impl Subscription {
             claims.push((Side::Pool, Arc::clone(&held.whole), 1.0 - parts.values().sum::<f64>()));
         }
         for (&id, wanted) in &split {
-            let held = self.turns.pass_of(Side::Split(id)).filter(|_| had_lane);
+            let held = self.turns.pass_of(Side::Split(id)).filter(|_| same_lane);
             let pass = held.unwrap_or_else(|| {
                 let half = wanted.split.map(|(half, _)| half);
                 Arc::new(choice::pass_of_split(id, wanted, half, self.lane, canary::choose(rate)))
@@ -236,6 +238,7 @@ impl Pool {
     pub(super) fn subscribe(&self, lane: Lane) -> Subscription {
         Subscription {
             lane,
+            made_for: None,
             generation: None,
             turns: Turns::default(),
             pool_pass: None,
@@ -382,6 +385,20 @@ mod tests {
         let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("there is work") };
         assert!(pass.half.is_some());
         assert!(pool.shares(asker).part_of_one_more < pool.shares(Asker([2; 32])).part_of_one_more);
+    }
+
+    #[test]
+    fn who_stands_in_for_a_gpu_takes_all_of_a_split_job() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), Wanted::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
+        let mut held = pool.subscribe(Lane::Easy);
+        let patterns = |held: &mut Subscription| match pool.next(held, None) {
+            Next::Search(pass, _) => pass.patterns.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(patterns(&mut held), 2);
+        held.set_lane(Lane::All);
+        assert_eq!(patterns(&mut held), 3);
     }
 
     #[test]
