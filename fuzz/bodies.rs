@@ -13,6 +13,7 @@ use npubbot::search::{ClaimedHit, LaunchReport};
 use npubbot::vault::{Rumor, Vault};
 use secp256k1::Scalar;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Any text gets an answer of bearable length.
 pub fn request(data: &[u8]) {
@@ -31,6 +32,8 @@ pub fn request(data: &[u8]) {
         pool_part: 0.5,
         split_part: 0.25,
         own_split_part: 0.5,
+        easy_bits: 30,
+        easy_wait: Duration::from_secs(10),
         reads_sealed: true,
         now: 1_800_000_000,
     };

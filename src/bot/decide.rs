@@ -44,6 +44,11 @@ pub struct Context<'a> {
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
     pub own_split_part: f64,
+    /// A wish of the pool with a prefix of at most so many bits waits until older ones are served: a launch yields only so
+    /// many keys.
+    pub easy_bits: u32,
+    /// For so long, were all devices the pool's.
+    pub easy_wait: Duration,
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed messages. Matters for
     /// messages of kind 4 only.
     pub reads_sealed: bool,
@@ -58,11 +63,22 @@ impl Context<'_> {
         self.pool_jobs + self.split_jobs
     }
 
+    /// How long a wish waits for its turn; nothing if that is soon.
+    fn queue_for(&self, patterns: &[Pattern]) -> Duration {
+        // Were one prefix hard enough to be searched at once, the easy ones would still be what is found first.
+        let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
+        let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
+        if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
+    }
+
     /// What a job with this part of the devices is searched at.
     fn rate_of(&self, part: f64) -> Option<Rate> {
         self.rate.map(|Rate(rate)| Rate(rate * part))
     }
 }
+
+/// A wait that is shorter is not worth a word.
+const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// What a message comes to.
 #[derive(Clone, PartialEq, Debug)]
@@ -160,20 +176,22 @@ fn wish(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, cont
         return Decision::Say(Reply::Nothing);
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
+    let queue = if split.is_none() { context.queue_for(&patterns) } else { Duration::ZERO };
     let reply = Reply::Accepted(Acceptance {
         job: context.next_job,
         patterns: patterns.clone(),
         difficulty,
         rate,
         neighbours: match split {
-            None => Neighbours::InPool { jobs: context.pool_jobs, split_jobs: context.split_jobs, part },
+            None => Neighbours::InPool { jobs: context.pool_jobs, split_jobs: context.split_jobs, part, queue },
             Some(_) => Neighbours::Apart { part },
         },
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
     let expires_at = context.now + context.limits.give_up_after.as_secs();
     // What was promised is the bound that 95 of 100 jobs keep.
-    let notice = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT * HALF_AS_LONG_AGAIN).as_secs().max(60));
+    let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
+    let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
     let notice_at = notice.map(|after| context.now.saturating_add(after)).filter(|&at| at < expires_at);
     Decision::Accept { wish: Wish { patterns, split, channel, expires_at, notice_at }, reply }
 }

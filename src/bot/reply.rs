@@ -105,8 +105,9 @@ pub struct Acceptance {
 /// Whom a new job shares the devices with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Neighbours {
-    /// Other jobs of the pool, which cost it nothing, and split jobs, which leave the pool this part of the devices.
-    InPool { jobs: usize, split_jobs: usize, part: f64 },
+    /// Other jobs of the pool, which cost it nothing but a wait for its turn, where it is as easy as they are; and split
+    /// jobs, which leave the pool this part of the devices.
+    InPool { jobs: usize, split_jobs: usize, part: f64, queue: Duration },
     /// A split job has this part of the devices.
     Apart { part: f64 },
 }
@@ -315,8 +316,8 @@ impl fmt::Display for Acceptance {
         writeln!(f, "Job {}: searching for {}.", self.job, wished(&self.patterns, WISHES_ACCEPTED))?;
         writeln!(f, "{}", pace(self.difficulty, self.rate))?;
         match self.neighbours {
-            Neighbours::InPool { jobs, split_jobs, part } => {
-                writeln!(f, "{}{}", in_pool(jobs), beside(split_jobs, part))?;
+            Neighbours::InPool { jobs, split_jobs, part, queue } => {
+                writeln!(f, "{}{}", in_pool(jobs, queue), beside(split_jobs, part))?;
                 if self.expensive {
                     writeln!(f, "A key worth waiting for may be worth keeping half of it yourself: help split")?;
                 }
@@ -383,8 +384,13 @@ fn bounded(how: &str, time: Duration) -> String {
     if text.starts_with("less") { text } else { format!("{how} {text}") }
 }
 
-fn in_pool(others: usize) -> String {
+fn in_pool(others: usize, queue: Duration) -> String {
     match others {
+        _ if !queue.is_zero() => format!(
+            "{others} other jobs share the pool. Older ones that are as easy have their keys first: about {} until it is the turn of \
+             this one.",
+            spoken(queue)
+        ),
         0 => "It is the only job in the pool.".to_owned(),
         1 => "One other job shares the pool and does not slow it.".to_owned(),
         _ => format!("{others} other jobs share the pool and do not slow it."),

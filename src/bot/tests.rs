@@ -78,6 +78,8 @@ fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Context<'a> {
         pool_part: 1.0,
         split_part: 0.25,
         own_split_part: 0.5,
+        easy_bits: 30,
+        easy_wait: Duration::ZERO,
         reads_sealed,
         owes: None,
         now: NOW,
@@ -279,6 +281,25 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     // What half of the devices would not find in time is refused.
     let hard = Context { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
+}
+
+#[test]
+fn who_wishes_for_something_easy_in_a_crowd_hears_of_the_queue() {
+    let (limits, asker) = (limits(), nobody());
+    let rate = Some(Rate(80e6));
+    let easy_wait = Duration::from_secs(200);
+    let context =
+        Context { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
+    let Decision::Accept { reply, wish } = decide(&rumor("cats"), &context) else { panic!("it is a wish") };
+    insta::assert_snapshot!(reply, @r"
+    Job #1: searching for npub1cats.
+    One key in 1.05 M will do. At 40.0 M/s that takes less than a second; in 95 of 100 cases less than a second.
+    4000 other jobs share the pool. Older ones that are as easy have their keys first: about 7 min until it is the turn of this one. One split job takes turns with the pool, which has 50 % of my devices now.
+    The key comes in this chat. To stop: cancel 1
+    ");
+    assert_eq!(wish.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
+    let Decision::Accept { reply, .. } = decide(&rumor("m0ctane"), &context) else { panic!("it is a wish") };
+    assert!(reply.to_string().contains("4000 other jobs share the pool and do not slow it."), "{reply}");
 }
 
 proptest! {

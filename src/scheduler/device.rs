@@ -38,6 +38,17 @@ pub struct DeviceView {
     pub hits_wrong: u64,
 }
 
+/// What is known of a launch when it is collected.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct LastLaunch {
+    pub bases: usize,
+    pub candidates: u64,
+    /// Candidates a base is usually searched over.
+    pub stretch: f64,
+    /// [`crate::search::Searcher::leaves_out`]
+    pub leaves_out: bool,
+}
+
 /// The device's record, written by its worker and by the settler.
 #[derive(Debug)]
 pub(super) struct Record {
@@ -49,6 +60,7 @@ struct Inner {
     view: DeviceView,
     canary_expected: f64,
     canary_found: u64,
+    last: Option<LastLaunch>,
     idle: bool,
 }
 
@@ -64,7 +76,7 @@ impl Record {
             candidates: 0,
             hits_wrong: 0,
         };
-        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, idle: false }) }
+        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, last: None, idle: false }) }
     }
 
     pub fn view(&self) -> DeviceView {
@@ -73,6 +85,14 @@ impl Record {
 
     pub fn rate(&self) -> Option<Rate> {
         self.lock().view.rate
+    }
+
+    pub fn note_launch(&self, last: LastLaunch) {
+        self.lock().last = Some(last);
+    }
+
+    pub fn last_launch(&self) -> Option<LastLaunch> {
+        self.lock().last
     }
 
     /// Counts `candidates` tested before the device has its full speed: they say nothing of its rate.

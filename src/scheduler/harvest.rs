@@ -1,6 +1,6 @@
 //! What a launch brought, and what of it is true.
 
-use super::pool::{Owner, Pass};
+use super::pass::{Owner, Pass};
 use crate::ids::JobId;
 use crate::key::{BasePoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternId};
@@ -18,7 +18,7 @@ pub struct Harvest {
     pub report: LaunchReport,
 }
 
-/// One base and the hardest pattern found under it: what may become a key.
+/// One base and a pattern found under it: what may become a key.
 #[derive(Clone, Debug)]
 pub struct Find {
     pub job: JobId,
@@ -30,7 +30,7 @@ pub struct Find {
 /// A judged launch.
 #[derive(Debug, Default)]
 pub struct Judged {
-    /// The finds of each base that has any, the hardest first, the oldest job first among equals.
+    /// The finds of each base that has any, in the order in which they have a right to it: [`Pass::precedence`].
     /// At most one of a base may be redeemed.
     pub bases: Vec<Vec<Find>>,
     /// Hits whose npub matches some pattern.
@@ -70,7 +70,7 @@ pub fn judge(harvest: &Harvest) -> Judged {
         }
     }
     for mut finds in by_base.into_iter().filter(|finds| !finds.is_empty()) {
-        finds.sort_by_key(|(id, find)| (std::cmp::Reverse(find.pattern.bits()), find.job, *id));
+        finds.sort_by_key(|(id, _)| harvest.pass.precedence(*id));
         judged.bases.push(finds.into_iter().map(|(_, find)| find).collect());
     }
     judged
@@ -80,7 +80,8 @@ pub fn judge(harvest: &Harvest) -> Judged {
 mod tests {
     use super::*;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::scheduler::pool::{Lane, Next, Pool, Wanted};
+    use crate::scheduler::pass::Lane;
+    use crate::scheduler::pool::{Next, Pool, Wanted};
     use crate::search::ClaimedHit;
     use crate::vault::Vault;
 

@@ -10,15 +10,20 @@
 //!               whoever started the scheduler: redeem, record, send
 //! ```
 //!
-//! All open jobs share one pass, but those on an asker's own point (split keys): they take [`turns`] with the others. Every base of a launch is fresh and serves that launch only, so a base yields at most
-//! one find, and a crash loses nothing: the search has no memory.
+//! All open jobs share one pass, as far as its bases can serve them ([`choice`]), but those on an asker's own point (split
+//! keys): they take [`turns`] with the others. Every base of a launch is fresh and serves that launch only, so a base
+//! yields at most one find, and a crash loses nothing: the search has no memory.
 
 mod canary;
+mod choice;
 mod device;
 mod harvest;
 mod measure;
 mod opening;
+mod pace;
+mod pass;
 mod pool;
+mod queue;
 mod settler;
 #[cfg(test)]
 mod tests;
@@ -30,7 +35,9 @@ pub use harvest::{Find, Harvest, Judged, judge};
 pub use measure::{MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use opening::Opener;
-pub use pool::{Lane, Owner, Pass, Pool, Wanted};
+pub use pass::{Lane, Owner, Pass};
+pub use pool::{Pool, Wanted};
+pub use queue::Queue;
 pub use settler::Settled;
 pub use turns::Shares;
 pub use worker::Workers;
@@ -86,6 +93,11 @@ impl Scheduler {
     /// The jobs and their parts of the devices as this asker sees them.
     pub fn shares(&self, asker: Asker) -> Shares {
         self.pool.shares(asker)
+    }
+
+    /// What waits before a new job of the pool; nothing as long as no device has a rate.
+    pub fn queue(&self) -> Queue {
+        self.workers.serving().map_or_else(Queue::default, |serving| self.pool.queue(serving))
     }
 
     /// Takes a job out of the pool; what devices still find for it is dropped.

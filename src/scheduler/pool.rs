@@ -1,37 +1,19 @@
 //! The jobs that share a pass.
 
 use super::canary;
+use super::choice::{self, Choice, Crowd, Device};
+use super::pace::Pace;
+use super::pass::{Lane, Pass};
+use super::queue::{Queue, Serving};
 use super::turns::{self, Shares, Side, Turns};
 use crate::ids::{Asker, JobId};
 use crate::key::HalfPoint;
-use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
-use std::collections::BTreeMap;
+use crate::pattern::{Pattern, Rate};
+use crate::search::LaunchReport;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Patterns of fewer bits are left to the CPU: a GPU would drown in their hits.
-const EASY_BITS: u32 = 20;
-
-/// Which of the pool's patterns a device searches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lane {
-    /// Everything: the CPU when it is the only kind of device.
-    All,
-    /// What is worth a GPU.
-    Hard,
-    /// What is not: a CPU thread beside the GPUs.
-    Easy,
-}
-
-impl Lane {
-    fn takes(self, pattern: &Pattern) -> bool {
-        match self {
-            Lane::All => true,
-            Lane::Hard => pattern.bits() >= EASY_BITS,
-            Lane::Easy => pattern.bits() < EASY_BITS,
-        }
-    }
-}
 
 /// What a job wants, and from whose point.
 #[derive(Clone, Debug)]
@@ -52,60 +34,7 @@ impl Wanted {
     }
 
     fn is_for(&self, lane: Lane) -> bool {
-        self.patterns.iter().any(|pattern| lane.takes(pattern))
-    }
-}
-
-/// Who wants what a pattern finds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    Job(JobId),
-    /// Nobody: its hits are counted against what was to be expected, to tell whether a device really searches.
-    Canary,
-}
-
-/// What every candidate of a launch is tested against, and for whom.
-#[derive(Debug)]
-pub struct Pass {
-    pub patterns: Arc<PatternSet>,
-    /// The asker's point to search at; `None` for bases of our own.
-    pub half: Option<HalfPoint>,
-    /// The owner of each pattern of the set.
-    owners: Vec<Owner>,
-    /// The chance that one candidate matches the canary.
-    pub canary_chance: f64,
-}
-
-impl Pass {
-    fn new<'a>(
-        jobs: impl Iterator<Item = (JobId, &'a Wanted)>,
-        half: Option<HalfPoint>,
-        lane: Lane,
-        canary: Pattern,
-    ) -> Pass {
-        let canary_chance = 1.0 / canary.difficulty().candidates();
-        let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary]);
-        for (job, wanted) in jobs {
-            for pattern in wanted.patterns.iter().filter(|pattern| lane.takes(pattern)) {
-                owners.push(Owner::Job(job));
-                patterns.push(pattern.clone());
-            }
-        }
-        Pass { patterns: Arc::new(PatternSet::new(patterns)), half, owners, canary_chance }
-    }
-
-    /// A pass for nobody but the canary: to measure a device.
-    pub fn of_canary_alone(rate: Option<Rate>) -> Pass {
-        Pass::new(std::iter::empty(), None, Lane::All, canary::choose(rate))
-    }
-
-    /// Whether some job waits for it: the launches of a warm-up are for the canary alone.
-    pub(super) fn is_for_a_job(&self) -> bool {
-        self.owners.len() > 1
-    }
-
-    pub fn owner(&self, pattern: PatternId) -> Owner {
-        self.owners[pattern.0]
+        self.patterns.iter().any(|pattern| lane.takes(pattern.bits()))
     }
 }
 
@@ -114,52 +43,105 @@ impl Pass {
 pub struct Pool {
     inner: Mutex<Inner>,
     changed: Condvar,
+    /// Bases that may be in flight at once, over all devices.
+    bases: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     jobs: BTreeMap<JobId, Wanted>,
-    /// Counts changes, so that a worker knows when its pass is out of date.
+    /// Those that are no split jobs.
+    crowd: Crowd,
+    split: BTreeSet<JobId>,
+    /// Counts changes, so that a worker knows when its pass may be out of date.
     generation: u64,
     closed: bool,
 }
 
-/// The passes a worker holds, remade when the pool has changed.
+impl Inner {
+    fn insert(&mut self, job: JobId, wanted: Wanted) {
+        self.remove(job);
+        if wanted.split.is_some() {
+            self.split.insert(job);
+        } else {
+            self.crowd.insert(job, &wanted);
+        }
+        self.jobs.insert(job, wanted);
+    }
+
+    fn remove(&mut self, job: JobId) {
+        if let Some(wanted) = self.jobs.remove(&job) {
+            self.split.remove(&job);
+            self.crowd.remove(job, &wanted);
+        }
+    }
+}
+
+/// The passes a worker holds, remade when the pool has changed and they would not do any more.
 #[derive(Debug)]
 pub struct Subscription {
     lane: Lane,
+    /// The lane its passes were made for.
+    made_for: Option<Lane>,
     generation: Option<u64>,
     turns: Turns,
+    pool_pass: Option<PoolPass>,
+    pace: Pace,
+    /// Of all devices.
+    bases: Arc<AtomicUsize>,
+    /// Of this device.
+    own_bases: usize,
+    /// [`crate::search::Searcher::leaves_out`]
+    leaves_out: bool,
 }
 
-impl Inner {
-    /// Who has work for a device of this lane, and what part of it.
-    fn claims(&self, lane: Lane, rate: Option<Rate>) -> Vec<(Side, Arc<Pass>, f64)> {
-        let pass = |jobs: &mut dyn Iterator<Item = (JobId, &Wanted)>, half| {
-            Arc::new(Pass::new(jobs, half, lane, canary::choose(rate)))
-        };
-        let here = || self.jobs.iter().map(|(&id, wanted)| (id, wanted)).filter(|(_, wanted)| wanted.is_for(lane));
-        let mut pool = here().filter(|(_, wanted)| wanted.split.is_none()).peekable();
-        let pool_has_work = pool.peek().is_some();
-        let mut claims = Vec::new();
-        let split: BTreeMap<JobId, Wanted> =
-            here().filter(|(_, wanted)| wanted.split.is_some()).map(|(id, wanted)| (id, wanted.clone())).collect();
-        let parts = turns::parts(&split, pool_has_work);
-        if pool_has_work {
-            claims.push((Side::Pool, pass(&mut pool, None), 1.0 - parts.values().sum::<f64>()));
-        }
-        for (&id, wanted) in &split {
-            let half = wanted.split.map(|(half, _)| half);
-            claims.push((Side::Split(id), pass(&mut std::iter::once((id, wanted)), half), parts[&id]));
-        }
-        claims
+/// The pool's pass, and what it was made for.
+#[derive(Debug)]
+struct PoolPass {
+    choice: Choice,
+    whole: Arc<Pass>,
+    /// Without the plentiful patterns, while there are others.
+    rare: Option<Arc<Pass>>,
+}
+
+impl PoolPass {
+    fn of(choice: Choice, jobs: &BTreeMap<JobId, Wanted>, rate: Option<Rate>) -> PoolPass {
+        let canary = canary::choose(rate);
+        let rare = choice.has_rare() && choice.has_plentiful();
+        let rare = rare.then(|| Arc::new(choice.pass(jobs, canary.clone(), true)));
+        PoolPass { whole: Arc::new(choice.pass(jobs, canary, false)), rare, choice }
     }
 }
 
 impl Subscription {
-    /// Puts right what a launch was charged, now that its candidates are known.
-    pub(super) fn settle(&mut self, pass: &Arc<Pass>, charged: f64, candidates: u64) {
-        self.turns.settle(pass, charged, candidates);
+    /// What kind of device this is: so many bases may be in flight at once, and [`Searcher::leaves_out`].
+    ///
+    /// [`Searcher::leaves_out`]: crate::search::Searcher::leaves_out
+    pub(super) fn note_device(&mut self, bases: usize, leaves_out: bool) {
+        self.leaves_out = leaves_out;
+        self.bases.fetch_add(bases, Ordering::Relaxed);
+        self.bases.fetch_sub(std::mem::replace(&mut self.own_bases, bases), Ordering::Relaxed);
+    }
+
+    /// Takes account of a launch: puts right what it was charged, now that its candidates are known, and notes how far
+    /// its bases were searched and what they brought.
+    pub(super) fn settle(&mut self, pass: &Arc<Pass>, charged: f64, report: &LaunchReport, bases: usize) {
+        let held = self.pool_pass.as_ref();
+        let rests = held.filter(|held| held.rare.as_ref().is_some_and(|rare| Arc::ptr_eq(rare, pass)));
+        self.turns.settle(rests.map_or(pass, |held| &held.whole), charged, report.candidates);
+        // Where nobody is slowed down, nothing is owed.
+        let has_rare = held.is_some_and(|held| held.rare.is_some());
+        let part = if has_rare && !self.leaves_out { pass.plentiful_part() } else { 0.0 };
+        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed), has_rare, self.pace.part());
+        if self.pace.note(report, bases, part, worth) {
+            // What is rare has changed.
+            self.generation = None;
+        }
+    }
+
+    /// Candidates a base of this device is searched over.
+    pub(super) fn stretch(&self) -> Option<f64> {
+        self.pace.stretch()
     }
 
     /// Another lane from now on.
@@ -168,6 +150,54 @@ impl Subscription {
             self.lane = lane;
             self.generation = None;
         }
+    }
+
+    /// Takes over a change of the pool. A pass that still does is kept, and with it the device's filter.
+    fn renew(&mut self, inner: &Inner, rate: Option<Rate>) {
+        let in_flight = self.bases.load(Ordering::Relaxed);
+        let (stretch, part) = (self.pace.stretch(), self.pace.part());
+        let device = Device { lane: self.lane, stretch, part, leaves_out: self.leaves_out };
+        let same_lane = self.made_for.replace(self.lane) == Some(self.lane);
+        if inner.crowd.has_work_for(self.lane) {
+            let newest = Choice::new(&inner.crowd, &inner.jobs, device, in_flight);
+            let keeps = |held: &PoolPass| held.choice.still_serves(&newest, &inner.jobs, in_flight);
+            if !self.pool_pass.as_ref().is_some_and(keeps) {
+                self.pool_pass = Some(PoolPass::of(newest, &inner.jobs, rate));
+            }
+        } else {
+            self.pool_pass = None;
+        }
+        let split: BTreeMap<JobId, &Wanted> = inner.split.iter().map(|&id| (id, &inner.jobs[&id])).collect();
+        let split = split.into_iter().filter(|(_, wanted)| wanted.is_for(self.lane)).collect();
+        let parts = turns::parts(&split, self.pool_pass.is_some());
+        let mut claims = Vec::new();
+        if let Some(held) = &self.pool_pass {
+            claims.push((Side::Pool, Arc::clone(&held.whole), 1.0 - parts.values().sum::<f64>()));
+        }
+        for (&id, wanted) in &split {
+            let held = self.turns.pass_of(Side::Split(id)).filter(|_| same_lane);
+            let pass = held.unwrap_or_else(|| {
+                let half = wanted.split.map(|(half, _)| half);
+                Arc::new(choice::pass_of_split(id, wanted, half, self.lane, canary::choose(rate)))
+            });
+            claims.push((Side::Split(id), pass, parts[&id]));
+        }
+        self.turns.renew(claims);
+    }
+
+    /// What is searched in a turn: of the pool's pass the rare patterns alone, while the others have had too much.
+    fn in_turn(&mut self, pass: Arc<Pass>) -> Arc<Pass> {
+        let held = self.pool_pass.as_ref().filter(|held| Arc::ptr_eq(&held.whole, &pass));
+        match held.and_then(|held| held.rare.as_ref()) {
+            Some(rare) if self.pace.rests() => Arc::clone(rare),
+            _ => pass,
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.bases.fetch_sub(self.own_bases, Ordering::Relaxed);
     }
 }
 
@@ -183,15 +213,11 @@ pub enum Next {
 
 impl Pool {
     pub fn insert(&self, job: JobId, wanted: Wanted) {
-        self.change(|inner| {
-            inner.jobs.insert(job, wanted);
-        });
+        self.change(|inner| inner.insert(job, wanted));
     }
 
     pub fn remove(&self, job: JobId) {
-        self.change(|inner| {
-            inner.jobs.remove(&job);
-        });
+        self.change(|inner| inner.remove(job));
     }
 
     pub fn contains(&self, job: JobId) -> bool {
@@ -216,7 +242,17 @@ impl Pool {
     }
 
     pub(super) fn subscribe(&self, lane: Lane) -> Subscription {
-        Subscription { lane, generation: None, turns: Turns::default() }
+        Subscription {
+            lane,
+            made_for: None,
+            generation: None,
+            turns: Turns::default(),
+            pool_pass: None,
+            pace: Pace::default(),
+            bases: Arc::clone(&self.bases),
+            own_bases: 0,
+            leaves_out: false,
+        }
     }
 
     /// The pass to search now. `rate` is the device's, for a canary that is neither rare nor a nuisance.
@@ -227,14 +263,18 @@ impl Pool {
         }
         if held.generation != Some(inner.generation) {
             held.generation = Some(inner.generation);
-            held.turns.renew(inner.claims(held.lane, rate));
+            held.renew(&inner, rate);
         }
-        held.turns.next().map_or(Next::Wait, |(pass, charged)| Next::Search(pass, charged))
+        held.turns.next().map_or(Next::Wait, |(pass, charged)| Next::Search(held.in_turn(pass), charged))
     }
 
     /// The jobs and their parts of a device as this asker sees them.
     pub fn shares(&self, asker: Asker) -> Shares {
         turns::shares(&self.lock().jobs, asker)
+    }
+
+    pub(super) fn queue(&self, serving: Serving) -> Queue {
+        Queue::of(&self.lock().crowd, serving)
     }
 
     /// Sleeps until the pool changes, at most `limit`.
@@ -275,6 +315,7 @@ fn generator() -> HalfPoint {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pass::Owner;
     use super::*;
 
     fn patterns(texts: &[&str]) -> Wanted {
@@ -283,7 +324,7 @@ mod tests {
 
     fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
         match pool.next(&mut pool.subscribe(lane), None) {
-            Next::Search(pass, _) => pass.owners.clone(),
+            Next::Search(pass, _) => pass.owners().to_vec(),
             Next::Wait | Next::End => Vec::new(),
         }
     }
@@ -296,7 +337,10 @@ mod tests {
         assert!(owners(&pool, Lane::Hard).is_empty(), "an easy job alone leaves a GPU idle");
         pool.insert(hard, patterns(&["qqqq", "pp"]));
         assert_eq!(owners(&pool, Lane::Hard), [Owner::Canary, Owner::Job(hard)]);
-        assert_eq!(owners(&pool, Lane::Easy), [Owner::Canary, Owner::Job(easy), Owner::Job(hard)]);
+        let both = [Owner::Canary, Owner::Job(easy), Owner::Job(hard), Owner::Job(hard)];
+        assert_eq!(owners(&pool, Lane::Easy), both, "four characters are for both");
+        pool.insert(hard, patterns(&["qqqqq", "pp"]));
+        assert_eq!(owners(&pool, Lane::Easy), both[..3]);
         assert_eq!(owners(&pool, Lane::All).len(), 4);
         let mut held = pool.subscribe(Lane::Easy);
         let patterns = |held: &mut Subscription| match pool.next(held, None) {
@@ -339,7 +383,7 @@ mod tests {
         let mut turns = Vec::new();
         for _ in 0..4 {
             let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("there is work") };
-            turns.push((pass.half.is_some(), pass.owners[1..].to_vec()));
+            turns.push((pass.half.is_some(), pass.owners()[1..].to_vec()));
         }
         let of = |job| turns.iter().filter(|(_, owners)| *owners == [Owner::Job(JobId(job))]).count();
         assert_eq!((of(1), of(2), of(3)), (2, 2, 0), "{turns:?}");
@@ -348,6 +392,20 @@ mod tests {
         let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("there is work") };
         assert!(pass.half.is_some());
         assert!(pool.shares(asker).part_of_one_more < pool.shares(Asker([2; 32])).part_of_one_more);
+    }
+
+    #[test]
+    fn who_stands_in_for_a_gpu_takes_all_of_a_split_job() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), Wanted::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
+        let mut held = pool.subscribe(Lane::Easy);
+        let patterns = |held: &mut Subscription| match pool.next(held, None) {
+            Next::Search(pass, _) => pass.patterns.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(patterns(&mut held), 2);
+        held.set_lane(Lane::All);
+        assert_eq!(patterns(&mut held), 3);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! One thread that turns harvests into finds: every hit recomputed, every device judged, every base used at most once.
 
 use super::harvest::{Find, Harvest, judge};
-use super::pool::{Pass, Pool};
+use super::pass::Pass;
+use super::pool::Pool;
 use crate::fault::{self, Step};
 use crate::vault::{BaseId, Vault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,7 +59,7 @@ fn settle(harvest: &Harvest, record: &super::device::Record, pool: &Pool, on_fin
         tracing::warn!(device = %record.view().id, wrong = judged.hits_wrong, "hits that match nothing were dropped");
     }
     for finds in judged.bases {
-        // The hardest pattern whose job still wants it; everything else found under this base is thrown away.
+        // The first whose job still wants it; everything else found under this base is thrown away.
         let Some(find) = finds.into_iter().find(|find| pool.contains(find.job)) else { continue };
         let job = find.job;
         if on_find(find) == Settled::Done {

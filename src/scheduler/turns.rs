@@ -3,7 +3,8 @@
 //! The pool has half of the turns at least, however many split jobs there are. The other half is divided evenly among
 //! the askers who have split jobs, and an asker's part evenly among their jobs. What nobody uses, the others get.
 
-use super::pool::{Pass, Wanted};
+use super::pass::Pass;
+use super::pool::Wanted;
 use crate::ids::{Asker, JobId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,6 +52,11 @@ impl Turns {
         self.turns = claims.into_iter().map(turn).collect();
     }
 
+    /// The pass this side has now.
+    pub fn pass_of(&self, side: Side) -> Option<Arc<Pass>> {
+        self.turns.iter().find(|turn| turn.side == side).map(|turn| Arc::clone(&turn.pass))
+    }
+
     /// Whose turn it is, and what it was charged for now. `None` if nobody has any work.
     pub fn next(&mut self) -> Option<(Arc<Pass>, f64)> {
         let turn = self.turns.iter_mut().min_by(|a, b| a.served.total_cmp(&b.served))?;
@@ -71,11 +77,11 @@ impl Turns {
 }
 
 /// The part of a device each split job has, beside a pool that has work or not.
-pub(super) fn parts(jobs: &BTreeMap<JobId, Wanted>, pool_has_work: bool) -> BTreeMap<JobId, f64> {
-    let of_asker = |asker: Asker| move |wanted: &&Wanted| wanted.asker_of_split() == Some(asker);
-    let askers: BTreeSet<Asker> = jobs.values().filter_map(Wanted::asker_of_split).collect();
+pub(super) fn parts(jobs: &BTreeMap<JobId, &Wanted>, pool_has_work: bool) -> BTreeMap<JobId, f64> {
+    let of_asker = |asker: Asker| move |wanted: &&&Wanted| wanted.asker_of_split() == Some(asker);
+    let askers: BTreeSet<Asker> = jobs.values().filter_map(|wanted| wanted.asker_of_split()).collect();
     let each = split_part(pool_has_work) / askers.len() as f64;
-    let part = |(&id, wanted): (&JobId, &Wanted)| {
+    let part = |(&id, wanted): (&JobId, &&Wanted)| {
         let asker = wanted.asker_of_split()?;
         Some((id, each / jobs.values().filter(of_asker(asker)).count() as f64))
     };
@@ -160,11 +166,16 @@ mod tests {
         assert!(turns.next().is_none());
     }
 
+    fn lent(jobs: &BTreeMap<JobId, Wanted>) -> BTreeMap<JobId, &Wanted> {
+        jobs.iter().map(|(&id, wanted)| (id, wanted)).collect()
+    }
+
     #[test]
     fn parts_go_by_asker() {
         let wanted = |asker: Option<u8>| Wanted::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
         let jobs = |askers: &[Option<u8>]| (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
-        let parts_of = |jobs: &BTreeMap<JobId, Wanted>, pool| parts(jobs, pool).into_values().collect::<Vec<_>>();
+        let parts_of =
+            |jobs: &BTreeMap<JobId, Wanted>, pool| parts(&lent(jobs), pool).into_values().collect::<Vec<_>>();
         let two: BTreeMap<JobId, Wanted> = jobs(&[None, Some(1), Some(2)]);
         near(&parts_of(&two, true), &[0.25, 0.25]);
         let greedy: BTreeMap<JobId, Wanted> = jobs(&[Some(1), Some(1), Some(1), Some(2)]);
@@ -179,7 +190,7 @@ mod tests {
         let wanted = |asker: Option<u8>| Wanted::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
         for askers in [&[None, Some(1), Some(1), Some(2)][..], &[Some(1), Some(2)], &[None, None], &[None, Some(1)]] {
             let jobs: BTreeMap<JobId, Wanted> = (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
-            let parts = parts(&jobs, askers.contains(&None));
+            let parts = parts(&lent(&jobs), askers.contains(&None));
             let told = shares(&jobs, Asker([1; 32]));
             let split = jobs.values().filter(|wanted| wanted.split.is_some()).count();
             assert_eq!((told.pool_jobs, told.split_jobs), (jobs.len() - split, split));

@@ -1,10 +1,12 @@
 //! One thread a device: fresh bases, launches kept in flight, harvests handed on. A device that fails is taken out,
 //! and tried again later.
 
-use super::device::{DeviceView, Record};
+use super::device::{DeviceView, LastLaunch, Record};
 use super::harvest::Harvest;
 use super::opening::{Opened, Opener, open_all};
-use super::pool::{Lane, Next, Pass, Pool, Subscription};
+use super::pass::{Lane, Pass};
+use super::pool::{Next, Pool, Subscription};
+use super::queue::Serving;
 use super::settler::{Delivered, reach};
 use crate::fault::{self, Step};
 use crate::key::BasePoint;
@@ -98,11 +100,31 @@ impl Workers {
 
     /// The working devices' rates together; where every GPU is out, that of the CPU thread that stands in for them.
     pub fn rate(&self) -> Option<Rate> {
-        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
-        let counts = |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
-        let working = self.devices.iter().filter(counts);
-        let rates: Vec<f64> = working.filter_map(|device| device.record.rate()).map(|Rate(rate)| rate).collect();
+        let rates: Vec<f64> = self.working().filter_map(Record::rate).map(|Rate(rate)| rate).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
+    }
+
+    /// What these serve together.
+    pub(super) fn serving(&self) -> Option<Serving> {
+        let is_gpu = |record: &Record| record.view().id != DeviceId::Cpu;
+        let mut serving: Option<Serving> = None;
+        for record in self.working() {
+            let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
+            let lane = if is_gpu(record) { Lane::Hard } else { Lane::All };
+            let all =
+                serving.get_or_insert(Serving { lane, stretch: 0.0, bases: 0, bases_a_second: 0.0, leaves_out: true });
+            all.leaves_out &= last.leaves_out;
+            all.stretch = all.stretch.max(last.stretch);
+            all.bases += last.bases;
+            all.bases_a_second += rate * last.bases as f64 / last.candidates.max(1) as f64;
+        }
+        serving
+    }
+
+    fn working(&self) -> impl Iterator<Item = &Record> {
+        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
+        let counts = move |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
+        self.devices.iter().filter(counts).map(|device| device.record.as_ref())
     }
 
     pub fn devices(&self) -> Vec<DeviceView> {
@@ -190,6 +212,7 @@ impl Worker {
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
         let mut held = self.pool.subscribe(self.lane);
+        held.note_device(searcher.bases() * searcher.in_flight().max(1), searcher.leaves_out());
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::of_canary_alone(None));
@@ -238,7 +261,7 @@ impl Worker {
         let bases = (0..searcher.bases()).map(open).collect::<Result<Vec<_>, _>>()?;
         reach(fault::after, &pass, Step::Draw);
         let points = bases.iter().map(|&(_, point)| point).collect();
-        let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns), lasting: None };
+        let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns), lasting: pass.lasting() };
         in_flight.push_back(InFlight { pass: Arc::clone(&pass), charged, bases });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;
@@ -259,7 +282,11 @@ impl Worker {
         let report = searcher.collect()?;
         reach(fault::after, pass, Step::Collect);
         let launch = in_flight.pop_front().expect("what was collected was submitted");
-        held.settle(&launch.pass, launch.charged, report.candidates);
+        held.settle(&launch.pass, launch.charged, &report, launch.bases.len());
+        if let Some(stretch) = held.stretch() {
+            let (bases, candidates) = (launch.bases.len(), report.candidates);
+            self.record.note_launch(LastLaunch { bases, candidates, stretch, leaves_out: searcher.leaves_out() });
+        }
         let now = Instant::now();
         if *busy_since < measure_from {
             self.record.warmed_up(report.candidates);

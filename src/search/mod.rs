@@ -45,6 +45,8 @@ pub struct LaunchReport {
     pub hits: Vec<ClaimedHit>,
     /// How long the device itself was busy with it.
     pub busy: Duration,
+    /// Whether it ended before its time, for what had been found ([`Launch::lasting`]).
+    pub is_cut_short: bool,
 }
 
 /// A tweak that a device says matches a pattern of the launch.
@@ -64,6 +66,11 @@ pub trait Searcher: Send {
 
     /// Launches to keep submitted so that the device never waits for its host: 1 or more.
     fn in_flight(&self) -> usize;
+
+    /// Whether it heeds [`Launch::lasting`].
+    fn leaves_out(&self) -> bool {
+        false
+    }
 
     /// Starts a launch, or queues it behind the ones before it. Returns before the search ends where the device allows.
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError>;

@@ -205,7 +205,7 @@ impl Desk {
         let Rumor { id: rumor, author, .. } = message.rumor;
         let asker = self.ledger.asker_view(author)?;
         let now = self.clock.now();
-        let shares = self.scheduler.shares(author);
+        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.queue());
         let context = Context {
             limits: &self.config.limits,
             asker: &asker,
@@ -220,6 +220,8 @@ impl Desk {
             pool_part: shares.pool_part,
             split_part: shares.part_of_one_more,
             own_split_part: shares.own_split_part,
+            easy_bits: queue.up_to_bits,
+            easy_wait: queue.wait,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
             now,

@@ -117,7 +117,12 @@ fn answers(filling: &Filling) -> Vec<Reply> {
     let half_errors =
         [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged, HalfPointError::Secret];
     let mut answers = vec![
-        Reply::Accepted(accepted(Neighbours::InPool { jobs: count, split_jobs: if yes { count } else { 0 }, part })),
+        Reply::Accepted(accepted(Neighbours::InPool {
+            jobs: count,
+            split_jobs: if yes { count } else { 0 },
+            part,
+            queue: if yes { time } else { Duration::ZERO },
+        })),
         Reply::Accepted(accepted(Neighbours::Apart { part })),
         Reply::Help { open_jobs: count, rate },
         Reply::Status {

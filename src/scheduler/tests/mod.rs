@@ -1,6 +1,7 @@
 //! The way from a device to a key, tried with devices that lie and with a crowd of jobs.
 
 mod chosen;
+mod crowd;
 mod fairness;
 mod forged;
 mod starving;

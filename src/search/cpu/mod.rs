@@ -31,7 +31,7 @@ const LAUNCH: Duration = Duration::from_millis(50);
 const HITS_A_BASE: usize = 1024;
 /// Hits of patterns that do not last after which a walk leaves these out: one is all that can be redeemed, but other
 /// bases may have found the same at the same time.
-const ENOUGH: usize = 16;
+const ENOUGH: usize = 4;
 /// Rounds of the first launch, before the speed is known.
 const FIRST_ROUNDS: u64 = 4;
 
@@ -89,6 +89,10 @@ impl Searcher for CpuSearcher {
         1
     }
 
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
         let (given, wanted) = (launch.bases.len(), self.bases());
         if given != wanted {
@@ -116,6 +120,7 @@ impl Searcher for CpuSearcher {
             report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { base, tweak }));
             least = least.min(walked.rounds);
         }
+        report.is_cut_short = least < rounds;
         self.adapt(least, report.busy);
         Ok(report)
     }

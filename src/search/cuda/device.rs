@@ -344,6 +344,7 @@ impl Searcher for CudaSearcher {
                     candidates: 18 * (tested - skipped),
                     hits: hits.iter().map(|hit| self.claim(hit)).collect(),
                     busy: all_busy,
+                    is_cut_short: false,
                 });
             }
             // More than the buffers hold: the same stretch again, but only as much of it as they do hold.

@@ -1,0 +1,92 @@
+//! How long the plentiful patterns of a new job wait for their turn: for the older ones, at so many keys a second.
+
+use super::choice::{Crowd, Device, hits_worth_verifying};
+use super::pass::Lane;
+use std::time::Duration;
+
+/// Thirty years, in seconds.
+const LONGEST: f64 = 1e9;
+
+/// What waits before a new job of the pool.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Queue {
+    /// A wish of at most so many bits waits for the older ones; a harder one is searched at once, and always.
+    pub up_to_bits: u32,
+    /// Until those that are open now are served, were all devices the pool's.
+    pub wait: Duration,
+}
+
+/// What the working devices do together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Serving {
+    pub lane: Lane,
+    /// Candidates a base is searched over, of the device that has most.
+    pub stretch: f64,
+    /// Bases of a launch.
+    pub bases: usize,
+    pub bases_a_second: f64,
+    /// Whether hits of easy patterns take nothing from rare ones: [`crate::search::Searcher::leaves_out`].
+    pub leaves_out: bool,
+}
+
+/// How long the CPU thread beside GPUs searches a base, in seconds.
+const BASE_BESIDE: f64 = 0.05;
+
+impl Queue {
+    /// A job takes a base. One with more hits than are worth verifying takes up more while there are rare ones.
+    pub(super) fn of(crowd: &Crowd, serving: Serving) -> Queue {
+        let leaves_out = serving.leaves_out;
+        let device = Device { lane: serving.lane, stretch: Some(serving.stretch), part: 1.0, leaves_out };
+        let rare_from = crowd.rare_from(device);
+        let has_rare = crowd.counts(device.lane).any(|(bits, _)| bits >= rare_from);
+        let worth = hits_worth_verifying(serving.bases, has_rare, device.part);
+        let of_class = |(bits, jobs): (u32, usize)| {
+            let hits = device.hits(bits) / worth;
+            let launches = if has_rare && !leaves_out { hits } else { hits.min(1.0) };
+            let on_device = (launches * serving.bases as f64).max(1.0) / serving.bases_a_second;
+            let is_taken_beside = serving.lane == Lane::Hard && Lane::Easy.takes(bits);
+            jobs as f64 * if is_taken_beside { on_device.min(BASE_BESIDE) } else { on_device }
+        };
+        let seconds: f64 = crowd.counts(device.lane).filter(|&(bits, _)| bits < rare_from).map(of_class).sum();
+        let wait = Duration::from_secs_f64(if seconds.is_finite() { seconds.min(LONGEST) } else { 0.0 });
+        Queue { up_to_bits: rare_from.saturating_sub(1), wait }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::JobId;
+    use crate::scheduler::pool::Wanted;
+
+    /// Twenty bases a second over 2^25 candidates each.
+    const CORE: Serving =
+        Serving { lane: Lane::All, stretch: (1u64 << 25) as f64, bases: 1, bases_a_second: 20.0, leaves_out: true };
+
+    fn crowd(jobs: i64, text: &str) -> Crowd {
+        let mut crowd = Crowd::default();
+        (1..=jobs).for_each(|job| crowd.insert(JobId(job), &Wanted::for_tests(&[text], None)));
+        crowd
+    }
+
+    #[test]
+    fn older_wishes_take_a_base_each_or_more_beside_a_rare_one() {
+        assert_eq!(Queue::of(&Crowd::default(), CORE), Queue { up_to_bits: 30, wait: Duration::ZERO });
+        let mut easy = crowd(100, "qqqq");
+        assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(5), "a base each");
+        easy.insert(JobId(101), &Wanted::for_tests(&["qqqqqqqq"], None));
+        assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(5), "a base each all the same");
+        let other = Serving { leaves_out: false, ..CORE };
+        assert_eq!(Queue::of(&easy, other).wait, Duration::from_secs(20), "32 hits a base, of which 8 are worth it");
+        assert_eq!(Queue::of(&crowd(100, "qqqqqqqq"), CORE).wait, Duration::ZERO, "nobody waits for a rare one");
+        let gpu = Serving {
+            lane: Lane::Hard,
+            stretch: (1u64 << 29) as f64,
+            bases: 22,
+            bases_a_second: 400.0,
+            leaves_out: false,
+        };
+        assert_eq!(Queue::of(&easy, gpu).wait, Duration::from_secs(5), "the CPU thread beside it serves them");
+        assert_eq!(Queue::of(&crowd(100, "qqqqqq"), gpu).wait, Duration::from_millis(250), "a base each");
+    }
+}
