@@ -41,6 +41,7 @@ const A_FEW: u64 = 3;
 /// What the program holds at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
+    /// Memory of its own: pages of its file, which come as the code is used, are not counted.
     resident: u64,
     files: u64,
     threads: u64,
@@ -53,7 +54,7 @@ fn usage(pid: u32) -> Usage {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     };
     let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() as u64;
-    Usage { resident: number("VmRSS:") * 1024, files, threads: number("Threads:") }
+    Usage { resident: number("RssAnon:") * 1024, files, threads: number("Threads:") }
 }
 
 /// One message of the mix.
@@ -162,15 +163,9 @@ async fn soak(time: Duration, batches: usize) {
     assert!(delivered as usize > sent / 10, "{delivered} of {sent} messages led to a key");
     assert!(!home.log().contains("panicked"), "{}", home.log());
 
-    // The second fifth of the time against the last. All but resident memory comes and goes, so it is the least that counts.
-    let median = |some: &[Usage]| {
-        let mut all: Vec<u64> = some.iter().map(|one| one.resident).collect();
-        all.sort_unstable();
-        all[all.len() / 2]
-    };
-    let resident = second_and_last_fifth(&used).map(median);
+    // The second fifth of the time against the last. All of it comes and goes, so it is the least that counts.
     let least = |what: fn(&Usage) -> u64| second_and_last_fifth(&used).map(|some| some.iter().map(what).min().unwrap());
-    let (files, threads) = (least(|one| one.files), least(|one| one.threads));
+    let (resident, files, threads) = (least(|one| one.resident), least(|one| one.files), least(|one| one.threads));
     let heap = second_and_last_fifth(&heap).map(|some| *some.iter().min().unwrap());
     println!(
         "{:?}: {sent} messages, {delivered} keys, the relay died {deaths} times; second and last fifth: {heap:?} bytes of the \
