@@ -19,6 +19,7 @@ pub mod ids;
 pub mod key;
 pub mod ledger;
 pub mod mail;
+pub mod memory;
 pub mod nostr;
 pub mod pattern;
 pub mod progress;

@@ -2,13 +2,17 @@
 
 use clap::Parser;
 use npubbot::cli::{Cli, exit_code, explain};
+use npubbot::memory::{Counted, keep_gaps_small};
+use std::alloc::System;
 use std::process::ExitCode;
+use zeroizing_alloc::ZeroAlloc;
 
-/// Memory is cleared when it is given back: libraries leave copies of keys on the heap.
+/// Memory is cleared when it is given back: libraries leave copies of keys on the heap. And it is counted.
 #[global_allocator]
-static ALLOCATOR: zeroizing_alloc::ZeroAlloc<std::alloc::System> = zeroizing_alloc::ZeroAlloc(std::alloc::System);
+static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 
 fn main() -> ExitCode {
+    keep_gaps_small();
     match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Rooms from the bottom up. A room may use itself and the rooms of lower storeys.
 const STOREYS: &[&[&str]] = &[
-    &["clock", "duration", "fault", "shutdown", "ids", "key"],
+    &["clock", "duration", "fault", "memory", "shutdown", "ids", "key"],
     &["mail", "pattern"],
     &["progress", "ledger", "vault", "search"],
     &["config"],

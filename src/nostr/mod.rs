@@ -11,6 +11,7 @@ mod inbox;
 pub mod information;
 mod lanes;
 mod lookups;
+mod no_store;
 mod opening;
 mod outbox;
 mod pace;

@@ -2,6 +2,7 @@
 
 use super::address::is_private;
 use super::checks::is_genuine;
+use super::no_store::NoStore;
 use super::pace::Pace;
 use super::question::{self, Answer, Wanted};
 use super::strangers::{LINGER, Strangers};
@@ -69,7 +70,7 @@ impl Relays {
         let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
         let options = ClientOptions::new().pool(pool);
         let builder = Client::builder().signer(signer.clone()).websocket_transport(Prompt::to_ours());
-        let client = builder.opts(options).build();
+        let client = builder.database(NoStore).opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }

@@ -5,6 +5,7 @@
 //! relay must not have it knocked at.
 
 use super::NostrError;
+use super::no_store::NoStore;
 use super::transport::Prompt;
 use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
 use std::collections::HashMap;
@@ -42,7 +43,8 @@ impl Strangers {
     pub fn new(signer: impl NostrSigner + 'static, transport: Prompt) -> Strangers {
         // Nobody listens to what they say together: each answer is awaited at its own relay.
         let options = ClientOptions::new().pool(RelayPoolOptions::new().notification_channel_size(1));
-        let client = Client::builder().signer(signer).websocket_transport(transport).opts(options).build();
+        let builder = Client::builder().signer(signer).websocket_transport(transport);
+        let client = builder.database(NoStore).opts(options).build();
         Strangers { client, known: Arc::default() }
     }
 

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::config::BotConfig;
 use crate::ledger::{Job, Ledger};
 use crate::mail::GiftWrap;
+use crate::memory;
 use crate::nostr::{Relays, Status};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -55,6 +56,7 @@ impl Keeper {
                     rounds = rounds.wrapping_add(1);
                 }
             }
+            tracing::debug!(heap = memory::live(), "memory");
             status.send_replace(status_of(&self.scheduler));
         }
     }
@@ -82,6 +84,7 @@ impl Keeper {
                 unsent_mail = totals.unsent_mail,
                 delivered = totals.delivered,
                 relays = connected,
+                heap = memory::live(),
                 "alive"
             ),
             Err(error) => tracing::warn!(%error, "alive, but the ledger could not be read"),
