@@ -77,7 +77,7 @@ pub enum MeasureError {
 /// Measures the devices that `options` asks for, all together. Every hit is recomputed with libsecp256k1, after the
 /// clock has stopped. `tick` is told how much of the time is over, 0 to 1.
 pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
-    let pool = Arc::new(Pool::default());
+    let pool = Arc::new(Pool::that_tests_everything());
     let (sender, receiver) = mpsc::sync_channel(HARVESTS_WAITING);
     let mut workers =
         Workers::start(options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity()?, sender)?;

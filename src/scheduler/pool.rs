@@ -45,6 +45,8 @@ pub struct Pool {
     changed: Condvar,
     /// Bases that may be in flight at once, over all devices.
     bases: Arc<AtomicUsize>,
+    /// Whether every candidate is tested against everything, whatever a base can serve.
+    tests_everything: bool,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +95,8 @@ pub struct Subscription {
     own_bases: usize,
     /// [`crate::search::Searcher::leaves_out`]
     leaves_out: bool,
+    /// As its pool.
+    tests_everything: bool,
 }
 
 /// The pool's pass, and what it was made for.
@@ -156,6 +160,8 @@ impl Subscription {
     fn renew(&mut self, inner: &Inner, rate: Option<Rate>) {
         let in_flight = self.bases.load(Ordering::Relaxed);
         let (stretch, part) = (self.pace.stretch(), self.pace.part());
+        // Without a stretch everything is rare.
+        let stretch = stretch.filter(|_| !self.tests_everything);
         let device = Device { lane: self.lane, stretch, part, leaves_out: self.leaves_out };
         let same_lane = self.made_for.replace(self.lane) == Some(self.lane);
         if inner.crowd.has_work_for(self.lane) {
@@ -212,6 +218,11 @@ pub enum Next {
 }
 
 impl Pool {
+    /// A pool whose devices test every candidate against all its patterns: what a measurement means by so many patterns.
+    pub fn that_tests_everything() -> Pool {
+        Pool { tests_everything: true, ..Pool::default() }
+    }
+
     pub fn insert(&self, job: JobId, wanted: Wanted) {
         self.change(|inner| inner.insert(job, wanted));
     }
@@ -252,6 +263,7 @@ impl Pool {
             bases: Arc::clone(&self.bases),
             own_bases: 0,
             leaves_out: false,
+            tests_everything: self.tests_everything,
         }
     }
 

@@ -113,6 +113,19 @@ fn a_device_that_leaves_out_takes_enough_to_find_some_soon() {
     assert_eq!(lasting(&mut device), None, "rare ones alone are searched for to the end");
 }
 
+/// A rate with so many patterns is one of candidates tested against all of them.
+#[test]
+fn a_measurement_tests_every_candidate_against_everything() {
+    let pool = Pool::that_tests_everything();
+    let mut held = pool.subscribe(Lane::All);
+    held.note_device(BASES, true);
+    held.settle(&Arc::new(Pass::of_canary_alone(None)), 0.0, &report(0), BASES);
+    (1..=1000).for_each(|job| pool.insert(JobId(job), Wanted::for_tests(&["qqqq"], None)));
+    let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
+    assert_eq!(jobs(&pass).len(), 1000);
+    assert!(pass.lasting().is_none());
+}
+
 /// What ends early says nothing of how far a device gets.
 #[test]
 fn a_launch_that_was_cut_short_changes_no_stretch() {
