@@ -34,9 +34,7 @@ fn report(text: &str) {
 
 /// The most memory a process ever had, in bytes.
 fn peak_memory(bot: &BotProcess) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", bot.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    usage::status(bot.pid(), "VmHWM") * 1024
 }
 
 fn assert_small(bot: &BotProcess) {

@@ -9,6 +9,7 @@ mod common;
 use common::bot::{BotProcess, Home};
 use common::forger::Forger;
 use common::relay::TestRelay;
+use common::usage::status;
 use nostr_sdk::prelude::{Client, EventBuilder, Keys, Kind, Tag};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -49,13 +50,8 @@ struct Usage {
 }
 
 fn usage(pid: u32) -> Usage {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let number = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
-    };
     let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() as u64;
-    Usage { resident: number("RssAnon:") * 1024, files, threads: number("Threads:") }
+    Usage { resident: status(pid, "RssAnon") * 1024, files, threads: status(pid, "Threads") }
 }
 
 /// One message of the mix.

@@ -142,7 +142,7 @@ impl Device {
     }
 
     /// The hits of plentiful patterns that a base is to have.
-    fn goal(self, in_flight: usize, beside_rare: bool) -> Goal {
+    pub fn goal(self, in_flight: usize, beside_rare: bool) -> Goal {
         if self.leaves_out {
             Goal { least: SOON, most: f64::INFINITY }
         } else {
@@ -178,16 +178,13 @@ impl Choice {
         let mut filling = Filling::of(SPARE * in_flight, device.goal(in_flight, !rare.is_empty()));
         let mut waiting = crowd.jobs(device.lane, |bits| bits < rare_from);
         let mut plentiful = Vec::new();
-        let mut is_all = false;
-        while !filling.is_full() {
-            let Some(job) = waiting.next() else {
-                is_all = true;
-                break;
-            };
+        while !filling.is_full()
+            && let Some(job) = waiting.next()
+        {
             filling.take(hits(&jobs[&job], device, rare_from));
             plentiful.push(job);
         }
-        is_all |= waiting.next().is_none();
+        let is_all = waiting.next().is_none();
         Choice { device, rare_from, rare, plentiful, is_all }
     }
 
@@ -206,12 +203,13 @@ impl Choice {
         same && !self.is_all && filling.is_full()
     }
 
-    pub fn has_rare(&self) -> bool {
+    fn has_rare(&self) -> bool {
         !self.rare.is_empty()
     }
 
-    pub fn has_plentiful(&self) -> bool {
-        !self.plentiful.is_empty()
+    /// Whether the hits of the plentiful patterns take something from the rare ones, so that launches without them are needed.
+    pub fn rations(&self) -> bool {
+        self.has_rare() && !self.plentiful.is_empty() && !self.device.leaves_out
     }
 
     /// The pass; with the rare patterns alone if `rests`.
@@ -245,11 +243,11 @@ fn hits(wanted: &Wanted, device: Device, rare_from: u32) -> f64 {
 
 /// How many hits of plentiful patterns a base is to have.
 #[derive(Clone, Copy)]
-struct Goal {
+pub(super) struct Goal {
     /// Below, it is not served yet.
     least: f64,
     /// From here on nobody else is taken, served or not.
-    most: f64,
+    pub most: f64,
 }
 
 /// Hits a base that are to be expected of some jobs, while each base takes one of the jobs away.

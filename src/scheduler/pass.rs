@@ -6,7 +6,7 @@ use crate::key::HalfPoint;
 use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
 use crate::search::Lasting;
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Patterns of fewer bits are left to the CPU: a GPU would drown in their hits.
 const EASY_BITS: u32 = 20;
@@ -55,8 +55,8 @@ pub struct Pass {
     plentiful_from: usize,
     /// The part of its hits that are of these, to be expected.
     plentiful_part: f64,
-    /// The others, where there are plentiful ones.
-    lasting: Option<Lasting>,
+    /// See [`Pass::lasting`]; made when a device asks for it.
+    lasting: OnceLock<Option<Lasting>>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
 }
@@ -80,15 +80,11 @@ impl Pass {
             (all, owners.len())
         };
         let (before, plentiful_from) = rare.map(&mut take).last().unwrap_or((canary_chance, 1));
-        let (all, count) = plentiful.map(&mut take).last().unwrap_or((before, plentiful_from));
-        let lasting = (count > plentiful_from).then(|| Lasting {
-            patterns: Arc::new(PatternSet::new(patterns[..plentiful_from].to_vec())),
-            is_wanted: plentiful_from > 1,
-        });
+        let (all, _) = plentiful.map(&mut take).last().unwrap_or((before, plentiful_from));
         Pass {
             plentiful_from,
             plentiful_part: 1.0 - before / all,
-            lasting,
+            lasting: OnceLock::new(),
             patterns: Arc::new(PatternSet::new(patterns)),
             half,
             owners,
@@ -122,9 +118,18 @@ impl Pass {
         (Reverse(bits), job, pattern)
     }
 
-    /// What a base that has given something to a plentiful pattern is still searched for: it gives one key.
+    /// What a base that has given something to a plentiful pattern is still searched for: it gives one key. `None` without
+    /// plentiful patterns.
     pub(super) fn lasting(&self) -> Option<Lasting> {
-        self.lasting.clone()
+        let make = || {
+            (self.owners.len() > self.plentiful_from).then(|| Lasting {
+                patterns: Arc::new(PatternSet::new(
+                    self.patterns.iter().take(self.plentiful_from).map(|(_, pattern)| pattern.clone()).collect(),
+                )),
+                is_wanted: self.plentiful_from > 1,
+            })
+        };
+        self.lasting.get_or_init(make).clone()
     }
 
     pub(super) fn plentiful_part(&self) -> f64 {

@@ -104,15 +104,14 @@ pub struct Subscription {
 struct PoolPass {
     choice: Choice,
     whole: Arc<Pass>,
-    /// Without the plentiful patterns, while there are others.
+    /// Without the plentiful patterns, where they are rationed.
     rare: Option<Arc<Pass>>,
 }
 
 impl PoolPass {
     fn of(choice: Choice, jobs: &BTreeMap<JobId, Wanted>, rate: Option<Rate>) -> PoolPass {
         let canary = canary::choose(rate);
-        let rare = choice.has_rare() && choice.has_plentiful();
-        let rare = rare.then(|| Arc::new(choice.pass(jobs, canary.clone(), true)));
+        let rare = choice.rations().then(|| Arc::new(choice.pass(jobs, canary.clone(), true)));
         PoolPass { whole: Arc::new(choice.pass(jobs, canary, false)), rare, choice }
     }
 }
@@ -134,9 +133,9 @@ impl Subscription {
         let rests = held.filter(|held| held.rare.as_ref().is_some_and(|rare| Arc::ptr_eq(rare, pass)));
         self.turns.settle(rests.map_or(pass, |held| &held.whole), charged, report.candidates);
         // Where nobody is slowed down, nothing is owed.
-        let has_rare = held.is_some_and(|held| held.rare.is_some());
-        let part = if has_rare && !self.leaves_out { pass.plentiful_part() } else { 0.0 };
-        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed), has_rare, self.pace.part());
+        let is_rationed = held.is_some_and(|held| held.rare.is_some());
+        let part = if is_rationed { pass.plentiful_part() } else { 0.0 };
+        let worth = choice::hits_worth_verifying(self.bases.load(Ordering::Relaxed), is_rationed, self.pace.part());
         if self.pace.note(report, bases, part, worth) {
             // What is rare has changed.
             self.generation = None;

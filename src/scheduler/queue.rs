@@ -1,6 +1,6 @@
 //! How long the plentiful patterns of a new job wait for their turn: for the older ones, at so many keys a second.
 
-use super::choice::{Crowd, Device, hits_worth_verifying};
+use super::choice::{Crowd, Device};
 use super::pass::Lane;
 use std::time::Duration;
 
@@ -39,10 +39,10 @@ impl Queue {
         let device = Device { lane: serving.lane, stretch: Some(serving.stretch), part: 1.0, leaves_out };
         let rare_from = crowd.rare_from(device);
         let has_rare = crowd.counts(device.lane).any(|(bits, _)| bits >= rare_from);
-        let worth = hits_worth_verifying(serving.bases, has_rare, device.part);
+        let worth = device.goal(serving.bases, has_rare).most;
         let of_class = |(bits, jobs): (u32, usize)| {
             let hits = device.hits(bits) / worth;
-            let launches = if has_rare && !leaves_out { hits } else { hits.min(1.0) };
+            let launches = if has_rare { hits } else { hits.min(1.0) };
             let on_device = (launches * serving.bases as f64).max(1.0) / serving.bases_a_second;
             let is_taken_beside = serving.lane == Lane::Hard && Lane::Easy.takes(bits);
             jobs as f64 * if is_taken_beside { on_device.min(BASE_BESIDE) } else { on_device }
@@ -79,6 +79,8 @@ mod tests {
         let other = Serving { leaves_out: false, ..CORE };
         assert_eq!(Queue::of(&easy, other).wait, Duration::from_secs(20), "32 hits a base, of which 8 are worth it");
         assert_eq!(Queue::of(&crowd(100, "qqqqqqqq"), CORE).wait, Duration::ZERO, "nobody waits for a rare one");
+        let many = Serving { bases: 64, bases_a_second: 1280.0, ..CORE };
+        assert_eq!(Queue::of(&easy, many).wait, Duration::from_secs_f64(100.0 / 1280.0), "a base, not a launch of 64");
         let gpu = Serving {
             lane: Lane::Hard,
             stretch: (1u64 << 29) as f64,

@@ -261,7 +261,8 @@ impl Worker {
         let bases = (0..searcher.bases()).map(open).collect::<Result<Vec<_>, _>>()?;
         reach(fault::after, &pass, Step::Draw);
         let points = bases.iter().map(|&(_, point)| point).collect();
-        let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns), lasting: pass.lasting() };
+        let lasting = if searcher.leaves_out() { pass.lasting() } else { None };
+        let launch = Launch { bases: points, patterns: Arc::clone(&pass.patterns), lasting };
         in_flight.push_back(InFlight { pass: Arc::clone(&pass), charged, bases });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;

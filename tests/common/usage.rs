@@ -3,15 +3,19 @@
 
 use std::fs;
 
+/// A number of `/proc/PID/status`: `VmRSS`, `Threads`, … Memory is in KiB.
+pub fn status(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let number = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
+    number.split_whitespace().next().unwrap().parse().unwrap()
+}
+
 /// Processor time in seconds and resident memory in bytes of a process.
 pub fn of(pid: u32) -> (f64, u64) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (ticks / 100.0, kilobytes * 1024)
+    (ticks / 100.0, status(pid, "VmRSS") * 1024)
 }
 
 /// Processor time in seconds of a process without its search, which takes what nobody else wants.

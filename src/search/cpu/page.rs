@@ -1,8 +1,7 @@
 //! Memory in one large page.
 //!
-//! What a walk reads and writes all the time must not lie on just any small pages: with some sets of them the search is a
-//! fifth slower for as long as they are held (measured on Sapphire Rapids: in one of five processes with ordinary
-//! memory, in none with large pages; where a page begins for the program makes no difference).
+//! What a walk reads and writes all the time should not lie on just any small pages: with some sets of them the search is a
+//! fifth slower for as long as they are held. It is not the only cause of that; the figures are in `docs/performance.md`.
 
 use std::alloc::{Layout, alloc, handle_alloc_error};
 
