@@ -4,9 +4,9 @@
 //! are proven by hits.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use npubbot::key::BasePoint;
+use npubbot::key::StartPoint;
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
-use npubbot::search::cpu::workbench::{CHAINS, Operation, repeat};
+use npubbot::search::cpu::bench_support::{CHAINS, Operation, repeat};
 use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::search::{Launch, Searcher};
 use rand::Rng;
@@ -56,17 +56,17 @@ fn search(criterion: &mut Criterion) {
 fn search_for(searcher: &mut CpuSearcher, patterns: &Arc<PatternSet>, candidates: u64) -> Duration {
     let (mut done, began) = (0, Instant::now());
     while done < candidates {
-        let bases = (0..searcher.bases()).map(|_| random_base()).collect();
-        let launch = Launch { bases, patterns: Arc::clone(patterns), lasting: None };
-        searcher.submit(launch).expect("as many bases as it takes");
+        let starts = (0..searcher.starts()).map(|_| random_start()).collect();
+        let launch = Launch { starts, patterns: Arc::clone(patterns), remaining: None };
+        searcher.submit(launch).expect("as many starts as it takes");
         done += searcher.collect().expect("the processor searches").candidates;
     }
     began.elapsed().mul_f64(candidates as f64 / done as f64)
 }
 
-fn random_base() -> BasePoint {
+fn random_start() -> StartPoint {
     let secret = SecretKey::from_slice(&rand::rng().random::<[u8; 32]>()).expect("below n but for a chance of 2^-128");
-    BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
 }
 
 /// Patterns of six characters.

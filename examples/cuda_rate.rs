@@ -3,7 +3,7 @@
 //!
 //!     cuda_rate <ordinal> <seconds> <patterns> <length> [<runs>]
 
-use npubbot::key::{BasePoint, VerifiedHit};
+use npubbot::key::{StartPoint, VerifiedHit};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
 use npubbot::search::{Launch, Searcher, cuda};
 use rand::Rng;
@@ -32,16 +32,16 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
     let chance: f64 =
         patterns.intervals().iter().map(|&(first, last)| ((last - first) as f64 + 1.0) / 2f64.powi(64)).sum();
     let mut submitted = VecDeque::new();
-    let submit = |searcher: &mut dyn Searcher, submitted: &mut VecDeque<Vec<BasePoint>>| {
+    let submit = |searcher: &mut dyn Searcher, submitted: &mut VecDeque<Vec<StartPoint>>| {
         let mut rng = rand::rng();
-        let bases: Vec<BasePoint> = (0..searcher.bases())
+        let starts: Vec<StartPoint> = (0..searcher.starts())
             .map(|_| {
                 let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).expect("below n");
-                BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+                StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
             })
             .collect();
-        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone(), lasting: None }).unwrap();
-        submitted.push_back(bases);
+        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
+        submitted.push_back(starts);
     };
     let (mut candidates, mut busy, mut launches) = (0u64, Duration::ZERO, 0);
     let (mut found, mut wrong) = (0u64, 0u64);
@@ -51,7 +51,7 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
     for _ in 0..searcher.in_flight() {
         submit(searcher, &mut submitted);
     }
-    while let Some(bases) = submitted.pop_front() {
+    while let Some(starts) = submitted.pop_front() {
         let report = searcher.collect().unwrap();
         if start.elapsed() < time {
             submit(searcher, &mut submitted);
@@ -60,14 +60,14 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
         busy += report.busy;
         launches += 1;
         found += report.hits.len() as u64;
-        kept.extend(report.hits.into_iter().map(|hit| (bases[hit.base], hit.tweak)).take(200_000));
+        kept.extend(report.hits.into_iter().map(|hit| (starts[hit.start], hit.tweak)).take(200_000));
     }
     let wall = start.elapsed();
     let cpu = cpu_seconds() - cpu;
     let mut distinct = std::collections::HashSet::new();
     let checking = kept.len().min(200_000);
-    for (base, tweak) in &kept[..checking] {
-        let verified = VerifiedHit::recompute(*base, *tweak);
+    for (start, tweak) in &kept[..checking] {
+        let verified = VerifiedHit::recompute(*start, *tweak);
         if !verified.is_some_and(|hit| !patterns.matches(&hit.npub()).is_empty() && distinct.insert(hit.npub())) {
             wrong += 1;
         }

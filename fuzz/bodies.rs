@@ -4,11 +4,11 @@ use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
 use npubbot::bot::{Context, Decision, decide};
 use npubbot::config::Config;
-use npubbot::ids::{Asker, JobId, RumorId};
+use npubbot::job::{Asker, JobId, RumorId};
 use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
 use npubbot::ledger::AskerView;
 use npubbot::pattern::Rate;
-use npubbot::scheduler::{Harvest, Pass, judge};
+use npubbot::scheduler::{CollectedLaunch, Pass, judge};
 use npubbot::search::{ClaimedHit, LaunchReport};
 use npubbot::vault::{Rumor, Vault};
 use secp256k1::Scalar;
@@ -49,8 +49,8 @@ pub fn request(data: &[u8]) {
     };
     let reply = match decide(&rumor, &context) {
         Decision::Ignore => panic!("a text is never ignored"),
-        Decision::Accept { wish, reply } => {
-            assert!(!wish.patterns.is_empty() && wish.patterns.len() <= config.limits.prefixes_per_job);
+        Decision::Accept { request, reply } => {
+            assert!(!request.patterns.is_empty() && request.patterns.len() <= config.limits.prefixes_per_job);
             reply
         }
         Decision::Cancel { reply, .. } => reply.expect("a text that cancels is answered"),
@@ -103,19 +103,19 @@ pub fn relays_toml(data: &[u8]) {
     }
 }
 
-/// What a device's buffer says was found, 42 bytes a hit: base, kind of offset and rotation, offset.
+/// What a device's buffer says was found, 42 bytes a hit: start point, kind of offset and rotation, offset.
 pub fn hits(data: &[u8]) {
     static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
     let (vault, pass) = LAUNCH.get_or_init(|| {
         (Vault::without_identity().expect("randomness"), Arc::new(Pass::of_canary_alone(Some(Rate(1.0)))))
     });
-    let bases = vec![vault.open_base().expect("randomness"), vault.open_base().expect("randomness")];
+    let starts = vec![vault.open_start().expect("randomness"), vault.open_start().expect("randomness")];
     let claims: Vec<ClaimedHit> = data.chunks_exact(42).take(64).map(claim).collect();
     let report = LaunchReport { candidates: 1, hits: claims.clone(), ..LaunchReport::default() };
-    let judged = judge(&Harvest { device: 0, pass: Arc::clone(pass), bases: bases.clone(), report });
+    let judged = judge(&CollectedLaunch { device: 0, pass: Arc::clone(pass), starts: starts.clone(), report });
     assert!(judged.hits_right + judged.hits_wrong <= claims.len() as u64);
-    assert!(judged.bases.is_empty(), "the canary is nobody's job");
-    vault.discard(&[bases[0].0, bases[1].0]);
+    assert!(judged.starts.is_empty(), "the canary is nobody's job");
+    vault.discard(&[starts[0].0, starts[1].0]);
 }
 
 fn claim(bytes: &[u8]) -> ClaimedHit {
@@ -128,7 +128,7 @@ fn claim(bytes: &[u8]) -> ClaimedHit {
             Offset::from_scalar(Scalar::from_be_bytes(scalar).unwrap_or(Scalar::ZERO))
         }
     };
-    ClaimedHit { base: word(0) as usize, tweak: Tweak { offset, rotation } }
+    ClaimedHit { start: word(0) as usize, tweak: Tweak { offset, rotation } }
 }
 
 /// A half's point or a tweak, as somebody pastes it: what is read is written as it was read.

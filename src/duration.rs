@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`.
-pub fn spoken(time: Duration) -> String {
+pub fn humanize(time: Duration) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
@@ -46,7 +46,7 @@ mod tests {
             (3.15e10, "999 years"),
         ];
         for (seconds, expected) in cases {
-            assert_eq!(spoken(Duration::from_secs_f64(seconds)), expected);
+            assert_eq!(humanize(Duration::from_secs_f64(seconds)), expected);
         }
     }
 }

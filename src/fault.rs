@@ -30,13 +30,13 @@ pub enum Step {
     Answer,
     /// The job is handed to the scheduler.
     Add,
-    /// The bases of a launch are drawn.
+    /// The start points of a launch are drawn.
     Draw,
     Launch,
     Collect,
     /// The hits of a launch are recomputed.
     Verify,
-    /// The base is spent and the result sealed.
+    /// The start point is spent and the result sealed.
     Redeem,
     /// T2. Before: everything is written and not committed.
     Found,

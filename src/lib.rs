@@ -1,7 +1,7 @@
 //! npubbot: a Nostr bot that finds vanity npubs and sends the key to whoever asked.
 //!
 //! The rooms, from the bottom up; imports point down only (`tests/architecture.rs`):
-//! - [`key`], [`pattern`]: public mathematics, and what is wished for
+//! - [`key`], [`pattern`]: public mathematics, and what a request asks for
 //! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`service`]: the rooms wired together; [`cli`]: one small file a command
@@ -15,11 +15,11 @@ pub mod config;
 pub mod duration;
 #[doc(hidden)]
 pub mod fault;
-pub mod ids;
+pub mod job;
 pub mod key;
 pub mod ledger;
-pub mod mail;
 pub mod memory;
+pub mod message;
 pub mod nostr;
 pub mod pattern;
 pub mod progress;

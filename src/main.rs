@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use npubbot::cli::{Cli, exit_code, explain};
-use npubbot::memory::{Counted, keep_gaps_small};
+use npubbot::memory::{Counted, tune_malloc};
 use std::alloc::System;
 use std::process::ExitCode;
 use zeroizing_alloc::ZeroAlloc;
@@ -12,7 +12,7 @@ use zeroizing_alloc::ZeroAlloc;
 static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 
 fn main() -> ExitCode {
-    keep_gaps_small();
+    tune_malloc();
     match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

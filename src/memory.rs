@@ -45,7 +45,7 @@ fn own() -> &'static AtomicUsize {
 /// glibc gives each thread a pool of its own, up to eight a core, and threads for blocking work come and go: what a burst took in
 /// one pool serves no other. And as large blocks come back it grows the size from which it sets a block aside, up to 32 MiB, and
 /// twice that is held for later. Other allocators are left to themselves.
-pub fn keep_gaps_small() {
+pub fn tune_malloc() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::ffi::c_int;

@@ -1,6 +1,6 @@
 //! Progress on a terminal; nothing where there is none.
 
-use crate::duration::spoken;
+use crate::duration::humanize;
 use crate::pattern::{Difficulty, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -29,7 +29,7 @@ impl SearchBar {
         let chance = self.difficulty.chance_after(searched as f64);
         self.bar.set_position((chance * STEPS as f64) as u64);
         let pace = match (rate, rate.and_then(|rate| self.difficulty.expected_time(rate))) {
-            (Some(rate), Some(mean)) => format!("{rate}, {} expected", spoken(mean)),
+            (Some(rate), Some(mean)) => format!("{rate}, {} expected", humanize(mean)),
             _ => "measuring".to_owned(),
         };
         self.bar.set_message(format!("{pace}, chance so far {:.0} %", chance * 100.0));

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Rooms from the bottom up. A room may use itself and the rooms of lower storeys.
 const STOREYS: &[&[&str]] = &[
-    &["clock", "duration", "fault", "memory", "shutdown", "ids", "key"],
-    &["mail", "pattern"],
+    &["clock", "duration", "fault", "memory", "shutdown", "job", "key"],
+    &["message", "pattern"],
     &["progress", "ledger", "vault", "search"],
     &["config"],
     &["bot", "nostr", "scheduler"],
@@ -21,9 +21,9 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("nostr", "crate::pattern::Pattern", "the relays do not know what a pattern is"),
     ("nostr", "crate::search", "the relays do not know how a search works"),
     ("search", "crate::vault", "a device never sees a secret"),
-    ("search", "crate::ids", "a device does not know jobs"),
+    ("search", "crate::job", "a device does not know jobs"),
     ("key", "SecretKey::new", "this room makes no secret"),
-    ("scheduler", "crate::mail", "the scheduler does not write letters"),
+    ("scheduler", "crate::message", "the scheduler does not write letters"),
 ];
 
 fn storey(room: &str) -> usize {

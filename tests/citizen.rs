@@ -39,8 +39,8 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
     let running = Home::new(&[relay.url()]).start().await;
     // Nothing shows that they read sealed messages.
     let unread = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
-    let wish = send_old(&unread, "dad").await;
-    let answer = old_answer(&relay, &unread, wish).await;
+    let request = send_old(&unread, "dad").await;
+    let answer = old_answer(&relay, &unread, request).await;
     assert!(answer.contains("NIP-17") && answer.contains("help split"), "{answer}");
     assert_eq!(running.service.totals().unwrap().accepted, 0);
 
@@ -48,8 +48,8 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
     let half = Command::new(env!("CARGO_BIN_EXE_npubbot")).args(["split", "new", "dad", "--print"]).output().unwrap();
     let half = String::from_utf8(half.stdout).unwrap();
     let [half, message] = &half.lines().collect::<Vec<_>>()[..] else { panic!("half and message") };
-    let wish = send_old(&unread, message).await;
-    let both = Filter::new().kind(Kind::EncryptedDirectMessage).author(unread.bot).event(wish);
+    let request = send_old(&unread, message).await;
+    let both = Filter::new().kind(Kind::EncryptedDirectMessage).author(unread.bot).event(request);
     let tweak = until("the tweak", || async {
         relay.events(both.clone()).await.into_iter().find_map(|event| {
             let text = nip04::decrypt(unread.keys.secret_key(), &unread.bot, &event.content).unwrap();
@@ -69,8 +69,8 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
 
     // Who publishes DM relays reads sealed messages: accepted in the old way, and the key comes sealed.
     let mut read = Asker::connect(&relay.url(), running.public_key).await;
-    let wish = send_old(&read, "ham").await;
-    let acceptance = old_answer(&relay, &read, wish).await;
+    let request = send_old(&read, "ham").await;
+    let acceptance = old_answer(&relay, &read, request).await;
     assert!(acceptance.contains("npub1ham"), "{acceptance}");
     read.next_key().await.assert_starts_with("ham");
     let old = relay.events(Filter::new().kind(Kind::EncryptedDirectMessage).author(read.bot)).await;
@@ -103,15 +103,15 @@ async fn stop_is_silence_and_delete_is_forgetting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wish_that_is_deleted_by_its_asker_is_cancelled() {
+async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     let rumor = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
-    let wish = rumor.id.unwrap_or_else(|| rumor.clone().id());
+    let request = rumor.id.unwrap_or_else(|| rumor.clone().id());
     asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
     asker.next_text().await;
-    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(wish)).build(asker.keys.public_key());
+    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request)).build(asker.keys.public_key());
     asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, deletion, []).await.unwrap()).await;
     until("the job is cancelled", || async { (running.service.totals().unwrap().cancelled == 1).then_some(()) }).await;
     running.service.stop().await;
@@ -119,19 +119,20 @@ async fn a_wish_that_is_deleted_by_its_asker_is_cancelled() {
 
 /// Wraps are dated at random, so that a bot that was away may get the deletion first.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wish_that_comes_after_its_own_deletion_is_not_accepted() {
+async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    let mut wish = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
-    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(wish.id())).build(asker.keys.public_key());
+    let mut request = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
+    let deletion =
+        EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id())).build(asker.keys.public_key());
     // Somebody else may not take it back.
     let stranger = Asker::connect(&relay.url(), running.public_key).await;
-    let theirs = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(wish.id()));
+    let theirs = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id()));
     let theirs = theirs.build(stranger.keys.public_key());
     stranger.publish(&EventBuilder::gift_wrap(&stranger.keys, &running.public_key, theirs, []).await.unwrap()).await;
     let mut kept = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqp").build(asker.keys.public_key());
-    for rumor in [deletion, wish.clone(), kept.clone()] {
+    for rumor in [deletion, request.clone(), kept.clone()] {
         asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
     }
     let acceptance = asker.next_message().await;
@@ -184,7 +185,7 @@ async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
     .await;
     let notes: Vec<Event> = of_kind(1).await.into_iter().collect();
     assert_eq!(notes.len(), 1, "a restart repeats nothing");
-    assert!(notes[0].content.contains("1 wish accepted, 1 key delivered"), "{}", notes[0].content);
+    assert!(notes[0].content.contains("1 request accepted, 1 key delivered"), "{}", notes[0].content);
     running.service.stop().await;
 }
 
@@ -232,7 +233,7 @@ async fn what_goes_by_the_clock_waits_for_no_relay() {
     clock.set(clock.now() + 120);
     until("the status tells of both jobs", || async {
         let statuses = relay.events(Filter::new().kind(Kind::from(30315)).author(running.public_key)).await;
-        statuses.into_iter().find(|status| status.content.contains("searching for 2 wishes"))
+        statuses.into_iter().find(|status| status.content.contains("searching for 2 requests"))
     })
     .await;
     let took = began.elapsed();

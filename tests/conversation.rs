@@ -11,20 +11,20 @@ use nostr_sdk::prelude::*;
 use std::collections::HashSet;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wish_is_accepted_and_its_key_delivered() {
+async fn a_request_is_accepted_and_its_key_delivered() {
     let relay = TestRelay::start().await;
     let bot = Home::new(&[relay.url()]);
     let running = bot.start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
 
-    let wish = asker.wrap("NPUB1Cat").await;
-    asker.publish(&wish).await;
+    let request = asker.wrap("NPUB1Cat").await;
+    asker.publish(&request).await;
     let acceptance = asker.next_message().await;
     assert!(acceptance.content.contains("#1"), "{}", acceptance.content);
     assert!(acceptance.content.contains("cat"), "{}", acceptance.content);
-    let request = UnwrappedGift::from_gift_wrap(&asker_keys_view(&running, &bot), &wish).await.unwrap().rumor;
+    let request = UnwrappedGift::from_gift_wrap(&asker_keys_view(&running, &bot), &request).await.unwrap().rumor;
     let answered: Vec<_> = acceptance.tags.event_ids().copied().collect();
-    assert_eq!(answered, [request.id.unwrap()], "the answer names the wish, so that clients thread it");
+    assert_eq!(answered, [request.id.unwrap()], "the answer names the request, so that clients thread it");
     assert_hints(&acceptance, &relay.url());
     let result = asker.next_message().await;
     assert_hints(&result, &relay.url());
@@ -39,14 +39,14 @@ async fn a_wish_is_accepted_and_its_key_delivered() {
         assert!(*expires_at <= month && *expires_at + 600u64 > month, "{expires_at}");
     }
 
-    // Everything the relay holds is encrypted: neither wish nor key can be read.
+    // Everything the relay holds is encrypted: neither request nor key can be read.
     for event in relay.events(Filter::new()).await {
         assert!(!event.as_json().contains("nsec1"));
     }
     running.service.stop().await;
 }
 
-/// Receiver and wish are each named with a relay where a client finds them (NIP-17).
+/// Receiver and request are each named with a relay where a client finds them (NIP-17).
 fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
     for name in ["p", "e"] {
         let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
@@ -77,7 +77,7 @@ async fn of_several_prefixes_the_first_found_ends_the_job() {
     let key = asker.next_key().await;
     let found = ["cat", "daft", "qqqqqqqq"].iter().any(|prefix| key.npub.starts_with(&format!("npub1{prefix}")));
     assert!(found, "{}", key.npub);
-    // The job is over: the next wish is the only one in the pool.
+    // The job is over: the next request is the only one in the pool.
     until("the pool is empty", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
     running.service.stop().await;
 }
@@ -89,7 +89,7 @@ async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
     let (url, bot) = (relay.url(), running.public_key);
     let askers = (0..20).map(|number| {
         let url = url.clone();
-        // Wishes that are alike and wishes that differ.
+        // Requests that are alike and requests that differ.
         let prefix = ["cat", "dad", "ham", "cat"][number % 4];
         tokio::spawn(async move {
             let mut asker = Asker::connect(&url, bot).await;
@@ -126,7 +126,7 @@ async fn a_replayed_wrap_starts_no_second_job() {
     let running = home.start().await;
     asker.publish(&first).await;
     asker.publish(&second).await;
-    // An honest wish behind them shows that they were dealt with.
+    // An honest request behind them shows that they were dealt with.
     let acceptance = asker.ask("dad").await;
     assert!(acceptance.contains("#2"), "{acceptance}");
     asker.next_key().await.assert_starts_with("dad");

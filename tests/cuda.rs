@@ -1,7 +1,7 @@
 //! The kernels against plain arithmetic: on the GPU, and the same source compiled for the host. This one binary can be
 //! carried to a machine with a GPU. What cannot run says so by name.
 
-use npubbot::key::{BasePoint, Rotation, VerifiedHit};
+use npubbot::key::{Rotation, StartPoint, VerifiedHit};
 use npubbot::pattern::{Pattern, PatternSet};
 use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
 use npubbot::search::{Launch, cuda};
@@ -215,8 +215,8 @@ fn products_by_constants_on_the_tensor_cores_are_right() {
         skipped(&format!("products_by_constants_on_the_tensor_cores_are_right: {reason}"));
         return;
     }
-    use TensorOperation::{Sum, Times, TimesQuick, Tops};
-    for operation in [Times, TimesQuick, Sum, Tops] {
+    use TensorOperation::{Sum, Times, TimesQuick, TopWords};
+    for operation in [Times, TimesQuick, Sum, TopWords] {
         let groups = groups(operation != TimesQuick);
         let Some(results) = operate_on_constants(0, operation, &groups).unwrap() else {
             skipped("products_by_constants_on_the_tensor_cores_are_right: this GPU is older than 8.0");
@@ -230,7 +230,7 @@ fn products_by_constants_on_the_tensor_cores_are_right() {
             let right = match operation {
                 Times | TimesQuick => *result == times,
                 Sum => *result == from_limbs(sum(&times, &from_limbs(product(&square, c)))),
-                Tops => {
+                TopWords => {
                     let exact = from_limbs(sum(&times, &from_limbs(product(&times, &times))));
                     let turned = product(&exact, &from_limbs(BETA));
                     let [low, ..] = to_limbs(result);
@@ -294,16 +294,16 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
     let mut searcher = cuda::open(0).unwrap();
     for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["p", "zzzz"]] {
         let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| Pattern::parse(text).unwrap()).collect()));
-        let bases: Vec<BasePoint> = (0..searcher.bases())
+        let starts: Vec<StartPoint> = (0..searcher.starts())
             .map(|_| {
                 let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
-                BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+                StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
             })
             .collect();
-        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone(), lasting: None }).unwrap();
+        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
         let report = searcher.collect().unwrap();
         for hit in report.hits.iter().take(20_000) {
-            let verified = VerifiedHit::recompute(bases[hit.base], hit.tweak).unwrap();
+            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).unwrap();
             assert!(!patterns.matches(&verified.npub()).is_empty(), "{texts:?} {hit:?}");
         }
         let share = |&(first, last): &(u64, u64)| ((last - first) as f64 + 1.0) / 2f64.powi(64);
@@ -320,9 +320,9 @@ const STEP: u64 = 2 * TABLE + 1;
 const STRIDE: u64 = 16 * STEP;
 const THREADS_PER_BASE: u64 = 3072;
 
-/// A base at which the search meets a zero: nobody can choose one, for the vault blinds them, and the kernel does not rely
+/// A start point at which the search meets a zero: nobody can choose one, for the vault blinds them, and the kernel does not rely
 /// on that (S10).
-fn chosen(rng: &mut StdRng, kind: usize) -> BasePoint {
+fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     let small = |number: u64| {
         let mut bytes = [0; 32];
         bytes[24..].copy_from_slice(&number.to_be_bytes());
@@ -337,34 +337,34 @@ fn chosen(rng: &mut StdRng, kind: usize) -> BasePoint {
     let secret = match kind % 6 {
         // A centre is ±λ^k times an entry's point.
         0 | 1 => plus(sign(small(i).mul_tweak(&turn).unwrap(), minus), centre),
-        // A thread's first centre is twice the base, or infinity.
+        // A thread's first centre is twice the start point, or infinity.
         2 => sign(small(start), minus),
         // A centre is as far from infinity as the next centre is from it; or infinity comes next.
         3 => plus(sign(small(STEP), minus), centre),
         4 => plus(sign(small(1), minus), sign(small(TABLE), minus)),
         _ => SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap(),
     };
-    BasePoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
 }
 
 #[test]
-fn chosen_bases_give_a_gpu_no_wrong_hit() {
+fn chosen_start_points_give_a_gpu_no_wrong_hit() {
     if let Err(reason) = cuda::device_count() {
-        skipped(&format!("chosen_bases_give_a_gpu_no_wrong_hit: {reason}"));
+        skipped(&format!("chosen_start_points_give_a_gpu_no_wrong_hit: {reason}"));
         return;
     }
     let mut rng = seeded();
     let mut searcher = cuda::open(0).unwrap();
     let patterns = Arc::new(PatternSet::new(vec![Pattern::parse("qqqq").unwrap()]));
     for launch in 0..8 {
-        let bases: Vec<BasePoint> = (0..searcher.bases()).map(|kind| chosen(&mut rng, kind)).collect();
-        searcher.submit(Launch { bases: bases.clone(), patterns: patterns.clone(), lasting: None }).unwrap();
+        let starts: Vec<StartPoint> = (0..searcher.starts()).map(|kind| chosen(&mut rng, kind)).collect();
+        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
         let report = searcher.collect().unwrap();
         for hit in &report.hits {
-            let verified = VerifiedHit::recompute(bases[hit.base], hit.tweak).expect("no candidate is infinity");
-            assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", bases[hit.base]);
+            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).expect("no candidate is infinity");
+            assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", starts[hit.start]);
         }
-        // Such bases are neighbours, so that the same candidates are met from many: chance evens out less.
+        // Such start points are neighbours, so that the same candidates are met from many: chance evens out less.
         let share = report.hits.len() as f64 * 2f64.powi(20) / report.candidates as f64;
         println!("launch {launch}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
         assert!((share - 1.0).abs() < 0.25, "{} hits of {} candidates", report.hits.len(), report.candidates);

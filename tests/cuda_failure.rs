@@ -4,9 +4,9 @@
 
 use cudarc::driver::{CudaContext, LaunchConfig};
 use cudarc::nvrtc::Ptx;
-use npubbot::ids::JobId;
+use npubbot::job::JobId;
 use npubbot::pattern::Pattern;
-use npubbot::scheduler::{Health, Scheduler, Settled, Wanted};
+use npubbot::scheduler::{FindOutcome, Health, Scheduler, Wanted};
 use npubbot::search::{DeviceChoice, SearchOptions, cuda};
 use npubbot::vault::Vault;
 use std::io::Write;
@@ -49,7 +49,7 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     let (found, finds) = mpsc::channel();
     let on_find = move |find: npubbot::scheduler::Find| {
         let _ = found.send(find.job);
-        Settled::Done
+        FindOutcome::Done
     };
     let scheduler = Scheduler::start(&options, Vault::without_identity().unwrap(), on_find).unwrap();
     // Too hard to be found: the device is searching whenever it can.
@@ -59,7 +59,7 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     destroy_the_context();
     let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
     let out_after = until("it is taken out", Duration::from_secs(5), is_out);
-    // The work goes on elsewhere: a wish that was the GPU's is found by the processor.
+    // The work goes on elsewhere: a request that was the GPU's is found by the processor.
     scheduler.add(JobId(2), Wanted::in_pool(vec![Pattern::parse("m0ct").unwrap()]));
     assert_eq!(finds.recv_timeout(Duration::from_secs(30)).unwrap(), JobId(2));
     assert!(scheduler.rate().is_some(), "the rate is that of the processor now");

@@ -12,11 +12,11 @@ use cudarc::driver::sys::CUmemPool_attribute::{
 use cudarc::driver::sys::CUmemoryPool;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
 use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
-use npubbot::ids::{Asker, JobId};
+use npubbot::job::{Asker, JobId};
 use npubbot::key::{SplitTweak, VerifiedHit};
-use npubbot::mail::{Channel, GiftWrap, Letter};
+use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
-use npubbot::scheduler::{Find, Health, Opener, Scheduler, Settled, Wanted};
+use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler, Wanted};
 use npubbot::search::cuda::buffers::{self, Buffer, Window};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher, cuda};
 use npubbot::vault::{Half, Unlock, Vault};
@@ -100,7 +100,7 @@ fn vault() -> (Vault, SecretKey) {
 /// Seals what was found to its asker, as the treasury of the bot does.
 fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let mut letter = Letter {
+    let mut letter = OutgoingMessage {
         to,
         channel: Channel::Sealed,
         text: "Here it is:".to_owned(),
@@ -109,16 +109,16 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
         expires_at: now + 86_400,
     };
     let (wrap, tweak) = if split {
-        let tweak = vault.reveal(find.base, &find.hit).unwrap();
+        let tweak = vault.reveal(find.start, &find.hit).unwrap();
         letter.text = tweak.to_string();
         (vault.seal(&letter).unwrap(), Some(tweak))
     } else {
-        (vault.redeem(find.base, &find.hit, &letter, "Keep it.").unwrap(), None)
+        (vault.redeem(find.start, &find.hit, &letter, "Keep it.").unwrap(), None)
     };
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }
 
-/// The secrets behind a delivered key, put together on the asker's side: the key, the base that it was found from, and
+/// The secrets behind a delivered key, put together on the asker's side: the key, the start point that it was found from, and
 /// of a split key both halves, the asker's and the bot's.
 fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     let job = delivered.job;
@@ -135,11 +135,11 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
         }
     };
     assert_eq!(key.x_only_public_key(SECP256K1).0.serialize(), delivered.hit.npub().0);
-    let base = base_of(&key, tweak.rotation, tweak.offset.scalar());
-    assert_eq!(&base.public_key(SECP256K1), delivered.hit.point().public_key(), "it is the base that was searched");
-    let mut secrets = vec![named("the key", key), named("the base", base)];
+    let start = base_of(&key, tweak.rotation, tweak.offset.scalar());
+    assert_eq!(&start.public_key(SECP256K1), delivered.hit.point().public_key(), "it is the start that was searched");
+    let mut secrets = vec![named("the key", key), named("the start", start)];
     if let Some(own) = halves {
-        secrets.extend([named("the asker's half", own), named("the bot's half", minus(&base, &own.into()))]);
+        secrets.extend([named("the asker's half", own), named("the bot's half", minus(&start, &own.into()))]);
     }
     secrets
 }
@@ -149,7 +149,7 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
 fn twenty_jobs(
     rng: &mut StdRng,
     options: &SearchOptions,
-    opener: Opener,
+    opener: OpenDevice,
     characters: fn(i64) -> i64,
 ) -> (Scheduler, Vec<Secret>) {
     let (vault, identity) = vault();
@@ -163,7 +163,7 @@ fn twenty_jobs(
     let on_find = move |find: Find| {
         let (asker, split) = to[&find.job];
         let _ = sender.send(redeem(&purse, &find, asker, split));
-        Settled::Done
+        FindOutcome::Done
     };
     let scheduler = Scheduler::start_with(options, opener, vault, on_find).unwrap();
     for (&job, asked) in &jobs {
@@ -192,7 +192,7 @@ fn twenty_jobs(
 fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     let mut rng = StdRng::seed_from_u64(common::seed());
     let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
-    // Each key, base and half is compared with its point on the way.
+    // Each key, start point and half is compared with its point on the way.
     let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, Arc::new(search::open), |job| 2 + job % 2);
     let numbers: BTreeSet<[u8; 32]> =
         secrets.iter().flat_map(Secret::relatives).map(|number| number.secret_bytes()).collect();
@@ -205,7 +205,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
     let opened = Arc::clone(&windows);
-    let opener: Opener = Arc::new(move |options: &SearchOptions| match options.devices {
+    let opener: OpenDevice = Arc::new(move |options: &SearchOptions| match options.devices {
         DeviceChoice::CudaOrdinal(ordinal) => {
             let (searcher, window) = buffers::open(ordinal)?;
             opened.lock().unwrap().push(window);

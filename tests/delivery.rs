@@ -271,7 +271,7 @@ async fn a_relay_that_says_nothing_holds_up_only_its_own() {
         write(Forger::new(running.public_key), silent.url()).await;
     }
     until("all are answered, if not heard", || async {
-        let sealed: i64 = running.service.ledger().due_mail(1000).map(|due| due.len() as i64).unwrap_or(0);
+        let sealed: i64 = running.service.ledger().due_messages(1000).map(|due| due.len() as i64).unwrap_or(0);
         (sealed > 0).then_some(())
     })
     .await;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Never found during the test.
 const WISH: &str = "qqqqqqqqqq";
-/// What a flood may cost and how long an honest wish may take.
+/// What a flood may cost and how long an honest request may take.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const BITS: u8 = 12;
@@ -53,7 +53,7 @@ fn worked(asker: &Asker, text: &str) -> Event {
     wrap.sign_with_keys(&once).unwrap()
 }
 
-/// Publishes a wish and waits for its answer.
+/// Publishes a request and waits for its answer.
 async fn answer_to(asker: &mut Asker, wrap: &Event) -> (String, Duration) {
     let began = Instant::now();
     asker.publish(wrap).await;
@@ -82,7 +82,7 @@ async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
     (home, bot)
 }
 
-/// Junk, `a_second` at a time; meanwhile somebody new wishes with proof of work, and somebody known without.
+/// Junk, `a_second` at a time; meanwhile somebody new requests with proof of work, and somebody known without.
 async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut rng = StdRng::seed_from_u64(common::seed());
     let relay = RawRelay::start(Manner::Honest).await;
@@ -129,7 +129,7 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     assert_small(&bot);
 }
 
-/// One wish from each of so many fresh keys, all at once.
+/// One request from each of so many fresh keys, all at once.
 async fn strangers_pass(strangers: usize, allowed: usize) {
     common::seed();
     let relay = RawRelay::start(Manner::Honest).await;
@@ -139,10 +139,10 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     assert!(known.ask(WISH).await.contains("#1"));
     let mut new = Asker::connect(&relay.url(), bot.public_key).await;
     let mut late = Asker::connect(&relay.url(), bot.public_key).await;
-    let wishes: Vec<Event> = (0..strangers).map(|_| Forger::new(bot.public_key).honest(WISH, 60)).collect();
+    let requests: Vec<Event> = (0..strangers).map(|_| Forger::new(bot.public_key).honest(WISH, 60)).collect();
     let began = Instant::now();
-    for (number, wish) in wishes.iter().enumerate() {
-        relay.pour(wish);
+    for (number, request) in requests.iter().enumerate() {
+        relay.pour(request);
         if number % 64 == 63 {
             tokio::task::yield_now().await;
         }
@@ -152,8 +152,8 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     report(&format!("with work accepted after {waited:.2?}"));
     assert!(accepted.contains("searching for"), "{accepted}");
     let taken = || async { home.count("SELECT count(*) FROM seen").filter(|&seen| seen as usize > strangers + 1) };
-    until("every wish is answered", taken).await;
-    report(&format!("{strangers} wishes of strangers decided after {:.1?}", began.elapsed()));
+    until("every request is answered", taken).await;
+    report(&format!("{strangers} requests of strangers decided after {:.1?}", began.elapsed()));
     // So many before it was a flood, those that were decided along with the last of them, and the two honest ones.
     let jobs = home.count("SELECT count(*) FROM job").unwrap() as usize;
     report(&format!("{jobs} jobs"));
@@ -182,7 +182,7 @@ async fn five_thousand_junk_wraps_hold_up_nobody_who_has_worked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_wishes_of_strangers_are_a_flood_and_new_askers_need_work() {
+async fn five_hundred_requests_of_strangers_are_a_flood_and_new_askers_need_work() {
     strangers_pass(500, 100).await;
 }
 
@@ -235,6 +235,6 @@ async fn a_hundred_thousand_junk_wraps_pass() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a minute and more: the full form of S8"]
-async fn ten_thousand_wishes_of_strangers_pass() {
+async fn ten_thousand_requests_of_strangers_pass() {
     strangers_pass(10_000, 2_000).await;
 }

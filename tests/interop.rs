@@ -40,7 +40,7 @@ fn is_installed(test: &str) -> bool {
 }
 
 /// Runs one client and returns what it saw.
-async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, wish: &str) -> Result<String, String> {
+async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, request: &str) -> Result<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop");
     let (program, script) = if script.ends_with(".py") {
         (installed().join("venv/bin/python"), folder.join(script))
@@ -52,7 +52,7 @@ async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, wish: 
         ("node".into(), installed().join(script))
     };
     let mut command = tokio::process::Command::new(program);
-    command.arg(script).env("RELAY", relay.to_string()).env("BOT", bot.to_hex()).env("WISH", wish);
+    command.arg(script).env("RELAY", relay.to_string()).env("BOT", bot.to_hex()).env("WISH", request);
     command.env("SUBJECT", "a key, please").kill_on_drop(true);
     let output = tokio::time::timeout(PATIENCE, command.output()).await.map_err(|_| "too slow".to_owned())?;
     let output = output.map_err(|error| error.to_string())?;

@@ -1,9 +1,9 @@
 //! A process killed at any moment loses nothing it was told is recorded, and the file stays sound.
 
 use npubbot::clock::Clock;
-use npubbot::ids::{Asker, RumorId};
+use npubbot::job::{Asker, RumorId};
 use npubbot::ledger::{Answer, Effect, Ledger, NewJob, Recorded};
-use npubbot::mail::{Channel, GiftWrap};
+use npubbot::message::{Channel, GiftWrap};
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -52,7 +52,7 @@ fn work_until_killed() {
         println!("\naccepted {}", id.0);
         assert!(ledger.found(id, &wrap(3, id.0)).unwrap());
         println!("\nfound {}", id.0);
-        for mail in ledger.due_mail(16).unwrap() {
+        for mail in ledger.due_messages(16).unwrap() {
             ledger.acknowledge(mail.id, "wss://one.example").unwrap();
             ledger.finish(mail.id).unwrap();
             if let Some(job) = mail.result_of {
@@ -116,7 +116,7 @@ fn a_killed_process_loses_nothing_it_said_is_recorded() {
             assert!(job.id.0 > found, "{} was found before", job.id);
             assert!(ledger.found(job.id, &wrap(3, job.id.0)).unwrap());
         }
-        for mail in ledger.due_mail(usize::MAX).unwrap() {
+        for mail in ledger.due_messages(usize::MAX).unwrap() {
             let kind = if mail.result_of.is_some() { 3 } else { 2 };
             let number = i64::from_be_bytes(mail.wrap.id[..8].try_into().unwrap());
             assert_eq!(mail.wrap.id, numbered(kind, number));
@@ -124,7 +124,7 @@ fn a_killed_process_loses_nothing_it_said_is_recorded() {
             ledger.finish(mail.id).unwrap();
         }
         let totals = ledger.totals().unwrap();
-        assert_eq!((totals.delivered, totals.accepted, totals.found, totals.unsent_mail), (all, 0, 0, 0));
+        assert_eq!((totals.delivered, totals.accepted, totals.found, totals.unsent_messages), (all, 0, 0, 0));
         drop(ledger);
         let file = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
         let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Many askers at once: how long the acceptance of a wish takes, and what a burst and an idle hour cost.
+//! Many askers at once: how long the acceptance of a request takes, and what a burst and an idle hour cost.
 //!
 //! In CI the shorter form runs. The bars are for the release build on a machine with nothing else to do:
 //! `cargo test --release --test load -- --ignored --nocapture`
@@ -13,31 +13,31 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// A wish that is accepted and not found during the test, another for each asker.
-fn wish(number: usize) -> String {
+/// A request that is accepted and not found during the test, another for each asker.
+fn request(number: usize) -> String {
     let alphabet = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
     let tail: String = (0..4).map(|at| char::from(alphabet[number >> (3 * at) & 31])).collect();
     format!("qqqq{tail}")
 }
 
-/// Wraps of one wish from each of so many askers, whose DM relay lists are on the relay.
-async fn wishes(relay: &TestRelay, crowd: &Crowd, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
-    let mut wishes = Vec::new();
+/// Wraps of one request from each of so many askers, whose DM relay lists are on the relay.
+async fn requests(relay: &TestRelay, crowd: &PatternIndex, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
+    let mut requests = Vec::new();
     for number in 0..askers {
         let keys = Keys::generate();
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
         crowd.writer.send_event(&list.sign_with_keys(&keys).unwrap()).await.unwrap();
-        wishes.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, wish(number), []).await.unwrap()));
+        requests.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, request(number), []).await.unwrap()));
     }
-    wishes
+    requests
 }
 
-/// Sends all wishes, `at_once` at a time, and returns how long each took from sending to its acceptance, sorted.
-async fn acceptances(crowd: &Crowd, wishes: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
+/// Sends all requests, `at_once` at a time, and returns how long each took from sending to its acceptance, sorted.
+async fn acceptances(crowd: &PatternIndex, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
     let (client, mut notifications) = (&crowd.writer, crowd.reader.notifications());
     let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
     let mut took = Vec::new();
-    let mut left = wishes.into_iter();
+    let mut left = requests.into_iter();
     let all = left.len();
     let begun = Instant::now();
     while took.len() < all {
@@ -61,13 +61,13 @@ async fn acceptances(crowd: &Crowd, wishes: Vec<(PublicKey, Event)>, at_once: us
 
 /// All askers together. They read on a connection of its own: on one that also writes, the embedded relay's Nagle delay
 /// holds an acceptance back for 40 ms, until its OK before that is acknowledged.
-struct Crowd {
+struct PatternIndex {
     writer: Client,
     reader: Client,
 }
 
-impl Crowd {
-    async fn gather(relay: &TestRelay) -> Crowd {
+impl PatternIndex {
+    async fn gather(relay: &TestRelay) -> PatternIndex {
         let pool = RelayPoolOptions::new().notification_channel_size(65_536);
         let reader = Client::builder().opts(ClientOptions::new().pool(pool)).build();
         let writer = Client::default();
@@ -77,7 +77,7 @@ impl Crowd {
             client.wait_for_connection(common::PATIENCE).await;
         }
         reader.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
-        Crowd { writer, reader }
+        PatternIndex { writer, reader }
     }
 }
 
@@ -86,15 +86,15 @@ fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The same crowd without the bot: in its place somebody who answers each wish at once with a wrap made before. What this
+/// The same crowd without the bot: in its place somebody who answers each request at once with a wrap made before. What this
 /// takes is the relay's and the askers' own.
 async fn without_the_bot(askers: usize) -> Vec<Duration> {
     let relay = TestRelay::start().await;
-    let (crowd, nobody) = (Crowd::gather(&relay).await, Keys::generate());
-    let many = wishes(&relay, &crowd, nobody.public_key(), askers).await;
+    let (crowd, nobody) = (PatternIndex::gather(&relay).await, Keys::generate());
+    let many = requests(&relay, &crowd, nobody.public_key(), askers).await;
     let mut ready: HashMap<EventId, Event> = HashMap::new();
-    for (asker, wish) in &many {
-        ready.insert(wish.id, EventBuilder::private_msg(&nobody, *asker, "accepted", []).await.unwrap());
+    for (asker, request) in &many {
+        ready.insert(request.id, EventBuilder::private_msg(&nobody, *asker, "accepted", []).await.unwrap());
     }
     let echo = Client::default();
     echo.add_relay(relay.url()).await.unwrap();
@@ -115,14 +115,14 @@ async fn without_the_bot(askers: usize) -> Vec<Duration> {
 async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
-    let (bot, crowd) = (home.spawn().await, Crowd::gather(&relay).await);
-    // The first wish of all waits for whatever is done once.
-    let first = wishes(&relay, &crowd, bot.public_key, 1).await;
+    let (bot, crowd) = (home.spawn().await, PatternIndex::gather(&relay).await);
+    // The first request of all waits for whatever is done once.
+    let first = requests(&relay, &crowd, bot.public_key, 1).await;
     acceptances(&crowd, first, 1).await;
     let took = without_the_bot(askers).await;
     let of = |took: &[Duration]| (took[took.len() / 2], took[took.len() * 99 / 100]);
     report(&format!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took)));
-    let many = wishes(&relay, &crowd, bot.public_key, askers).await;
+    let many = requests(&relay, &crowd, bot.public_key, askers).await;
     let (test_before, bot_before) = (usage::of(std::process::id()).0, usage::seconds_beside_search(bot.pid()));
     let took = acceptances(&crowd, many, askers).await;
     let (test_used, bot_used) =
@@ -130,16 +130,16 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let (median, slowest) = of(&took);
     report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
     report(&format!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot"));
-    // Ten a second. Faster than some 20 a second the embedded relay holds a wish back until its OK before is acknowledged.
+    // Ten a second. Faster than some 20 a second the embedded relay holds a request back until its OK before is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
-    for wish in wishes(&relay, &crowd, bot.public_key, 30).await {
+    for request in requests(&relay, &crowd, bot.public_key, 30).await {
         pace.tick().await;
-        alone.extend(acceptances(&crowd, vec![wish], 1).await);
+        alone.extend(acceptances(&crowd, vec![request], 1).await);
     }
     alone.sort();
     report(&format!("one asker after the other: {:?} median", alone[alone.len() / 2]));
-    let many = wishes(&relay, &crowd, bot.public_key, burst).await;
+    let many = requests(&relay, &crowd, bot.public_key, burst).await;
     let began = Instant::now();
     let took = acceptances(&crowd, many, burst).await;
     let all = began.elapsed();

@@ -63,7 +63,7 @@ fn relatives_are_the_six_keys_that_know_each_other() {
     let bytes = |at: usize| points[at].serialize_uncompressed();
     assert!([2, 4].iter().all(|&at| bytes(at)[33..] == bytes(0)[33..]));
     assert!([0, 2, 4].iter().all(|&at| bytes(at)[1..33] == bytes(at + 1)[1..33]));
-    // And from a key back to its base.
+    // And from a key back to its start point.
     let offset = number(&mut rng).into();
     for rotation in Rotation::ALL {
         let key = own.number.add_tweak(&offset).unwrap().mul_tweak(&rotation.scalar()).unwrap();

@@ -16,7 +16,7 @@ const DAY: u64 = 86_400;
 const STATUS: u16 = 30315;
 /// What is said once and stays: profile, relay list, DM relays, handler, and a day's note.
 const LASTING: [u16; 5] = [0, 10002, 10050, 31990, 1];
-/// The limits under which a wish that is never found in a test is accepted.
+/// The limits under which a request that is never found in a test is accepted.
 const PATIENT: &str =
     "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\njobs_per_day = 1000\n";
 
@@ -61,7 +61,7 @@ async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
     }
     let process = home.spawn().await;
     let before = until("the note is queued", || has(&[0, 10002, 10050, 31990, STATUS, 1])).await;
-    assert!(before[&1].content.contains("7 wishes accepted, 5 keys delivered"), "{}", before[&1].content);
+    assert!(before[&1].content.contains("7 requests accepted, 5 keys delivered"), "{}", before[&1].content);
     process.kill();
 
     relay.start_again().await;
@@ -115,12 +115,12 @@ struct Read {
     seconds: Vec<f64>,
 }
 
-/// `searching for 2 wishes; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s`
+/// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s`
 fn read(text: &str) -> Option<Read> {
     let (doing, rest) = text.split_once("; ")?;
     let (rate, times) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
     let open_jobs = match doing {
-        "ready for wishes" => 0,
+        "ready for requests" => 0,
         _ => doing.strip_prefix("searching for ")?.split(' ').next()?.parse().ok()?,
     };
     let (number, unit) = rate.strip_suffix("/s")?.split_once(' ').unwrap_or((rate.strip_suffix("/s")?, ""));
@@ -142,9 +142,9 @@ async fn the_status_tells_the_truth_and_at_most_once_a_minute() {
     let measure = || measured.lock().unwrap().push(running.service.rate().unwrap().0);
     measure();
     let mut open = 0;
-    for (round, wish) in ["qqqqqqqq", "qqqqqqqp", "cancel"].into_iter().enumerate() {
+    for (round, request) in ["qqqqqqqq", "qqqqqqqp", "cancel"].into_iter().enumerate() {
         // Three changes within the same minute; what counts is what is so when it is over.
-        for changed in ["qqqqqqqr", "cancel 1000", wish] {
+        for changed in ["qqqqqqqr", "cancel 1000", request] {
             clock.set(clock.now() + 7);
             measure();
             // In other words each time: the same text in the same second is the same message.
@@ -154,7 +154,7 @@ async fn the_status_tells_the_truth_and_at_most_once_a_minute() {
                 asker.ask(&format!("cancel {job}")).await;
             }
         }
-        open = if wish == "cancel" { 0 } else { open + 1 };
+        open = if request == "cancel" { 0 } else { open + 1 };
         clock.set(clock.now() + 61);
         let status = until("a status of this minute", || async {
             measure();

@@ -104,7 +104,7 @@ async fn a_relay_that_closes_idle_connections_is_heard_and_served() {
         (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::start(Manner::Honest).await);
     let running = Home::new(&[idle.url(), good.url()]).start().await;
     until("the bot came back", || async { (idle.connections() > 1).then_some(()) }).await;
-    // A wish through the relay that closes, and its answers too.
+    // A request through the relay that closes, and its answers too.
     let asker = somebody(running.public_key, &[&idle], &idle).await;
     publish(&idle.url(), &asker.honest("dad", 0)).await;
     let texts_of = texts(&idle, &asker.author, 2).await;
@@ -112,10 +112,10 @@ async fn a_relay_that_closes_idle_connections_is_heard_and_served() {
 
     // A letter that is due while the connection is closed goes out with the next one, and does not miss it.
     let asker = somebody(running.public_key, &[&idle], &good).await;
-    let wish = asker.honest("help", 0);
+    let request = asker.honest("help", 0);
     until("the connection is closed", || async { (!idle.is_subscribed()).then_some(()) }).await;
     let began = Instant::now();
-    publish(&good.url(), &wish).await;
+    publish(&good.url(), &request).await;
     texts(&idle, &asker.author, 1).await;
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     running.service.stop().await;

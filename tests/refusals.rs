@@ -15,7 +15,7 @@ const LIMITS: &str = "\
 
 /// One bot, one asker, and each text answered once, in order.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_kind_of_bad_wish_is_answered_with_what_would_work() {
+async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
     let relay = TestRelay::start().await;
     let running = Home::with(&[relay.url()], LIMITS).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -68,7 +68,7 @@ async fn limits_are_named_when_they_are_reached() {
     assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
     // In other words: the very same text within a second would be the very same message.
     let again = asker.ask("npub1qqqqqqqqq").await;
-    assert!(again.contains("#1") && !again.contains("#2"), "the same wish is no second job: {again}");
+    assert!(again.contains("#1") && !again.contains("#2"), "the same request is no second job: {again}");
     assert!(asker.ask("ppppppppp").await.contains("#2"));
     let full = asker.ask("zzzzzzzzz").await;
     assert!(!full.contains("#3") && full.contains("cancel"), "{full}");

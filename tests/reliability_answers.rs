@@ -10,8 +10,8 @@ use common::relay::TestRelay;
 use common::{PATIENCE, until};
 use nostr_sdk::prelude::{EventBuilder, EventId, RelayPoolNotification, UnwrappedGift};
 use npubbot::clock::Clock;
-use npubbot::ids::Asker as AskerKey;
-use npubbot::mail::{Channel, Letter};
+use npubbot::job::Asker as AskerKey;
+use npubbot::message::{Channel, OutgoingMessage};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -116,7 +116,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         let vault = home.vault();
         let mut asker = Asker::connect(&relay.url(), vault.public_key()).await;
         let key = asker.keys.public_key().to_bytes();
-        let letter = Letter {
+        let letter = OutgoingMessage {
             to: AskerKey(key),
             channel: Channel::Sealed,
             text: format!("Sealed under schema {number}."),

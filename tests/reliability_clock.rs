@@ -53,7 +53,7 @@ async fn three_days_off_lose_no_message() {
     running.service.stop().await;
 }
 
-/// A stranger's wish, written at `written` and wrapped with a date before that.
+/// A stranger's request, written at `written` and wrapped with a date before that.
 async fn stranger_writes(courier: &Asker, written: u64, text: &str, dated_back: u64) -> Forger {
     let mut stranger = Forger::new(courier.bot);
     stranger.now = written;
@@ -71,10 +71,10 @@ async fn answered(relay: &TestRelay, strangers: &[PublicKey], letters: usize) {
     }
 }
 
-/// A day off between two days on: wishes before, during and after it, each dated up to two days back, some sent a second
+/// A day off between two days on: requests before, during and after it, each dated up to two days back, some sent a second
 /// time in a wrap of their own. Each gets its acceptance and its key, once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_off_misses_no_wish_and_repeats_no_answer() {
+async fn a_day_off_misses_no_request_and_repeats_no_answer() {
     let mut rng = StdRng::seed_from_u64(common::seed());
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -148,7 +148,7 @@ impl std::io::Write for Told {
 }
 
 /// Somebody whose only DM relay is gone writes through a relay that lives, and stops listening there.
-async fn wish_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
+async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
     let mut forger = Forger::new(bot);
     forger.now = now;
     let client = Client::builder().signer(forger.author.clone()).build();
@@ -170,7 +170,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
     let start = Clock::System.now();
     let clock = Clock::at(start);
     let running = home.start_at(clock.clone()).await;
-    let asker = wish_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
+    let asker = request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
     until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
     let sealed = home.count("SELECT id FROM mail WHERE result_of = 1");
     let tries = format!("SELECT attempts > 0 AND due_at > {} FROM mail WHERE result_of = 1", start + 6 * DAY);
@@ -205,7 +205,7 @@ async fn after_fourteen_days_a_letter_is_given_up_and_the_operator_told() {
     let start = Clock::System.now();
     let clock = Clock::at(start);
     let running = home.start_at(clock.clone()).await;
-    wish_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
+    request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
     until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
     let given_up = "SELECT count(*) FROM mail WHERE result_of = 1 AND finished = 1";
     clock.set(start + 13 * DAY);
@@ -232,8 +232,8 @@ async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
     let jumps = [365 * DAY as i64, -365 * DAY as i64, 2 * DAY as i64, -2 * DAY as i64, -(HOUR as i64)];
     for (number, jump) in jumps.into_iter().enumerate() {
         // In other words each time: the same text in the same second is the same message.
-        let wish = format!("{}relay", " ".repeat(number));
-        let acceptance = asker.ask(&wish).await;
+        let request = format!("{}relay", " ".repeat(number));
+        let acceptance = asker.ask(&request).await;
         assert!(acceptance.contains(&format!("#{}", number + 1)), "{acceptance}");
         clock.set(right.saturating_add_signed(jump));
         asker.next_key().await.assert_starts_with("relay");

@@ -77,12 +77,12 @@ async fn a_full_disk_delays_and_loses_nothing() {
 
     // T2 and T3: the results of jobs that are under way find no room.
     let before = service.totals().unwrap().delivered;
-    let mut wishes = 0;
+    let mut requests = 0;
     loop {
         // Never what was sent a moment ago: the same text within a second is the same message.
-        asker.send(&format!("relay{}", " ".repeat(wishes + 1))).await;
-        wishes += 1;
-        let row = format!("SELECT count(*) = {} FROM seen", sent + 1 + wishes);
+        asker.send(&format!("relay{}", " ".repeat(requests + 1))).await;
+        requests += 1;
+        let row = format!("SELECT count(*) = {} FROM seen", sent + 1 + requests);
         until("it is accepted", || async { home.count(&row).filter(|all| *all == 1) }).await;
         fill();
         // Either its result finds no room, or it fitted once more.
@@ -95,9 +95,9 @@ async fn a_full_disk_delays_and_loses_nothing() {
             break;
         }
         free();
-        assert!(wishes < 20, "the disk never fills");
+        assert!(requests < 20, "the disk never fills");
     }
-    // The search pauses: the settler waits for the disk, and the devices for the settler. At most what was in flight
+    // The search pauses: the verifier waits for the disk, and the devices for the verifier. At most what was in flight
     // and in the queue between them is still counted.
     let mut candidates = service.candidates();
     until("the search pauses", || {
@@ -110,11 +110,11 @@ async fn a_full_disk_delays_and_loses_nothing() {
         }
     })
     .await;
-    assert_eq!(service.totals().unwrap().delivered as usize, before as usize + wishes - 1, "its key is not out");
+    assert_eq!(service.totals().unwrap().delivered as usize, before as usize + requests - 1, "its key is not out");
     free();
     let began = Instant::now();
     until("the key is delivered", || async {
-        (service.totals().unwrap().delivered as usize == before as usize + wishes).then_some(())
+        (service.totals().unwrap().delivered as usize == before as usize + requests).then_some(())
     })
     .await;
     println!("T2: delivered {:?} after the disk was freed", began.elapsed());
@@ -122,8 +122,8 @@ async fn a_full_disk_delays_and_loses_nothing() {
 
     // Nothing is lost and nothing doubled: an answer a message, a key a job.
     let mut expected = 0;
-    until("every letter is out", || async { (service.totals().unwrap().unsent_mail == 0).then_some(()) }).await;
-    expected += 1 + sent as i64 + wishes as i64;
+    until("every letter is out", || async { (service.totals().unwrap().unsent_messages == 0).then_some(()) }).await;
+    expected += 1 + sent as i64 + requests as i64;
     let jobs = home.count("SELECT count(*) FROM job").unwrap();
     assert_eq!(letters().await, expected + jobs);
     assert_eq!(service.totals().unwrap().delivered as i64, jobs);

@@ -26,7 +26,7 @@ const DEVICE_BACK: Duration = Duration::from_secs(5);
 /// And elsewhere: a letter whose sending failed is sent again after 3 s or some more.
 const KEY_WITHIN: Duration = Duration::from_secs(10);
 
-/// A wish, a panic at `step`, and what came of it: how long the key took from the panic on.
+/// A request, a panic at `step`, and what came of it: how long the key took from the panic on.
 async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) -> Duration {
     let fault = format!("{}:{side}", step.word());
     let home = Home::new(&[relay.url()]);

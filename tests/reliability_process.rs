@@ -25,7 +25,7 @@ const GENEROUS: &str = "\
     longest_expected_time = \"3650 days\"\n\
     give_up_after = \"3650 days\"\n";
 
-/// R1. `jobs` wishes of several askers, and a SIGKILL at `kills` random moments, however far the bot has come.
+/// R1. `jobs` requests of several askers, and a SIGKILL at `kills` random moments, however far the bot has come.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(common::seed());
     let relay = TestRelay::start().await;
@@ -43,11 +43,11 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
         askers.push((asker, prefix));
     }
     let mut left = askers.iter();
-    let mut wishes = HashMap::new();
+    let mut requests = HashMap::new();
     for kill in 0..kills {
-        // The wishes come while the bot is alive and while it is dead.
+        // The requests come while the bot is alive and while it is dead.
         for (asker, prefix) in left.by_ref().take(jobs.div_ceil(kills)) {
-            wishes.insert(asker.keys.public_key(), *prefix);
+            requests.insert(asker.keys.public_key(), *prefix);
             asker.send(prefix).await;
         }
         let began = Instant::now();
@@ -79,7 +79,7 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
             keys.extend(DeliveredKey::read(&gift.rumor.content));
         }
         assert_eq!((wraps.len(), keys.len()), (2, 1), "{prefix}: one acceptance, one result");
-        keys[0].assert_starts_with(wishes[&asker.keys.public_key()]);
+        keys[0].assert_starts_with(requests[&asker.keys.public_key()]);
     }
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
     assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM mail WHERE result_of IS NOT NULL"), Some(all));

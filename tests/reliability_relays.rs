@@ -34,12 +34,12 @@ async fn dying_and_lying_relays_delay_and_no_more() {
         publish(&relay.url(), &list).await;
     }
 
-    // The wish comes through a relay that says it a thousand times.
+    // The request comes through a relay that says it a thousand times.
     let began = Instant::now();
     publish(&liars[3].url(), &forger.honest("relay", 0)).await;
     let letters =
         |good: &[RawRelay]| good.iter().flat_map(|relay| relay.wraps_to(asker.public_key())).collect::<Vec<_>>();
-    until("the wish is accepted", || async { (!letters(&good).is_empty()).then_some(()) }).await;
+    until("the request is accepted", || async { (!letters(&good).is_empty()).then_some(()) }).await;
     println!("accepted after {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(8), "nobody who says nothing holds up the others");
     for relay in &mut good {
@@ -71,7 +71,7 @@ async fn dying_and_lying_relays_delay_and_no_more() {
     assert!(began.elapsed() < Duration::from_secs(60));
     key.assert_starts_with("relay");
 
-    // A thousandfold wish is one job, and its result one event on every relay.
+    // A thousandfold request is one job, and its result one event on every relay.
     let mut ids: Vec<EventId> = letters(&good).iter().map(|wrap| wrap.id).collect();
     ids.sort();
     ids.dedup();

@@ -42,7 +42,7 @@ async fn life_with(home: &Home, fault: &str, stop: bool) {
     assert!(home.log().contains(&format!("test fault: {fault}")), "{fault}: died of something else\n{}", home.log());
 }
 
-/// A wish, a life that ends at `step`, another life, and what came of it.
+/// A request, a life that ends at `step`, another life, and what came of it.
 async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     let fault = format!("{}:{side}", step.word());
     let home = Home::new(&[relay.url()]);

@@ -66,7 +66,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     let forger = Forger::new(home.vault().public_key());
     let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(good.url()));
     good.pour(&list.sign_with_keys(&forger.author).unwrap());
-    // The newest come first: the wish is the last of them.
+    // The newest come first: the request is the last of them.
     (0..60).for_each(|number| good.pour(&junk(&forger, number)));
     let honest = forger.honest("qqqqqqqq", 1000);
     good.pour(&honest);
@@ -77,7 +77,8 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     let bot = home.spawn_logged().await;
     until("junk is opened", || async { (home.log().matches(OPENED_IN_VAIN).count() >= 3).then_some(()) }).await;
     bad.let_answer();
-    until("the wish is accepted", || async { (home.count("SELECT count(*) FROM job") == Some(1)).then_some(()) }).await;
+    until("the request is accepted", || async { (home.count("SELECT count(*) FROM job") == Some(1)).then_some(()) })
+        .await;
     until("its author hears of it", || async { (!good.wraps_to(forger.author.public_key()).is_empty()).then_some(()) })
         .await;
     let (status, _) = bot.stop_with(rustix::process::Signal::TERM).await;
@@ -93,15 +94,15 @@ async fn a_relay_list_under_a_known_id_is_not_believed() {
     let home = Home::new(&[relay.url()]);
     let running = home.start().await;
     let forger = Forger::new(running.public_key);
-    let wish = forger.honest("qqqqqqqq", 0);
+    let request = forger.honest("qqqqqqqq", 0);
     let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(thief.url()));
     let list = list.sign_with_keys(&Keys::generate()).unwrap();
-    let mut made_up: Value = serde_json::from_str(&altered(&list, "id", wish.id.to_hex())).unwrap();
+    let mut made_up: Value = serde_json::from_str(&altered(&list, "id", request.id.to_hex())).unwrap();
     made_up["pubkey"] = json!(forger.author.public_key().to_hex());
     relay.pour(&Event::from_json(made_up.to_string()).unwrap());
 
-    publish(&relay.url(), &wish).await;
-    // Without a list to believe, the answer goes to where the wish was seen.
+    publish(&relay.url(), &request).await;
+    // Without a list to believe, the answer goes to where the request was seen.
     until("an answer", || async { (!relay.wraps_to(forger.author.public_key()).is_empty()).then_some(()) }).await;
     assert_eq!(thief.connections(), 0, "nobody asked the bot to go there");
     running.service.stop().await;

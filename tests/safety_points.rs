@@ -12,7 +12,7 @@ use common::asker::{Asker, DeliveredKey};
 use common::bot::{BotProcess, Home};
 use common::relay::TestRelay;
 use nostr_sdk::prelude::ToBech32;
-use npubbot::key::{BasePoint, HalfPoint, Npub, Rotation, SplitTweak, candidate};
+use npubbot::key::{HalfPoint, Npub, Rotation, SplitTweak, StartPoint, candidate};
 use rustix::process::Signal;
 use secp256k1::{Keypair, Parity, PublicKey, SECP256K1, Scalar, SecretKey, XOnlyPublicKey};
 use std::io::Write;
@@ -92,7 +92,7 @@ impl Meeting {
         self.is_refused(&point_of(secret).to_string(), "served for a key already").await;
     }
 
-    /// A wish at a point whose secret is known is met. `text` names the point.
+    /// A request at a point whose secret is known is met. `text` names the point.
     async fn is_served(&mut self, text: &str, secret: &SecretKey) -> SplitTweak {
         let tweak = self.is_served_at(text, &point_of(secret)).await;
         // By libsecp256k1 alone.
@@ -103,7 +103,7 @@ impl Meeting {
         tweak
     }
 
-    /// A wish at a point is met: the tweak is for it and leads from it to the npub that was named.
+    /// A request at a point is met: the tweak is for it and leads from it to the npub that was named.
     async fn is_served_at(&mut self, text: &str, point: &PublicKey) -> SplitTweak {
         let first = self.ask(&format!("split {text} {PREFIX}")).await;
         assert!(!first.contains("Nothing was started") && !first.contains("already"), "{text}: {first}");
@@ -115,14 +115,14 @@ impl Meeting {
         let line = result.lines().find(|line| line.starts_with("ntweak1"));
         let tweak: SplitTweak = line.unwrap_or_else(|| panic!("{text}: {result}")).parse().unwrap();
         assert_eq!(tweak.fingerprint, HalfPoint::new(*point).fingerprint(), "{text}");
-        let npub = candidate(&BasePoint::new(*point), &tweak.tweak).unwrap();
+        let npub = candidate(&StartPoint::new(*point), &tweak.tweak).unwrap();
         assert!(npub.to_string().starts_with(&format!("npub1{PREFIX}")), "{text}: {npub}");
         assert!(result.contains(&npub.to_string()), "{text}: {result}");
         self.offsets.push(tweak.tweak.offset.scalar().to_be_bytes());
         tweak
     }
 
-    /// The bot is as good as new: one answer a message and one result a job, no alarm, and an honest wish is met.
+    /// The bot is as good as new: one answer a message and one result a job, no alarm, and an honest request is met.
     async fn ends_well(mut self) {
         let jobs = self.offsets.len() as i64;
         assert_eq!(self.got, self.sent + jobs);

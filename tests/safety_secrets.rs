@@ -36,22 +36,22 @@ fn compile(code: &str) -> (bool, String) {
 
 #[test]
 fn no_secret_can_be_named_from_outside() {
-    let (compiles, said) = compile("use npubbot::vault::{BaseId, Vault};\npub fn f(_: Vault, _: BaseId) {}");
+    let (compiles, said) = compile("use npubbot::vault::{StartId, Vault};\npub fn f(_: Vault, _: StartId) {}");
     assert!(compiles, "the way of trying is sound: {said}");
-    for name in ["Base", "DerivedKey", "Signing", "SecretText"] {
+    for name in ["Start", "DerivedKey", "Signing", "SecretText"] {
         let (compiles, said) = compile(&format!("pub fn f(_: npubbot::vault::secret::{name}) {{}}"));
         assert!(!compiles, "{name} can be named");
         assert!(said.contains("E0603") && said.contains("module `secret` is private"), "{name}: {said}");
         let (compiles, _) = compile(&format!("pub fn f(_: npubbot::vault::{name}) {{}}"));
         assert!(!compiles, "{name} is handed on under another path");
     }
-    for what in ["bases", "random", "identity"] {
+    for what in ["start_points", "random", "identity"] {
         let (compiles, said) = compile(&format!("use npubbot::vault::{what};"));
         assert!(!compiles && said.contains("E0603"), "{what}: {said}");
     }
     // What a device is given has room for points and patterns only.
-    let launch = "pub fn f(l: npubbot::search::Launch) -> (Vec<npubbot::key::BasePoint>, std::sync::Arc<npubbot::pattern::PatternSet>) {
-        let npubbot::search::Launch { bases, patterns, lasting: _ } = l; (bases, patterns) }";
+    let launch = "pub fn f(l: npubbot::search::Launch) -> (Vec<npubbot::key::StartPoint>, std::sync::Arc<npubbot::pattern::PatternSet>) {
+        let npubbot::search::Launch { starts, patterns, remaining: _ } = l; (starts, patterns) }";
     let (compiles, said) = compile(launch);
     assert!(compiles, "a launch holds something else than points and patterns: {said}");
 }

@@ -162,7 +162,7 @@ async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_secon
     let began = Instant::now();
     let acceptance = asker.ask("qqqqqqqq").await;
     let took = began.elapsed();
-    println!("{} kinds, each twice; the honest wish was accepted after {took:?}", hostile.len());
+    println!("{} kinds, each twice; the honest request was accepted after {took:?}", hostile.len());
     assert!(acceptance.contains("#1"), "{acceptance}");
     assert!(took < Duration::from_secs(2), "{took:?}");
 
@@ -175,7 +175,7 @@ async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_secon
     assert!(!home.log().contains("panicked"), "{}", home.log());
 }
 
-/// What is tried above is wrong in one thing only: the same wrap without it is a wish like any other.
+/// What is tried above is wrong in one thing only: the same wrap without it is a request like any other.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_wrap_without_its_fault_is_accepted() {
     let relay = RawRelay::start(Manner::Honest).await;
@@ -206,15 +206,15 @@ async fn what_a_strangers_relay_says_unasked_is_not_heard() {
     // The bot brings the answer, and stays connected for a while.
     let answered = || async { (!theirs.wraps_to(forger.author.public_key()).is_empty()).then_some(()) };
     until("the bot visits the stranger's relay", answered).await;
-    let wish = forger.honest("qqqqqqqq", 0);
-    theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, wish.as_json()));
+    let request = forger.honest("qqqqqqqq", 0);
+    theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, request.as_json()));
     theirs.blurt(r#"["CLOSED","inbox","error: go away"]"#);
     until("the bot has read it", || async { (theirs.pongs() >= 2).then_some(()) }).await;
     let mut asker = Asker::connect(&ours.url(), running.public_key).await;
     asker.ask("help").await;
     assert_eq!(running.service.totals().unwrap().accepted, 0, "not heard");
     // Nor does it keep the bot from hearing the same from a relay of its own.
-    publish(&ours.url(), &wish).await;
+    publish(&ours.url(), &request).await;
     until("heard", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     running.service.stop().await;
 }

@@ -1,4 +1,4 @@
-//! S14: a long time in miniature. One life of the real program under mixed load and faults: wishes, split wishes, refused
+//! S14: a long time in miniature. One life of the real program under mixed load and faults: requests, split requests, refused
 //! ones, stops, deletions, junk, and a relay that dies now and then. Its memory, open files and threads do not grow, and
 //! at the end nothing is left undone. In full, 20 minutes:
 //! `cargo test --test soak -- --ignored --nocapture --test-threads 1`
@@ -57,11 +57,11 @@ fn usage(pid: u32) -> Usage {
 /// One message of the mix.
 fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> nostr_sdk::Event {
     let letter = |rng: &mut StdRng| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-    let wish: String = (0..rng.random_range(2..4)).map(|_| letter(rng)).collect();
+    let request: String = (0..rng.random_range(2..4)).map(|_| letter(rng)).collect();
     let back = rng.random_range(0..2 * 86_400);
     match number % 10 {
-        0..4 => forger.honest(&wish, back),
-        4 => forger.honest(&format!("split {} {wish}", point()), back),
+        0..4 => forger.honest(&request, back),
+        4 => forger.honest(&format!("split {} {request}", point()), back),
         5 => forger.honest("bob io1", back),
         6 => forger.honest(["stop", "start", "status"][rng.random_range(0..3)], back),
         7 => forger.honest("delete", back),
@@ -163,7 +163,7 @@ async fn soak(time: Duration, batches: usize) {
     // The second fifth of the time against the last. All of it comes and goes, so it is the least that counts.
     let least = |what: fn(&Usage) -> u64| second_and_last_fifth(&used).map(|some| some.iter().map(what).min().unwrap());
     let (resident, files, threads) = (least(|one| one.resident), least(|one| one.files), least(|one| one.threads));
-    // The hits of easy wishes come in bursts, and what one took is kept for the next.
+    // The hits of easy requests come in bursts, and what one took is kept for the next.
     let burst = heap.iter().max().unwrap() - heap.iter().min().unwrap();
     let heap = second_and_last_fifth(&heap).map(|some| *some.iter().min().unwrap());
     println!(

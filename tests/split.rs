@@ -1,4 +1,4 @@
-//! Split keys end to end: a half made by the program, a wish through a relay, the tweak, and the key put together.
+//! Split keys end to end: a half made by the program, a request through a relay, the tweak, and the key put together.
 
 mod common;
 
@@ -124,9 +124,9 @@ fn a_half_in_a_file_knows_what_it_is_for() {
     let locked = lines(&combine(&mined[1], &["--ncryptsec", "--password-file", &path("password")]));
     assert!(locked[0] == key.npub && locked[1].starts_with("ncryptsec1"), "{locked:?}");
 
-    // Another wish's key, another half's tweak, and damage.
-    let other_wish = lines(&npubbot(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
-    assert!(refusal(&combine(&other_wish[1], &[])).contains("not one you asked for"));
+    // Another request's key, another half's tweak, and damage.
+    let other_request = lines(&npubbot(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
+    assert!(refusal(&combine(&other_request[1], &[])).contains("not one you asked for"));
     let (_, other) = new_half("ham");
     let other = lines(&npubbot(&["mine", "--device", "cpu", "--split", other.split(' ').nth(1).unwrap(), "ham"], ""));
     assert!(refusal(&combine(&other[1], &[])).contains("another half"));

@@ -3,9 +3,9 @@
 //! In CI the shorter form runs. The bar is for the release build:
 //! `cargo test --release --test starving -- --ignored --nocapture --test-threads 1`
 
-use npubbot::ids::JobId;
+use npubbot::job::JobId;
 use npubbot::pattern::{ALPHABET, Pattern};
-use npubbot::scheduler::{Scheduler, Settled, Wanted};
+use npubbot::scheduler::{FindOutcome, Scheduler, Wanted};
 use npubbot::search::cpu::KernelChoice;
 use npubbot::search::{DeviceChoice, SearchError, SearchOptions};
 use npubbot::vault::Vault;
@@ -49,7 +49,7 @@ impl Bench {
         let (sender, done) = mpsc::channel();
         let on_find = move |find: npubbot::scheduler::Find| {
             let _ = sender.send(find.job);
-            Settled::Done
+            FindOutcome::Done
         };
         let scheduler = match Scheduler::start(&options, Vault::without_identity().unwrap(), on_find) {
             Err(SearchError::UnsupportedCpuKernel { asked }) => {
@@ -118,7 +118,7 @@ impl Bench {
     }
 }
 
-/// Processor time in seconds of the search threads, and of these with the device's own and the settler.
+/// Processor time in seconds of the search threads, and of these with the device's own and the verifier.
 fn processor_time() -> (f64, f64) {
     let (mut searching, mut all) = (0.0, 0.0);
     for thread in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
@@ -128,7 +128,7 @@ fn processor_time() -> (f64, f64) {
         if name.starts_with("search") {
             searching += took;
         }
-        if name.starts_with("search") || ["cpu", "settler"].contains(&name.trim()) {
+        if name.starts_with("search") || ["cpu", "verifier"].contains(&name.trim()) {
             all += took;
         }
     }

@@ -13,7 +13,7 @@ use npubbot::clock::Clock;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-/// The limits under which a wish that is never found in a test is accepted.
+/// The limits under which a request that is never found in a test is accepted.
 const PATIENT: &str = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +113,7 @@ async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
     assert_eq!(running.service.totals().unwrap().accepted, 0);
     assert!(relay.wraps_to(other).await.is_empty(), "the others hear nothing from us");
 
-    // After an honest wish behind all that, there is its acceptance and its key and nothing else.
+    // After an honest request behind all that, there is its acceptance and its key and nothing else.
     asker.publish(&from.honest("dad", 0)).await;
     until("acceptance and key", || async { (answers().await == 4).then_some(()) }).await;
     running.service.stop().await;

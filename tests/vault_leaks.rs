@@ -5,9 +5,9 @@
 use nostr::nips::nip59::UnwrappedGift;
 use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
 use npubbot::clock::Clock;
-use npubbot::ids::Asker;
+use npubbot::job::Asker;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
-use npubbot::mail::{Channel, Letter};
+use npubbot::message::{Channel, OutgoingMessage};
 use npubbot::vault::Vault;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
@@ -77,7 +77,7 @@ fn present(needles: &[(String, Vec<u8>)]) -> Vec<String> {
 fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
     let vault = Vault::without_identity().unwrap().with_clock(Clock::at(1_800_000_000));
     let asker = Keys::generate();
-    let letter = Letter {
+    let letter = OutgoingMessage {
         to: Asker(asker.public_key().to_bytes()),
         channel: Channel::Sealed,
         text: "Your key is ready.".to_owned(),
@@ -88,10 +88,10 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
     let offset = Offset::of_point(1 << 40, 77, Rotation::ALL[2]);
     let wraps: Vec<String> = (0..KEYS)
         .map(|number| {
-            let (base, point) = vault.open_base().unwrap();
+            let (start, point) = vault.open_start().unwrap();
             let tweak = Tweak { offset, rotation: Rotation::ALL[number % 3] };
             let hit = VerifiedHit::recompute(point, tweak).unwrap();
-            vault.redeem(base, &hit, &letter, "Keep it.").unwrap().json
+            vault.redeem(start, &hit, &letter, "Keep it.").unwrap().json
         })
         .collect();
 

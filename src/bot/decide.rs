@@ -4,10 +4,10 @@ use super::policy;
 use super::reply::{Acceptance, JobLine, Neighbours, Reply};
 use super::request::{self, Request};
 use crate::config::Limits;
-use crate::ids::JobId;
+use crate::job::JobId;
 use crate::key::HalfPoint;
 use crate::ledger::{AskerView, HalfUse, Job};
-use crate::mail::{Channel, WorkWanted};
+use crate::message::{Channel, WorkWanted};
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate};
 use crate::vault::Rumor;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub struct Context<'a> {
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
     pub own_split_part: f64,
-    /// A wish of the pool with a prefix of at most so many bits waits until older ones are served: a launch yields only so
+    /// A request of the pool with a prefix of at most so many bits waits until older ones are served: a launch yields only so
     /// many keys.
     pub easy_bits: u32,
     /// For so long, were all devices the pool's.
@@ -63,7 +63,7 @@ impl Context<'_> {
         self.pool_jobs + self.split_jobs
     }
 
-    /// How long a wish waits for its turn; nothing if that is soon.
+    /// How long a request waits for its turn; nothing if that is soon.
     fn queue_for(&self, patterns: &[Pattern]) -> Duration {
         // Were one prefix hard enough to be searched at once, the easy ones would still be what is found first.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
@@ -88,10 +88,10 @@ pub enum Decision {
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
-        wish: Wish,
+        request: JobSpec,
         reply: Reply,
     },
-    /// Without an answer where the wish itself was taken back.
+    /// Without an answer where the request itself was taken back.
     Cancel {
         jobs: Vec<JobId>,
         reply: Option<Reply>,
@@ -110,7 +110,7 @@ pub enum Decision {
 
 /// What was accepted.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Wish {
+pub struct JobSpec {
     pub patterns: Vec<Pattern>,
     pub split: Option<HalfPoint>,
     /// How letters about it travel; a key is sealed whatever this says.
@@ -139,12 +139,12 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
         return Decision::Say(Reply::NoGroups);
     }
     match request::read(&rumor.content) {
-        Request::Wish(_) if rumor.kind == KIND_OLD && !context.reads_sealed => Decision::Say(Reply::NeedsSealed),
-        Request::Wish(patterns) => wish(patterns, None, Channel::Sealed, context),
+        Request::JobSpec(_) if rumor.kind == KIND_OLD && !context.reads_sealed => Decision::Say(Reply::NeedsSealed),
+        Request::JobSpec(patterns) => request(patterns, None, Channel::Sealed, context),
         Request::Split(point, patterns) => {
             // What comes of it is no secret, so it may go back the way it came.
             let old = rumor.kind == KIND_OLD && !context.reads_sealed;
-            wish(patterns, Some(point), if old { Channel::Nip04 } else { Channel::Sealed }, context)
+            request(patterns, Some(point), if old { Channel::Nip04 } else { Channel::Sealed }, context)
         }
         Request::BadPoint(error) => Decision::Say(Reply::BadPoint(error)),
         Request::PointAlone => Decision::Say(Reply::PointAlone),
@@ -166,7 +166,7 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
     }
 }
 
-fn wish(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, context: &Context<'_>) -> Decision {
+fn request(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, context: &Context<'_>) -> Decision {
     let part = if split.is_some() { context.split_part } else { context.pool_part };
     let rate = context.rate_of(part);
     if let Some(reply) = policy::refusal(&patterns, split.is_some(), rate, context) {
@@ -193,10 +193,10 @@ fn wish(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, cont
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
     let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
     let notice_at = notice.map(|after| context.now.saturating_add(after)).filter(|&at| at < expires_at);
-    Decision::Accept { wish: Wish { patterns, split, channel, expires_at, notice_at }, reply }
+    Decision::Accept { request: JobSpec { patterns, split, channel, expires_at, notice_at }, reply }
 }
 
-/// A wish that is deleted is cancelled; nobody waits for an answer to a deletion.
+/// A request that is deleted is cancelled; nobody waits for an answer to a deletion.
 fn take_back(rumor: &Rumor, context: &Context<'_>) -> Decision {
     let taken_back = context.asker.open.iter().filter(|job| rumor.takes_back.contains(&job.rumor));
     let jobs: Vec<JobId> = taken_back.map(|job| job.id).collect();

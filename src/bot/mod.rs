@@ -3,13 +3,13 @@
 //! Every message gets one answer: what was asked for, or a refusal in two halves: what is wrong, what would work.
 
 mod decide;
-pub mod letters;
+pub mod notices;
 mod policy;
 mod reply;
 mod request;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Context, Decision, Wish, decide};
+pub use decide::{Context, Decision, JobSpec, decide};
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, half_named};

@@ -2,7 +2,7 @@
 
 use super::decide::Context;
 use super::reply::Reply;
-use crate::ids::JobId;
+use crate::job::JobId;
 use crate::pattern::{Difficulty, Pattern, Rate};
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ const DAY: u64 = 86_400;
 /// The longest prefix that is accepted while no device has a rate: a slow processor has it in minutes.
 const UNMEASURED_CHARACTERS: u32 = 6;
 
-/// The refusal of a wish, or `None` when it is welcome. `rate` is what the job would be searched at.
+/// The refusal of a request, or `None` when it is welcome. `rate` is what the job would be searched at.
 pub(super) fn refusal(
     patterns: &[Pattern],
     is_split: bool,
@@ -27,7 +27,7 @@ pub(super) fn refusal(
     if patterns.len() > limits.prefixes_per_job {
         return Some(Reply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
     }
-    if let Some(job) = same_wish(patterns, context).filter(|_| !is_split) {
+    if let Some(job) = same_request(patterns, context).filter(|_| !is_split) {
         return Some(Reply::AlreadySearching { job });
     }
     if context.asker.open.len() >= limits.open_jobs_per_asker {
@@ -45,17 +45,17 @@ pub(super) fn refusal(
         Some(rate) => too_hard(patterns, rate, context),
         None => {
             let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
-            let wished = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?;
-            (wished.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
+            let requested = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?;
+            (requested.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
         }
     }
 }
 
 /// The open job that asks for the very same.
-fn same_wish(patterns: &[Pattern], context: &Context<'_>) -> Option<JobId> {
-    let wished: HashSet<&Pattern> = patterns.iter().collect();
+fn same_request(patterns: &[Pattern], context: &Context<'_>) -> Option<JobId> {
+    let requested: HashSet<&Pattern> = patterns.iter().collect();
     let in_pool = context.asker.open.iter().filter(|job| job.split.is_none());
-    in_pool.into_iter().find(|job| job.patterns.iter().collect::<HashSet<_>>() == wished).map(|job| job.id)
+    in_pool.into_iter().find(|job| job.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
 }
 
 fn too_hard(patterns: &[Pattern], rate: Rate, context: &Context<'_>) -> Option<Reply> {

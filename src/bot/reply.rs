@@ -1,10 +1,10 @@
 //! Everything the bot says, as values; their text is what is sent.
 
-use crate::duration::spoken;
-use crate::ids::JobId;
+use crate::duration::humanize;
+use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
-use crate::mail::WorkWanted;
+use crate::message::WorkWanted;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, PatternError, Rate};
 use std::fmt;
 use std::time::Duration;
@@ -14,8 +14,8 @@ const JOBS_LISTED: usize = 8;
 /// Jobs that have a line of their own in a status.
 const JOBS_SHOWN: usize = 5;
 /// Characters for the prefixes of a job where it is accepted, and in a line of a status; the rest is counted.
-const WISHES_ACCEPTED: usize = 400;
-const WISHES_SHOWN: usize = 90;
+const PATTERNS_ACCEPTED: usize = 400;
+const PATTERNS_SHOWN: usize = 90;
 /// Characters of an asker's own word that are repeated to them.
 const WORD_SHOWN: usize = 24;
 
@@ -66,7 +66,7 @@ pub enum Reply {
         rate: Rate,
         characters: u32,
     },
-    /// No device has a rate, and the wish is longer than so many characters.
+    /// No device has a rate, and the request is longer than so many characters.
     NotMeasured {
         characters: u32,
     },
@@ -77,7 +77,7 @@ pub enum Reply {
     BadPoint(Option<HalfPointError>),
     PointAlone,
     HalfUsed(HalfUse),
-    /// A wish by NIP-04 of somebody who shows no sign of reading anything else.
+    /// A request by NIP-04 of somebody who shows no sign of reading anything else.
     NeedsSealed,
     /// A flood: a new asker is asked for proof of work.
     WorkWanted(WorkWanted),
@@ -128,11 +128,11 @@ impl fmt::Display for Reply {
         match self {
             Reply::Accepted(accepted) => accepted.fmt(f),
             Reply::Help { open_jobs, rate } => {
-                writeln!(f, "I find Nostr keys whose npub starts as you wish. Send the characters after npub1:")?;
+                writeln!(f, "I find Nostr keys whose npub starts as you like. Send the characters after npub1:")?;
                 writeln!(f, "m0ctane")?;
-                writeln!(f, "Several words are several wishes; the first found ends the job.")?;
+                writeln!(f, "Several words are several requests; the first found ends the job.")?;
                 writeln!(f, "status: your jobs. cancel: stop them (or: cancel 12). resend: the last key again.")?;
-                writeln!(f, "If your wish is also a command, put find before it: find status")?;
+                writeln!(f, "If your request is also a command, put find before it: find status")?;
                 writeln!(
                     f,
                     "The key is made on my operator's machine, unless you keep half of it: then my answer is of no use to \
@@ -218,17 +218,17 @@ impl fmt::Display for Reply {
             Reply::TooManyToday { allowed, wait_seconds } => write!(
                 f,
                 "You have started {allowed} jobs in the last 24 hours, and that is the limit. The next one works in {}.",
-                spoken(Duration::from_secs(*wait_seconds))
+                humanize(Duration::from_secs(*wait_seconds))
             ),
             Reply::TooHard { expected, limit, rate, characters } => {
                 write!(
                     f,
                     "That would take about {} at {rate}, and I take nothing that is expected to take longer than {}.",
-                    spoken(*expected),
-                    spoken(*limit)
+                    humanize(*expected),
+                    humanize(*limit)
                 )?;
                 match characters {
-                    0 => write!(f, " At this rate I can take no wish at all now; try again later."),
+                    0 => write!(f, " At this rate I can take no request at all now; try again later."),
                     1 => write!(f, " One character would be accepted now."),
                     _ => write!(f, " Up to {characters} characters would be accepted now."),
                 }
@@ -284,10 +284,10 @@ impl fmt::Display for Reply {
             ),
             Reply::WorkWanted(work) => write!(
                 f,
-                "More strangers write to me now than I can serve, and you are new to me. Nothing was started. Send your wish \
+                "More strangers write to me now than I can serve, and you are new to me. Nothing was started. Send your request \
                  again in {} (later if they go on), or at once with proof of work (NIP-13): {bits} leading zero bits in the \
                  id of the gift wrap (kind 1059), promised in its tag [\"nonce\", \"…\", \"{bits}\"].",
-                spoken(work.ends_in.max(Duration::from_secs(1))),
+                humanize(work.ends_in.max(Duration::from_secs(1))),
                 bits = work.bits
             ),
             Reply::Stopped { open } => write!(
@@ -302,7 +302,7 @@ impl fmt::Display for Reply {
             Reply::Started => write!(f, "Here I am again. Send a prefix, like: m0ctane (or: help)"),
             Reply::Forgotten { open } => write!(
                 f,
-                "Done: your jobs{} and letters are gone from my ledger, keys I could have sent again too. The bare numbers \
+                "Done: your jobs{} and messages are gone from my ledger, keys I could have sent again too. The bare numbers \
                  of your messages go within 16 days; until then they keep old copies from being answered anew. When you started the \
                  jobs of the last 24 hours is kept for that long: they count for the limit of a day.",
                 if *open > 0 { " (open ones are cancelled)" } else { "" }
@@ -313,7 +313,7 @@ impl fmt::Display for Reply {
 
 impl fmt::Display for Acceptance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Job {}: searching for {}.", self.job, wished(&self.patterns, WISHES_ACCEPTED))?;
+        writeln!(f, "Job {}: searching for {}.", self.job, requested(&self.patterns, PATTERNS_ACCEPTED))?;
         writeln!(f, "{}", pace(self.difficulty, self.rate))?;
         match self.neighbours {
             Neighbours::InPool { jobs, split_jobs, part, queue } => {
@@ -334,20 +334,24 @@ impl fmt::Display for Acceptance {
 
 impl JobLine {
     fn text(&self) -> String {
-        let mut text =
-            format!("Job {}: {}, waited {}", self.job, wished(&self.patterns, WISHES_SHOWN), spoken(self.waited));
+        let mut text = format!(
+            "Job {}: {}, waited {}",
+            self.job,
+            requested(&self.patterns, PATTERNS_SHOWN),
+            humanize(self.waited)
+        );
         if let (Some(difficulty), Some(rate)) = (self.difficulty, self.rate)
             && let Some(expected) = difficulty.expected_time(rate)
         {
             let chance = 100.0 * difficulty.chance_after(rate.0 * self.waited.as_secs_f64());
-            text += &format!(" of about {} expected (chance so far {chance:.0} %)", spoken(expected));
+            text += &format!(" of about {} expected (chance so far {chance:.0} %)", humanize(expected));
         }
         text + "."
     }
 }
 
 /// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold, one at least.
-fn wished(patterns: &[Pattern], room: usize) -> String {
+fn requested(patterns: &[Pattern], room: usize) -> String {
     let mut named: Vec<String> = Vec::new();
     let mut length = 0;
     for (number, pattern) in patterns.iter().enumerate() {
@@ -380,7 +384,7 @@ fn pace(difficulty: Difficulty, rate: Option<Rate>) -> String {
 
 /// `about 4 seconds`, but `less than a second`.
 fn bounded(how: &str, time: Duration) -> String {
-    let text = spoken(time);
+    let text = humanize(time);
     if text.starts_with("less") { text } else { format!("{how} {text}") }
 }
 
@@ -389,7 +393,7 @@ fn in_pool(others: usize, queue: Duration) -> String {
         _ if !queue.is_zero() => format!(
             "{others} other jobs share the pool. Older ones that are as easy have their keys first: about {} until it is the turn of \
              this one.",
-            spoken(queue)
+            humanize(queue)
         ),
         0 => "It is the only job in the pool.".to_owned(),
         1 => "One other job shares the pool and does not slow it.".to_owned(),

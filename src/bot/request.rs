@@ -1,6 +1,6 @@
 //! What a person wrote, read with good will.
 
-use crate::ids::JobId;
+use crate::job::JobId;
 use crate::key::{HalfPoint, HalfPointError};
 use crate::pattern::{Pattern, PatternError};
 
@@ -10,7 +10,7 @@ const WORDS_READ: usize = 64;
 /// Prefixes of a split request that are read beside its first word and its point.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
-/// Words that occur in sentences around a wish. Alone they are prefixes like any other.
+/// Words that occur in sentences around a request. Alone they are prefixes like any other.
 const FILLERS: &[&str] = &[
     "a", "an", "as", "at", "can", "get", "key", "me", "my", "need", "npub", "nsec", "pls", "please", "prefer", "start",
     "starts", "thanks", "that", "the", "u", "want", "we", "you", "your",
@@ -20,7 +20,7 @@ const FILLERS: &[&str] = &[
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Request {
     /// One or more prefixes, without repeats, in the order written.
-    Wish(Vec<Pattern>),
+    JobSpec(Vec<Pattern>),
     Help,
     Status,
     /// `None`: all of the asker's jobs.
@@ -32,7 +32,7 @@ pub(super) enum Request {
     /// Reads like a sentence: all words could be prefixes, but hardly all are meant. These are the less common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
-    /// A wish at the asker's own point, who keeps half of the key.
+    /// A request at the asker's own point, who keeps half of the key.
     Split(HalfPoint, Vec<Pattern>),
     /// `split` with a point that is none, or with none at all.
     BadPoint(Option<HalfPointError>),
@@ -77,8 +77,8 @@ pub(super) fn read(text: &str) -> Request {
         Some(command @ ("cancel" | "resend")) if rest.len() == 1 && number(rest[0]).is_some() => {
             if command == "cancel" { Request::Cancel(number(rest[0])) } else { Request::Resend(number(rest[0])) }
         }
-        Some("find" | "prefix" | "search" | "mine") if !rest.is_empty() => wish(&rest, true),
-        Some(_) => wish(&words.iter().map(String::as_str).collect::<Vec<_>>(), false),
+        Some("find" | "prefix" | "search" | "mine") if !rest.is_empty() => request(&rest, true),
+        Some(_) => request(&words.iter().map(String::as_str).collect::<Vec<_>>(), false),
     }
 }
 
@@ -93,15 +93,15 @@ fn split(words: &[&str]) -> Request {
     match point {
         Err(error) => Request::BadPoint(Some(error)),
         Ok(_) if prefixes.is_empty() => Request::PointAlone,
-        Ok(point) => match wish(&prefixes, true) {
-            Request::Wish(patterns) => Request::Split(point, patterns),
+        Ok(point) => match request(&prefixes, true) {
+            Request::JobSpec(patterns) => Request::Split(point, patterns),
             other => other,
         },
     }
 }
 
 /// `sure`: the asker said that these are prefixes.
-fn wish(words: &[&str], sure: bool) -> Request {
+fn request(words: &[&str], sure: bool) -> Request {
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut bad: Vec<(String, PatternError)> = Vec::new();
     for word in words {
@@ -120,7 +120,7 @@ fn wish(words: &[&str], sure: bool) -> Request {
         patterns.retain(|pattern| !FILLERS.contains(&pattern.as_str()));
         return Request::Sentence(patterns);
     }
-    Request::Wish(patterns)
+    Request::JobSpec(patterns)
 }
 
 /// `12` or `#12`.

@@ -34,15 +34,15 @@ pub(super) struct Combine {
 impl Combine {
     pub fn run(self) -> anyhow::Result<()> {
         let tweak: SplitTweak = self.tweak.parse()?;
-        let mut wished = prefixes(&self.prefixes)?;
+        let mut requested = prefixes(&self.prefixes)?;
         let (half, named) = self.half()?;
-        if wished.is_empty() {
-            wished = named;
+        if requested.is_empty() {
+            requested = named;
         }
-        if wished.is_empty() {
+        if requested.is_empty() {
             bail!("what was asked for is not known; say it with --prefix");
         }
-        let key = half.combine(&tweak, &wished)?;
+        let key = half.combine(&tweak, &requested)?;
         let mut out = std::io::stdout().lock();
         if self.ncryptsec {
             let password = match &self.password_file {

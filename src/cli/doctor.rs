@@ -2,7 +2,7 @@
 
 use super::identity::IdentityFlags;
 use super::{log, runtime};
-use crate::service::{Verdict, checkup};
+use crate::service::{Verdict, doctor};
 use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(super) struct Doctor {
 impl Doctor {
     pub fn run(self) -> anyhow::Result<()> {
         log::start("error");
-        let findings = runtime()?.block_on(checkup(&self.config, &self.identity.data, &self.identity.file()));
+        let findings = runtime()?.block_on(doctor(&self.config, &self.identity.data, &self.identity.file()));
         for finding in &findings {
             let mark = match finding.verdict {
                 Verdict::Good => "ok  ",

@@ -3,11 +3,11 @@
 use super::log;
 use super::search_flags::SearchFlags;
 use super::split::prefixes;
-use crate::ids::{Asker, JobId};
+use crate::job::{Asker, JobId};
 use crate::key::HalfPoint;
 use crate::pattern::{Difficulty, Pattern};
 use crate::progress::SearchBar;
-use crate::scheduler::{Find, Scheduler, Settled, Wanted};
+use crate::scheduler::{Find, FindOutcome, Scheduler, Wanted};
 use crate::search::SearchOptions;
 use crate::vault::Vault;
 use anyhow::{Context, anyhow};
@@ -56,7 +56,7 @@ impl Mine {
             let ended = left == 0 || printed.is_err();
             // The other side waits as long as this one lives.
             let _ = sender.send((printed, ended));
-            if ended { Settled::Done } else { Settled::GoesOn }
+            if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
         // Nobody else is here to share with.
         let split = self.split.map(|half| (half, Asker([0; 32])));
@@ -86,7 +86,7 @@ impl Mine {
 /// Prints npub and tweak.
 fn print_tweak(vault: &Vault, find: &Find, json: bool) -> anyhow::Result<()> {
     let (npub, prefix) = (find.hit.npub(), &find.pattern);
-    let tweak = vault.reveal(find.base, &find.hit)?;
+    let tweak = vault.reveal(find.start, &find.hit)?;
     let mut out = std::io::stdout().lock();
     if json {
         writeln!(out, r#"{{"prefix":"{prefix}","npub":"{npub}","tweak":"{tweak}"}}"#)?;
@@ -103,11 +103,11 @@ fn print(vault: &Vault, find: &Find, json: bool, after: Duration) -> anyhow::Res
     let (npub, prefix, seconds) = (find.hit.npub(), &find.pattern, after.as_secs_f64());
     if json {
         write!(out, r#"{{"prefix":"{prefix}","npub":"{npub}","nsec":""#)?;
-        vault.redeem_to(find.base, &find.hit, &mut out)?;
+        vault.redeem_to(find.start, &find.hit, &mut out)?;
         writeln!(out, r#"","seconds":{seconds:.3}}}"#)?;
     } else {
         writeln!(out, "{npub}")?;
-        vault.redeem_to(find.base, &find.hit, &mut out)?;
+        vault.redeem_to(find.start, &find.hit, &mut out)?;
         writeln!(out)?;
     }
     out.flush()?;

@@ -66,14 +66,14 @@ pub struct Limits {
     pub open_jobs_per_asker: usize,
     pub jobs_per_day: usize,
     pub prefixes_per_job: usize,
-    /// A wish whose expected time at the rate measured now is longer is refused.
+    /// A request whose expected time at the rate measured now is longer is refused.
     pub longest_expected_time: Duration,
     /// A job is given up after this.
     pub give_up_after: Duration,
     /// Wraps the inbox opens a second, on average, and at once after a pause.
     pub wraps_per_second: u32,
     pub wraps_burst: u32,
-    /// More wishes a minute of askers who never had a job are a flood.
+    /// More requests a minute of askers who never had a job are a flood.
     pub new_askers_per_minute: u32,
     /// What a flood makes strangers pay (NIP-13): leading zero bits of the wrap's id.
     pub flood_work_bits: u32,

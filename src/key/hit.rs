@@ -1,24 +1,24 @@
 //! A hit nobody has to take on trust.
 
-use super::{BasePoint, Npub, Tweak, candidate};
+use super::{Npub, StartPoint, Tweak, candidate};
 
 /// A tweak whose npub was recomputed with libsecp256k1. There is no other way to make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedHit {
-    point: BasePoint,
+    point: StartPoint,
     tweak: Tweak,
     npub: Npub,
 }
 
 impl VerifiedHit {
     /// Recomputes the npub of `tweak` from `point`. `None` where the tweak leads to the point at infinity.
-    /// Whether the npub is one that somebody wished for is the caller's to ask.
-    pub fn recompute(point: BasePoint, tweak: Tweak) -> Option<VerifiedHit> {
+    /// Whether the npub is one that somebody requested is the caller's to ask.
+    pub fn recompute(point: StartPoint, tweak: Tweak) -> Option<VerifiedHit> {
         let npub = candidate(&point, &tweak)?;
         Some(VerifiedHit { point, tweak, npub })
     }
 
-    pub fn point(&self) -> &BasePoint {
+    pub fn point(&self) -> &StartPoint {
         &self.point
     }
 

@@ -1,6 +1,6 @@
 //! secp256k1 for this project, public mathematics only. Nothing in here knows a secret.
 //!
-//! A search starts from a [`BasePoint`] `P` and answers with a [`Tweak`]; [`candidate`] computes the npub they lead to,
+//! A search starts from a [`StartPoint`] `P` and answers with a [`Tweak`]; [`candidate`] computes the npub they lead to,
 //! with libsecp256k1 and nothing of ours, so that it can judge what a device claims.
 
 mod hit;
@@ -18,12 +18,12 @@ use std::fmt;
 
 /// `P = s·G`: where a search starts. Whoever holds `s` can redeem what is found; nobody else can.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BasePoint(PublicKey);
+pub struct StartPoint(PublicKey);
 
-impl BasePoint {
+impl StartPoint {
     /// Any point of the curve except infinity, as libsecp256k1 accepted it.
-    pub fn new(point: PublicKey) -> BasePoint {
-        BasePoint(point)
+    pub fn new(point: PublicKey) -> StartPoint {
+        StartPoint(point)
     }
 
     /// The point for libsecp256k1.
@@ -41,8 +41,8 @@ impl BasePoint {
     }
 }
 
-impl fmt::Debug for BasePoint {
+impl fmt::Debug for StartPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BasePoint({})", self.0)
+        write!(f, "StartPoint({})", self.0)
     }
 }

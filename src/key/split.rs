@@ -1,6 +1,6 @@
 //! Split keys: the asker keeps a secret half `h`, we search at its point `h·G`, and the tweak alone travels.
 
-use super::{BasePoint, Offset, Rotation, Tweak};
+use super::{Offset, Rotation, StartPoint, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, Hrp};
 use nostr::hashes::{Hash, sha256};
@@ -62,8 +62,8 @@ impl HalfPoint {
     }
 
     /// Where a search for this half starts: `h·G + r·G`. `None` where that is infinity.
-    pub fn blinded(&self, r: &Scalar) -> Option<BasePoint> {
-        self.0.add_exp_tweak(SECP256K1, r).ok().map(BasePoint::new)
+    pub fn blinded(&self, r: &Scalar) -> Option<StartPoint> {
+        self.0.add_exp_tweak(SECP256K1, r).ok().map(StartPoint::new)
     }
 
     /// The same for every point whose keys follow from this one's by a rotation or a sign: the least x-coordinate of
@@ -264,7 +264,7 @@ mod tests {
         let found = candidate(&half.blinded(&r).unwrap(), &Tweak { offset, rotation: Rotation::ALL[2] });
         let sum = SecretKey::from_slice(&[0x11; 32]).unwrap().add_tweak(offset.scalar()).unwrap();
         let tweak = Tweak { offset: Offset::from_scalar(sum.into()), rotation: Rotation::ALL[2] };
-        assert_eq!(candidate(&BasePoint::new(half.0), &tweak), found);
+        assert_eq!(candidate(&StartPoint::new(half.0), &tweak), found);
     }
 
     #[test]

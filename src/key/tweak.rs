@@ -1,6 +1,6 @@
 //! What a search answers with: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
 
-use super::{BasePoint, Npub};
+use super::{Npub, StartPoint};
 use secp256k1::{SECP256K1, Scalar, SecretKey};
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl Rotation {
     }
 }
 
-/// A scalar modulo n that is added to the base. Public: it says nothing without the base's secret.
+/// A scalar modulo n that is added to the start point. Public: it says nothing without the start point's secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Offset(Scalar);
 
@@ -83,7 +83,7 @@ impl fmt::Debug for Offset {
     }
 }
 
-/// What turns a base into a key: `λ^rotation · (s + offset) mod n`.
+/// What turns a start point into a key: `λ^rotation · (s + offset) mod n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tweak {
     pub offset: Offset,
@@ -91,7 +91,7 @@ pub struct Tweak {
 }
 
 /// The npub of `λ^rotation · (P + offset·G)`, by libsecp256k1. `None` for the point at infinity.
-pub fn candidate(point: &BasePoint, tweak: &Tweak) -> Option<Npub> {
+pub fn candidate(point: &StartPoint, tweak: &Tweak) -> Option<Npub> {
     let moved = point.public_key().add_exp_tweak(SECP256K1, tweak.offset.scalar()).ok()?;
     let turned = moved.mul_tweak(SECP256K1, &tweak.rotation.scalar()).ok()?;
     Some(Npub(turned.x_only_public_key().0.serialize()))
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
     use secp256k1::PublicKey;
 
-    fn point_of(secret: &SecretKey) -> BasePoint {
-        BasePoint::new(PublicKey::from_secret_key(SECP256K1, secret))
+    fn point_of(secret: &SecretKey) -> StartPoint {
+        StartPoint::new(PublicKey::from_secret_key(SECP256K1, secret))
     }
 
     fn secret(byte: u8) -> SecretKey {
@@ -124,14 +124,14 @@ mod tests {
 
     #[test]
     fn a_tweak_of_the_point_and_of_its_secret_agree() {
-        let base = secret(0x5a);
+        let start = secret(0x5a);
         for (centre, step) in [(0, 1), (0, -1), (5, 0), (u64::MAX, 1024), (u64::MAX, -1024), (1 << 40, i64::MAX)] {
             for turn in Rotation::ALL {
                 for rotation in Rotation::ALL {
                     let offset = Offset::of_point(centre, step, turn);
-                    let key = base.add_tweak(offset.scalar()).unwrap().mul_tweak(&rotation.scalar()).unwrap();
+                    let key = start.add_tweak(offset.scalar()).unwrap().mul_tweak(&rotation.scalar()).unwrap();
                     let expected = point_of(&key).coordinates().0;
-                    let found = candidate(&point_of(&base), &Tweak { offset, rotation });
+                    let found = candidate(&point_of(&start), &Tweak { offset, rotation });
                     assert_eq!(found, Some(Npub(expected)), "{centre} {step} {turn:?} {rotation:?}");
                 }
             }
@@ -142,11 +142,11 @@ mod tests {
     fn an_offset_of_zero_is_the_point_itself_and_infinity_is_no_candidate() {
         let zero = Offset::of_point(7, -7, Rotation(0));
         assert_eq!(zero.scalar(), &Scalar::ZERO);
-        let base = secret(3);
+        let start = secret(3);
         let rotation = Rotation(0);
-        let found = candidate(&point_of(&base), &Tweak { offset: zero, rotation });
-        assert_eq!(found, Some(Npub(point_of(&base).coordinates().0)));
-        let opposite = Offset::from_scalar(Scalar::from(base.negate()));
-        assert_eq!(candidate(&point_of(&base), &Tweak { offset: opposite, rotation }), None);
+        let found = candidate(&point_of(&start), &Tweak { offset: zero, rotation });
+        assert_eq!(found, Some(Npub(point_of(&start).coordinates().0)));
+        let opposite = Offset::from_scalar(Scalar::from(start.negate()));
+        assert_eq!(candidate(&point_of(&start), &Tweak { offset: opposite, rotation }), None);
     }
 }

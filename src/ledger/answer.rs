@@ -5,7 +5,7 @@ use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
 use super::{Answer, Effect, JobState, Ledger, LedgerError, NewJob, Recorded};
 use crate::fault::{self, Step};
-use crate::ids::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, RumorId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 impl Ledger {
@@ -141,5 +141,5 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
     Ok(())
 }
 
-/// Repeated wishes to send again must not make a row grow.
+/// Repeated requests to send again must not make a row grow.
 const RELAYS_A_LETTER: usize = 16;

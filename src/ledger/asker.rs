@@ -3,7 +3,7 @@
 use super::clean::{DAY, read_note, write_note};
 use super::open::seconds;
 use super::{Ledger, LedgerError};
-use crate::ids::{Asker, JobId};
+use crate::job::{Asker, JobId};
 use rusqlite::{Connection, Transaction, params};
 
 impl Ledger {
@@ -50,7 +50,7 @@ pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<
 }
 
 /// Removes jobs and letters that are not newer than `until`; returns how many rows went. No number is given twice, the ids
-/// of messages stay until no relay can replay them (without those an old wish would come to life again), and the times of
+/// of messages stay until no relay can replay them (without those an old request would come to life again), and the times of
 /// the last day's jobs stay for that day: forgetting opens no second quota.
 pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, now: i64) -> Result<usize, LedgerError> {
     let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;

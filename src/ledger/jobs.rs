@@ -5,8 +5,8 @@ use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs, unsigned};
 use super::{AskerView, Job, JobState, Ledger, LedgerError, Totals};
 use crate::fault::{self, Step};
-use crate::ids::{Asker, JobId};
-use crate::mail::GiftWrap;
+use crate::job::{Asker, JobId};
+use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, params};
 
 /// Seconds.
@@ -154,7 +154,7 @@ impl Ledger {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (state, count): (String, i64) = (row.get(0)?, row.get(1)?);
-            let place = match JobState::of_word(&state) {
+            let place = match JobState::parse(&state) {
                 Some(JobState::Accepted) => &mut totals.accepted,
                 Some(JobState::Found) => &mut totals.found,
                 Some(JobState::Delivered) => &mut totals.delivered,
@@ -165,7 +165,7 @@ impl Ledger {
             *place = unsigned(count);
         }
         let unsent: i64 = connection.query_row("SELECT count(*) FROM mail WHERE finished = 0", [], |row| row.get(0))?;
-        totals.unsent_mail = unsigned(unsent);
+        totals.unsent_messages = unsigned(unsent);
         Ok(totals)
     }
 }

@@ -36,9 +36,9 @@ pub use open::Ledger;
 pub use outbox::{Attempt, Next};
 pub use posts::{DuePost, Post};
 
-use crate::ids::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, RumorId};
 use crate::key::HalfPoint;
-use crate::mail::{Channel, GiftWrap};
+use crate::message::{Channel, GiftWrap};
 use crate::pattern::Pattern;
 use std::fmt;
 use thiserror::Error;
@@ -162,12 +162,12 @@ pub enum Recorded {
 
 /// The number of a letter in the outbox.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct MailId(pub i64);
+pub struct MessageId(pub i64);
 
 /// A letter that is due to be sent.
 #[derive(Clone, Debug)]
-pub struct DueMail {
-    pub id: MailId,
+pub struct DueMessage {
+    pub id: MessageId,
     /// The job whose result this is; `None` for other letters.
     pub result_of: Option<JobId>,
     pub wrap: GiftWrap,
@@ -204,7 +204,7 @@ pub struct Totals {
     pub delivered: u64,
     pub cancelled: u64,
     pub expired: u64,
-    pub unsent_mail: u64,
+    pub unsent_messages: u64,
 }
 
 /// Why the ledger did not do it. Nothing was changed.

@@ -1,10 +1,10 @@
 //! The outbox: letters that are due, and T3.
 
 use super::rows::{read_relays, unsigned};
-use super::{DueMail, Ledger, LedgerError, MailId};
+use super::{DueMessage, Ledger, LedgerError, MessageId};
 use crate::fault::{self, Step};
-use crate::ids::{Asker, JobId};
-use crate::mail::GiftWrap;
+use crate::job::{Asker, JobId};
+use crate::message::GiftWrap;
 use rusqlite::{Connection, Row, Transaction, params};
 
 /// A letter waits for its time by the clock that chose it. If that clock has gone back since, the letter is due now:
@@ -13,7 +13,7 @@ const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
     /// Letters whose time has come, the longest due first, at most `limit`.
-    pub fn due_mail(&self, limit: usize) -> Result<Vec<DueMail>, LedgerError> {
+    pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let connection = self.read();
         let mut statement = connection.prepare_cached(&format!(
@@ -64,7 +64,7 @@ impl Ledger {
 
     /// T3: `relay` has the letter. A found job whose result it is becomes delivered.
     /// A letter that is not kept any more, or a relay that said so before, changes nothing.
-    pub fn acknowledge(&self, mail: MailId, relay: &str) -> Result<(), LedgerError> {
+    pub fn acknowledge(&self, mail: MessageId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
         if self.write(|transaction| acknowledge(transaction, mail, relay, now).map(Some))? == Some(true) {
             fault::after(Step::Deliver);
@@ -73,7 +73,7 @@ impl Ledger {
     }
 
     /// Counts an attempt and tries again at `due_at`.
-    pub fn postpone(&self, mail: MailId, due_at: u64) -> Result<(), LedgerError> {
+    pub fn postpone(&self, mail: MessageId, due_at: u64) -> Result<(), LedgerError> {
         let due_at = super::open::seconds(due_at);
         let now = self.now();
         self.write(|transaction| postpone(transaction, mail, due_at, now).map(Some))?;
@@ -82,7 +82,7 @@ impl Ledger {
 
     /// No more attempts: every relay that should have it does, or it is given up. The wrap is kept for `resend` until
     /// it expires.
-    pub fn finish(&self, mail: MailId) -> Result<(), LedgerError> {
+    pub fn finish(&self, mail: MessageId) -> Result<(), LedgerError> {
         self.write(|transaction| finish(transaction, mail).map(Some))?;
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Ledger {
 /// What came of one attempt to send a letter.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    pub mail: MailId,
+    pub mail: MessageId,
     /// Relays that said OK now.
     pub reached: Vec<String>,
     pub next: Next,
@@ -107,7 +107,7 @@ pub enum Next {
 }
 
 /// Says whether a job becomes delivered by it.
-fn acknowledge(transaction: &Transaction<'_>, mail: MailId, relay: &str, now: i64) -> Result<bool, LedgerError> {
+fn acknowledge(transaction: &Transaction<'_>, mail: MessageId, relay: &str, now: i64) -> Result<bool, LedgerError> {
     transaction
         .prepare_cached("INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1")?
         .execute(params![mail.0, relay])?;
@@ -124,14 +124,14 @@ fn acknowledge(transaction: &Transaction<'_>, mail: MailId, relay: &str, now: i6
     Ok(delivered > 0)
 }
 
-fn postpone(transaction: &Transaction<'_>, mail: MailId, due_at: i64, now: i64) -> Result<(), LedgerError> {
+fn postpone(transaction: &Transaction<'_>, mail: MessageId, due_at: i64, now: i64) -> Result<(), LedgerError> {
     transaction
         .prepare_cached("UPDATE mail SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
         .execute(params![mail.0, due_at, now])?;
     Ok(())
 }
 
-fn finish(transaction: &Transaction<'_>, mail: MailId) -> Result<(), LedgerError> {
+fn finish(transaction: &Transaction<'_>, mail: MessageId) -> Result<(), LedgerError> {
     transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([mail.0])?;
     Ok(())
 }
@@ -161,14 +161,14 @@ pub(super) fn queue(
     Ok(())
 }
 
-fn letter(connection: &Connection, row: &Row<'_>) -> Result<DueMail, LedgerError> {
+fn letter(connection: &Connection, row: &Row<'_>) -> Result<DueMessage, LedgerError> {
     let id: i64 = row.get(0)?;
     let seen_on: String = row.get(8)?;
     let mut acknowledged =
         connection.prepare_cached("SELECT relay FROM acknowledged WHERE mail = ?1 ORDER BY relay")?;
     let acknowledged_by = acknowledged.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-    Ok(DueMail {
-        id: MailId(id),
+    Ok(DueMessage {
+        id: MessageId(id),
         result_of: row.get::<_, Option<i64>>(1)?.map(JobId),
         wrap: GiftWrap {
             id: row.get(2)?,

@@ -1,9 +1,9 @@
 //! From rows to what the other rooms speak of, and back. What cannot be read is said with its place, never skipped.
 
 use super::{Job, JobState, LedgerError};
-use crate::ids::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, RumorId};
 use crate::key::HalfPoint;
-use crate::mail::Channel;
+use crate::message::Channel;
 use crate::pattern::Pattern;
 use rusqlite::{Connection, Params, Row};
 
@@ -19,7 +19,7 @@ impl JobState {
         }
     }
 
-    pub(super) fn of_word(word: &str) -> Option<JobState> {
+    pub(super) fn parse(word: &str) -> Option<JobState> {
         use JobState::{Accepted, Cancelled, Delivered, Expired, Found};
         [Accepted, Found, Delivered, Cancelled, Expired].into_iter().find(|state| state.word() == word)
     }
@@ -58,7 +58,7 @@ fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
         patterns: read_patterns(&patterns).ok_or_else(|| LedgerError::Corrupt(place("patterns")))?,
         split: split.map(read_point).transpose()?,
         channel: read_channel(&channel).ok_or_else(|| LedgerError::Corrupt(place("channel")))?,
-        state: JobState::of_word(&state).ok_or_else(|| LedgerError::Corrupt(place("state")))?,
+        state: JobState::parse(&state).ok_or_else(|| LedgerError::Corrupt(place("state")))?,
         accepted_at: unsigned(row.get(6)?),
         expires_at: unsigned(row.get(7)?),
         seen_on: read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(place("seen_on")))?,

@@ -3,38 +3,15 @@
 //! Nothing in here knows what a pattern is. What comes in is checked before it is passed on; what goes out lies in the
 //! ledger's outbox before it is sent, and is sent as it lies there.
 
-mod address;
-mod billboard;
-mod checks;
-mod flood;
 mod inbox;
-pub mod information;
-mod lanes;
-mod lookups;
-mod no_store;
-mod opening;
 mod outbox;
-mod pace;
 mod presence;
-mod question;
-mod relays;
-mod strangers;
-mod subscription;
-mod sweep;
-mod sweeper;
-mod targets;
-mod transport;
-pub mod vanish;
-mod watchdog;
+mod relay;
 
-pub use billboard::Billboard;
-pub use flood::Flood;
-pub use inbox::{Inbound, Inbox};
+pub use inbox::{Awaited, Flood, Inbox, IncomingMessage, Watchdog, vanish};
 pub use outbox::Outbox;
-pub use presence::{Presence, Status};
-pub use relays::{Relays, reach};
-pub use targets::Directory;
-pub use watchdog::{Awaited, Watchdog};
+pub use presence::{Presence, Publisher, Status};
+pub use relay::{RelayLists, Relays, nip11, reach};
 
 use std::time::Instant;
 use thiserror::Error;

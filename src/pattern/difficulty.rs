@@ -1,4 +1,4 @@
-//! How hard a wish is, how fast a search goes, and what the two say about waiting.
+//! How hard a request is, how fast a search goes, and what the two say about waiting.
 
 use std::fmt;
 use std::time::Duration;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn several_wishes_are_easier_than_the_easiest() {
+    fn several_requests_are_easier_than_the_easiest() {
         let five = Difficulty::from_bits(25);
         assert_eq!(Difficulty::any_of([five, five]), Some(Difficulty::from_bits(24)));
         assert_eq!(Difficulty::any_of([]), None);

@@ -1,4 +1,4 @@
-//! One wish: the characters that follow `npub1`.
+//! One request: the characters that follow `npub1`.
 
 use super::alphabet::{nearest, value_of};
 use super::{Difficulty, difficulty};

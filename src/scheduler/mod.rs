@@ -2,61 +2,50 @@
 //!
 //! ```text
 //! Pool ──pass──▶ worker (one thread a device) ──▶ Searcher
-//!                   │ Harvest: what a launch brought, with its bases
+//!                   │ CollectedLaunch: what a launch brought, with its start points
 //!                   ▼
-//!               settler (one thread): recompute every hit, judge the device,
-//!                   │ Find: one base, its hardest pattern
+//!               verifier (one thread): recompute every hit, judge the device,
+//!                   │ Find: one start point, its hardest pattern
 //!                   ▼
 //!               whoever started the scheduler: redeem, record, send
 //! ```
 //!
-//! All open jobs share one pass, as far as its bases can serve them ([`choice`]), but those on an asker's own point (split
-//! keys): they take [`turns`] with the others. Every base of a launch is fresh and serves that launch only, so a base
+//! All open jobs share one pass, as far as its start points can serve them ([`choice`]), but those on an asker's own point (split
+//! keys): they take [`turns`] with the others. Every start point of a launch is fresh and serves that launch only, so a start point
 //! yields at most one find, and a crash loses nothing: the search has no memory.
 
-mod canary;
-mod choice;
-mod device;
-mod harvest;
-mod measure;
-mod opening;
-mod pace;
-mod pass;
-mod pool;
-mod queue;
-mod settler;
+mod plan;
+mod run;
 #[cfg(test)]
 mod tests;
-mod turns;
-mod worker;
 
-pub use device::{DeviceView, Health};
-pub use harvest::{Find, Harvest, Judged, judge};
-pub use measure::{MeasureError, Measurement, Trial, measure};
+pub use plan::fair_share::Shares;
+pub use plan::pass::{Lane, Owner, Pass};
+pub use plan::pool::{Pool, Wanted};
+pub use plan::wait_estimate::Queue;
+pub use run::health::{DeviceView, Health};
+pub use run::measure::{MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
-pub use opening::Opener;
-pub use pass::{Lane, Owner, Pass};
-pub use pool::{Pool, Wanted};
-pub use queue::Queue;
-pub use settler::Settled;
-pub use turns::Shares;
-pub use worker::Workers;
+pub use run::open_devices::OpenDevice;
+pub use run::verifier::FindOutcome;
+pub use run::verify::{CollectedLaunch, Find, Judged, judge};
+pub use run::worker::Workers;
 
-use crate::ids::{Asker, JobId};
+use crate::job::{Asker, JobId};
 use crate::pattern::Rate;
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Launches that may wait to be settled before a device waits for the settler.
-const HARVESTS_WAITING: usize = 64;
+/// Launches that may wait to be verified before a device waits for the verifier.
+const LAUNCHES_WAITING: usize = 64;
 
-/// The running search: the pool, one thread a device, and the settler.
+/// The running search: the pool, one thread a device, and the verifier.
 pub struct Scheduler {
     pool: Arc<Pool>,
     workers: Workers,
-    settler: Option<JoinHandle<()>>,
+    verifier: Option<JoinHandle<()>>,
 }
 
 impl Scheduler {
@@ -65,7 +54,7 @@ impl Scheduler {
     pub fn start(
         options: &SearchOptions,
         vault: Vault,
-        on_find: impl FnMut(Find) -> Settled + Send + 'static,
+        on_find: impl FnMut(Find) -> FindOutcome + Send + 'static,
     ) -> Result<Scheduler, SearchError> {
         Scheduler::start_with(options, Arc::new(search::open), vault, on_find)
     }
@@ -74,15 +63,15 @@ impl Scheduler {
     #[doc(hidden)]
     pub fn start_with(
         options: &SearchOptions,
-        opener: Opener,
+        opener: OpenDevice,
         vault: Vault,
-        on_find: impl FnMut(Find) -> Settled + Send + 'static,
+        on_find: impl FnMut(Find) -> FindOutcome + Send + 'static,
     ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
-        let (sender, receiver) = std::sync::mpsc::sync_channel(HARVESTS_WAITING);
+        let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
         let workers = Workers::start(options, opener, Arc::clone(&pool), vault.clone(), sender)?;
-        let settler = settler::spawn(receiver, Arc::clone(&pool), vault, on_find);
-        Ok(Scheduler { pool, workers, settler: Some(settler) })
+        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault, on_find);
+        Ok(Scheduler { pool, workers, verifier: Some(verifier) })
     }
 
     /// Adds a job; every device searches it from its next launch on, or its next turn.
@@ -133,14 +122,14 @@ impl Scheduler {
 }
 
 impl Drop for Scheduler {
-    /// Ends after the launches in flight. Finds that were not settled are lost with their bases, and searched again
+    /// Ends after the launches in flight. Finds that were not settled are lost with their start points, and searched again
     /// after the next start.
     fn drop(&mut self) {
         self.pool.close();
         self.workers.join();
-        if let Some(settler) = self.settler.take() {
-            // A settler that panicked has said so in the log.
-            let _ = settler.join();
+        if let Some(verifier) = self.verifier.take() {
+            // A verifier that panicked has said so in the log.
+            let _ = verifier.join();
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Trying candidates: from public points to tweaks. Nothing in this room knows a job or a secret.
 //!
-//! A [`Searcher`] is one device. It takes a [`Launch`] (base points and patterns), tests a fixed stretch of candidates
-//! around each base point, and reports every tweak whose npub may match. Launches are memoryless: each brings fresh
-//! base points, and nothing of one matters to the next. The mathematics is in `docs/search.md`.
+//! A [`Searcher`] is one device. It takes a [`Launch`] (start points and patterns), tests a fixed stretch of candidates
+//! around each start point, and reports every tweak whose npub may match. Launches are memoryless: each brings fresh
+//! start points, and nothing of one matters to the next. The mathematics is in `docs/search.md`.
 
 pub mod cpu;
 pub mod cuda;
@@ -10,7 +10,7 @@ mod device;
 
 pub use device::{DeviceChoice, DeviceId, DeviceInfo, SearchOptions, open};
 
-use crate::key::{BasePoint, Tweak};
+use crate::key::{StartPoint, Tweak};
 use crate::pattern::PatternSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use thiserror::Error;
 /// One kernel run.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// As many as [`Searcher::bases`] says. Each is searched over its own stretch.
-    pub bases: Vec<BasePoint>,
+    /// As many as [`Searcher::start points`] says. Each is searched over its own stretch.
+    pub starts: Vec<StartPoint>,
     /// What every candidate is tested against. Not empty.
     pub patterns: Arc<PatternSet>,
-    /// What is worth going on for at a base that has found enough of the rest; `None`: everything, to the end. A device
+    /// What is worth going on for at a start point that has found enough of the rest; `None`: everything, to the end. A device
     /// may search for more, and on.
-    pub lasting: Option<Lasting>,
+    pub remaining: Option<Remaining>,
 }
 
-/// Those of a launch's patterns that a base which has found others is still searched for.
+/// Those of a launch's patterns that a start point which has found others is still searched for.
 #[derive(Clone, Debug)]
-pub struct Lasting {
+pub struct Remaining {
     pub patterns: Arc<PatternSet>,
     /// Whether the search goes on for their sake. If not, it ends where enough of the others was found.
     pub is_wanted: bool,
@@ -45,15 +45,15 @@ pub struct LaunchReport {
     pub hits: Vec<ClaimedHit>,
     /// How long the device itself was busy with it.
     pub busy: Duration,
-    /// Whether it ended before its time, for what had been found ([`Launch::lasting`]).
+    /// Whether it ended before its time, for what had been found ([`Launch::remaining`]).
     pub is_cut_short: bool,
 }
 
 /// A tweak that a device says matches a pattern of the launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ClaimedHit {
-    /// The place of the base in [`Launch::bases`].
-    pub base: usize,
+    /// The place of the start point in [`Launch::start points`].
+    pub start: usize,
     pub tweak: Tweak,
 }
 
@@ -61,14 +61,14 @@ pub struct ClaimedHit {
 pub trait Searcher: Send {
     fn info(&self) -> &DeviceInfo;
 
-    /// Base points a launch takes.
-    fn bases(&self) -> usize;
+    /// Start point points a launch takes.
+    fn starts(&self) -> usize;
 
     /// Launches to keep submitted so that the device never waits for its host: 1 or more.
     fn in_flight(&self) -> usize;
 
-    /// Whether it heeds [`Launch::lasting`].
-    fn leaves_out(&self) -> bool {
+    /// Whether it heeds [`Launch::remaining`].
+    fn early_stop(&self) -> bool {
         false
     }
 
@@ -90,8 +90,8 @@ pub enum SearchError {
     UnsupportedCpuKernel { asked: &'static str },
     #[error("device {device} failed: {reason}")]
     DeviceFailed { device: DeviceId, reason: String },
-    #[error("the launch has {given} base points where {wanted} are wanted")]
-    WrongBaseCount { given: usize, wanted: usize },
+    #[error("the launch has {given} start points where {wanted} are wanted")]
+    WrongStartCount { given: usize, wanted: usize },
     #[error("nothing was submitted that could be collected")]
     NothingSubmitted,
 }

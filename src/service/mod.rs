@@ -4,34 +4,34 @@
 //! relays → inbox → desk (decide, T1) → scheduler → treasury (redeem, T2) → outbox (T3) → relays
 //! ```
 
-mod again;
-mod checkup;
-mod desk;
-mod housekeeping;
-mod letter;
-mod treasury;
-mod vanished;
+mod compose;
+mod doctor;
+mod maintenance;
+mod requests;
+mod results;
+mod supervise;
+mod vanish;
 
-pub use checkup::{Finding, Verdict, checkup};
+pub use doctor::{Finding, Verdict, doctor};
 
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::fault::{self, Step};
-use crate::ids::Asker;
+use crate::job::Asker;
 use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{
-    Awaited, Billboard, Directory, Flood, Inbox, NostrError, Outbox, Presence, Relays, Status, Watchdog, information,
+    Awaited, Flood, Inbox, NostrError, Outbox, Presence, Publisher, RelayLists, Relays, Status, Watchdog, nip11,
 };
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::{DeviceView, Scheduler, Wanted};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
-use again::and_again;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use supervise::supervise;
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
@@ -40,7 +40,7 @@ use tokio::task::JoinSet;
 const MESSAGES_WAITING: usize = 256;
 /// How long the start waits for the first relay, and for the first announcement.
 const START_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the start waits for the first measured rate: without one, no promise can be made and no wish is too hard.
+/// How long the start waits for the first measured rate: without one, no promise can be made and no request is too hard.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a clean stop waits for its tasks, then for the devices' launches in flight, then for the relays: with all else
 /// below two seconds.
@@ -77,7 +77,7 @@ impl Service {
         let outbox_wake = Arc::new(Notify::new());
         let changed = Arc::new(Notify::new());
 
-        let treasury = treasury::Treasury {
+        let treasury = results::Results {
             vault: vault.clone(),
             ledger: ledger.clone(),
             clock: clock.clone(),
@@ -111,7 +111,7 @@ impl Service {
             posted: Arc::clone(&posted),
             goodbye: Arc::clone(&goodbye),
         };
-        let (directory, awaited, deaf) = (Arc::new(Directory::default()), Awaited::default(), Arc::new(Notify::new()));
+        let (directory, awaited, deaf) = (Arc::new(RelayLists::default()), Awaited::default(), Arc::new(Notify::new()));
         let (status, status_seen) = watch::channel(status_of(&scheduler));
         let (messages, received) = mpsc::channel(MESSAGES_WAITING);
         let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
@@ -141,7 +141,7 @@ impl Service {
             awaited,
             deaf,
         };
-        let desk = desk::Desk {
+        let desk = requests::Requests {
             vault: vault.clone(),
             ledger: ledger.clone(),
             scheduler: Arc::clone(&scheduler),
@@ -152,7 +152,7 @@ impl Service {
             changed: Arc::clone(&changed),
             shutdown: shutdown.clone(),
         };
-        let keeper = housekeeping::Keeper {
+        let keeper = maintenance::Maintenance {
             vault,
             ledger: ledger.clone(),
             scheduler: Arc::clone(&scheduler),
@@ -163,28 +163,28 @@ impl Service {
             relays: relays.clone(),
         };
         let vanished =
-            vanished::Vanished { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
+            vanish::Vanish { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
         presence.wake(&status_of(&scheduler));
-        let mut billboard = Billboard::new(relays.clone(), ledger.clone());
+        let mut billboard = Publisher::new(relays.clone(), ledger.clone());
         // Relays that are too late get it from `run`.
         let _ = tokio::time::timeout(START_PATIENCE, billboard.round()).await;
         let mut tasks = JoinSet::new();
         let stop = shutdown.clone();
-        tasks.spawn(and_again("inbox", move || inbox.clone().run(messages.clone(), stop.clone())));
+        tasks.spawn(supervise("inbox", move || inbox.clone().run(messages.clone(), stop.clone())));
         tasks.spawn_blocking(move || desk.run(received));
         let stop = shutdown.clone();
-        tasks.spawn(and_again("outbox", move || outbox.clone().run(Arc::clone(&outbox_wake), stop.clone())));
+        tasks.spawn(supervise("outbox", move || outbox.clone().run(Arc::clone(&outbox_wake), stop.clone())));
         let stop = shutdown.clone();
-        tasks.spawn(and_again("presence", move || presence.clone().run(status_seen.clone(), stop.clone())));
+        tasks.spawn(supervise("presence", move || presence.clone().run(status_seen.clone(), stop.clone())));
         let stop = shutdown.clone();
         let speak = move || billboard.clone().run(Arc::clone(&posted), Arc::clone(&goodbye), stop.clone());
-        tasks.spawn(and_again("billboard", speak));
+        tasks.spawn(supervise("billboard", speak));
         let stop = shutdown.clone();
-        tasks.spawn(and_again("watchdog", move || watchdog.clone().run(stop.clone())));
+        tasks.spawn(supervise("watchdog", move || watchdog.clone().run(stop.clone())));
         let stop = shutdown.clone();
-        tasks.spawn(and_again("vanished", move || vanished.clone().run(stop.clone())));
-        tasks.spawn(and_again("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
+        tasks.spawn(supervise("vanished", move || vanished.clone().run(stop.clone())));
+        tasks.spawn(supervise("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
 
@@ -244,8 +244,8 @@ fn status_of(scheduler: &Scheduler) -> Status {
 /// Names DM relays that say of themselves that they cannot serve (NIP-11).
 async fn warn_of_bad_relays(entries: Vec<RelayEntry>) {
     for entry in entries.into_iter().filter(|entry| entry.inbox) {
-        let Some(document) = information::read(&entry.url).await else { continue };
-        for problem in information::problems(&document) {
+        let Some(document) = nip11::read(&entry.url).await else { continue };
+        for problem in nip11::problems(&document) {
             tracing::warn!(url = %entry.url, "a DM relay cannot serve: {problem}");
         }
     }

@@ -126,7 +126,7 @@ impl Half {
 
 fn read_half(text: &str) -> Result<Half, VaultError> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    line.and_then(HalfKey::of_text).ok_or(VaultError::NotAHalf).and_then(Half::of)
+    line.and_then(HalfKey::parse).ok_or(VaultError::NotAHalf).and_then(Half::of)
 }
 
 /// The key, put together, on its way to its owner.

@@ -1,40 +1,41 @@
-//! Every secret: the identity in its age file, the bases being searched, the derived key between two lines.
+//! Every secret: the identity in its age file, the start points being searched, the derived key between two lines.
 //!
 //! No secret leaves this room but sealed to its asker (or, for `npubbot mine`, written once to the caller's output).
 //! The types that hold one are in the private module `secret`; no other room can name them:
 //!
 //! ```compile_fail,E0603
-//! use npubbot::vault::secret::Base;
+//! use npubbot::vault::secret::Start point;
 //! ```
 //!
-//! One base gives at most one key, ever: whoever knows one key of a base knows all others of it. [`Vault::redeem`] takes
-//! the base out of the table before it derives anything, so whatever fails afterwards, there is no second try.
+//! One start point gives at most one key, ever: whoever knows one key of a start point knows all others of it. [`Vault::redeem`] takes
+//! the start point out of the table before it derives anything, so whatever fails afterwards, there is no second try.
 
 mod age_file;
-mod bases;
 mod half;
 mod identity;
-mod keeper;
 mod random;
 mod seal;
 mod secret;
 mod signer;
+mod start_points;
 mod unwrap;
+#[expect(clippy::module_inception, reason = "the room and its main type have one name")]
+mod vault;
 
 #[cfg(test)]
 mod tests;
 
 pub use half::{CombineError, CombinedKey, Half};
-pub use keeper::Vault;
 pub use signer::BotSigner;
+pub use vault::Vault;
 
-use crate::ids::{Asker, RumorId};
+use crate::job::{Asker, RumorId};
 use std::fmt;
 use thiserror::Error;
 
-/// The number of an open base. Says nothing about its secret.
+/// The number of an open start point. Says nothing about its secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct BaseId(pub u64);
+pub struct StartId(pub u64);
 
 /// A message as it was inside its seal, checked: the author signed the seal, the id is recomputed.
 /// Its `Debug` shows nothing of what was said.
@@ -95,10 +96,10 @@ pub enum VaultError {
     WrongKey { path: String, reason: String },
     #[error("the operating system gives no randomness; nothing is searched until it does")]
     NoRandomness,
-    /// One base, at most one key, ever.
-    #[error("this base is spent or was never opened")]
-    BaseSpent,
-    #[error("the hit is not one of this base")]
+    /// One start point, at most one key, ever.
+    #[error("this start point is spent or was never opened")]
+    StartSpent,
+    #[error("the hit is not one of this start point")]
     ForeignHit,
     #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
     NotAHalf,

@@ -7,7 +7,7 @@
 use super::VaultError;
 use super::random::{Generator, Source};
 use super::secret::{SecretText, Signing};
-use crate::mail::{GiftWrap, Letter};
+use crate::message::{GiftWrap, OutgoingMessage};
 use nostr::hashes::{Hash, HashEngine, sha256};
 use nostr::nips::nip04;
 use nostr::nips::nip44::{self, Version};
@@ -41,7 +41,7 @@ pub(super) fn seal(
     bot: &Signing,
     source: Source,
     now: u64,
-    letter: &Letter,
+    letter: &OutgoingMessage,
     text: &str,
 ) -> Result<GiftWrap, VaultError> {
     let to = PublicKey::from_slice(&letter.to.0).map_err(|_| VaultError::Unsealable)?;
@@ -66,7 +66,12 @@ pub(super) fn seal(
 /// A message of kind 4 (NIP-04), signed by the bot, for clients that know nothing else.
 ///
 /// Errors: as [`seal`].
-pub(super) fn as_nip04(bot: &Signing, source: Source, now: u64, letter: &Letter) -> Result<GiftWrap, VaultError> {
+pub(super) fn as_nip04(
+    bot: &Signing,
+    source: Source,
+    now: u64,
+    letter: &OutgoingMessage,
+) -> Result<GiftWrap, VaultError> {
     let to = PublicKey::from_slice(&letter.to.0).map_err(|_| VaultError::Unsealable)?;
     let mut generator = Generator::new(source);
     let encrypted = nip04::encrypt_with_rng(&mut generator, bot.keys().secret_key(), &to, &letter.text)
@@ -87,7 +92,7 @@ pub(super) fn as_nip04(bot: &Signing, source: Source, now: u64, letter: &Letter)
 }
 
 /// The rumor's JSON, with its id (NIP-01).
-fn rumor(bot: &Signing, now: u64, letter: &Letter, text: &str) -> Result<SecretText, VaultError> {
+fn rumor(bot: &Signing, now: u64, letter: &OutgoingMessage, text: &str) -> Result<SecretText, VaultError> {
     let pubkey = bot.public_key().to_hex();
     let tags = tags(letter);
     let mut hash = Hashing(sha256::Hash::engine());
@@ -103,7 +108,7 @@ fn rumor(bot: &Signing, now: u64, letter: &Letter, text: &str) -> Result<SecretT
 }
 
 /// As clients thread a conversation (NIP-17): its receiver, the message answered, each with a relay, and its subject.
-fn tags(letter: &Letter) -> Vec<Vec<String>> {
+fn tags(letter: &OutgoingMessage) -> Vec<Vec<String>> {
     let answered = letter.in_reply_to.as_ref();
     let hint = answered.and_then(|answered| answered.hint.clone());
     let tag = |name: &str, value: String| vec![name.to_owned(), value];

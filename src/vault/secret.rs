@@ -6,7 +6,7 @@
 
 use super::VaultError;
 use super::random::{Generator, Source};
-use crate::key::{BasePoint, HalfPoint, Npub, Offset, SplitTweak, Tweak};
+use crate::key::{HalfPoint, Npub, Offset, SplitTweak, StartPoint, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, ByteIterExt, Fe32IterExt, Hrp};
 use nostr::nips::nip49::{EncryptedSecretKey, KeySecurity};
@@ -69,18 +69,18 @@ impl Scalar {
     }
 }
 
-/// The secret `s` of a base point `P = s·G`. It gives at most one key: [`Base::derive`] consumes it.
-pub(super) struct Base(Scalar);
+/// The secret `s` of a start point `P = s·G`. It gives at most one key: [`Start point::derive`] consumes it.
+pub(super) struct Start(Scalar);
 
-impl Base {
+impl Start {
     /// 256 bits from the source.
-    pub(super) fn draw(source: Source) -> Result<Base, VaultError> {
-        Scalar::draw(source).map(Base)
+    pub(super) fn draw(source: Source) -> Result<Start, VaultError> {
+        Scalar::draw(source).map(Start)
     }
 
-    /// `P`. `None` never happens to a drawn base.
-    pub(super) fn point(&self) -> Option<BasePoint> {
-        self.0.with_key(|key| BasePoint::new(PublicKey::from_secret_key(SECP256K1, key)))
+    /// `P`. `None` never happens to a drawn start point.
+    pub(super) fn point(&self) -> Option<StartPoint> {
+        self.0.with_key(|key| StartPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
     }
 
     /// `λ^rotation · (s + offset) mod n`; `None` where that is zero.
@@ -92,21 +92,21 @@ impl Base {
     }
 }
 
-/// A base on an asker's own point: `P = h·G + r·G`. The asker holds `h`; the `r` is ours, so that nobody can choose a
-/// point that makes a search stumble. It gives at most one tweak: [`SplitBase::tweak`] consumes it.
-pub(super) struct SplitBase {
+/// A start point on an asker's own point: `P = h·G + r·G`. The asker holds `h`; the `r` is ours, so that nobody can choose a
+/// point that makes a search stumble. It gives at most one tweak: [`SplitStart::tweak`] consumes it.
+pub(super) struct SplitStart {
     r: Scalar,
     half: HalfPoint,
 }
 
-impl SplitBase {
+impl SplitStart {
     /// 256 bits from the source.
-    pub(super) fn draw(half: HalfPoint, source: Source) -> Result<SplitBase, VaultError> {
-        Ok(SplitBase { r: Scalar::draw(source)?, half })
+    pub(super) fn draw(half: HalfPoint, source: Source) -> Result<SplitStart, VaultError> {
+        Ok(SplitStart { r: Scalar::draw(source)?, half })
     }
 
     /// `P`. `None` where the sum is infinity.
-    pub(super) fn point(&self) -> Option<BasePoint> {
+    pub(super) fn point(&self) -> Option<StartPoint> {
         self.r.with_key(|r| self.half.blinded(&(*r).into()))?
     }
 
@@ -134,7 +134,7 @@ impl HalfKey {
     }
 
     /// Reads `nhalf1…`. `None` if it is none.
-    pub(super) fn of_text(text: &str) -> Option<HalfKey> {
+    pub(super) fn parse(text: &str) -> Option<HalfKey> {
         let checked = CheckedHrpstring::new::<Bech32>(text).ok()?;
         if checked.hrp() != NHALF || text.len() != NHALF_LENGTH {
             return None;
@@ -166,13 +166,13 @@ impl HalfKey {
     /// point was given as an npub. `None` where that is zero.
     pub(super) fn combine(&self, tweak: &Tweak, opposite: bool) -> Option<DerivedKey> {
         let mut half = self.0.with_key(|key| if opposite { key.negate() } else { *key })?;
-        let base = Base(Scalar::take(half));
+        let start = Start(Scalar::take(half));
         half.non_secure_erase();
-        base.derive(tweak)
+        start.derive(tweak)
     }
 }
 
-/// The key somebody wished for, on its way into its one message.
+/// The key somebody requested, on its way into its one message.
 pub(super) struct DerivedKey(Scalar);
 
 impl DerivedKey {

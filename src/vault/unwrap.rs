@@ -5,7 +5,7 @@
 
 use super::secret::Signing;
 use super::{Rumor, UnwrapError};
-use crate::ids::{Asker, RumorId};
+use crate::job::{Asker, RumorId};
 use nostr::nips::{nip04, nip44};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;

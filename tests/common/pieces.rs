@@ -185,7 +185,7 @@ impl Pieces {
     }
 }
 
-/// `λ^-rotation · key - offset` modulo n: the secret of the base that the key was found from.
+/// `λ^-rotation · key - offset` modulo n: the secret of the start point that the key was found from.
 pub fn base_of(key: &SecretKey, rotation: Rotation, offset: &Scalar) -> SecretKey {
     let back = Rotation::new((3 - rotation.power()) % 3).expect("three rotations");
     minus(&key.mul_tweak(&back.scalar()).expect("λ is not zero"), offset)

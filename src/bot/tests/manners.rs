@@ -2,11 +2,11 @@
 //! much of it.
 
 use crate::bot::reply::{Acceptance, JobLine, Neighbours};
-use crate::bot::{Reply, letters, request};
-use crate::ids::{Asker, JobId, RumorId};
+use crate::bot::{Reply, notices, request};
+use crate::job::{Asker, JobId, RumorId};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::ledger::{HalfUse, Job, JobState};
-use crate::mail::{Channel, WorkWanted};
+use crate::message::{Channel, WorkWanted};
 use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use secp256k1::Scalar;
@@ -204,7 +204,7 @@ fn variant(reply: &Reply) -> usize {
 }
 
 /// What is written without an answer to write it in: the key, the tweak, the two notices, the apology.
-fn letters(filling: &Filling) -> Vec<String> {
+fn notices(filling: &Filling) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);
     let tweak = Tweak { offset: Offset::from_scalar(Scalar::ONE), rotation: Rotation::new(0).unwrap() };
@@ -222,13 +222,13 @@ fn letters(filling: &Filling) -> Vec<String> {
         expires_at: filling.seconds,
         seen_on: Vec::new(),
     };
-    let (before, after) = letters::key_found(job, pattern, &npub, waited);
+    let (before, after) = notices::key_found(job, pattern, &npub, waited);
     vec![
         format!("{before}\n{}\n{after}", "x".repeat(NSEC)),
-        letters::tweak_found(job, pattern, &npub, waited, &tweak),
-        letters::late(&open, filling.count as u64),
-        letters::given_up(&open),
-        letters::apology(),
+        notices::tweak_found(job, pattern, &npub, waited, &tweak),
+        notices::late(&open, filling.count as u64),
+        notices::given_up(&open),
+        notices::apology(),
     ]
 }
 
@@ -262,7 +262,7 @@ proptest! {
         let answers = answers(&filling);
         let variants: BTreeSet<usize> = answers.iter().map(variant).collect();
         prop_assert_eq!(variants.len(), LAST + 1, "every answer is tried");
-        for text in answers.iter().map(Reply::to_string).chain(letters(&filling)) {
+        for text in answers.iter().map(Reply::to_string).chain(notices(&filling)) {
             prop_assert_eq!(markup(&text), None, "{}", text);
             let length = text.chars().count();
             prop_assert!(length <= MOST && !text.trim().is_empty(), "{} characters: {}", length, text);

@@ -25,7 +25,7 @@ const SHORT_WORD: &str = "relay";
 const LONG_WORD: &str = "secret";
 /// The rate from which on the longer word is found in a few seconds.
 const FAST: Rate = Rate(400e6);
-/// The bot's answer to a wish.
+/// The bot's answer to a request.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 /// Once in a million searches takes longer than this many times the mean.
 const SEARCH_PATIENCE: f64 = 14.0;
@@ -54,9 +54,9 @@ struct Line {
 impl Demo {
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
-        let wish = self.prefix.as_deref().map(Pattern::parse).transpose().context("--prefix")?;
+        let request = self.prefix.as_deref().map(Pattern::parse).transpose().context("--prefix")?;
         let runtime = runtime()?;
-        let line = runtime.block_on(self.play(wish))?;
+        let line = runtime.block_on(self.play(request))?;
         runtime.shutdown_timeout(Duration::from_secs(1));
         if self.json {
             println!("{}", serde_json::to_string(&line)?);
@@ -67,7 +67,7 @@ impl Demo {
         Ok(())
     }
 
-    async fn play(&self, wish: Option<Pattern>) -> anyhow::Result<Line> {
+    async fn play(&self, request: Option<Pattern>) -> anyhow::Result<Line> {
         let relay = LocalRelay::new(RelayBuilder::default());
         relay.run().await?;
         let url = relay.url().await;
@@ -83,35 +83,36 @@ impl Demo {
         }
         let fast = service.rate().is_some_and(|rate| rate >= FAST);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
-        let wish = wish.map_or_else(|| Pattern::parse(word), Ok)?;
+        let request = request.map_or_else(|| Pattern::parse(word), Ok)?;
 
         let mut asker = Asker::connect(url, bot).await?;
         let began = Instant::now();
-        say("asker", wish.as_str());
-        asker.send(wish.as_str()).await?;
+        say("asker", request.as_str());
+        asker.send(request.as_str()).await?;
         let acceptance = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
         say("bot", &acceptance);
-        let result = wait_for_result(&service, &mut asker, &wish).await?;
+        let result = wait_for_result(&service, &mut asker, &request).await?;
         let seconds = began.elapsed().as_secs_f64();
         say("bot", &result);
 
         let npub = asker::npub_of_secret_in(&result).context("the bot sent no key; its last message says why")?;
-        let verified = wish.matches(&npub);
+        let verified = request.matches(&npub);
         asker.leave().await;
         service.stop().await;
         relay.shutdown();
         if !verified {
-            bail!("the key is wrong: its npub is {npub}, which does not start with {wish}");
+            bail!("the key is wrong: its npub is {npub}, which does not start with {request}");
         }
-        Ok(Line { prefix: wish.to_string(), npub: npub.to_string(), verified, seconds })
+        Ok(Line { prefix: request.to_string(), npub: npub.to_string(), verified, seconds })
     }
 }
 
 /// Waits for the bot's next message with a bar that shows how the search goes.
-async fn wait_for_result(service: &Service, asker: &mut Asker, wish: &Pattern) -> anyhow::Result<String> {
-    let mean = service.rate().and_then(|rate| wish.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
+async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern) -> anyhow::Result<String> {
+    let mean =
+        service.rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
     let deadline = Instant::now() + mean.mul_f64(SEARCH_PATIENCE) + ANSWER_PATIENCE;
-    let bar = SearchBar::new(wish.difficulty());
+    let bar = SearchBar::new(request.difficulty());
     let before = service.candidates();
     let result = loop {
         bar.show(service.candidates() - before, service.rate());

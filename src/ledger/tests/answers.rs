@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_accepted_wish_is_a_job_and_a_letter_and_survives_reopening() {
+fn an_accepted_request_is_a_job_and_a_letter_and_survives_reopening() {
     let bench = bench();
     assert_eq!(bench.ledger.next_job().unwrap(), JobId(1));
     let id = bench.accept(1, 10);
@@ -12,8 +12,8 @@ fn an_accepted_wish_is_a_job_and_a_letter_and_survives_reopening() {
     let [job] = &bench.ledger.open_jobs().unwrap()[..] else { panic!("one job") };
     assert_eq!((job.id, job.asker, job.rumor, job.state), (id, asker(1), RumorId([10; 32]), JobState::Accepted));
     assert_eq!((job.subject.as_deref(), job.accepted_at, job.expires_at), (Some("vanity"), NOW, NOW + 7 * DAY));
-    assert_eq!((&job.patterns, &job.seen_on), (&patterns("m0ctane qqqq"), &wish(1, 10, id).seen_on));
-    let [mail] = &bench.ledger.due_mail(9).unwrap()[..] else { panic!("one letter") };
+    assert_eq!((&job.patterns, &job.seen_on), (&patterns("m0ctane qqqq"), &request(1, 10, id).seen_on));
+    let [mail] = &bench.ledger.due_messages(9).unwrap()[..] else { panic!("one letter") };
     assert_eq!((&mail.wrap, mail.result_of, mail.queued_at, mail.attempts), (&wrap(1, 10), None, NOW, 0));
     assert_eq!(mail.seen_on, job.seen_on);
 }
@@ -23,10 +23,10 @@ fn a_replayed_message_starts_no_second_job() {
     let bench = bench();
     bench.accept(1, 10);
     for _ in 0..3 {
-        let again = Answer { reply: Some(wrap(1, 11)), ..wish(1, 10, JobId(2)) };
+        let again = Answer { reply: Some(wrap(1, 11)), ..request(1, 10, JobId(2)) };
         assert_eq!(bench.ledger.answer(&again).unwrap(), Recorded::Before);
     }
-    assert_eq!(bench.ledger.totals().unwrap(), Totals { accepted: 1, unsent_mail: 1, ..Totals::default() });
+    assert_eq!(bench.ledger.totals().unwrap(), Totals { accepted: 1, unsent_messages: 1, ..Totals::default() });
     assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
     assert!(!bench.ledger.has_seen(asker(2), RumorId([10; 32])).unwrap());
     // The same rumor id of another asker is another message.
@@ -45,9 +45,9 @@ fn a_message_to_be_ignored_is_seen_and_has_no_letter() {
 fn a_job_number_that_is_taken_records_nothing() {
     let bench = bench();
     let id = bench.accept(1, 10);
-    assert!(matches!(bench.ledger.answer(&wish(1, 11, id)), Err(LedgerError::Database(_))));
+    assert!(matches!(bench.ledger.answer(&request(1, 11, id)), Err(LedgerError::Database(_))));
     assert!(!bench.ledger.has_seen(asker(1), RumorId([11; 32])).unwrap());
-    assert_eq!(bench.ledger.totals().unwrap().unsent_mail, 1);
+    assert_eq!(bench.ledger.totals().unwrap().unsent_messages, 1);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_job_is_found_once() {
     assert!(!bench.ledger.found(JobId(99), &wrap(1, 53)).unwrap());
     let bench = bench.reopened();
     assert_eq!(bench.result_of(id).unwrap().wrap, wrap(1, 50));
-    assert_eq!(bench.ledger.totals().unwrap(), Totals { found: 1, unsent_mail: 2, ..Totals::default() });
+    assert_eq!(bench.ledger.totals().unwrap(), Totals { found: 1, unsent_messages: 2, ..Totals::default() });
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn of_many_that_end_a_job_at_once_one_wins() {
             .collect();
         racers.into_iter().map(|racer| racer.join().unwrap()).filter(|&won| won).count()
     });
-    assert_eq!((won, bench.ledger.totals().unwrap().unsent_mail), (1, 2));
+    assert_eq!((won, bench.ledger.totals().unwrap().unsent_messages), (1, 2));
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn an_expired_job_has_a_notice_and_no_result() {
     let id = bench.accept(1, 10);
     assert!(bench.ledger.expire(id, &wrap(1, 50)).unwrap());
     assert!(!bench.ledger.found(id, &wrap(1, 51)).unwrap());
-    assert_eq!(bench.ledger.totals().unwrap(), Totals { expired: 1, unsent_mail: 2, ..Totals::default() });
+    assert_eq!(bench.ledger.totals().unwrap(), Totals { expired: 1, unsent_messages: 2, ..Totals::default() });
     assert!(bench.result_of(id).is_none());
-    assert!(bench.ledger.due_mail(9).unwrap().iter().any(|mail| mail.wrap == wrap(1, 50)));
+    assert!(bench.ledger.due_messages(9).unwrap().iter().any(|mail| mail.wrap == wrap(1, 50)));
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn an_asker_cancels_own_accepted_jobs_only() {
 fn debug_output_joins_no_pattern_with_an_asker() {
     let bench = bench();
     let id = bench.accept(1, 10);
-    let shown = format!("{:?} {:?}", wish(1, 11, JobId(5)), bench.ledger.asker_view(asker(1)).unwrap());
+    let shown = format!("{:?} {:?}", request(1, 11, JobId(5)), bench.ledger.asker_view(asker(1)).unwrap());
     assert!(!shown.contains("m0ctane") && !shown.contains("qqqq"), "{shown}");
     bench.found(id, 1, 50);
-    assert!(!format!("{:?}", bench.ledger.due_mail(9).unwrap()).contains("m0ctane"));
+    assert!(!format!("{:?}", bench.ledger.due_messages(9).unwrap()).contains("m0ctane"));
 }

@@ -11,7 +11,7 @@ fn half(byte: u8) -> HalfPoint {
 impl Bench {
     fn accept_with(&self, asker: u8, rumor: u8, change: impl FnOnce(&mut NewJob)) -> JobId {
         let id = self.ledger.next_job().unwrap();
-        let mut answer = wish(asker, rumor, id);
+        let mut answer = request(asker, rumor, id);
         let Effect::Accept(job) = &mut answer.effect else { unreachable!() };
         change(job);
         assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
@@ -65,11 +65,11 @@ fn who_is_forgotten_leaves_nothing_and_no_number_comes_twice() {
     bench.say(1, 3, Effect::Forget);
     let view = bench.ledger.asker_view(asker(1)).unwrap();
     assert!(view.open.is_empty() && view.results.is_empty() && !view.known);
-    let kept = bench.ledger.due_mail(99).unwrap();
+    let kept = bench.ledger.due_messages(99).unwrap();
     assert_eq!(kept.iter().filter(|mail| mail.wrap.to == asker(1)).count(), 1, "only the answer to the last message");
     assert!(bench.ledger.open_job(other).unwrap().is_some());
     assert!(bench.ledger.next_job().unwrap() > last);
-    assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "an old wish must not come to life again");
+    assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "an old request must not come to life again");
     bench.ledger.forget(asker(1), NOW).unwrap();
     bench.ledger.forget(asker(2), NOW).unwrap();
     assert_eq!(bench.ledger.askers().unwrap(), []);
@@ -103,7 +103,7 @@ fn a_deletion_opens_no_second_quota() {
 }
 
 #[test]
-fn a_wish_to_vanish_takes_only_what_is_older() {
+fn a_request_to_vanish_takes_only_what_is_older() {
     let bench = bench();
     let (open, found, late) = (bench.accept(1, 1), bench.accept(1, 2), bench.accept(1, 3));
     bench.found(found, 1, 100);

@@ -30,7 +30,7 @@ fn a_clock_a_year_ahead_and_back_doubles_nothing() {
     for jump in [365 * DAY, 0, 365 * DAY, 2 * DAY, 0] {
         bench.clock.set(NOW + jump);
         bench.ledger.clean().unwrap();
-        assert_eq!(bench.ledger.answer(&wish(1, 10, JobId(2))).unwrap(), Recorded::Before, "{jump}");
+        assert_eq!(bench.ledger.answer(&request(1, 10, JobId(2))).unwrap(), Recorded::Before, "{jump}");
     }
     assert_eq!(bench.ledger.totals().unwrap().accepted, 1);
 }
@@ -40,13 +40,13 @@ fn a_letter_postponed_by_a_clock_that_was_ahead_is_due_now() {
     let bench = bench();
     bench.clock.set(NOW + 365 * DAY);
     bench.accept(1, 10);
-    let mail = bench.ledger.due_mail(1).unwrap()[0].id;
+    let mail = bench.ledger.due_messages(1).unwrap()[0].id;
     bench.ledger.postpone(mail, NOW + 365 * DAY + 60).unwrap();
     bench.clock.set(NOW);
     assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW));
-    assert_eq!(bench.ledger.due_mail(9).unwrap().len(), 1);
+    assert_eq!(bench.ledger.due_messages(9).unwrap().len(), 1);
     bench.ledger.postpone(mail, NOW + 30).unwrap();
-    assert_eq!((bench.ledger.due_mail(9).unwrap().len(), bench.ledger.next_due().unwrap()), (0, Some(NOW + 30)));
+    assert_eq!((bench.ledger.due_messages(9).unwrap().len(), bench.ledger.next_due().unwrap()), (0, Some(NOW + 30)));
 }
 
 #[test]

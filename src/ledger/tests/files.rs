@@ -91,7 +91,7 @@ fn a_ledger_of_every_schema_that_landed_finishes_its_jobs() {
 
         let ledger = Ledger::open(folder.path(), Clock::at(NOW + 60)).unwrap();
         assert_eq!(schema::version(&ledger.read()).unwrap(), schema::KNOWN);
-        let one_each = Totals { accepted: 1, found: 1, delivered: 1, cancelled: 1, expired: 1, unsent_mail: 2 };
+        let one_each = Totals { accepted: 1, found: 1, delivered: 1, cancelled: 1, expired: 1, unsent_messages: 2 };
         assert_eq!(ledger.totals().unwrap(), one_each);
         assert!(ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
         assert_eq!(ledger.last_contact().unwrap(), Some(NOW - 5));
@@ -100,7 +100,7 @@ fn a_ledger_of_every_schema_that_landed_finishes_its_jobs() {
         let bench = Bench { folder, clock: Clock::at(NOW), ledger };
         let mail = bench.found(open.id, open.asker.0[0], 200);
         bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
-        let waiting = bench.ledger.due_mail(9).unwrap();
+        let waiting = bench.ledger.due_messages(9).unwrap();
         let waiting = waiting.iter().find(|mail| mail.result_of == Some(JobId(2))).unwrap();
         bench.ledger.acknowledge(waiting.id, "wss://a").unwrap();
         let totals = bench.ledger.totals().unwrap();

@@ -38,20 +38,20 @@ impl Bench {
         Bench { folder, clock, ledger }
     }
 
-    /// Accepts a wish of `asker`, asked for in the rumor `rumor`, and says its number.
+    /// Accepts a request of `asker`, asked for in the rumor `rumor`, and says its number.
     fn accept(&self, asker: u8, rumor: u8) -> JobId {
         let id = self.ledger.next_job().unwrap();
-        assert_eq!(self.ledger.answer(&wish(asker, rumor, id)).unwrap(), Recorded::Now);
+        assert_eq!(self.ledger.answer(&request(asker, rumor, id)).unwrap(), Recorded::Now);
         id
     }
 
-    fn found(&self, job: JobId, asker: u8, number: u8) -> DueMail {
+    fn found(&self, job: JobId, asker: u8, number: u8) -> DueMessage {
         assert!(self.ledger.found(job, &wrap(asker, number)).unwrap());
         self.result_of(job).unwrap()
     }
 
-    fn result_of(&self, job: JobId) -> Option<DueMail> {
-        self.ledger.due_mail(usize::MAX).unwrap().into_iter().find(|mail| mail.result_of == Some(job))
+    fn result_of(&self, job: JobId) -> Option<DueMessage> {
+        self.ledger.due_messages(usize::MAX).unwrap().into_iter().find(|mail| mail.result_of == Some(job))
     }
 
     fn sql(&self, statement: &str) {
@@ -71,8 +71,8 @@ fn patterns(words: &str) -> Vec<Pattern> {
     words.split(' ').map(|word| Pattern::parse(word).unwrap()).collect()
 }
 
-/// T1 of a wish. Its reply's wrap has the number of the rumor.
-fn wish(from: u8, rumor: u8, id: JobId) -> Answer {
+/// T1 of a request. Its reply's wrap has the number of the rumor.
+fn request(from: u8, rumor: u8, id: JobId) -> Answer {
     let patterns = patterns("m0ctane qqqq");
     Answer {
         effect: Effect::Accept(NewJob {

@@ -19,10 +19,10 @@ fn the_first_ok_delivers_a_result_and_others_are_noted_once() {
 fn an_ok_to_another_letter_or_to_none_delivers_nothing() {
     let bench = bench();
     let id = bench.accept(1, 10);
-    let acceptance = bench.ledger.due_mail(1).unwrap()[0].id;
+    let acceptance = bench.ledger.due_messages(1).unwrap()[0].id;
     bench.found(id, 1, 50);
     bench.ledger.acknowledge(acceptance, "wss://a").unwrap();
-    bench.ledger.acknowledge(MailId(99), "wss://a").unwrap();
+    bench.ledger.acknowledge(MessageId(99), "wss://a").unwrap();
     let totals = bench.ledger.totals().unwrap();
     assert_eq!((totals.found, totals.delivered), (1, 0));
 }
@@ -31,16 +31,16 @@ fn an_ok_to_another_letter_or_to_none_delivers_nothing() {
 fn a_postponed_letter_waits_and_counts() {
     let bench = bench();
     bench.accept(1, 10);
-    let mail = bench.ledger.due_mail(1).unwrap()[0].id;
+    let mail = bench.ledger.due_messages(1).unwrap()[0].id;
     assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW));
     bench.ledger.postpone(mail, NOW + 60).unwrap();
-    assert!(bench.ledger.due_mail(9).unwrap().is_empty());
+    assert!(bench.ledger.due_messages(9).unwrap().is_empty());
     assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW + 60));
     bench.clock.set(NOW + 60);
-    let due = bench.ledger.due_mail(9).unwrap();
+    let due = bench.ledger.due_messages(9).unwrap();
     assert_eq!((due[0].attempts, due[0].queued_at), (1, NOW));
     bench.ledger.finish(mail).unwrap();
-    assert!(bench.ledger.due_mail(9).unwrap().is_empty());
+    assert!(bench.ledger.due_messages(9).unwrap().is_empty());
     assert_eq!(bench.ledger.next_due().unwrap(), None);
 }
 
@@ -50,12 +50,12 @@ fn the_longest_due_comes_first_and_no_more_than_asked_for() {
     for rumor in [10, 11, 12] {
         bench.accept(1, rumor);
     }
-    let first = bench.ledger.due_mail(1).unwrap()[0].id;
+    let first = bench.ledger.due_messages(1).unwrap()[0].id;
     bench.ledger.postpone(first, NOW + 5).unwrap();
     bench.clock.set(NOW + 10);
-    let order: Vec<u8> = bench.ledger.due_mail(9).unwrap().iter().map(|mail| mail.wrap.id[0]).collect();
+    let order: Vec<u8> = bench.ledger.due_messages(9).unwrap().iter().map(|mail| mail.wrap.id[0]).collect();
     assert_eq!(order, [11, 12, 10]);
-    assert_eq!(bench.ledger.due_mail(2).unwrap().len(), 2);
+    assert_eq!(bench.ledger.due_messages(2).unwrap().len(), 2);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
 
     bench.ledger.finish(mail.id).unwrap();
     bench.ledger.answer(&again).unwrap();
-    assert!(bench.result_of(id).is_none(), "a replayed wish to send again sends nothing");
+    assert!(bench.result_of(id).is_none(), "a replayed request to send again sends nothing");
 }
 
 #[test]

@@ -21,15 +21,15 @@ fn large(wrap: GiftWrap) -> GiftWrap {
 fn a_full_disk_undoes_t1_and_is_forgotten_when_freed() {
     let bench = bench();
     let id = bench.ledger.next_job().unwrap();
-    let wish = Answer { reply: Some(large(wrap(1, 10))), ..wish(1, 10, id) };
+    let request = Answer { reply: Some(large(wrap(1, 10))), ..request(1, 10, id) };
     fill(&bench);
     for _ in 0..3 {
-        assert!(matches!(bench.ledger.answer(&wish), Err(LedgerError::Database(_))));
+        assert!(matches!(bench.ledger.answer(&request), Err(LedgerError::Database(_))));
         assert!(!bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
         assert_eq!(bench.ledger.totals().unwrap(), Totals::default(), "no half of it");
     }
     free(&bench);
-    assert_eq!(bench.ledger.answer(&wish).unwrap(), Recorded::Now);
+    assert_eq!(bench.ledger.answer(&request).unwrap(), Recorded::Now);
     assert_eq!(bench.reopened().ledger.totals().unwrap().accepted, 1);
 }
 
@@ -95,7 +95,7 @@ fn what_cannot_be_read_is_named_with_its_place() {
         bench.accept(1, 10);
         bench.sql(damage);
         let error =
-            bench.ledger.open_jobs().map(|_| ()).and_then(|()| bench.ledger.due_mail(9).map(|_| ())).unwrap_err();
+            bench.ledger.open_jobs().map(|_| ()).and_then(|()| bench.ledger.due_messages(9).map(|_| ())).unwrap_err();
         assert!(matches!(error, LedgerError::Corrupt(_)), "{error}");
         assert!(error.to_string().contains(place), "{error}");
         assert!(!error.to_string().contains("bob"), "a pattern is not for the log");

@@ -1,10 +1,10 @@
-//! Which jobs a pass is for when there are more than its bases can serve.
+//! Which jobs a pass is for when there are more than its start points can serve.
 
 use super::seeded;
-use crate::ids::JobId;
+use crate::job::JobId;
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
-use crate::scheduler::pool::{Next, Pool, Subscription, Wanted};
+use crate::scheduler::plan::pool::{Next, Pool, Subscription, Wanted};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
 use rand::Rng;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// One device that searches each base over 2^20 candidates: of four characters a base has one hit.
+/// One device that searches each start point over 2^20 candidates: of four characters a start point has one hit.
 const STRETCH: u64 = 1 << 20;
 const BASES: usize = 2;
 
@@ -26,13 +26,13 @@ struct Device {
 impl Device {
     /// After a first launch, so that it is known how far it gets.
     fn new() -> Device {
-        Device::that_leaves_out(false)
+        Device::that_stops_early(false)
     }
 
-    fn that_leaves_out(leaves_out: bool) -> Device {
+    fn that_stops_early(early_stop: bool) -> Device {
         let pool = Pool::default();
         let mut held = pool.subscribe(Lane::All);
-        held.note_device(BASES, leaves_out);
+        held.note_device(BASES, early_stop);
         held.settle(&Arc::new(Pass::of_canary_alone(None)), 0.0, &report(0), BASES);
         Device { pool, held }
     }
@@ -64,7 +64,7 @@ fn jobs(pass: &Pass) -> Vec<i64> {
 
 fn report(hits: usize) -> LaunchReport {
     let tweak = Tweak { offset: Offset::from_scalar(Scalar::ZERO), rotation: Rotation::ALL[0] };
-    let hits = vec![ClaimedHit { base: 0, tweak }; hits];
+    let hits = vec![ClaimedHit { start: 0, tweak }; hits];
     LaunchReport { candidates: STRETCH * BASES as u64, hits, ..LaunchReport::default() }
 }
 
@@ -77,7 +77,7 @@ fn a_pass_has_every_rare_pattern_and_of_the_others_the_oldest() {
     device.open(500, &["pppp", "pppppp", "zzzzzzzz"]);
     device.open(2000, &["rrrrrr"]);
     device.open(1001, &["yyyyy", "xxxx"]);
-    // Eight hits a base are worth it beside a rare pattern.
+    // Eight hits a start point are worth it beside a rare pattern.
     assert_eq!(device.jobs(), [&[500, 500, 2000][..], &[1, 2, 3, 4, 5, 6, 7, 8]].concat());
     for job in 1..=1000 {
         device.pool.remove(JobId(job));
@@ -85,20 +85,20 @@ fn a_pass_has_every_rare_pattern_and_of_the_others_the_oldest() {
     assert_eq!(device.jobs(), [2000, 1001, 1001], "a job is taken with all its plentiful patterns");
 }
 
-/// The more there are the sooner something is found, and the rest of the base's time is for the rare patterns.
+/// The more there are the sooner something is found, and the rest of the start point's time is for the rare patterns.
 #[test]
 fn a_device_that_leaves_out_takes_enough_to_find_some_soon() {
-    let mut device = Device::that_leaves_out(true);
+    let mut device = Device::that_stops_early(true);
     for job in 1..=1000 {
         device.open(job, &["qqqq"]);
     }
-    let lasting = |device: &mut Device| device.pass().lasting().map(|left| (left.patterns.len(), left.is_wanted));
-    assert_eq!(device.jobs(), (1..=100).collect::<Vec<_>>(), "a hundred hits a base");
-    assert_eq!(lasting(&mut device), Some((1, false)), "one is enough, and nobody else is there");
+    let remaining = |device: &mut Device| device.pass().remaining().map(|left| (left.patterns.len(), left.is_wanted));
+    assert_eq!(device.jobs(), (1..=100).collect::<Vec<_>>(), "a hundred hits a start");
+    assert_eq!(remaining(&mut device), Some((1, false)), "one is enough, and nobody else is there");
     device.open(2000, &["zzzzzzzz"]);
     let pass = device.pass();
     assert_eq!(jobs(&pass), [&[2000][..], &(1..=100).collect::<Vec<_>>()].concat());
-    assert_eq!(lasting(&mut device), Some((2, true)), "the canary and the rare one");
+    assert_eq!(remaining(&mut device), Some((2, true)), "the canary and the rare one");
     // Half of them are enough until the pass is made anew, and hits are no reason to leave them out of a launch.
     for job in 1..=50 {
         device.held.settle(&pass, 0.0, &report(BASES * 20), BASES);
@@ -110,26 +110,26 @@ fn a_device_that_leaves_out_takes_enough_to_find_some_soon() {
     for job in 1..=1000 {
         device.pool.remove(JobId(job));
     }
-    assert_eq!(lasting(&mut device), None, "rare ones alone are searched for to the end");
+    assert_eq!(remaining(&mut device), None, "rare ones alone are searched for to the end");
 }
 
 /// A rate with so many patterns is one of candidates tested against all of them.
 #[test]
 fn a_measurement_tests_every_candidate_against_everything() {
-    let pool = Pool::that_tests_everything();
+    let pool = Pool::exhaustive();
     let mut held = pool.subscribe(Lane::All);
     held.note_device(BASES, true);
     held.settle(&Arc::new(Pass::of_canary_alone(None)), 0.0, &report(0), BASES);
     (1..=1000).for_each(|job| pool.insert(JobId(job), Wanted::for_tests(&["qqqq"], None)));
     let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
     assert_eq!(jobs(&pass).len(), 1000);
-    assert!(pass.lasting().is_none());
+    assert!(pass.remaining().is_none());
 }
 
 /// What ends early says nothing of how far a device gets.
 #[test]
 fn a_launch_that_was_cut_short_changes_no_stretch() {
-    let mut device = Device::that_leaves_out(true);
+    let mut device = Device::that_stops_early(true);
     let pass = Arc::new(Pass::of_canary_alone(None));
     let short = LaunchReport { candidates: 1000, ..LaunchReport::default() };
     let known = device.held.stretch();
@@ -155,14 +155,14 @@ fn who_is_not_in_the_pass_does_not_change_it() {
     for job in 1..=100 {
         device.open(job, &["qqqq"]);
     }
-    // Two bases take four jobs at most until a pass is remade; the other five have five hits a base.
+    // Two start points take four jobs at most until a pass is remade; the other five have five hits a start point.
     assert_eq!(device.jobs(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let pass = device.pass();
     let is_kept = |device: &mut Device| Arc::ptr_eq(&pass, &device.pass());
     device.open(200, &["ppp"]);
     device.pool.remove(JobId(50));
     assert!(is_kept(&mut device));
-    // Seven of nine are enough for the two bases in flight, six are not.
+    // Seven of nine are enough for the two start points in flight, six are not.
     device.pool.remove(JobId(1));
     device.pool.remove(JobId(2));
     assert!(is_kept(&mut device));
@@ -181,7 +181,7 @@ fn a_job_that_comes_while_the_pass_has_room_is_searched_at_once() {
     assert_eq!(device.jobs(), [1, 2]);
 }
 
-/// Twenty hits a base of each job: one is more than is worth verifying beside a rare job.
+/// Twenty hits a start point of each job: one is more than is worth verifying beside a rare job.
 #[test]
 fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
     let mut device = Device::new();
@@ -207,7 +207,7 @@ fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
     assert!((4..=7).contains(&seldom), "the turn of the easy ones comes all the same: {seldom}");
 }
 
-/// Serves one launch as the settler would: each base goes to the first by precedence of what was found under it.
+/// Serves one launch as the verifier would: each start point goes to the first by precedence of what was found under it.
 fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
     let pass = device.pass();
     let (mut done, mut expected) = (Vec::new(), 0.0);
@@ -221,9 +221,9 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
         let is_open = |id: &PatternId| matches!(pass.owner(*id), Owner::Job(job) if device.pool.contains(job));
         let hardest = found.iter().filter(|id| is_open(id)).map(|&id| hits[id.0]).fold(f64::INFINITY, f64::min);
         let Some(first) = found.into_iter().find(is_open) else { continue };
-        // Once in fifty bases, or less often.
+        // Once in fifty start points, or less often.
         assert!(hardest >= 0.02 || hits[first.0] == hardest, "a rare hit was lost to an easier one");
-        let Owner::Job(job) = pass.owner(first) else { panic!("the canary has no base") };
+        let Owner::Job(job) = pass.owner(first) else { panic!("the canary has no start") };
         device.pool.remove(job);
         done.push(job.0);
     }
@@ -232,7 +232,7 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
     done
 }
 
-fn random_wish(rng: &mut StdRng, lengths: std::ops::RangeInclusive<usize>) -> String {
+fn random_request(rng: &mut StdRng, lengths: std::ops::RangeInclusive<usize>) -> String {
     let length = rng.random_range(lengths);
     (0..length).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect()
 }
@@ -243,20 +243,21 @@ fn nobody_starves_and_the_plentiful_are_served_by_age() {
     let mut device = Device::new();
     let mut ages = BTreeSet::new();
     for job in 1..=400 {
-        let wishes: Vec<String> = (0..rng.random_range(1..4))
-            .map(|_| random_wish(&mut rng, if job % 10 == 0 { 5..=6 } else { 2..=5 }))
+        let requests: Vec<String> = (0..rng.random_range(1..4))
+            .map(|_| random_request(&mut rng, if job % 10 == 0 { 5..=6 } else { 2..=5 }))
             .collect();
-        device
-            .pool
-            .insert(JobId(job), Wanted::in_pool(wishes.iter().map(|wish| Pattern::parse(wish).unwrap()).collect()));
-        if wishes.iter().any(|wish| wish.len() <= 4) {
+        device.pool.insert(
+            JobId(job),
+            Wanted::in_pool(requests.iter().map(|request| Pattern::parse(request).unwrap()).collect()),
+        );
+        if requests.iter().any(|request| request.len() <= 4) {
             ages.insert(job);
         }
     }
     let (mut launches, mut overtaken) = (0, 0);
     while !device.pool.is_empty() {
         for job in serve(&mut device, &mut rng) {
-            // Of those that are found under nearly every base, the oldest comes first but for a few.
+            // Of those that are found under nearly every start point, the oldest comes first but for a few.
             if ages.remove(&job) {
                 overtaken = overtaken.max(ages.range(..job).count());
             }
@@ -264,11 +265,11 @@ fn nobody_starves_and_the_plentiful_are_served_by_age() {
         launches += 1;
         assert!(launches < 200_000, "{} are left", device.pool.len());
     }
-    println!("400 jobs in {launches} launches of {BASES} bases; at most {overtaken} older ones were overtaken");
+    println!("400 jobs in {launches} launches of {BASES} starts; at most {overtaken} older ones were overtaken");
     assert!(overtaken <= 40, "{overtaken}");
 }
 
-/// The oldest has eight hits a base. Harder ones come as fast as they are served, and most bases have a hit of one.
+/// The oldest has eight hits a start point. Harder ones come as fast as they are served, and most start points have a hit of one.
 #[test]
 fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
     let mut rng = seeded();
@@ -278,7 +279,7 @@ fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
     while device.pool.contains(JobId(1)) {
         while device.pool.len() < 400 {
             newest += 1;
-            device.open(newest, &[&random_wish(&mut rng, 5..=5)]);
+            device.open(newest, &[&random_request(&mut rng, 5..=5)]);
         }
         serve(&mut device, &mut rng);
         launches += 1;
@@ -308,7 +309,7 @@ fn a_change_among_ten_thousand_costs_a_look_at_few() {
     assert!(young < Duration::from_millis(1) && old < Duration::from_millis(1), "{young:?}, {old:?}");
 }
 
-/// Each has a hit in a thousand bases, and a base ten of one or another: most of these would be thrown away.
+/// Each has a hit in a thousand start points, and a start point ten of one or another: most of these would be thrown away.
 #[test]
 fn ten_thousand_that_are_rare_one_by_one_are_plentiful_together() {
     let mut device = Device::new();

@@ -1,10 +1,10 @@
 //! Shares on a real device: the pool and split jobs side by side, counted in candidates.
 
-use crate::ids::{Asker, JobId};
+use crate::job::{Asker, JobId};
 use crate::pattern::ALPHABET;
-use crate::scheduler::HARVESTS_WAITING;
-use crate::scheduler::pool::{Pool, Wanted};
-use crate::scheduler::worker::Workers;
+use crate::scheduler::LAUNCHES_WAITING;
+use crate::scheduler::plan::pool::{Pool, Wanted};
+use crate::scheduler::run::worker::Workers;
 use crate::search::{self, DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
         pool.insert(JobId(1000 + i64::from(asker)), wanted);
     }
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
-    let (sender, harvests) = mpsc::sync_channel(HARVESTS_WAITING);
+    let (sender, harvests) = mpsc::sync_channel(LAUNCHES_WAITING);
     let mut workers =
         Workers::start(&options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
             .unwrap();

@@ -1,15 +1,15 @@
 //! S5: a device may claim what it likes; only true keys leave, and a liar is taken out.
 
 use super::seeded;
-use crate::ids::{Asker, JobId};
+use crate::job::{Asker, JobId};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
-use crate::mail::{Channel, Letter};
+use crate::message::{Channel, OutgoingMessage};
 use crate::pattern::{Pattern, PatternId};
 use crate::scheduler::Lane;
-use crate::scheduler::device::Record;
-use crate::scheduler::pool::{Next, Pool, Wanted};
-use crate::scheduler::settler::{self, Delivered, Settled};
-use crate::scheduler::{Find, Harvest, Health, Owner, Pass, judge};
+use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+use crate::scheduler::run::health::Record;
+use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
+use crate::scheduler::{CollectedLaunch, Find, Health, Owner, Pass, judge};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
 use nostr::nips::nip59::UnwrappedGift;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 const EACH: usize = 1_000;
 
-/// A pool with one open job, the pass a device searches for it, and the vault that holds the bases.
+/// A pool with one open job, the pass a device searches for it, and the vault that holds the start points.
 struct Bench {
     pool: Arc<Pool>,
     pass: Arc<Pass>,
@@ -31,10 +31,10 @@ struct Bench {
 const JOB: JobId = JobId(1);
 
 impl Bench {
-    /// `wish` is what the one job wants.
-    fn new(wish: &str) -> Bench {
+    /// `request` is what the one job wants.
+    fn new(request: &str) -> Bench {
         let pool = Arc::new(Pool::default());
-        pool.insert(JOB, Wanted::in_pool(vec![Pattern::parse(wish).unwrap()]));
+        pool.insert(JOB, Wanted::in_pool(vec![Pattern::parse(request).unwrap()]));
         let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
             Next::Search(pass, _) => pass,
             other => panic!("{other:?}"),
@@ -42,28 +42,28 @@ impl Bench {
         Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
     }
 
-    /// A launch of two fresh bases in which the device claims `hits`.
-    fn launch(&self, hits: Vec<ClaimedHit>) -> Harvest {
-        let bases = vec![self.vault.open_base().unwrap(), self.vault.open_base().unwrap()];
+    /// A launch of two fresh start points in which the device claims `hits`.
+    fn launch(&self, hits: Vec<ClaimedHit>) -> CollectedLaunch {
+        let starts = vec![self.vault.open_start().unwrap(), self.vault.open_start().unwrap()];
         let report = LaunchReport { candidates: 1, hits, ..LaunchReport::default() };
-        Harvest { device: 0, pass: Arc::clone(&self.pass), bases, report }
+        CollectedLaunch { device: 0, pass: Arc::clone(&self.pass), starts, report }
     }
 
-    /// What a device really finds first for the job under the first base of `launch`.
-    fn true_hit(&self, launch: &Harvest) -> ClaimedHit {
-        let wish = self.pass.patterns.get(PatternId(1));
-        (1..).find_map(|step| found(launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), wish)).unwrap()
+    /// What a device really finds first for the job under the first start point of `launch`.
+    fn true_hit(&self, launch: &CollectedLaunch) -> ClaimedHit {
+        let request = self.pass.patterns.get(PatternId(1));
+        (1..).find_map(|step| found(launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), request)).unwrap()
     }
 
     /// Settles the launches one after the other, as `Scheduler` does, and returns the keys that were delivered, each
     /// read from its letter by its asker, with the device's record.
-    async fn settle(&self, launches: Vec<Harvest>) -> (Vec<Npub>, Arc<Record>) {
+    async fn settle(&self, launches: Vec<CollectedLaunch>) -> (Vec<Npub>, Arc<Record>) {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1 };
         let record = Arc::new(Record::new(&info));
         let letters = Arc::new(Mutex::new(Vec::new()));
         let (vault, post, to) = (self.vault.clone(), Arc::clone(&letters), Asker(self.asker.public_key().to_bytes()));
         let redeem = move |find: Find| {
-            let letter = Letter {
+            let letter = OutgoingMessage {
                 to,
                 channel: Channel::Sealed,
                 text: "yours".into(),
@@ -71,18 +71,18 @@ impl Bench {
                 subject: None,
                 expires_at: 2_000_000_000,
             };
-            if let Ok(wrap) = vault.redeem(find.base, &find.hit, &letter, "") {
+            if let Ok(wrap) = vault.redeem(find.start, &find.hit, &letter, "") {
                 post.lock().unwrap().push(wrap);
             }
-            Settled::GoesOn
+            FindOutcome::GoesOn
         };
         let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
-        let settler = settler::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem);
+        let verifier = verifier::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem);
         for launch in launches {
             sender.send((launch, Arc::clone(&record))).unwrap();
         }
         drop(sender);
-        settler.join().unwrap();
+        verifier.join().unwrap();
         let mut keys = Vec::new();
         let letters: Vec<_> = letters.lock().unwrap().drain(..).collect();
         for wrap in letters {
@@ -95,10 +95,10 @@ impl Bench {
     }
 }
 
-fn found(launch: &Harvest, base: usize, offset: Offset, wish: &Pattern) -> Option<ClaimedHit> {
+fn found(launch: &CollectedLaunch, start: usize, offset: Offset, request: &Pattern) -> Option<ClaimedHit> {
     let tweak = Tweak { offset, rotation: Rotation::ALL[1] };
-    let npub = VerifiedHit::recompute(launch.bases[base].1, tweak)?.npub();
-    wish.matches(&npub).then_some(ClaimedHit { base, tweak })
+    let npub = VerifiedHit::recompute(launch.starts[start].1, tweak)?.npub();
+    request.matches(&npub).then_some(ClaimedHit { start, tweak })
 }
 
 fn random_offset(rng: &mut impl Rng) -> Offset {
@@ -108,9 +108,9 @@ fn random_offset(rng: &mut impl Rng) -> Offset {
 }
 
 /// How a device may lie. Each takes a hit that is true and makes it a claim that is not.
-const LIES: [&str; 6] = ["offset", "rotation", "base", "pattern", "range", "replay"];
+const LIES: [&str; 6] = ["offset", "rotation", "start", "pattern", "range", "replay"];
 
-/// 1,000 forged claims, each in a launch of its own, beside no true one. The wish is so long that no lie comes true.
+/// 1,000 forged claims, each in a launch of its own, beside no true one. The request is so long that no lie comes true.
 #[tokio::test]
 async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
     let mut rng = seeded();
@@ -123,12 +123,12 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
         match LIES[number % LIES.len()] {
             "offset" => hit.tweak.offset = random_offset(&mut rng),
             "rotation" => hit.tweak.rotation = Rotation::ALL[2],
-            "base" => hit.base = 1,
+            "start" => hit.start = 1,
             // True for a pattern that nobody in this pass asked for.
             "pattern" => {}
-            "range" => hit.base = *[2, 3, 1 << 20, usize::MAX].get(number % 4).unwrap(),
+            "range" => hit.start = *[2, 3, 1 << 20, usize::MAX].get(number % 4).unwrap(),
             "replay" => {
-                // A true hit of an earlier launch, whose base is spent: told again of this one's.
+                // A true hit of an earlier launch, whose start point is spent: told again of this one's.
                 let before = hard.launch(Vec::new());
                 hit = easy.true_hit(&before);
             }
@@ -145,12 +145,12 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
 }
 
 /// 1,000 true hits with one bit of the claim flipped, in a pass where some flips come true by chance: what is delivered
-/// has the wish, and every other claim is counted.
+/// has the request, and every other claim is counted.
 #[tokio::test]
 async fn a_thousand_flipped_bits_deliver_nothing_false() {
     let mut rng = seeded();
     let bench = Bench::new("q");
-    let wish = bench.pass.patterns.get(PatternId(1)).clone();
+    let request = bench.pass.patterns.get(PatternId(1)).clone();
     let (mut launches, mut wrong, mut still_true) = (Vec::new(), 0, 0);
     for _ in 0..EACH {
         let mut launch = bench.launch(Vec::new());
@@ -158,21 +158,21 @@ async fn a_thousand_flipped_bits_deliver_nothing_false() {
         launch.report.hits = vec![hit];
         let judged = judge(&launch);
         wrong += judged.hits_wrong;
-        still_true += judged.bases.len();
+        still_true += judged.starts.len();
         assert_eq!(judged.hits_right + judged.hits_wrong, 1);
         launches.push(launch);
     }
-    println!("{wrong} flips were found out, {still_true} led to another key with the wish");
+    println!("{wrong} flips were found out, {still_true} led to another key with the request");
     let (delivered, record) = bench.settle(launches).await;
     assert_eq!(delivered.len(), still_true);
-    assert!(delivered.iter().all(|npub| wish.matches(npub)), "whatever left has the wish");
+    assert!(delivered.iter().all(|npub| request.matches(npub)), "whatever left has the request");
     // One in 32 comes true by chance.
     assert!(wrong > EACH as u64 * 9 / 10, "{wrong}");
     assert_eq!(record.view().hits_wrong, wrong);
     assert!(matches!(record.view().health, Health::Out(_)));
 }
 
-/// Flips one bit of the offset (256), of the rotation (2) or of the base (64).
+/// Flips one bit of the offset (256), of the rotation (2) or of the start point (64).
 fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
     match bit {
         0..256 => {
@@ -185,23 +185,23 @@ fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
             let power = (hit.tweak.rotation.power() ^ (1 << (bit - 256))) % 3;
             hit.tweak.rotation = Rotation::new(if power == hit.tweak.rotation.power() { 2 } else { power }).unwrap();
         }
-        _ => hit.base ^= 1 << (bit - 258),
+        _ => hit.start ^= 1 << (bit - 258),
     }
     hit
 }
 
-/// So that the two above can fail: a true hit is delivered, once, and its base is spent.
+/// So that the two above can fail: a true hit is delivered, once, and its start point is spent.
 #[tokio::test]
-async fn a_true_hit_is_delivered_and_a_second_of_its_base_is_not() {
+async fn a_true_hit_is_delivered_and_a_second_of_its_start_point_is_not() {
     let bench = Bench::new("q");
-    let wish = bench.pass.patterns.get(PatternId(1)).clone();
+    let request = bench.pass.patterns.get(PatternId(1)).clone();
     let mut launch = bench.launch(Vec::new());
     launch.report.hits =
-        (1..1000).filter_map(|step| found(&launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), &wish)).collect();
-    assert!(launch.report.hits.len() >= 2, "some 31 of 999 have the wish");
+        (1..1000).filter_map(|step| found(&launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), &request)).collect();
+    assert!(launch.report.hits.len() >= 2, "some 31 of 999 have the request");
     let (delivered, record) = bench.settle(vec![launch]).await;
     assert_eq!(delivered.len(), 1);
-    assert!(wish.matches(&delivered[0]));
+    assert!(request.matches(&delivered[0]));
     assert_eq!((record.view().hits_wrong, record.view().health), (0, Health::Working));
     assert_eq!(bench.pass.owner(PatternId(0)), Owner::Canary);
 }

@@ -1,6 +1,6 @@
 //! The way from a device to a key, tried with devices that lie and with a crowd of jobs.
 
-mod chosen;
+mod chosen_points;
 mod crowd;
 mod fairness;
 mod forged;

@@ -1,14 +1,14 @@
 //! S9: a crowd of easy jobs costs a rare one not one candidate, and takes no hit from it.
 
 use super::seeded;
-use crate::ids::JobId;
+use crate::job::JobId;
 use crate::key::{Offset, Rotation, Tweak, VerifiedHit};
 use crate::pattern::{ALPHABET, Pattern};
 use crate::scheduler::Lane;
-use crate::scheduler::device::Record;
-use crate::scheduler::pool::{Next, Pool, Wanted};
-use crate::scheduler::settler::{self, Settled};
-use crate::scheduler::{Find, Harvest};
+use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+use crate::scheduler::run::health::Record;
+use crate::scheduler::run::verifier::{self, FindOutcome};
+use crate::scheduler::{CollectedLaunch, Find};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
 use rand::Rng;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 /// Of 1,000 askers; whose a job of the pool is plays no part in it.
 const EASY_JOBS: usize = 10_000;
-/// Bases a launch, and candidates a base.
+/// Start points a launch, and candidates a start point.
 const BASES: usize = 64;
 const CANDIDATES: usize = 16;
 /// Stands for 2^36: harder than the others by far, and easy enough to be found a hundred times in this test.
@@ -41,24 +41,24 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let mut spent = HashSet::new();
     while pool.len() > 1 {
         let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
-        let bases: Vec<_> = (0..BASES).map(|_| vault.open_base().unwrap()).collect();
+        let starts: Vec<_> = (0..BASES).map(|_| vault.open_start().unwrap()).collect();
         let mut hits = Vec::new();
         let mut has_rare = false;
-        for (base, &(_, point)) in bases.iter().enumerate() {
+        for (start, &(_, point)) in starts.iter().enumerate() {
             for _ in 0..CANDIDATES {
                 let offset = Offset::of_point(0, rng.random_range(1..1 << 40), Rotation::ALL[0]);
                 let tweak = Tweak { offset, rotation: Rotation::ALL[rng.random_range(0..3)] };
                 let npub = VerifiedHit::recompute(point, tweak).unwrap().npub();
                 has_rare |= rare.matches(&npub);
                 if !pass.patterns.matches(&npub).is_empty() {
-                    hits.push(ClaimedHit { base, tweak });
+                    hits.push(ClaimedHit { start, tweak });
                 }
             }
         }
         let candidates = (BASES * CANDIDATES) as u64;
         let report = LaunchReport { candidates, hits, ..LaunchReport::default() };
-        let found = settle(&pool, &vault, Harvest { device: 0, pass, bases, report });
-        assert!(found.iter().all(|find| spent.insert(find.base)), "a base gave two keys");
+        let found = settle(&pool, &vault, CollectedLaunch { device: 0, pass, starts, report });
+        assert!(found.iter().all(|find| spent.insert(find.start)), "a start gave two keys");
         launches += 1;
         // Alone, the launch with its first match ends a rare job.
         alone += if has_rare { 0 } else { candidates };
@@ -80,19 +80,19 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
 }
 
 /// As the scheduler settles one launch; what was found, every job of it done.
-fn settle(pool: &Arc<Pool>, vault: &Vault, harvest: Harvest) -> Vec<Find> {
+fn settle(pool: &Arc<Pool>, vault: &Vault, harvest: CollectedLaunch) -> Vec<Find> {
     let info = DeviceInfo { id: DeviceId::Cpu, name: "seeded".into(), kernel: "seeded".into(), threads: 1 };
     let finds = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&finds);
     let keep = move |find: Find| {
         kept.lock().unwrap().push(find);
-        Settled::Done
+        FindOutcome::Done
     };
     let (sender, receiver) = mpsc::sync_channel(1);
-    let settler = settler::spawn(receiver, Arc::clone(pool), vault.clone(), keep);
+    let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep);
     sender.send((harvest, Arc::new(Record::new(&info)))).unwrap();
     drop(sender);
-    settler.join().unwrap();
+    verifier.join().unwrap();
     let finds = finds.lock().unwrap();
     finds.clone()
 }

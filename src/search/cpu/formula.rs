@@ -15,7 +15,7 @@
 //! the other form takes 5 and 1.
 
 use super::field::Fe;
-use super::lanes::{Lanes, Tidy};
+use super::simd::{Lanes, Tidy};
 use super::table::{Affine, Entry};
 
 /// What the formula needs of a centre; one in each lane.
@@ -30,8 +30,8 @@ pub struct Centre<F: Lanes> {
     /// -(z + 14), and β times that: what a and βa take from the centre.
     a: Tidy<F>,
     beta_a: Tidy<F>,
-    /// The tops of xA and βxA, exact.
-    x_tops: [F::Tops; 2],
+    /// The top_words of xA and βxA, exact.
+    x_tops: [F::TopWords; 2],
 }
 
 /// The same number in every lane.
@@ -59,13 +59,13 @@ impl<F: Lanes> Centre<F> {
         let beta = number::<F>(Fe::BETA).0;
         let a = number::<F>(Fe::ZERO.sub(Fe::from_small(14))).0.sub(z.0);
         let beta_x = point.x.mul(beta);
-        let mut x_tops = [F::tops(0); 2];
-        for (tops, value) in x_tops.iter_mut().zip([point.x, beta_x]) {
+        let mut x_tops = [F::top_words(0); 2];
+        for (top_words, value) in x_tops.iter_mut().zip([point.x, beta_x]) {
             let mut lanes = [0; 8];
             for (lane, top) in lanes.iter_mut().enumerate().take(F::LANES) {
                 *top = value.lane(lane).canonical().top();
             }
-            *tops = F::tops_from_lanes(&lanes);
+            *top_words = F::tops_from_lanes(&lanes);
         }
         Centre {
             x: point.x,
@@ -110,11 +110,11 @@ impl<F: Lanes> Products<F> {
         Products { y: [y0, y1, y2], a, beta_a, b, beta_b }
     }
 
-    /// The approximate tops of all candidates `β^j·x(A ± λ^k·I)`, each at its [`place`]. Within [`Lanes::SLACK`] of the
+    /// The approximate top_words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`place`]. Within [`Lanes::SLACK`] of the
     /// exact ones, modulo 2^64.
     #[inline(always)]
-    pub fn tops(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::Tops; 9] {
-        let zero = F::tops(0);
+    pub fn top_words(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
+        let zero = F::top_words(0);
         let mut terms = [[zero; 3]; 3];
         for (term, y) in terms.iter_mut().zip(self.y) {
             term[0] = F::tops_of_products(self.a, self.b, y);
@@ -124,20 +124,20 @@ impl<F: Lanes> Products<F> {
         let [entry_zero, entry_one] = entry.x_tops;
         terms[0][0] = F::sub_tops(terms[0][0], centre_zero);
         terms[0][1] = F::sub_tops(terms[0][1], centre_one);
-        terms[1][0] = F::sub_tops(terms[1][0], F::tops(entry_zero));
-        terms[1][1] = F::sub_tops(terms[1][1], F::tops(entry_one));
+        terms[1][0] = F::sub_tops(terms[1][0], F::top_words(entry_zero));
+        terms[1][1] = F::sub_tops(terms[1][1], F::top_words(entry_one));
         for term in &mut terms {
             // β² is -1 - β.
             term[2] = F::sub_tops(F::sub_tops(zero, term[0]), term[1]);
         }
-        let mut tops = [zero; 9];
+        let mut top_words = [zero; 9];
         for k in 0..3 {
             for j in 0..3 {
                 let two = F::add_tops(terms[0][j], terms[1][(j + k) % 3]);
-                tops[k * 3 + j] = F::add_tops(two, terms[2][(j + 2 * k) % 3]);
+                top_words[k * 3 + j] = F::add_tops(two, terms[2][(j + 2 * k) % 3]);
             }
         }
-        tops
+        top_words
     }
 
     /// A number that needs all that leads to y1.

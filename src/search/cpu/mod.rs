@@ -1,41 +1,41 @@
 //! The search on the processor: the formula of `docs/search.md`, one thread a core, nice to the rest of the machine.
 
+#[doc(hidden)]
+pub mod bench_support;
+mod dispatch;
 mod field;
 mod filter;
 mod formula;
+mod huge_page;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
-mod kernel;
-mod lanes;
-mod page;
 mod portable;
+mod simd;
 mod table;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 mod threads;
 mod walk;
-#[doc(hidden)]
-pub mod workbench;
 
-pub use kernel::{KernelChoice, UnknownKernel};
+pub use dispatch::{KernelChoice, UnknownKernel};
 
 use super::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
-use kernel::Kernel;
+use dispatch::Kernel;
 use std::collections::VecDeque;
 use std::time::Duration;
 use threads::{Task, Threads};
 
 /// How long a launch is meant to last.
 const LAUNCH: Duration = Duration::from_millis(50);
-/// Hits of one base after which its walk ends, whatever they are of: one is all that can be redeemed.
-const HITS_A_BASE: usize = 1024;
+/// Hits of one start point after which its walk ends, whatever they are of: one is all that can be redeemed.
+const HITS_A_START: usize = 1024;
 /// Hits of patterns that do not last after which a walk leaves these out: one is all that can be redeemed, but other
-/// bases may have found the same at the same time.
+/// start points may have found the same at the same time.
 const ENOUGH: usize = 4;
 /// Rounds of the first launch, before the speed is known.
 const FIRST_ROUNDS: u64 = 4;
 
-/// All the threads together, as one device. Each walks a base of its own.
+/// All the threads together, as one device. Each walks a start point of its own.
 pub struct CpuSearcher {
     info: DeviceInfo,
     threads: Threads,
@@ -81,7 +81,7 @@ impl Searcher for CpuSearcher {
         &self.info
     }
 
-    fn bases(&self) -> usize {
+    fn starts(&self) -> usize {
         self.info.threads
     }
 
@@ -89,14 +89,14 @@ impl Searcher for CpuSearcher {
         1
     }
 
-    fn leaves_out(&self) -> bool {
+    fn early_stop(&self) -> bool {
         true
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        let (given, wanted) = (launch.bases.len(), self.bases());
+        let (given, wanted) = (launch.starts.len(), self.starts());
         if given != wanted {
-            return Err(SearchError::WrongBaseCount { given, wanted });
+            return Err(SearchError::WrongStartCount { given, wanted });
         }
         self.submitted.push_back(launch);
         Ok(())
@@ -106,18 +106,18 @@ impl Searcher for CpuSearcher {
         let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
         let sought = self.threads.sought(&launch);
         let rounds = self.rounds;
-        let task = |base| Task { base, rounds, sought: sought.clone() };
-        let walks = self.threads.run(launch.bases.iter().map(|&base| task(base)).collect());
+        let task = |start| Task { start, rounds, sought: sought.clone() };
+        let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
         let mut report = LaunchReport::default();
         let mut least = rounds;
-        for (base, walk) in walks.into_iter().enumerate() {
+        for (start, walk) in walks.into_iter().enumerate() {
             let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
                 device: DeviceId::Cpu,
                 reason: "one of its threads panicked".to_owned(),
             })?;
             report.candidates += walked.candidates;
             report.busy = report.busy.max(busy);
-            report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { base, tweak }));
+            report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { start, tweak }));
             least = least.min(walked.rounds);
         }
         report.is_cut_short = least < rounds;

@@ -2,8 +2,8 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::lanes::{Lanes, Marks, Notes, Tidy};
-use super::page::Zeros;
+use super::huge_page::Zeros;
+use super::simd::{Lanes, Marks, Notes, Tidy};
 
 /// Looks each top up at once, and keeps a bit for each slot.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ unsafe impl Zeros for Fe {}
 
 impl Notes<Fe> for LookedUp {
     #[inline(always)]
-    fn note(&mut self, filter: &Filter, tops: &[[u64; 2]; 9], slot: usize) {
+    fn note(&mut self, filter: &Filter, top_words: &[[u64; 2]; 9], slot: usize) {
         let mut any = false;
-        for &[sum, difference] in tops {
+        for &[sum, difference] in top_words {
             any |= filter.is_marked(sum) | filter.is_marked(difference);
         }
         self.0 |= u32::from(any) << slot;
@@ -35,7 +35,7 @@ impl Lanes for Fe {
     const LANES: usize = 1;
 
     /// A product's top is low by 0 to 9, so its rotation by β², minus the sum of the other two, is up to 18 high. A top
-    /// sums three such terms of `a` and three of `b` (each within [-9, 18], added or subtracted) and two exact tops with
+    /// sums three such terms of `a` and three of `b` (each within [-9, 18], added or subtracted) and two exact top_words with
     /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
 
@@ -44,7 +44,7 @@ impl Lanes for Fe {
     type Constant = Fe;
     type ConstantFactor = Fe;
     type Factor = Fe;
-    type Tops = [u64; 2];
+    type TopWords = [u64; 2];
     type Few = LookedUp;
     type Many = LookedUp;
 
@@ -123,7 +123,7 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn tops(top: u64) -> [u64; 2] {
+    fn top_words(top: u64) -> [u64; 2] {
         [top; 2]
     }
 
@@ -143,14 +143,14 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn top(tops: [u64; 2], difference: bool, _: usize) -> u64 {
-        tops[usize::from(difference)]
+    fn top(top_words: [u64; 2], difference: bool, _: usize) -> u64 {
+        top_words[usize::from(difference)]
     }
 
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[[u64; 2]; 9]) -> Marks {
+    fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {
         let mut marks = [0; 9];
-        for (mark, &[sum, difference]) in marks.iter_mut().zip(tops) {
+        for (mark, &[sum, difference]) in marks.iter_mut().zip(top_words) {
             *mark = u16::from(filter.is_marked(sum)) | u16::from(filter.is_marked(difference)) << 8;
         }
         marks

@@ -1,8 +1,8 @@
 //! What is known of the small multiples `I = i·G` before any search.
 
 use super::field::Fe;
-use super::lanes::Lanes;
-use super::page::{InLargePage, Zeros};
+use super::huge_page::{InLargePage, Zeros};
+use super::simd::Lanes;
 use secp256k1::{PublicKey, SECP256K1, Scalar};
 
 /// Entries of the table: multiples 1 to this of the generator on either side of a centre. The table and a round's prefix
@@ -40,7 +40,7 @@ pub struct Entry<F: Lanes> {
     pub y_2: F::ConstantFactor,
     /// 2β·yi
     pub beta_y_2: F::ConstantFactor,
-    /// The tops of xi and βxi, exact.
+    /// The top_words of xi and βxi, exact.
     pub x_tops: [u64; 2],
     /// xi
     pub x: Fe,

@@ -1,10 +1,10 @@
 //! The search threads: started once, asleep between launches, and last in line for the processor.
 
+use super::dispatch::Kernel;
 use super::filter::Filter;
-use super::kernel::Kernel;
-use super::walk::{Lasting, Sought, Walked};
-use super::{ENOUGH, HITS_A_BASE};
-use crate::key::BasePoint;
+use super::walk::{Remaining, Sought, Walked};
+use super::{ENOUGH, HITS_A_START};
+use crate::key::StartPoint;
 use crate::pattern::PatternSet;
 use crate::search::Launch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// The lowest priority there is.
 const NICENESS: i32 = 19;
 
-/// One base's walk.
+/// One start point's walk.
 pub(super) struct Task {
-    pub base: BasePoint,
+    pub start: StartPoint,
     pub rounds: u64,
     pub sought: Sought,
 }
@@ -53,7 +53,7 @@ impl Threads {
                 let mut walker = kernel.walker();
                 for task in tasks {
                     let began = Instant::now();
-                    let walked = catch_unwind(AssertUnwindSafe(|| walker.walk(&task.base, task.rounds, &task.sought)));
+                    let walked = catch_unwind(AssertUnwindSafe(|| walker.walk(&task.start, task.rounds, &task.sought)));
                     if outcome.send(walked.ok().map(|walked| (walked, began.elapsed()))).is_err() {
                         return;
                     }
@@ -68,13 +68,13 @@ impl Threads {
     /// What a launch's walks look for.
     pub fn sought(&mut self, launch: &Launch) -> Sought {
         let kernel = self.kernel;
-        let [all, lasting] = &mut self.filters;
-        let lasting = launch.lasting.as_ref().map(|wanted| Lasting {
-            filter: filter_for(kernel, &wanted.patterns, lasting),
+        let [all, remaining] = &mut self.filters;
+        let remaining = launch.remaining.as_ref().map(|wanted| Remaining {
+            filter: filter_for(kernel, &wanted.patterns, remaining),
             is_wanted: wanted.is_wanted,
             after: ENOUGH,
         });
-        Sought { filter: filter_for(kernel, &launch.patterns, all), hits_wanted: HITS_A_BASE, lasting }
+        Sought { filter: filter_for(kernel, &launch.patterns, all), hits_wanted: HITS_A_START, remaining }
     }
 
     /// Runs one task a thread and waits for all. As many tasks as threads.

@@ -1,4 +1,4 @@
-//! One base's stretch: round after round, `W` vectors of centres, the whole table around each, one inversion a round.
+//! One start point's stretch: round after round, `W` vectors of centres, the whole table around each, one inversion a round.
 //!
 //! The vectors of a round are worked on in turn, entry by entry: what one of them waits for (a product is a chain of some
 //! 80 cycles) the processor fills with the next.
@@ -6,10 +6,10 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, address, cube, factor, number};
-use super::lanes::{Lanes, Notes, SLOTS};
-use super::page::{InLargePage, Zeros};
+use super::huge_page::{InLargePage, Zeros};
+use super::simd::{Lanes, Notes, SLOTS};
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
-use crate::key::{BasePoint, Offset, Rotation, Tweak};
+use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use secp256k1::PublicKey;
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub struct Walked {
     /// Every one of them that may match, confirmed in full.
     pub hits: Vec<Tweak>,
     pub rounds: u64,
-    /// The tops of the hits of one round.
-    tops: Vec<u64>,
+    /// The top_words of the hits of one round.
+    top_words: Vec<u64>,
 }
 
 /// What a walk looks for, and how long.
@@ -34,12 +34,12 @@ pub struct Sought {
     pub filter: Arc<Filter>,
     /// Ends after a round by which so many hits were found: very easy patterns would otherwise drown the rest.
     pub hits_wanted: usize,
-    pub lasting: Option<Lasting>,
+    pub remaining: Option<Remaining>,
 }
 
 /// What a walk goes on for when it has found enough of the rest.
 #[derive(Clone, Debug)]
-pub struct Lasting {
+pub struct Remaining {
     /// Of part of the patterns.
     pub filter: Arc<Filter>,
     /// Whether it goes on for these, or ends.
@@ -72,7 +72,7 @@ struct Standing<F, const W: usize> {
     points: [Affine<F>; W],
     /// Lanes of a vector whose centre is infinity, as bits: they hold some other point, and nothing of them counts.
     dead: [u32; W],
-    /// The number of the first centre, `base + number·STEP·G`; the other lanes follow, vector by vector.
+    /// The number of the first centre, `start point + number·STEP·G`; the other lanes follow, vector by vector.
     number: u64,
 }
 
@@ -80,8 +80,8 @@ impl<F: Lanes, const W: usize> Standing<F, W> {
     const CENTRES: u64 = (F::LANES * W) as u64;
 
     /// The centres from `number` on, by libsecp256k1.
-    fn at(table: &Table<F>, base: &BasePoint, number: u64) -> Standing<F, W> {
-        let first = moved(base.public_key(), number * STEP);
+    fn at(table: &Table<F>, start: &StartPoint, number: u64) -> Standing<F, W> {
+        let first = moved(start.public_key(), number * STEP);
         let centre = |at: usize| match (at, first) {
             (0, first) => first,
             (_, None) => Some(table.centres[at - 1]),
@@ -109,18 +109,18 @@ impl<F: Lanes, const W: usize> Standing<F, W> {
     }
 }
 
-/// Walks from `base` over at most `rounds` rounds of `W·LANES` centres, `base + c·STEP·G`.
+/// Walks from `start point` over at most `rounds` rounds of `W·LANES` centres, `start point + c·STEP·G`.
 #[inline(always)]
 pub fn walk<F: Lanes, const W: usize>(
     table: &Table<F>,
-    base: &BasePoint,
+    start: &StartPoint,
     rounds: u64,
     sought: &Sought,
     scratch: &mut Scratch<F, W>,
 ) -> Walked {
     let mut walked = Walked::default();
-    let mut standing = Standing::at(table, base, 0);
-    let (mut filter, mut lasting, mut others) = (&sought.filter, sought.lasting.as_ref(), 0);
+    let mut standing = Standing::at(table, start, 0);
+    let (mut filter, mut remaining, mut others) = (&sought.filter, sought.remaining.as_ref(), 0);
     let Memory { prefixes, few, many } = &mut scratch.0.0;
     many.begin(filter);
     while walked.rounds < rounds && walked.hits.len() < sought.hits_wanted {
@@ -130,21 +130,21 @@ pub fn walk<F: Lanes, const W: usize>(
             round(table, &standing, filter, prefixes, many, &mut walked)
         };
         walked.rounds += 1;
-        if let Some(kept) = lasting {
-            others += walked.tops.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
+        if let Some(kept) = remaining {
+            others += walked.top_words.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
             if others >= kept.after {
                 if !kept.is_wanted {
                     break;
                 }
-                (filter, lasting) = (&kept.filter, None);
+                (filter, remaining) = (&kept.filter, None);
                 many.begin(filter);
             }
         }
-        walked.tops.clear();
+        walked.top_words.clear();
         let number = walked.rounds * Standing::<F, W>::CENTRES;
         standing = match next {
             Some(points) if standing.dead == [0; W] => Standing { points, dead: standing.dead, number },
-            _ => Standing::at(table, base, number),
+            _ => Standing::at(table, start, number),
         };
     }
     walked
@@ -210,8 +210,8 @@ fn round<F: Lanes, N: Notes<F>, const W: usize>(
                 products[w] = Products::new(&centres[w], entry, q[w]);
             }
             for w in 0..W {
-                let tops = products[w].tops(&centres[w], entry);
-                notes.note(filter, &tops, slot * W + w);
+                let top_words = products[w].top_words(&centres[w], entry);
+                notes.note(filter, &top_words, slot * W + w);
             }
         }
         let mut slots = notes.noted(filter);
@@ -268,14 +268,14 @@ fn confirm<F: Lanes, const W: usize>(
 ) {
     let entry = &table.entries.0[at];
     let products = Products::new(centre, entry, q);
-    let tops = products.tops(centre, entry);
-    for (word, &marked) in F::marks(filter, &tops).iter().enumerate() {
+    let top_words = products.top_words(centre, entry);
+    for (word, &marked) in F::marks(filter, &top_words).iter().enumerate() {
         let mut bits = marked;
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let (sign, lane) = (bit / 8, bit % 8);
-            let top = F::top(tops[word], sign == 1, lane);
+            let top = F::top(top_words[word], sign == 1, lane);
             if filter.is_marked(top) && standing.dead[w] >> lane & 1 == 0 {
                 let (products, centre_x) = (products.lane(lane), centre.x.lane(lane));
                 let (k, j) = address(word);
@@ -303,7 +303,7 @@ fn keep(
     let top = products.exact(centre_x, xi, (k, sign, j)).top();
     if filter.matches_exactly(top) {
         let size = at as i64 + 1;
-        walked.tops.push(top);
+        walked.top_words.push(top);
         walked.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
     }
 }

@@ -1,6 +1,6 @@
 //! What the host and the kernels pass to each other: `kernels/abi.h` in Rust.
 
-use crate::key::BasePoint;
+use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 
 /// An affine point: limbs of 32 bits, least significant first.
@@ -12,7 +12,7 @@ pub struct Point {
 }
 
 impl Point {
-    pub fn of(point: &BasePoint) -> Point {
+    pub fn of(point: &StartPoint) -> Point {
         let (x, y) = point.coordinates();
         Point { x: limbs(&x), y: limbs(&y) }
     }
@@ -23,7 +23,7 @@ pub fn limbs(bytes: &[u8; 32]) -> [u32; 8] {
     std::array::from_fn(|i| u32::from_be_bytes(std::array::from_fn(|b| bytes[28 - 4 * i + b])))
 }
 
-/// Bytes of a table entry: eight field elements and two tops, padded to a multiple of 16.
+/// Bytes of a table entry: eight field elements and two top_words, padded to a multiple of 16.
 pub const ENTRY_BYTES: usize = 8 * 32 + 16;
 
 /// Bytes of a table entry's matrices for the tensor cores.
@@ -62,8 +62,8 @@ pub struct Interval {
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Search {
-    pub bases: u64,
-    pub starts: u64,
+    pub start_points: u64,
+    pub stretches: u64,
     pub table: u64,
     pub matrices: u64,
     pub constants: u64,
@@ -80,7 +80,7 @@ pub struct Search {
     pub top_width: u32,
     pub entries: u32,
     pub steps: u32,
-    pub threads_per_base: u32,
+    pub threads_per_start: u32,
     pub suspect_capacity: u32,
     pub hit_capacity: u32,
     pub step: Point,

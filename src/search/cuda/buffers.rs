@@ -1,6 +1,6 @@
 //! What a searcher keeps on its GPU, laid open: the tests of S3 look for secrets there. Nothing else comes here.
 
-use super::device::CudaSearcher;
+use super::searcher::CudaSearcher;
 use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaSlice, DriverError, PinnedHostSlice, ValidAsZeroBits, result};
@@ -32,8 +32,8 @@ impl Searcher for Watched {
         &self.info
     }
 
-    fn bases(&self) -> usize {
-        lock(&self.searcher).bases()
+    fn starts(&self) -> usize {
+        lock(&self.searcher).starts()
     }
 
     fn in_flight(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use super::abi::Interval;
 use super::buffers::Buffer;
-use super::form::COARSE_BYTES;
+use super::variant::COARSE_BYTES;
 use crate::pattern::PatternSet;
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
@@ -10,7 +10,7 @@ use cudarc::driver::{
 use std::sync::Arc;
 
 const FINE_BITS: u32 = 27;
-/// Truncated tops are low or high by at most this, in units of the top 32 bits.
+/// Truncated top_words are low or high by at most this, in units of the top 32 bits.
 const SLACK: u32 = 32;
 const MOST_INTERVALS: usize = 1 << 16;
 
@@ -19,7 +19,7 @@ pub struct Filter {
     pub fine: CudaSlice<u32>,
     pub intervals: CudaSlice<Interval>,
     pub count: usize,
-    /// The single interval of tops, widened: its first value and its width; `None` where there are several.
+    /// The single interval of top_words, widened: its first value and its width; `None` where there are several.
     pub single: Option<(u32, u32)>,
     staging: PinnedHostSlice<Interval>,
     /// Behind the last copy out of `staging`.

@@ -1,10 +1,10 @@
-//! How a launch is spread over a GPU: which thread searches which stretch around which base.
+//! How a launch is spread over a GPU: which thread searches which stretch around which start point.
 //!
-//! Threads share a base. Thread t of a base walks `MOST_STEPS` centres from `P + (t + 1)·STRIDE·G`, and each centre
-//! covers `TABLE` multiples of G on both sides, so that no two centres of a base touch.
+//! Threads share a start point. Thread t of a start point walks `MOST_STEPS` centres from `P + (t + 1)·STRIDE·G`, and each centre
+//! covers `TABLE` multiples of G on both sides, so that no two centres of a start point touch.
 
 use super::abi::Point;
-use crate::key::BasePoint;
+use crate::key::StartPoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 /// Threads of a launch for each multiprocessor, whatever the form of the search.
@@ -25,26 +25,26 @@ impl Geometry {
         self.multiprocessors * THREADS_PER_MULTIPROCESSOR
     }
 
-    pub fn bases(&self) -> u32 {
+    pub fn starts(&self) -> u32 {
         self.threads().div_ceil(THREADS_PER_BASE)
     }
 
-    pub fn threads_per_base(&self) -> u32 {
+    pub fn threads_per_start(&self) -> u32 {
         THREADS_PER_BASE
     }
 }
 
-/// Where thread `t` of a base begins, relative to the base.
+/// Where thread `t` of a start point begins, relative to the start point.
 pub fn stretch_start(t: u32) -> u64 {
     (u64::from(t) + 1) * STRIDE
 }
 
 /// `k·G`, k not zero.
-pub fn multiple_of_generator(k: u64) -> BasePoint {
+pub fn multiple_of_generator(k: u64) -> StartPoint {
     let mut bytes = [0; 32];
     bytes[24..].copy_from_slice(&k.to_be_bytes());
     let scalar = SecretKey::from_slice(&bytes).expect("not zero and below n");
-    BasePoint::new(PublicKey::from_secret_key(SECP256K1, &scalar))
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &scalar))
 }
 
 pub fn multiple(k: u64) -> Point {

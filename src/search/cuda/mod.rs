@@ -5,12 +5,12 @@
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
-mod device;
 mod filter;
-mod form;
 mod geometry;
 mod module;
 pub mod probe;
+mod searcher;
+mod variant;
 
 use super::{SearchError, Searcher};
 use cudarc::driver::CudaContext;
@@ -36,10 +36,10 @@ pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
     Ok(Box::new(searcher(ordinal)?))
 }
 
-fn searcher(ordinal: usize) -> Result<device::CudaSearcher, SearchError> {
+fn searcher(ordinal: usize) -> Result<searcher::CudaSearcher, SearchError> {
     let context =
         context(ordinal).map_err(|reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason })?;
-    device::CudaSearcher::open(ordinal, context)
+    searcher::CudaSearcher::open(ordinal, context)
 }
 
 fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {

@@ -78,7 +78,7 @@ pub enum TensorOperation {
     /// a·c + a²·c
     Sum,
     /// The top 32 bits of a·c + a²·c² in the lowest limb, of β times that in the next; low by a few.
-    Tops,
+    TopWords,
 }
 
 /// 32 bytes, big-endian.

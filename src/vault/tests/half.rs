@@ -1,4 +1,4 @@
-//! Split keys: the asker's half, our blinded bases, and the tweak that joins them.
+//! Split keys: the asker's half, our blinded start points, and the tweak that joins them.
 
 use super::*;
 use crate::key::{HalfPoint, SplitTweak};
@@ -22,9 +22,9 @@ fn nsec_of(key: &CombinedKey) -> String {
 
 /// What a search on the half's point would lead to.
 fn answer(vault: &Vault, half: &HalfPoint, rng: &mut StdRng) -> (SplitTweak, Npub) {
-    let (base, point) = vault.open_split_base(half).unwrap();
+    let (start, point) = vault.open_split_start(half).unwrap();
     let hit = hit(point, rng);
-    (vault.reveal(base, &hit).unwrap(), hit.npub())
+    (vault.reveal(start, &hit).unwrap(), hit.npub())
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_point_given_as_an_npub_works_whatever_the_sign_of_its_half() {
 }
 
 #[test]
-fn a_tweak_for_another_half_or_another_wish_is_refused() {
+fn a_tweak_for_another_half_or_another_request_is_refused() {
     let (vault, mut rng) = (vault(), seeded());
     let (own, other) = (Half::draw().unwrap(), Half::draw().unwrap());
     let (split, npub) = answer(&vault, &own.point(), &mut rng);
@@ -65,7 +65,7 @@ fn a_tweak_for_another_half_or_another_wish_is_refused() {
     assert!(own.combine(&split, &[wrong, right]).is_ok());
     // The offset that makes the sum zero.
     let text = text_of(&own);
-    let half = secret::HalfKey::of_text(&text).unwrap();
+    let half = secret::HalfKey::parse(&text).unwrap();
     let mut nothing = split;
     nothing.tweak = Tweak { offset: zeroing_offset(&text), rotation: Rotation::ALL[1] };
     assert!(half.combine(&nothing.tweak, false).is_none());
@@ -80,21 +80,21 @@ fn zeroing_offset(text: &str) -> Offset {
 }
 
 #[test]
-fn one_base_gives_one_tweak() {
+fn one_start_point_gives_one_tweak() {
     let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
-    let (base, point) = vault.open_split_base(&half.point()).unwrap();
+    let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit = hit(point, &mut rng);
-    assert!(vault.reveal(base, &hit).is_ok());
-    assert!(matches!(vault.reveal(base, &hit), Err(VaultError::BaseSpent)));
-    // A split base is no key of ours, and a base of ours gives no tweak; either is spent by the attempt.
-    let (base, point) = vault.open_split_base(&half.point()).unwrap();
+    assert!(vault.reveal(start, &hit).is_ok());
+    assert!(matches!(vault.reveal(start, &hit), Err(VaultError::StartSpent)));
+    // A split start point is no key of ours, and a start point of ours gives no tweak; either is spent by the attempt.
+    let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit_of_split = super::hit(point, &mut rng);
-    assert!(matches!(vault.redeem_to(base, &hit_of_split, &mut Vec::new()), Err(VaultError::BaseSpent)));
-    assert!(matches!(vault.reveal(base, &hit_of_split), Err(VaultError::BaseSpent)));
-    let (base, point) = vault.open_base().unwrap();
-    assert!(matches!(vault.reveal(base, &super::hit(point, &mut rng)), Err(VaultError::BaseSpent)));
-    // A hit of one base says nothing about another.
-    let (first, _) = vault.open_split_base(&half.point()).unwrap();
+    assert!(matches!(vault.redeem_to(start, &hit_of_split, &mut Vec::new()), Err(VaultError::StartSpent)));
+    assert!(matches!(vault.reveal(start, &hit_of_split), Err(VaultError::StartSpent)));
+    let (start, point) = vault.open_start().unwrap();
+    assert!(matches!(vault.reveal(start, &super::hit(point, &mut rng)), Err(VaultError::StartSpent)));
+    // A hit of one start point says nothing about another.
+    let (first, _) = vault.open_split_start(&half.point()).unwrap();
     assert!(matches!(vault.reveal(first, &hit), Err(VaultError::ForeignHit)));
 }
 
@@ -114,15 +114,15 @@ fn points_are_blinded_anew_each_time() {
     }
     for point in chosen {
         let half = HalfPoint::new(point);
-        let (_, first) = vault.open_split_base(&half).unwrap();
-        let (_, second) = vault.open_split_base(&half).unwrap();
+        let (_, first) = vault.open_split_start(&half).unwrap();
+        let (_, second) = vault.open_split_start(&half).unwrap();
         assert_ne!(first, second);
         assert_ne!(first.public_key(), &point);
         let (split, npub) = answer(&vault, &half, &mut rng);
-        assert_eq!(crate::key::candidate(&BasePoint::new(point), &split.tweak), Some(npub));
+        assert_eq!(crate::key::candidate(&StartPoint::new(point), &split.tweak), Some(npub));
     }
     let broken = vault.with_source(no_randomness);
-    let refused = broken.open_split_base(&Half::draw().unwrap().point());
+    let refused = broken.open_split_start(&Half::draw().unwrap().point());
     assert!(matches!(refused, Err(VaultError::NoRandomness)));
 }
 

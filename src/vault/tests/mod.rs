@@ -1,16 +1,16 @@
 //! The vault's behaviour, tried from inside the room so that a failing source of randomness can be put in.
 
-mod bases;
 mod half;
 mod identity;
-mod letters;
+mod messages;
 mod public;
 mod related;
+mod start_points;
 mod wraps;
 
 use super::*;
-use crate::key::{BasePoint, Npub, Offset, Rotation, Tweak, VerifiedHit};
-use crate::mail::{Answered, Channel, GiftWrap, Letter};
+use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
+use crate::message::{Answered, Channel, GiftWrap, OutgoingMessage};
 use nostr::{Event, FromBech32, JsonUtil, Keys};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -35,8 +35,8 @@ fn asker(keys: &Keys) -> Asker {
     Asker(keys.public_key().to_bytes())
 }
 
-fn letter(to: &Keys) -> Letter {
-    Letter {
+fn letter(to: &Keys) -> OutgoingMessage {
+    OutgoingMessage {
         to: asker(to),
         channel: Channel::Sealed,
         text: "Your key is ready.".to_owned(),
@@ -51,7 +51,7 @@ fn event(wrap: &GiftWrap) -> Event {
 }
 
 /// A hit at a random offset and rotation, as a search would have claimed it.
-fn hit(point: BasePoint, rng: &mut StdRng) -> VerifiedHit {
+fn hit(point: StartPoint, rng: &mut StdRng) -> VerifiedHit {
     let mut bytes: [u8; 32] = rng.random();
     bytes[0] &= 0x7f;
     let offset = Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap());

@@ -49,7 +49,7 @@ async fn the_signer_neither_encrypts_nor_decrypts() {
 fn debug_output_holds_no_secret() {
     let vault = vault();
     let bot = secret::Signing::of_nsec(vault_nsec(&vault).trim()).unwrap();
-    let shown = format!("{vault:?} {:?} {:?}", vault.signer(), vault.open_base().unwrap());
+    let shown = format!("{vault:?} {:?} {:?}", vault.signer(), vault.open_start().unwrap());
     let secret = bot.keys().secret_key();
     assert!(!shown.contains("nsec1") && !shown.contains(&secret.to_secret_hex()));
     assert!(!shown.contains(&format!("{:?}", secret.to_secret_bytes())));

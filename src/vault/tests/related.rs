@@ -1,9 +1,9 @@
-//! S1: keys of one base betray each other; keys that left the vault do not. The attack is baby-step-giant-step over
+//! S1: keys of one start point betray each other; keys that left the vault do not. The attack is baby-step-giant-step over
 //! every rotation and sign. In full:
 //! `cargo test --release --lib vault::tests::related -- --ignored --nocapture`
 
 use super::*;
-use crate::vault::secret::{Base, SecretText};
+use crate::vault::secret::{SecretText, Start};
 use secp256k1::{PublicKey, SECP256K1, SecretKey, XOnlyPublicKey};
 use std::collections::{HashMap, HashSet};
 
@@ -64,7 +64,7 @@ impl Attack {
         })
     }
 
-    /// Whether `known` (an nsec that was delivered) and the npub of another tell that they share a base:
+    /// Whether `known` (an nsec that was delivered) and the npub of another tell that they share a start point:
     /// `λ^-b·(±Q) - λ^-a·k·G = d·G` for some rotations a, b and small d. One of the two rotations can be any; only how
     /// they differ counts up to the scale of d, so all nine are tried.
     fn betrays(&self, known: &SecretKey, other: &Npub) -> bool {
@@ -96,16 +96,16 @@ fn secret_of(nsec: &[u8]) -> SecretKey {
     SecretKey::from_slice(&key.to_secret_bytes()).unwrap()
 }
 
-/// As many hits on one base as `tweaks`, in turn; what leaves the vault.
+/// As many hits on one start point as `tweaks`, in turn; what leaves the vault.
 fn redeemed(vault: &Vault, rng: &mut StdRng, hits: usize, bits: u32) -> Vec<SecretKey> {
-    let (base, point) = vault.open_base().unwrap();
+    let (start, point) = vault.open_start().unwrap();
     let mut keys = Vec::new();
     for _ in 0..hits {
         let hit = VerifiedHit::recompute(point, tweak(rng, bits)).unwrap();
         let mut nsec = Vec::new();
-        match vault.redeem_to(base, &hit, &mut nsec) {
+        match vault.redeem_to(start, &hit, &mut nsec) {
             Ok(()) => keys.push(secret_of(&nsec)),
-            Err(error) => assert!(matches!(error, VaultError::BaseSpent), "{error}"),
+            Err(error) => assert!(matches!(error, VaultError::StartSpent), "{error}"),
         }
     }
     keys
@@ -116,7 +116,7 @@ fn npub(key: &SecretKey) -> Npub {
 }
 
 #[test]
-fn ten_thousand_hits_on_a_thousand_bases_give_a_thousand_keys() {
+fn ten_thousand_hits_on_a_thousand_start_points_give_a_thousand_keys() {
     let mut rng = seeded();
     // Two devices ask at once, and a restart makes a new vault half way.
     let mut keys = HashSet::new();
@@ -133,15 +133,15 @@ fn ten_thousand_hits_on_a_thousand_bases_give_a_thousand_keys() {
             });
             devices.into_iter().flat_map(|device| device.join().unwrap()).collect()
         });
-        for of_base in found {
-            assert_eq!(of_base.len(), 1, "ten hits, one key");
-            assert!(keys.insert(of_base[0].secret_bytes()));
+        for of_start in found {
+            assert_eq!(of_start.len(), 1, "ten hits, one key");
+            assert!(keys.insert(of_start[0].secret_bytes()));
         }
     }
     assert_eq!(keys.len(), 1000);
 }
 
-/// Attacks all pairs of `runs` keys, each of a base of its own with ten hits; then two keys of one base, which the
+/// Attacks all pairs of `runs` keys, each of a start point of its own with ten hits; then two keys of one start point, which the
 /// vault would not give: drawn twice from a source that repeats itself.
 fn attack_all_pairs(keys: usize, bits: u32) {
     let mut rng = seeded();
@@ -159,26 +159,26 @@ fn attack_all_pairs(keys: usize, bits: u32) {
     for _ in 0..5 {
         let unburnt = [tweak(&mut rng, bits), tweak(&mut rng, bits)].map(|tweak| {
             let mut nsec = SecretText::with_capacity(100);
-            Base::draw(repeating).unwrap().derive(&tweak).unwrap().write_nsec(&mut nsec).unwrap();
+            Start::draw(repeating).unwrap().derive(&tweak).unwrap().write_nsec(&mut nsec).unwrap();
             secret_of(nsec.as_bytes())
         });
-        assert!(attack.betrays(&unburnt[0], &npub(&unburnt[1])), "two keys of one base are solved");
+        assert!(attack.betrays(&unburnt[0], &npub(&unburnt[1])), "two keys of one start are solved");
     }
 }
 
-/// The same base every time: what burning forbids.
+/// The same start point every time: what burning forbids.
 fn repeating(bytes: &mut [u8]) -> Result<(), VaultError> {
     bytes.fill(0x2a);
     Ok(())
 }
 
 #[test]
-fn no_pair_of_delivered_keys_is_solved_and_two_of_one_base_are() {
+fn no_pair_of_delivered_keys_is_solved_and_two_of_one_start_point_are() {
     attack_all_pairs(8, 24);
 }
 
 #[test]
 #[ignore = "minutes: the full form of S1"]
-fn no_pair_of_a_36_bit_run_is_solved_and_two_of_one_base_are() {
+fn no_pair_of_a_36_bit_run_is_solved_and_two_of_one_start_point_are() {
     attack_all_pairs(12, 36);
 }

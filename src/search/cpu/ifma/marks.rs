@@ -1,14 +1,14 @@
-//! Which of an entry's tops may concern anyone: compared with a few intervals, or looked up in the filter's buckets.
+//! Which of an entry's top_words may concern anyone: compared with a few intervals, or looked up in the filter's buckets.
 //!
 //! The contract of every `unsafe` is that of the module above.
 
 use super::Fe8;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::lanes::{Marks, Notes, SLOTS};
-use crate::search::cpu::page::Zeros;
+use crate::search::cpu::huge_page::Zeros;
+use crate::search::cpu::simd::{Marks, Notes, SLOTS};
 use std::arch::x86_64::*;
 
-/// Tops of [`SLOTS`] entries, and a vector that only its store needs.
+/// TopWords of [`SLOTS`] entries, and a vector that only its store needs.
 const ROOM: usize = 144 * SLOTS + 16;
 
 /// For few intervals: compares each top with each of them.
@@ -23,10 +23,10 @@ unsafe impl Zeros for Compared {}
 
 impl Notes<Fe8> for Compared {
     #[inline(always)]
-    fn note(&mut self, filter: &Filter, tops: &[__m512i; 9], slot: usize) {
+    fn note(&mut self, filter: &Filter, top_words: &[__m512i; 9], slot: usize) {
         let mut any = 0;
         for &(first, last) in filter.widened() {
-            any |= nearest(tops, first, last);
+            any |= nearest(top_words, first, last);
         }
         self.near |= u32::from(any != 0) << slot;
     }
@@ -37,14 +37,14 @@ impl Notes<Fe8> for Compared {
     }
 }
 
-/// For many: the tops of some entries that are in buckets that are not empty, moved together as they come, without a
+/// For many: the top_words of some entries that are in buckets that are not empty, moved together as they come, without a
 /// branch, and looked at later, when the processor has long stored them.
 #[derive(Debug)]
 pub struct LookedUp {
     /// The filter's coarse bitmap: it lies here, for every top is looked up in it.
     coarse: [u32; COARSE_WORDS],
     /// The first `count` count. A store writes a whole vector.
-    tops: [u32; ROOM],
+    top_words: [u32; ROOM],
     count: usize,
     /// Where among them those were that are kept for a second look.
     places: [u32; ROOM],
@@ -63,14 +63,14 @@ impl Notes<Fe8> for LookedUp {
     }
 
     #[inline(always)]
-    fn note(&mut self, _: &Filter, tops: &[__m512i; 9], slot: usize) {
+    fn note(&mut self, _: &Filter, top_words: &[__m512i; 9], slot: usize) {
         let mut count = self.count;
-        for &some in tops {
+        for &some in top_words {
             let marked = in_buckets(some, &self.coarse);
-            // SAFETY: the contract above; at most 144 tops a slot come before, so 16 more have room.
+            // SAFETY: the contract above; at most 144 top_words a slot come before, so 16 more have room.
             unsafe {
                 let together = _mm512_maskz_compress_epi32(marked, some);
-                _mm512_storeu_si512(self.tops.as_mut_ptr().add(count).cast(), together);
+                _mm512_storeu_si512(self.top_words.as_mut_ptr().add(count).cast(), together);
             }
             count += marked.count_ones() as usize;
         }
@@ -86,9 +86,9 @@ impl Notes<Fe8> for LookedUp {
         let (count, mut at) = (std::mem::take(&mut self.count), 0);
         let mut kept = 0;
         while at < count {
-            // SAFETY: the contract above; tops and places have 16 beyond any count, and what is kept is behind what is read.
+            // SAFETY: the contract above; top_words and places have 16 beyond any count, and what is kept is behind what is read.
             unsafe {
-                let some = _mm512_loadu_si512(self.tops.as_ptr().add(at).cast());
+                let some = _mm512_loadu_si512(self.top_words.as_ptr().add(at).cast());
                 let filled = in_fine_buckets(some, valid(count - at), filter);
                 let places = _mm512_add_epi32(
                     _mm512_set1_epi32(at as i32),
@@ -96,7 +96,7 @@ impl Notes<Fe8> for LookedUp {
                 );
                 let (some, places) =
                     (_mm512_maskz_compress_epi32(filled, some), _mm512_maskz_compress_epi32(filled, places));
-                _mm512_storeu_si512(self.tops.as_mut_ptr().add(kept).cast(), some);
+                _mm512_storeu_si512(self.top_words.as_mut_ptr().add(kept).cast(), some);
                 _mm512_storeu_si512(self.places.as_mut_ptr().add(kept).cast(), places);
                 kept += filled.count_ones() as usize;
             }
@@ -105,7 +105,7 @@ impl Notes<Fe8> for LookedUp {
         let mut at = 0;
         while at < kept {
             // SAFETY: as above.
-            let some = unsafe { _mm512_loadu_si512(self.tops.as_ptr().add(at).cast()) };
+            let some = unsafe { _mm512_loadu_si512(self.top_words.as_ptr().add(at).cast()) };
             let mut found = in_ranges(some, valid(kept - at), filter);
             while found != 0 {
                 let place = self.places[at + found.trailing_zeros() as usize];
@@ -125,58 +125,58 @@ fn valid(count: usize) -> u16 {
     if count < 16 { (1 << count) - 1 } else { u16::MAX }
 }
 
-/// See [`crate::search::cpu::lanes::Lanes::marks`].
+/// See [`crate::search::cpu::simd::Lanes::marks`].
 #[inline(always)]
-pub fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
+pub fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
     let mut marks = [0; 9];
     for n in 0..9 {
-        marks[n] = in_buckets(tops[n], filter.coarse());
+        marks[n] = in_buckets(top_words[n], filter.coarse());
     }
     marks
 }
 
-/// Which tops are in a coarse bucket that is not empty.
+/// Which top_words are in a coarse bucket that is not empty.
 #[inline(always)]
-fn in_buckets(tops: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
+fn in_buckets(top_words: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
     // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these. A
     // rotation takes its count modulo 32, which is the bit's place in the word.
     unsafe {
-        let word = _mm512_srli_epi32::<{ 32 - COARSE_BITS + 5 }>(tops);
+        let word = _mm512_srli_epi32::<{ 32 - COARSE_BITS + 5 }>(top_words);
         let words = _mm512_i32gather_epi32::<4>(word, buckets.as_ptr().cast());
-        let turned = _mm512_rorv_epi32(words, _mm512_srli_epi32::<{ 32 - COARSE_BITS }>(tops));
+        let turned = _mm512_rorv_epi32(words, _mm512_srli_epi32::<{ 32 - COARSE_BITS }>(top_words));
         _mm512_test_epi32_mask(turned, _mm512_set1_epi32(1))
     }
 }
 
-/// Which of the valid ones of these tops are in a fine bucket that is not empty.
+/// Which of the valid ones of these top_words are in a fine bucket that is not empty.
 #[inline(always)]
-fn in_fine_buckets(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
+fn in_fine_buckets(top_words: __m512i, valid: u16, filter: &Filter) -> u16 {
     let buckets = filter.buckets();
     // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these.
     unsafe {
-        let bucket = _mm512_srl_epi32(tops, _mm_cvtsi32_si128(filter.place_bits() as i32));
+        let bucket = _mm512_srl_epi32(top_words, _mm_cvtsi32_si128(filter.place_bits() as i32));
         let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(bucket), buckets.as_ptr().cast());
         _mm512_mask_test_epi32_mask(valid, _mm512_rorv_epi32(words, bucket), _mm512_set1_epi32(1))
     }
 }
 
-/// Which of the valid ones of these tops, all in fine buckets that are not empty, are in their bucket's ranges of places.
+/// Which of the valid ones of these top_words, all in fine buckets that are not empty, are in their bucket's ranges of places.
 #[inline(always)]
-fn in_ranges(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
+fn in_ranges(top_words: __m512i, valid: u16, filter: &Filter) -> u16 {
     let (buckets, ranks, [one, two]) = (filter.buckets(), filter.ranks(), filter.places());
     let mut found = 0;
     // SAFETY: the contract above; a valid lane's bucket has its bit set, so its rank is below the number of set bits,
     // which is how many ranges there are. No other lane is gathered.
     unsafe {
         let zero = _mm512_setzero_si512();
-        let bucket = _mm512_srl_epi32(tops, _mm_cvtsi32_si128(filter.place_bits() as i32));
+        let bucket = _mm512_srl_epi32(top_words, _mm_cvtsi32_si128(filter.place_bits() as i32));
         let bit = _mm512_and_si512(bucket, _mm512_set1_epi32(31));
         let below = _mm512_sub_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(1), bit), _mm512_set1_epi32(1));
         let word = _mm512_srli_epi32::<5>(bucket);
         let words = _mm512_mask_i32gather_epi32::<4>(zero, valid, word, buckets.as_ptr().cast());
         let rank = _mm512_mask_i32gather_epi32::<4>(zero, valid, word, ranks.as_ptr().cast());
         let rank = _mm512_add_epi32(rank, _mm512_popcnt_epi32(_mm512_and_si512(words, below)));
-        let place = _mm512_and_si512(tops, _mm512_set1_epi32((1 << filter.place_bits()) - 1));
+        let place = _mm512_and_si512(top_words, _mm512_set1_epi32((1 << filter.place_bits()) - 1));
         for places in [one, two] {
             let range = _mm512_mask_i32gather_epi32::<4>(zero, valid, rank, places.as_ptr().cast());
             let begun = _mm512_mask_cmple_epu32_mask(valid, _mm512_srli_epi32::<16>(range), place);
@@ -189,13 +189,13 @@ fn in_ranges(tops: __m512i, valid: u16, filter: &Filter) -> u16 {
 
 /// Whether any top has its upper 32 bits in an interval: zero if none.
 #[inline(always)]
-fn nearest(tops: &[__m512i; 9], first: u64, last: u64) -> u16 {
+fn nearest(top_words: &[__m512i; 9], first: u64, last: u64) -> u16 {
     let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);
     // SAFETY: the contract above.
     unsafe {
         let first_in_all = _mm512_set1_epi32(first);
-        let mut least = _mm512_sub_epi32(tops[0], first_in_all);
-        for &top in &tops[1..] {
+        let mut least = _mm512_sub_epi32(top_words[0], first_in_all);
+        for &top in &top_words[1..] {
             least = _mm512_min_epu32(least, _mm512_sub_epi32(top, first_in_all));
         }
         _mm512_cmple_epu32_mask(least, _mm512_set1_epi32(last.wrapping_sub(first)))

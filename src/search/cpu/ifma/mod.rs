@@ -21,11 +21,11 @@ mod marks;
 use self::marks::{Compared, LookedUp};
 use super::field::Fe;
 use super::filter::Filter;
-use super::lanes::{Lanes, Marks, Tidy};
-use super::page::Zeros;
+use super::huge_page::Zeros;
+use super::simd::{Lanes, Marks, Tidy};
 use super::table::Table;
 use super::walk::{Scratch, Sought, Walked, walk};
-use crate::key::BasePoint;
+use crate::key::StartPoint;
 use std::arch::x86_64::*;
 
 const LIMB: i64 = (1 << 52) - 1;
@@ -61,12 +61,12 @@ pub const VECTORS: usize = 2;
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,popcnt,bmi1,bmi2,lzcnt")]
 pub fn walk_ifma(
     table: &Table<Fe8>,
-    base: &BasePoint,
+    start: &StartPoint,
     rounds: u64,
     sought: &Sought,
     scratch: &mut Scratch<Fe8, VECTORS>,
 ) -> Walked {
-    walk(table, base, rounds, sought, scratch)
+    walk(table, start, rounds, sought, scratch)
 }
 
 /// Eight numbers modulo p.
@@ -253,8 +253,8 @@ impl Fe8 {
 impl Lanes for Fe8 {
     const LANES: usize = 8;
 
-    /// Tops are 32 bits. In units of 2^-32 a product's top is low by less than 0.72 + 1 (its fraction is dropped), so its
-    /// rotation by β² is less than 3.5 high. Six such terms, two exact tops and a wrap a term: within ±(6·3.5 + 2 + 6).
+    /// TopWords are 32 bits. In units of 2^-32 a product's top is low by less than 0.72 + 1 (its fraction is dropped), so its
+    /// rotation by β² is less than 3.5 high. Six such terms, two exact top_words and a wrap a term: within ±(6·3.5 + 2 + 6).
     const SLACK: u64 = 32 << 32;
 
     const FEW_INTERVALS: usize = 4;
@@ -263,7 +263,7 @@ impl Lanes for Fe8 {
     type ConstantFactor = [[u64; 5]; 5];
     type Factor = Factor8;
     /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
-    type Tops = __m512i;
+    type TopWords = __m512i;
     type Few = Compared;
     type Many = LookedUp;
 
@@ -401,16 +401,16 @@ impl Lanes for Fe8 {
 
     #[inline(always)]
     fn tops_of_products(a: Fe8, b: Fe8, y: Fe8) -> __m512i {
-        let tops = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
+        let top_words = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
         // SAFETY: the contract above.
         unsafe {
-            let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(tops, tops);
-            _mm512_mask_sub_epi32(_mm512_add_epi32(tops, swapped), DIFFERENCES, swapped, tops)
+            let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(top_words, top_words);
+            _mm512_mask_sub_epi32(_mm512_add_epi32(top_words, swapped), DIFFERENCES, swapped, top_words)
         }
     }
 
     #[inline(always)]
-    fn tops(top: u64) -> __m512i {
+    fn top_words(top: u64) -> __m512i {
         // SAFETY: the contract above.
         unsafe { _mm512_set1_epi32((top >> 32) as i32) }
     }
@@ -435,15 +435,15 @@ impl Lanes for Fe8 {
     }
 
     #[inline(always)]
-    fn top(tops: __m512i, difference: bool, lane: usize) -> u64 {
-        let words = store(tops);
+    fn top(top_words: __m512i, difference: bool, lane: usize) -> u64 {
+        let words = store(top_words);
         let word = usize::from(difference) * 8 + lane;
         words[word / 2] >> (32 * (word % 2)) << 32
     }
 
     #[inline(always)]
-    fn marks(filter: &Filter, tops: &[__m512i; 9]) -> Marks {
-        marks::marks(filter, tops)
+    fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
+        marks::marks(filter, top_words)
     }
 }
 

@@ -1,0 +1,442 @@
+//! The conversation as askers read it.
+
+mod manners;
+
+use super::{Context, Decision, Reply, decide};
+use crate::config::Limits;
+use crate::job::{Asker, JobId, RumorId};
+use crate::key::HalfPoint;
+use crate::ledger::HalfUse;
+use crate::ledger::{AskerView, Job, JobState};
+use crate::message::{Channel, WorkWanted};
+use crate::pattern::{Pattern, Rate};
+use crate::vault::Rumor;
+use proptest::prelude::*;
+use std::time::Duration;
+
+const NOW: u64 = 1_800_000_000;
+
+fn limits() -> Limits {
+    Limits {
+        open_jobs_per_asker: 2,
+        jobs_per_day: 4,
+        prefixes_per_job: 3,
+        longest_expected_time: Duration::from_secs(86_400),
+        give_up_after: Duration::from_secs(30 * 86_400),
+        wraps_per_second: 50,
+        wraps_burst: 500,
+        new_askers_per_minute: 100,
+        flood_work_bits: 20,
+    }
+}
+
+fn rumor(text: &str) -> Rumor {
+    Rumor {
+        id: RumorId([1; 32]),
+        author: Asker([2; 32]),
+        kind: 14,
+        content: text.to_owned(),
+        created_at: NOW,
+        subject: None,
+        takes_back: Vec::new(),
+        other_receivers: 0,
+    }
+}
+
+fn job(id: i64, prefix: &str, state: JobState) -> Job {
+    Job {
+        id: JobId(id),
+        asker: Asker([2; 32]),
+        rumor: RumorId([1; 32]),
+        subject: None,
+        patterns: vec![Pattern::parse(prefix).unwrap()],
+        split: None,
+        channel: Channel::Sealed,
+        state,
+        accepted_at: NOW - 60,
+        expires_at: NOW + 86_400,
+        seen_on: Vec::new(),
+    }
+}
+
+fn decide_for(text: &str, asker: &AskerView) -> Decision {
+    let (limits, rate) = (limits(), Some(Rate(80e6)));
+    decide(&rumor(text), &Context { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
+}
+
+/// Nothing is known but the limits and the asker.
+fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Context<'a> {
+    let (rate, half, reads_sealed) = (None, None, true);
+    Context {
+        limits,
+        asker,
+        pool_jobs: 0,
+        split_jobs: 0,
+        rate,
+        next_job: JobId(1),
+        half,
+        pool_part: 1.0,
+        split_part: 0.25,
+        own_split_part: 0.5,
+        easy_bits: 30,
+        easy_wait: Duration::ZERO,
+        reads_sealed,
+        owes: None,
+        now: NOW,
+    }
+}
+
+fn say(text: &str, asker: &AskerView) -> String {
+    match decide_for(text, asker) {
+        Decision::Ignore => String::new(),
+        Decision::Cancel { reply: None, .. } => String::new(),
+        Decision::Say(reply)
+        | Decision::Accept { reply, .. }
+        | Decision::Cancel { reply: Some(reply), .. }
+        | Decision::Resend { reply, .. }
+        | Decision::Stop(reply)
+        | Decision::Start(reply)
+        | Decision::Forget(reply) => reply.to_string(),
+    }
+}
+
+#[test]
+fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
+    let (limits, asker) = (limits(), nobody());
+    let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
+    let context = Context { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
+    let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
+    let text = reply.to_string();
+    for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // What is no request is answered as ever.
+    assert!(matches!(decide(&rumor("help"), &context), Decision::Say(Reply::Help { .. })));
+}
+
+fn nobody() -> AskerView {
+    AskerView::default()
+}
+
+fn requested(text: &str) -> Vec<String> {
+    match decide_for(text, &nobody()) {
+        Decision::Accept { request, .. } => request.patterns.iter().map(ToString::to_string).collect(),
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_request_is_understood_however_it_is_written() {
+    let cases =
+        ["m0ctane", "M0CTANE", " npub1m0ctane\n", "nostr:npub1m0ctane", "/m0ctane", "\"m0ctane\".", "find m0ctane"];
+    for text in cases.into_iter().chain(["\u{200b}m0ct\u{200d}ane\u{202c}", "m0ctane m0ctane", "prefix: m0ctane"]) {
+        assert_eq!(requested(text), ["m0ctane"], "{text:?}");
+    }
+    assert_eq!(requested("cat, dad\nham"), ["cat", "dad", "ham"]);
+    assert_eq!(requested("find status"), ["status"]);
+    assert_eq!(requested("get"), ["get"], "alone a filler is a prefix like any other");
+}
+
+#[test]
+fn the_acceptance_says_all_that_counts() {
+    insta::assert_snapshot!(say("m0ctane", &nobody()), @r"
+    Job #12: searching for npub1m0ctane.
+    One key in 34.4 G will do. At 80.0 M/s that takes about 7 min; in 95 of 100 cases at most 21 min.
+    3 other jobs share the pool and do not slow it.
+    The key comes in this chat. To stop: cancel 12
+    ");
+    insta::assert_snapshot!(say("cat dad", &nobody()), @r"
+    Job #12: searching for npub1cat or npub1dad, whichever is found first.
+    One key in 16.4 k will do. At 80.0 M/s that takes less than a second; in 95 of 100 cases less than a second.
+    3 other jobs share the pool and do not slow it.
+    The key comes in this chat. To stop: cancel 12
+    ");
+}
+
+#[test]
+fn help_and_status_are_short() {
+    insta::assert_snapshot!(say("hello", &nobody()), @r"
+    I find Nostr keys whose npub starts as you like. Send the characters after npub1:
+    m0ctane
+    Several words are several requests; the first found ends the job.
+    status: your jobs. cancel: stop them (or: cancel 12). resend: the last key again.
+    If your request is also a command, put find before it: find status
+    The key is made on my operator's machine, unless you keep half of it: then my answer is of no use to anybody but you. How: help split
+    stop: I say nothing more. delete: I forget what I know of you.
+    3 jobs are open; I search at 80.0 M/s.
+    ");
+    let asker = AskerView {
+        open: vec![job(3, "m0ctane", JobState::Accepted)],
+        results: vec![job(2, "cat", JobState::Delivered)],
+        accepted_last_day: vec![NOW - 60],
+        silent: false,
+        known: true,
+    };
+    insta::assert_snapshot!(say("status", &asker), @r"
+    Job #3: npub1m0ctane, waited 60 seconds of about 7 min expected (chance so far 13 %).
+    Keys I can send again: #2.
+    3 jobs are open; I search at 80.0 M/s.
+    ");
+}
+
+#[test]
+fn a_refusal_says_what_is_wrong_and_what_would_work() {
+    insta::assert_snapshot!(say("b0b", &nobody()), @r"
+    b0b: “b” cannot occur in an npub; “808” or “606” would work.
+    Nothing was started. Send only the prefix, like: m0ctane (or: help)
+    ");
+    insta::assert_snapshot!(say("please get me cafe", &nobody()), @r"
+    I read every word as a prefix, and this looks like a sentence. Nothing was started.
+    Send only the prefix, like: find cafe
+    ");
+    insta::assert_snapshot!(say("cat dad ham jam", &nobody()), @"That is 4 words, and I take at most 3 prefixes a job. Send the 3 you like best.");
+    insta::assert_snapshot!(say("qqqqqqqqqqqq", &nobody()), @"That would take about 457 years at 80.0 M/s, and I take nothing that is expected to take longer than 24 h. Up to 8 characters would be accepted now.");
+    insta::assert_snapshot!(say("🚀", &nobody()), @r"
+    🚀: “🚀” cannot occur in an npub; use the characters qpzry9x8gf2tvdw0s3jn54khce6mua7l.
+    Nothing was started. Send only the prefix, like: m0ctane (or: help)
+    ");
+    insta::assert_snapshot!(say(" \u{202e} ", &nobody()), @"I see no word in your message. Send the characters your npub should have after npub1, like: m0ctane (or: help)");
+}
+
+#[test]
+fn limits_are_named() {
+    let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
+    let busy =
+        AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2], silent: false, known: true };
+    insta::assert_snapshot!(say("cat", &busy), @"You have 2 open jobs (#3, #5), and 2 is the limit. Wait for one to end, or stop one, for example: cancel 3");
+    insta::assert_snapshot!(say("SUGAR", &busy), @"I am searching for exactly that already, as job #5. Send status to see how it goes, or: cancel 5");
+    let spent = AskerView { accepted_last_day: vec![NOW - 80_000, NOW - 70_000, NOW - 9, NOW], ..nobody() };
+    insta::assert_snapshot!(say("cat", &spent), @"You have started 4 jobs in the last 24 hours, and that is the limit. The next one works in 107 min.");
+}
+
+#[test]
+fn cancel_and_resend_touch_only_the_askers_own() {
+    let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
+    let asker = AskerView {
+        open,
+        results: vec![job(2, "cat", JobState::Delivered)],
+        accepted_last_day: Vec::new(),
+        silent: false,
+        known: true,
+    };
+    let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
+    assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));
+    assert!(matches!(decide_for("/cancel #5", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[5])));
+    assert!(matches!(decide_for("resend", &asker), Decision::Resend { job: JobId(2), .. }));
+    assert!(matches!(decide_for("resend 2", &asker), Decision::Resend { job: JobId(2), .. }));
+    insta::assert_snapshot!(say("cancel 2", &asker), @"You have no open job #2. Yours are #3, #5; say for example: cancel 3");
+    insta::assert_snapshot!(say("resend 3", &asker), @"I keep no key of a job #3 of yours. I can send #2 again; say for example: resend 2");
+    insta::assert_snapshot!(say("cancel", &nobody()), @"You have no open job to cancel. Send a prefix to start one.");
+    insta::assert_snapshot!(say("resend", &nobody()), @"I keep no key of yours. Once a job is done, resend repeats its message.");
+}
+
+#[test]
+fn files_and_groups_are_declined() {
+    let (limits, asker) = (limits(), nobody());
+    let context = context(&limits, &asker);
+    let file = Rumor { kind: 15, ..rumor("https://example.com/x.png") };
+    assert!(matches!(decide(&file, &context), Decision::Say(super::Reply::TextOnly)));
+    let group = Rumor { other_receivers: 1, ..rumor("cat") };
+    assert!(matches!(decide(&group, &context), Decision::Say(super::Reply::NoGroups)));
+    let unmeasured = decide(&rumor("cat"), &context);
+    assert!(matches!(unmeasured, Decision::Accept { reply, .. } if reply.to_string().contains("not measured yet")));
+}
+
+#[test]
+fn without_a_rate_nothing_long_is_promised() {
+    let (limits, asker) = (limits(), nobody());
+    let context = context(&limits, &asker);
+    assert!(matches!(decide(&rumor("m0ctan"), &context), Decision::Accept { .. }));
+    let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("seven characters of no known time") };
+    insta::assert_snapshot!(reply, @"My speed is not measured now, so I cannot say how long that takes, and I promise nothing blindly. Up to 6 characters would be accepted now; for more, try again in a minute.");
+}
+
+#[test]
+fn beside_split_jobs_the_pool_promises_what_it_has() {
+    let limits = limits();
+    let open = vec![
+        job(3, "m0ctane", JobState::Accepted),
+        Job { split: Some(POINT.parse::<HalfPoint>().unwrap()), ..job(4, "m0ctane", JobState::Accepted) },
+    ];
+    let asker = AskerView { open, ..nobody() };
+    let (rate, idle) = (Some(Rate(80e6)), nobody());
+    let context =
+        Context { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
+    let Decision::Accept { reply, request } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
+    insta::assert_snapshot!(reply, @r"
+    Job #1: searching for npub1m0ctane.
+    One key in 34.4 G will do. At 40.0 M/s that takes about 14 min; in 95 of 100 cases at most 43 min.
+    One other job shares the pool and does not slow it. 2 split jobs take turns with the pool, which has 50 % of my devices now.
+    The key comes in this chat. To stop: cancel 1
+    ");
+    assert!(request.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", request.notice_at);
+    let Decision::Say(status) = decide(&rumor("status"), &Context { asker: &asker, ..context }) else {
+        panic!("status")
+    };
+    insta::assert_snapshot!(status, @r"
+    Job #3: npub1m0ctane, waited 60 seconds of about 14 min expected (chance so far 7 %).
+    Job #4: npub1m0ctane, waited 60 seconds of about 29 min expected (chance so far 3 %).
+    3 jobs are open; I search at 80.0 M/s.
+    ");
+    // What half of the devices would not find in time is refused.
+    let hard = Context { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
+    assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
+}
+
+#[test]
+fn who_requests_for_something_easy_in_a_crowd_hears_of_the_queue() {
+    let (limits, asker) = (limits(), nobody());
+    let rate = Some(Rate(80e6));
+    let easy_wait = Duration::from_secs(200);
+    let context =
+        Context { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
+    let Decision::Accept { reply, request } = decide(&rumor("cats"), &context) else { panic!("it is a request") };
+    insta::assert_snapshot!(reply, @r"
+    Job #1: searching for npub1cats.
+    One key in 1.05 M will do. At 40.0 M/s that takes less than a second; in 95 of 100 cases less than a second.
+    4000 other jobs share the pool. Older ones that are as easy have their keys first: about 7 min until it is the turn of this one. One split job takes turns with the pool, which has 50 % of my devices now.
+    The key comes in this chat. To stop: cancel 1
+    ");
+    assert_eq!(request.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
+    let Decision::Accept { reply, .. } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
+    assert!(reply.to_string().contains("4000 other jobs share the pool and do not slow it."), "{reply}");
+}
+
+proptest! {
+    /// Any text at all gets one answer, of a length people read.
+    #[test]
+    fn every_text_is_answered(text in any::<String>(), repeats in 1usize..400) {
+        for text in [text.clone(), text.repeat(repeats)] {
+            let answer = say(&text, &nobody());
+            prop_assert!(!answer.trim().is_empty());
+            prop_assert!(answer.chars().count() <= 1500, "{} characters", answer.chars().count());
+        }
+    }
+
+    #[test]
+    fn every_prefix_of_the_alphabet_is_a_request(text in "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,8}") {
+        let command = ["help", "hey", "status", "start", "cancel", "resend", "delete"].contains(&text.as_str());
+        prop_assert!(command || requested(&text) == [text]);
+    }
+}
+
+/// A point nobody knows the secret of: the generator.
+const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
+#[test]
+fn a_split_request_is_understood_and_says_what_comes_of_it() {
+    let split = |text: &str| match decide_for(text, &nobody()) {
+        Decision::Accept { request, .. } => {
+            (request.split.unwrap().to_string(), request.patterns[0].to_string(), request.channel)
+        }
+        other => panic!("{text:?}: {other:?}"),
+    };
+    let npub = "npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d";
+    for text in
+        [format!("split {POINT} m0ctane"), format!("/SPLIT m0ctane\n{POINT}"), format!("split nostr:{npub} m0ctane")]
+    {
+        assert_eq!(split(&text), (POINT.to_owned(), "m0ctane".to_owned(), Channel::Sealed), "{text}");
+    }
+    insta::assert_snapshot!(say(&format!("split {POINT} m0ctane"), &nobody()), @r"
+    Job #12: searching for npub1m0ctane.
+    One key in 34.4 G will do. At 20.0 M/s that takes about 29 min; in 95 of 100 cases at most 86 min.
+    It is searched at your own point, on 25 % of my devices.
+    What I send then is no secret: only with your half does it make the key. To stop: cancel 12
+    ");
+}
+
+#[test]
+fn a_point_that_is_none_is_refused_with_the_reason() {
+    insta::assert_snapshot!(say("split m0ctane", &nobody()), @"I see no point in that. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split {POINT}"), &nobody()), @"I see your point but no prefix. Send both in one message, like: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split 02{} m0ctane", "f".repeat(64)), &nobody()), @"I cannot use that point: these digits are no point of the curve, so part of them is missing or mistyped; copy all of it. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say(&format!("split {} m0ctane", &POINT[..64]), &nobody()), @"I cannot use that point: a point is 66 hexadecimal digits that start with 02 or 03, or an npub. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say("split nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5 cat", &nobody()), @"I cannot use that point: this is a secret key. Never send it to anybody; make a half with: npubbot split new. Nothing was started. Send: split POINT m0ctane (or: help split)");
+    insta::assert_snapshot!(say("help split", &nobody()), @r"
+    Make a secret half with: npubbot split new m0ctane (or the web page that comes with npubbot), and send me the line it shows:
+    split POINT m0ctane
+    I answer with a tweak, which is no secret; only your half and the tweak together make the key, with: npubbot combine
+    ");
+    insta::assert_snapshot!(say(&format!("split {POINT} b0b"), &nobody()), @r"
+    b0b: “b” cannot occur in an npub; “808” or “606” would work.
+    Nothing was started. Send only the prefix, like: m0ctane (or: help)
+    ");
+}
+
+#[test]
+fn a_half_serves_once() {
+    let (limits, asker) = (limits(), nobody());
+    let text = format!("split {POINT} m0ctane");
+    for (used, word) in [(HalfUse::Open, "searched for already"), (HalfUse::Spent, "served for a key already")] {
+        let context = Context { half: Some(used), rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+        let Decision::Say(reply) = decide(&rumor(&text), &context) else { panic!("it is refused") };
+        assert!(reply.to_string().contains(word) && reply.to_string().contains("new half"), "{reply}");
+        assert!(matches!(decide(&rumor("m0ctane"), &context), Decision::Accept { .. }), "other requests are free");
+    }
+}
+
+#[test]
+fn the_same_prefix_may_be_requested_for_with_and_without_a_half() {
+    let mut open = vec![job(3, "m0ctane", JobState::Accepted)];
+    open[0].split = Some(POINT.parse::<HalfPoint>().unwrap());
+    let asker = AskerView { open, ..nobody() };
+    assert!(matches!(decide_for("m0ctane", &asker), Decision::Accept { .. }));
+}
+
+#[test]
+fn a_key_never_goes_the_old_way() {
+    let (limits, asker) = (limits(), nobody());
+    let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
+    let unread = Context { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+    insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) { Decision::Say(reply) => reply.to_string(), other => panic!("{other:?}") }, @"Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays. Or keep the secret half yourself, which works from here: help split");
+    let Decision::Accept { request, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
+        panic!("a tweak is no secret")
+    };
+    assert_eq!(request.channel, Channel::Nip04);
+    let read = Context { reads_sealed: true, ..unread };
+    for text in ["m0ctane".to_owned(), format!("split {POINT} m0ctane")] {
+        let Decision::Accept { request, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
+        assert_eq!(request.channel, Channel::Sealed, "{text}");
+    }
+}
+
+#[test]
+fn stop_start_and_delete_do_what_they_say() {
+    let open = vec![job(3, "m0ctane", JobState::Accepted)];
+    let asker = AskerView { open, ..nobody() };
+    assert!(matches!(decide_for("STOP!", &asker), Decision::Stop(_)));
+    insta::assert_snapshot!(say("stop", &asker), @"Your open job is cancelled. I say nothing more to you. To hear from me again, send: start");
+    insta::assert_snapshot!(say("delete", &asker), @"Done: your jobs (open ones are cancelled) and messages are gone from my ledger, keys I could have sent again too. The bare numbers of your messages go within 16 days; until then they keep old copies from being answered anew. When you started the jobs of the last 24 hours is kept for that long: they count for the limit of a day.");
+    let silent = AskerView { silent: true, ..nobody() };
+    for text in ["m0ctane", "help", "status", "stop", ""] {
+        assert!(matches!(decide_for(text, &silent), Decision::Ignore), "{text}");
+    }
+    assert!(matches!(decide_for("start", &silent), Decision::Start(_)));
+    assert!(matches!(decide_for("delete", &silent), Decision::Forget(_)));
+    assert_eq!(requested("find delete"), ["delete"]);
+}
+
+#[test]
+fn a_request_that_is_deleted_is_cancelled_quietly() {
+    let (limits, mut mine) = (limits(), job(3, "m0ctane", JobState::Accepted));
+    mine.rumor = RumorId([7; 32]);
+    let asker = AskerView { open: vec![mine, job(4, "cat", JobState::Accepted)], ..nobody() };
+    let deletion = |ids: &[u8]| Rumor {
+        kind: 5,
+        takes_back: ids.iter().map(|&id| RumorId([id; 32])).collect(),
+        ..rumor("m0ctane")
+    };
+    let decide = |ids: &[u8]| decide(&deletion(ids), &context(&limits, &asker));
+    assert_eq!(decide(&[9, 7]), Decision::Cancel { jobs: vec![JobId(3)], reply: None });
+    assert_eq!(decide(&[9]), Decision::Ignore);
+    assert_eq!(decide(&[]), Decision::Ignore);
+}
+
+#[test]
+fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
+    let Decision::Accept { request, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
+    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930 s.
+    assert!(request.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", request.notice_at);
+    assert!(request.expires_at > request.notice_at.unwrap());
+    insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900), @"Job #3 takes longer than I said: 33 min so far. That is bad luck or a slow day, not your doing; I search on, for 23 h 28 min at most. You need do nothing. To stop: cancel 3");
+}

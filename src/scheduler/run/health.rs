@@ -1,0 +1,213 @@
+//! What is known of a device while it works: its rate, and whether it can be believed.
+
+use crate::pattern::Rate;
+use crate::search::{DeviceId, DeviceInfo};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Wrong hits after which a device is taken out.
+const WRONG_HITS_ALLOWED: u64 = 3;
+
+/// Canary hits to expect before their number is judged. That an honest device then misses more than half of them, which it
+/// finds as a Poisson process does, has a chance of 1.8e-15; it is judged some ten million times a year. (Of 100 it would be
+/// 1.2e-8: once in a few years, for nothing.)
+const JUDGE_AFTER: f64 = 200.0;
+
+/// Weight of the newest measurement in the running mean of the rate.
+const NEWEST: f64 = 0.2;
+
+/// Whether a device is in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Health {
+    Working,
+    /// Taken out for this reason; it is tried again later.
+    Out(String),
+}
+
+/// How a device fares.
+#[derive(Clone, Debug)]
+pub struct DeviceView {
+    pub id: DeviceId,
+    pub name: String,
+    pub kernel: String,
+    pub threads: usize,
+    pub health: Health,
+    /// Over wall time, host included.
+    pub rate: Option<Rate>,
+    pub candidates: u64,
+    pub hits_wrong: u64,
+}
+
+/// What is known of a launch when it is collected.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::scheduler) struct LastLaunch {
+    pub starts: usize,
+    pub candidates: u64,
+    /// Candidates a start point is usually searched over.
+    pub stretch: f64,
+    /// [`crate::search::Searcher::early_stop`]
+    pub early_stop: bool,
+}
+
+/// The device's record, written by its worker and by the verifier.
+#[derive(Debug)]
+pub(in crate::scheduler) struct Record {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    view: DeviceView,
+    canary_expected: f64,
+    canary_found: u64,
+    last: Option<LastLaunch>,
+    idle: bool,
+}
+
+impl Record {
+    pub fn new(info: &DeviceInfo) -> Record {
+        let view = DeviceView {
+            id: info.id,
+            name: info.name.clone(),
+            kernel: info.kernel.clone(),
+            threads: info.threads,
+            health: Health::Working,
+            rate: None,
+            candidates: 0,
+            hits_wrong: 0,
+        };
+        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, last: None, idle: false }) }
+    }
+
+    pub fn view(&self) -> DeviceView {
+        self.lock().view.clone()
+    }
+
+    pub fn rate(&self) -> Option<Rate> {
+        self.lock().view.rate
+    }
+
+    pub fn note_launch(&self, last: LastLaunch) {
+        self.lock().last = Some(last);
+    }
+
+    pub fn last_launch(&self) -> Option<LastLaunch> {
+        self.lock().last
+    }
+
+    /// Counts `candidates` tested before the device has its full speed: they say nothing of its rate.
+    pub fn warmed_up(&self, candidates: u64) {
+        self.lock().view.candidates += candidates;
+    }
+
+    /// Notes `candidates` tested in `wall` time.
+    pub fn measured(&self, candidates: u64, wall: Duration) {
+        let mut inner = self.lock();
+        inner.view.candidates += candidates;
+        let newest = candidates as f64 / wall.as_secs_f64().max(1e-9);
+        let mean = inner.view.rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old));
+        inner.view.rate = Some(Rate(mean));
+    }
+
+    /// Notes what a launch's hits turned out to be, and takes the device out when it cannot be believed.
+    pub fn judged(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
+        let mut inner = self.lock();
+        inner.view.hits_wrong += hits_wrong;
+        inner.canary_expected += canary_expected;
+        inner.canary_found += canary_found;
+        if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
+            let reason = format!("{} of its hits were wrong", inner.view.hits_wrong);
+            inner.view.health = Health::Out(reason);
+        } else if inner.canary_expected >= JUDGE_AFTER {
+            let (found, expected) = (inner.canary_found, inner.canary_expected);
+            if (found as f64) < expected / 2.0 {
+                let reason = format!("it found {found} of {expected:.0} test patterns, so it does not really search");
+                inner.view.health = Health::Out(reason);
+            }
+            (inner.canary_expected, inner.canary_found) = (0.0, 0);
+        }
+    }
+
+    pub fn take_out(&self, reason: String) {
+        self.lock().view.health = Health::Out(reason);
+    }
+
+    /// Back to work with a clean record; what it has searched stays counted.
+    pub fn put_back(&self, info: &DeviceInfo) {
+        let mut inner = self.lock();
+        inner.view.health = Health::Working;
+        inner.view.hits_wrong = 0;
+        inner.view.name = info.name.clone();
+        inner.view.kernel = info.kernel.clone();
+        (inner.canary_expected, inner.canary_found) = (0.0, 0);
+    }
+
+    /// Notes whether the device waits for work.
+    pub fn set_idle(&self, idle: bool) {
+        self.lock().idle = idle;
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.lock().idle
+    }
+
+    pub fn is_out(&self) -> bool {
+        self.lock().view.health != Health::Working
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let (name, kernel) = ("test".to_owned(), "test".to_owned());
+        Record::new(&DeviceInfo { id: DeviceId::Cpu, name, kernel, threads: 1 })
+    }
+
+    #[test]
+    fn a_device_with_wrong_hits_is_taken_out_and_comes_back_clean() {
+        let record = record();
+        record.judged(2, 0.0, 0);
+        assert!(!record.is_out());
+        record.judged(1, 0.0, 0);
+        assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
+        let view = record.view();
+        record.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
+        assert!(!record.is_out());
+    }
+
+    #[test]
+    fn an_honest_device_is_not_taken_out_by_chance() {
+        // P(X < mean/2) for X Poisson with this mean: the sum of e^-mean mean^k / k!, each term from the one before.
+        let chance_below_half = |mean: f64| {
+            let (mut term, mut sum) = ((-mean).exp(), 0.0);
+            for k in 0..(mean / 2.0).ceil() as u32 {
+                sum += term;
+                term *= mean / f64::from(k + 1);
+            }
+            sum
+        };
+        // The figure that made this test: computed elsewhere too.
+        assert!((chance_below_half(100.0) / 1.178e-8 - 1.0).abs() < 0.001, "{}", chance_below_half(100.0));
+        // A canary is found up to 160 times a second, so a verdict takes a second at least.
+        let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
+        let chance = chance_below_half(JUDGE_AFTER);
+        assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");
+    }
+
+    #[test]
+    fn a_device_that_does_not_search_is_found_out() {
+        let (honest, idle) = (record(), record());
+        for _ in 0..50 {
+            honest.judged(0, 4.0, 4);
+            idle.judged(0, 4.0, 1);
+        }
+        assert!(!honest.is_out());
+        assert!(idle.is_out());
+    }
+}

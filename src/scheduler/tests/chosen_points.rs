@@ -1,0 +1,68 @@
+//! S10 below the bot: a device that searches at start points somebody chose finds as much as at others, and is not blamed.
+
+use super::seeded;
+use crate::job::JobId;
+use crate::key::{Rotation, StartPoint};
+use crate::pattern::{Pattern, Rate};
+use crate::scheduler::Lane;
+use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+use crate::scheduler::run::health::Record;
+use crate::scheduler::{CollectedLaunch, Health, judge};
+use crate::search::cpu::{CpuSearcher, KernelChoice};
+use crate::search::{Launch, SearchError, Searcher};
+use crate::vault::Vault;
+use rand::Rng;
+use rand::rngs::StdRng;
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::sync::Arc;
+
+const LAUNCHES: usize = 100;
+
+/// `±λ^k·i·G` for small i: close to a table's points, or to its end.
+fn chosen(rng: &mut StdRng) -> StartPoint {
+    let mut bytes = [0; 32];
+    let i = [rng.random_range(1..=512u64), rng.random_range(500..1100), 1025 * rng.random_range(1..64)];
+    bytes[24..].copy_from_slice(&i[rng.random_range(0..3)].to_be_bytes());
+    let secret = SecretKey::from_slice(&bytes).unwrap();
+    let secret = secret.mul_tweak(&Rotation::ALL[rng.random_range(0..3)].scalar()).unwrap();
+    let secret = if rng.random() { secret.negate() } else { secret };
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+}
+
+#[test]
+fn a_device_at_chosen_start_points_is_not_blamed() {
+    let mut rng = seeded();
+    for kernel in [KernelChoice::Portable, KernelChoice::Ifma] {
+        let mut searcher = match CpuSearcher::open(Some(1), kernel) {
+            Err(SearchError::UnsupportedCpuKernel { asked }) => {
+                eprintln!("SKIPPED: this processor has no {asked}");
+                continue;
+            }
+            opened => opened.unwrap(),
+        };
+        let (pool, vault, record) = (Pool::default(), Vault::without_identity().unwrap(), Record::new(searcher.info()));
+        pool.insert(JobId(1), Wanted::in_pool(vec![Pattern::parse("qqq").unwrap()]));
+        // A device as slow as this gets a canary of two characters: it is judged again and again.
+        let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), Some(Rate(10_000.0))) else {
+            panic!("a job is open")
+        };
+        let (mut right, mut wrong, mut expected, mut canary) = (0, 0, 0.0, 0);
+        for _ in 0..LAUNCHES {
+            let point = chosen(&mut rng);
+            let patterns = Arc::clone(&pass.patterns);
+            searcher.submit(Launch { starts: vec![point], patterns, remaining: None }).unwrap();
+            let report = searcher.collect().unwrap();
+            let in_this = report.candidates as f64 * pass.canary_chance;
+            let starts = vec![(vault.open_start().unwrap().0, point)];
+            let judged = judge(&CollectedLaunch { device: 0, pass: Arc::clone(&pass), starts, report });
+            record.judged(judged.hits_wrong, in_this, judged.canary_found);
+            expected += in_this;
+            (right, wrong) = (right + judged.hits_right, wrong + judged.hits_wrong);
+            canary += judged.canary_found;
+        }
+        println!("{}: {right} right, canary {canary} of {expected:.0}", searcher.info().kernel);
+        assert_eq!((wrong, record.view().health), (0, Health::Working));
+        // Such start points are neighbours, so that the same candidates are met from many: chance evens out less.
+        assert!((canary as f64 / expected - 1.0).abs() < 0.2, "{canary} of {expected}");
+    }
+}

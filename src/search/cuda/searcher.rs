@@ -1,0 +1,453 @@
+//! One GPU: its tables, its launches in flight, and how they come back.
+
+use super::abi::{CENTRE_BYTES, Counters, ENTRY_BYTES, MATRICES_BYTES, Point, Search, Suspect};
+use super::buffers::Buffer;
+use super::filter::Filter;
+use super::geometry::{Geometry, MOST_STEPS, TABLE, multiple, stretch_start};
+use super::module::{BUILT_FOR, Kernels};
+use super::variant::{self, Form};
+use crate::key::{Offset, Rotation, StartPoint, Tweak};
+use crate::pattern::{Pattern, PatternSet};
+use crate::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags};
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
+    PushKernelArg,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+const IN_FLIGHT: usize = 2;
+/// Hits that come back with the counters; more are fetched when there are more.
+const FIRST_HITS: usize = 4096;
+const LAUNCH_TARGET: Duration = Duration::from_millis(72);
+const CONFIRM_BLOCKS: u32 = 132;
+const CONFIRM_THREADS: u32 = 256;
+
+/// What one launch in flight has to itself.
+struct Slot {
+    starts: CudaSlice<Point>,
+    centres: CudaSlice<Point>,
+    suspects: CudaSlice<Suspect>,
+    hits: CudaSlice<Suspect>,
+    counters: CudaSlice<Counters>,
+    staging: PinnedHostSlice<Point>,
+    read_counters: PinnedHostSlice<Counters>,
+    read_hits: PinnedHostSlice<Suspect>,
+    started: CudaEvent,
+    finished: CudaEvent,
+}
+
+/// How much of the whole stretch a launch searches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Extent {
+    steps: u32,
+    entries: u32,
+}
+
+struct Pending {
+    slot: usize,
+    launch: Launch,
+    extent: Extent,
+}
+
+pub struct CudaSearcher {
+    info: DeviceInfo,
+    stream: Arc<CudaStream>,
+    /// For what is fetched while the next launch runs.
+    side: Arc<CudaStream>,
+    kernels: Kernels,
+    form: Form,
+    geometry: Geometry,
+    table: CudaSlice<u8>,
+    matrices: CudaSlice<u8>,
+    constants: CudaSlice<u8>,
+    stretches: CudaSlice<Point>,
+    step: Point,
+    prefixes: CudaSlice<u8>,
+    filter: Filter,
+    slots: Vec<Slot>,
+    pending: VecDeque<Pending>,
+    next_slot: usize,
+    whole: Extent,
+}
+
+impl CudaSearcher {
+    pub fn open(ordinal: usize, context: Arc<CudaContext>) -> Result<CudaSearcher, SearchError> {
+        let id = DeviceId::Cuda(ordinal);
+        let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
+        let kernels = Kernels::load(&context).map_err(failed)?;
+        let text = |error: DriverError| failed(error.to_string());
+        let count = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).map_err(text)?;
+        let geometry = Geometry { multiprocessors: count as u32 };
+        let forms = variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?;
+        let plain = forms[0].clone();
+        let mut searcher = CudaSearcher::with_tables(id, &context, kernels, geometry, plain).map_err(text)?;
+        searcher.calibrate(&forms)?;
+        Ok(searcher)
+    }
+
+    fn with_tables(
+        id: DeviceId,
+        context: &Arc<CudaContext>,
+        kernels: Kernels,
+        geometry: Geometry,
+        form: Form,
+    ) -> Result<CudaSearcher, DriverError> {
+        let stream = context.new_stream()?;
+        let (major, minor) = context.compute_capability()?;
+        let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
+        let points = stream.clone_htod(&points)?;
+        let mut table = stream.alloc_zeros::<u8>(TABLE as usize * ENTRY_BYTES)?;
+        let mut build = stream.launch_builder(&kernels.build_table);
+        build.arg(&points).arg(&mut table).arg(&TABLE);
+        // SAFETY: the arguments are those of `build_table`; the grid covers the table and the kernel checks its end.
+        unsafe { build.launch(groups_of_128(TABLE))? };
+        let mut matrices = stream.alloc_zeros::<u8>(TABLE as usize * MATRICES_BYTES)?;
+        let mut build = stream.launch_builder(&kernels.build_matrices);
+        build.arg(&table).arg(&mut matrices).arg(&TABLE);
+        // SAFETY: likewise, with 32 threads an entry.
+        unsafe { build.launch(groups_of_128(32 * TABLE))? };
+        let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
+        let threads = geometry.threads() as usize;
+        let filter = Filter::new(&stream)?;
+        let slots = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
+        Ok(CudaSearcher {
+            info: DeviceInfo {
+                id,
+                name: context.name()?,
+                kernel: format!("cuda sm_{major}{minor} ({})", kernels.compiler),
+                threads: 1,
+            },
+            side: context.new_stream()?,
+            stretches: stream.clone_htod(&stretches)?,
+            table,
+            matrices,
+            constants: stream.alloc_zeros(threads * CENTRE_BYTES)?,
+            step: multiple(2 * u64::from(TABLE) + 1),
+            // SAFETY: every launch writes what it reads of it.
+            prefixes: unsafe { stream.alloc(threads * TABLE as usize * 32)? },
+            filter,
+            slots,
+            pending: VecDeque::new(),
+            next_slot: 0,
+            whole: Extent { steps: 1, entries: TABLE },
+            kernels,
+            form,
+            geometry,
+            stream,
+        })
+    }
+
+    /// Chooses the form that is fastest here of those that find what the plain one finds, and from its time on one
+    /// centre a thread how many a whole launch takes.
+    fn calibrate(&mut self, forms: &[Form]) -> Result<(), SearchError> {
+        let patterns = |texts: &[&str]| {
+            let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
+            Arc::new(PatternSet::new(parsed.collect()))
+        };
+        let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
+        let mut best: Option<(Duration, &Form)> = None;
+        let mut expected = None;
+        for form in forms {
+            self.form = form.clone();
+            let found = (self.trial(&one)?.1, self.trial(&many)?.1);
+            if *expected.get_or_insert_with(|| found.clone()) != found {
+                tracing::warn!(device = %self.info.id, form = form.name, "finds other hits than the plain form: not used");
+                continue;
+            }
+            let busy = self.trial(&one)?.0.min(self.trial(&one)?.0);
+            tracing::debug!(device = %self.info.id, form = form.name, ?busy, "measured");
+            if best.is_none_or(|(least, _)| busy < least) {
+                best = Some((busy, form));
+            }
+        }
+        let (busy, form) = best.expect("the plain form agrees with itself");
+        self.form = form.clone();
+        self.info.kernel += &format!(", {} form", form.name);
+        let steps = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64();
+        self.whole = Extent::of_entries(steps * f64::from(TABLE));
+        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
+        Ok(())
+    }
+
+    /// One launch over fixed start points: how long it took, and what it found, in order.
+    fn trial(&mut self, patterns: &Arc<PatternSet>) -> Result<(Duration, Vec<Suspect>), SearchError> {
+        let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
+        let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
+        self.start(0, &launch, self.whole).map_err(self.failed())?;
+        let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
+        hits.sort_unstable();
+        Ok((busy, hits))
+    }
+
+    fn failed(&self) -> impl Fn(DriverError) -> SearchError + use<> {
+        let device = self.info.id;
+        move |error| SearchError::DeviceFailed { device, reason: error.to_string() }
+    }
+
+    fn start(&mut self, slot: usize, launch: &Launch, extent: Extent) -> Result<(), DriverError> {
+        let stream = &self.stream;
+        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns, self.form.coarse_bits)?;
+        let at = &mut self.slots[slot];
+        for (to, start) in at.staging.as_mut_slice()?.iter_mut().zip(&launch.starts) {
+            *to = Point::of(start);
+        }
+        stream.memcpy_htod(at.staging.as_slice()?, &mut at.starts)?;
+        stream.memset_zeros(&mut at.counters)?;
+        let (first_top, top_width) = self.filter.single.unwrap_or_default();
+        let search = Search {
+            start_points: at.starts.device_ptr(stream).0,
+            stretches: self.stretches.device_ptr(stream).0,
+            table: self.table.device_ptr(stream).0,
+            matrices: self.matrices.device_ptr(stream).0,
+            constants: self.constants.device_ptr(stream).0,
+            prefixes: self.prefixes.device_ptr(stream).0,
+            centres: at.centres.device_ptr(stream).0,
+            suspects: at.suspects.device_ptr(stream).0,
+            hits: at.hits.device_ptr(stream).0,
+            counters: at.counters.device_ptr(stream).0,
+            coarse: self.filter.coarse.device_ptr(stream).0,
+            fine: self.filter.fine.device_ptr(stream).0,
+            intervals: self.filter.intervals.device_ptr(stream).0,
+            interval_count: self.filter.count as u32,
+            first_top,
+            top_width,
+            entries: extent.entries,
+            steps: extent.steps,
+            threads_per_start: self.geometry.threads_per_start(),
+            suspect_capacity: at.suspects.len() as u32,
+            hit_capacity: at.hits.len() as u32,
+            step: self.step,
+        };
+        let (kernel, config) = self.form.kernel(self.filter.single.is_some());
+        at.started.record(stream)?;
+        run(stream, kernel, &search, None, *config)?;
+        let confirming =
+            LaunchConfig { grid_dim: (CONFIRM_BLOCKS, 1, 1), block_dim: (CONFIRM_THREADS, 1, 1), shared_mem_bytes: 0 };
+        run(stream, &self.kernels.confirm, &search, Some(self.geometry.threads()), confirming)?;
+        stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
+        stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
+        at.finished.record(stream)
+    }
+
+    /// Waits for a slot's launch: its counters, its hits, and how long it took.
+    fn finish(&mut self, slot: usize) -> Result<(Counters, Vec<Suspect>, Duration), DriverError> {
+        let at = &mut self.slots[slot];
+        at.finished.synchronize()?;
+        let busy = Duration::from_secs_f32(at.started.elapsed_ms(&at.finished)?.max(0.0) / 1000.0);
+        let counters = at.read_counters.as_slice()?[0];
+        let count = (counters.hits as usize).min(at.hits.len());
+        let hits = if count <= FIRST_HITS {
+            at.read_hits.as_slice()?[..count].to_vec()
+        } else {
+            self.side.clone_dtoh(&at.hits.slice(..count))?
+        };
+        Ok((counters, hits, busy))
+    }
+
+    /// All that it keeps on the device and in memory shared with it, with nothing under way. Names every field, so that
+    /// no new one is forgotten.
+    pub(super) fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let CudaSearcher {
+            stream,
+            side,
+            table,
+            matrices,
+            constants,
+            stretches,
+            prefixes,
+            filter,
+            slots,
+            info: _,
+            kernels: _,
+            form: _,
+            geometry: _,
+            step: _,
+            pending: _,
+            next_slot: _,
+            whole: _,
+        } = self;
+        stream.synchronize()?;
+        side.synchronize()?;
+        let mut buffers = vec![
+            Buffer::on_device("table", table),
+            Buffer::on_device("matrices", matrices),
+            Buffer::on_device("constants", constants),
+            Buffer::on_device("stretches", stretches),
+            Buffer::on_device("prefixes", prefixes),
+        ];
+        buffers.extend(filter.buffers()?);
+        for slot in slots {
+            buffers.extend(slot.buffers()?);
+        }
+        Ok(buffers)
+    }
+
+    fn claim(&self, hit: &Suspect) -> ClaimedHit {
+        let per_start = self.geometry.threads_per_start();
+        let step = i64::from(hit.entry) + 1;
+        let centre = stretch_start(hit.thread % per_start) + u64::from(hit.step) * (2 * u64::from(TABLE) + 1);
+        let rotation = |power| Rotation::new(power as u8).expect("three turns");
+        let minus = hit.which / 3 % 2 == 1;
+        let offset = Offset::of_point(centre, if minus { -step } else { step }, rotation(hit.which / 6 % 3));
+        ClaimedHit {
+            start: (hit.thread / per_start) as usize,
+            tweak: Tweak { offset, rotation: rotation(hit.which % 3) },
+        }
+    }
+}
+
+impl Searcher for CudaSearcher {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        self.geometry.starts() as usize
+    }
+
+    fn in_flight(&self) -> usize {
+        IN_FLIGHT
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        if launch.starts.len() != self.starts() {
+            return Err(SearchError::WrongStartCount { given: launch.starts.len(), wanted: self.starts() });
+        }
+        if self.pending.len() == IN_FLIGHT {
+            let reason = format!("{IN_FLIGHT} launches are in flight already; collect one first");
+            return Err(SearchError::DeviceFailed { device: self.info.id, reason });
+        }
+        let slot = self.next_slot;
+        let extent = self.whole.part(self.filter.share_for(&launch.patterns));
+        self.start(slot, &launch, extent).map_err(self.failed())?;
+        self.pending.push_back(Pending { slot, launch, extent });
+        self.next_slot = (slot + 1) % IN_FLIGHT;
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        let Pending { slot, launch, mut extent } = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let mut all_busy = Duration::ZERO;
+        loop {
+            let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
+            all_busy += busy;
+            let at = &self.slots[slot];
+            let crowd = (f64::from(counters.suspects) / at.suspects.len() as f64)
+                .max(f64::from(counters.hits) / at.hits.len() as f64);
+            if crowd <= 1.0 {
+                let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
+                let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
+                return Ok(LaunchReport {
+                    candidates: 18 * (tested - skipped),
+                    hits: hits.iter().map(|hit| self.claim(hit)).collect(),
+                    busy: all_busy,
+                    is_cut_short: false,
+                });
+            }
+            // More than the buffers hold: the same stretch again, but only as much of it as they do hold.
+            let fewer = Extent::of_entries(extent.total() / crowd * 0.7);
+            tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
+            extent = fewer;
+            self.start(slot, &launch, extent).map_err(self.failed())?;
+            self.filter.share = self.filter.share.min(extent.total() / self.whole.total());
+        }
+    }
+}
+
+impl Extent {
+    /// As near to `entries` table entries a thread as a launch comes.
+    fn of_entries(entries: f64) -> Extent {
+        let steps = entries / f64::from(TABLE);
+        if steps >= 1.0 {
+            Extent { steps: (steps as u32).min(MOST_STEPS), entries: TABLE }
+        } else {
+            Extent { steps: 1, entries: (entries as u32).max(1) }
+        }
+    }
+
+    fn total(self) -> f64 {
+        f64::from(self.steps) * f64::from(self.entries)
+    }
+
+    fn part(self, share: f64) -> Extent {
+        if share >= 1.0 { self } else { Extent::of_entries(self.total() * share) }
+    }
+}
+
+impl Slot {
+    fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Slot, DriverError> {
+        let context = stream.context();
+        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
+        let threads = geometry.threads() as usize;
+        // Even one table entry a thread, all of it hits, has to fit.
+        let hits = (18 * threads).max(FIRST_HITS);
+        // SAFETY: the pinned buffers are written before they are read.
+        unsafe {
+            Ok(Slot {
+                starts: stream.alloc_zeros(geometry.starts() as usize)?,
+                centres: stream.alloc_zeros(threads * MOST_STEPS as usize)?,
+                suspects: stream.alloc_zeros(hits * 6)?,
+                hits: stream.alloc_zeros(hits)?,
+                counters: stream.alloc_zeros(1)?,
+                staging: context.alloc_pinned(geometry.starts() as usize)?,
+                read_counters: context.alloc_pinned(1)?,
+                read_hits: context.alloc_pinned(FIRST_HITS)?,
+                started: event()?,
+                finished: event()?,
+            })
+        }
+    }
+
+    fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let Slot {
+            starts,
+            centres,
+            suspects,
+            hits,
+            counters,
+            staging,
+            read_counters,
+            read_hits,
+            started: _,
+            finished: _,
+        } = self;
+        Ok(vec![
+            Buffer::on_device("start points", starts),
+            Buffer::on_device("centres", centres),
+            Buffer::on_device("suspects", suspects),
+            Buffer::on_device("hits", hits),
+            Buffer::on_device("counters", counters),
+            Buffer::pinned("staged start points", staging)?,
+            Buffer::pinned("counters read", read_counters)?,
+            Buffer::pinned("hits read", read_hits)?,
+        ])
+    }
+}
+
+fn run(
+    stream: &Arc<CudaStream>,
+    kernel: &CudaFunction,
+    search: &Search,
+    threads: Option<u32>,
+    config: LaunchConfig,
+) -> Result<(), DriverError> {
+    let mut launch = stream.launch_builder(kernel);
+    launch.arg(search);
+    if let Some(threads) = &threads {
+        launch.arg(threads);
+    }
+    // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid and the extent need.
+    unsafe { launch.launch(config)? };
+    Ok(())
+}
+
+fn groups_of_128(threads: u32) -> LaunchConfig {
+    LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
+}
+
+fn multiple_point(k: u64) -> StartPoint {
+    super::geometry::multiple_of_generator(k)
+}

@@ -1,0 +1,31 @@
+//! Every letter the service writes: where it goes, what it answers, and how long it is good for.
+
+use crate::config::BotConfig;
+use crate::ledger::Job;
+use crate::message::{Answered, OutgoingMessage};
+use crate::nostr::IncomingMessage;
+
+/// The answer to a message.
+pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+    OutgoingMessage {
+        to: message.rumor.author,
+        channel: message.channel,
+        text,
+        in_reply_to: Some(Answered::seen(message.rumor.id, &message.seen_on)),
+        subject: message.rumor.subject.clone(),
+        expires_at: now + bot.answers_expire_after.as_secs(),
+    }
+}
+
+/// A letter about a job that nobody has just asked for: what was found, or not.
+pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+    OutgoingMessage {
+        to: job.asker,
+        channel: job.channel,
+        text,
+        in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
+        subject: job.subject.clone(),
+        // Of a clock that has gone back, relays and clients would take the letter for expired.
+        expires_at: now.max(job.accepted_at) + bot.answers_expire_after.as_secs(),
+    }
+}

@@ -1,0 +1,206 @@
+//! What `npubbot doctor` looks at: everything the bot needs, each with what to do if it is not there.
+
+use crate::config::{Config, RelayEntry};
+use crate::ledger::{Look, look};
+use crate::nostr::{nip11, reach};
+use crate::search::cpu::describe_kernel;
+use crate::search::cuda::probe;
+use crate::search::{self, DeviceChoice, SearchOptions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How a thing stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    Good,
+    /// The bot runs, but worse than it could.
+    Weak,
+    /// The bot does not run, or nobody reaches it.
+    Broken,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    pub what: &'static str,
+    pub verdict: Verdict,
+    /// How it is, and what to do about it if it is not good.
+    pub text: String,
+}
+
+fn finding(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Finding {
+    Finding { what, verdict, text: text.into() }
+}
+
+/// How long a relay may take.
+const PATIENCE: Duration = Duration::from_secs(7);
+
+/// Looks at everything. Changes nothing, and opens no identity.
+pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
+    let config = Config::load(config);
+    let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
+    findings.extend(folder(data, identity));
+    match config {
+        Ok(config) => {
+            let relays = config.relays.len();
+            findings.push(finding("configuration", Verdict::Good, format!("it is in order, with {relays} relays")));
+            findings.extend(relay_findings(config.relays).await);
+        }
+        Err(error) => findings.push(finding("configuration", Verdict::Broken, error.to_string())),
+    }
+    findings
+}
+
+/// What there is to search with, and whether it is what the configuration asks for, where there is one.
+fn devices(wanted: Option<&SearchOptions>) -> Vec<Finding> {
+    let found = probe::findings();
+    let mut findings = Vec::new();
+    // Who searches on the CPU needs nothing of a GPU.
+    let is_idle = wanted.is_some_and(|options| options.devices == DeviceChoice::Cpu);
+    let broken = if is_idle { Verdict::Weak } else { Verdict::Broken };
+    match &found.driver {
+        Ok(version) => findings.push(finding("driver", Verdict::Good, format!("it serves CUDA {version}"))),
+        Err(reason) => findings.push(finding("driver", Verdict::Weak, reason.clone())),
+    }
+    for gpu in &found.gpus {
+        let (major, minor) = gpu.compute_capability;
+        let memory = gpu.memory_bytes as f64 / (1u64 << 30) as f64;
+        let text =
+            format!("cuda:{} is {} (compute capability {major}.{minor}, {memory:.0} GiB)", gpu.ordinal, gpu.name);
+        let has_code = found.built_for.is_some_and(|built| built.split(' ').any(|cc| cc == format!("{major}{minor}")));
+        let verdict = if has_code || found.nvrtc || found.built_for.is_some() { Verdict::Good } else { broken };
+        findings.push(finding("GPU", verdict, text));
+    }
+    let kernels = match (found.built_for, found.nvrtc) {
+        (Some(built), _) => {
+            finding("kernels", Verdict::Good, format!("nvcc compiled them for {built}, and as PTX for newer ones"))
+        }
+        (None, true) => finding("kernels", Verdict::Good, "NVRTC compiles them at the first start"),
+        (None, false) if found.gpus.is_empty() => {
+            finding("kernels", Verdict::Good, "this build has none for GPUs, and there is no GPU")
+        }
+        (None, false) => finding(
+            "kernels",
+            broken,
+            "this build has none for GPUs, and NVRTC is not there: install libnvrtc of the CUDA toolkit, or put nvcc on \
+             the PATH and build again",
+        ),
+    };
+    findings.push(kernels);
+    findings.push(finding("CPU", Verdict::Good, describe_kernel()));
+    let gpus: Vec<usize> = found.gpus.iter().map(|gpu| gpu.ordinal).collect();
+    findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
+    findings
+}
+
+/// Whether the devices that the configuration asks for are among these GPUs and the CPU.
+fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
+    let there = match gpus {
+        [] => "no GPU can be used".to_owned(),
+        gpus => format!("these GPUs can be used: {}", gpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let (verdict, text) = match options.devices {
+        DeviceChoice::Cuda if gpus.is_empty() => (
+            Verdict::Broken,
+            format!("`device` is \"cuda\", but {there}; write \"all\" to search on the CPU until one is there"),
+        ),
+        DeviceChoice::CudaOrdinal(ordinal) if !gpus.contains(&ordinal) => {
+            (Verdict::Broken, format!("`device` is \"cuda:{ordinal}\", but {there}; name another, or write \"all\""))
+        }
+        DeviceChoice::Cpu => (Verdict::Good, "the CPU searches, as `device` says".to_owned()),
+        DeviceChoice::All if gpus.is_empty() => (Verdict::Good, format!("the CPU searches, for {there}")),
+        DeviceChoice::All | DeviceChoice::Cuda => (Verdict::Good, format!("{} GPUs search", gpus.len())),
+        DeviceChoice::CudaOrdinal(ordinal) => (Verdict::Good, format!("cuda:{ordinal} searches")),
+    };
+    let mut findings = vec![finding("search", verdict, text)];
+    let on_cpu = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), cpu_kernel: options.cpu_kernel };
+    if let Err(error) = search::open(&on_cpu) {
+        let gpus_do = !gpus.is_empty() && options.devices != DeviceChoice::Cpu;
+        let verdict = if gpus_do { Verdict::Weak } else { Verdict::Broken };
+        findings.push(finding("search", verdict, format!("`cpu_kernel`: {error}, or write \"auto\" in its place")));
+    }
+    findings
+}
+
+fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match std::fs::metadata(data) {
+        Err(_) => findings.push(finding("data folder", Verdict::Good, "the first start makes it")),
+        Ok(meta) if !meta.is_dir() => {
+            let text = format!("{} is no folder; name another with --data", data.display());
+            findings.push(finding("data folder", Verdict::Broken, text));
+        }
+        Ok(meta) => {
+            let mode = meta.permissions().mode() & 0o077;
+            let writable = tempfile::Builder::new().prefix(".doctor").tempfile_in(data);
+            findings.push(match (writable, mode) {
+                (Err(error), _) => finding(
+                    "data folder",
+                    Verdict::Broken,
+                    format!("nothing can be written there ({error}); make it yours, or name another with --data"),
+                ),
+                (Ok(_), 0) => finding("data folder", Verdict::Good, "it is writable, and nobody else reads it"),
+                (Ok(_), _) => finding(
+                    "data folder",
+                    Verdict::Weak,
+                    format!("others on this machine can look into it: chmod 700 {}", data.display()),
+                ),
+            });
+        }
+    }
+    findings.push(match std::fs::metadata(identity) {
+        Err(_) => finding("identity", Verdict::Good, "there is none yet; the first start makes it"),
+        Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
+            let text = format!("others on this machine can copy it: chmod 600 {}", identity.display());
+            finding("identity", Verdict::Weak, text)
+        }
+        Ok(_) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
+    });
+    findings.push(match look(data) {
+        Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
+        Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
+        Ok(Look::Sound { schema, open_jobs }) => {
+            finding("ledger", Verdict::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
+        }
+        Err(error) => finding("ledger", Verdict::Broken, error.to_string()),
+    });
+    findings
+}
+
+async fn relay_findings(entries: Vec<RelayEntry>) -> Vec<Finding> {
+    let mut looking = tokio::task::JoinSet::new();
+    for entry in entries.iter().cloned() {
+        looking.spawn(async move {
+            let (reached, document) = tokio::join!(reach(&entry.url, PATIENCE), nip11::read(&entry.url));
+            let problems = document.map(|document| nip11::problems(&document)).unwrap_or_default();
+            (entry, reached, problems)
+        });
+    }
+    let mut findings = Vec::new();
+    let mut inboxes = 0;
+    for (entry, reached, problems) in looking.join_all().await {
+        let url = &entry.url;
+        match reached {
+            Ok(took) if entry.inbox && !problems.is_empty() => {
+                let _ = took;
+                findings.push(finding("relay", Verdict::Weak, format!("{url} cannot serve: {}", problems.join("; "))));
+            }
+            Ok(took) => {
+                inboxes += usize::from(entry.inbox);
+                findings.push(finding("relay", Verdict::Good, format!("{url} answers within {} ms", took.as_millis())));
+            }
+            Err(reason) => {
+                let text = format!("{url} cannot be reached ({reason}); if it stays away, replace it in relays.toml");
+                findings.push(finding("relay", Verdict::Weak, text));
+            }
+        }
+    }
+    findings.sort_by(|a, b| a.text.cmp(&b.text));
+    if inboxes == 0 {
+        let text =
+            "no relay with the role \"inbox\" works, so nobody reaches the bot; look at the network, or name others";
+        findings.push(finding("relays", Verdict::Broken, text));
+    }
+    findings
+}

@@ -1,0 +1,325 @@
+//! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
+
+use super::{compose, wanted};
+use crate::bot::{self, Context, Decision, Reply};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::fault::{self, Step};
+use crate::job::{Asker, JobId, RumorId};
+use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, NewJob, Recorded};
+use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
+use crate::nostr::{Flood, IncomingMessage};
+use crate::scheduler::Scheduler;
+use crate::shutdown::Shutdown;
+use crate::vault::{Rumor, Vault, VaultError};
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+use tokio::sync::{Notify, mpsc};
+
+/// A transaction that failed (a full disk, say) is tried again after this.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Messages of one deletion that are remembered as taken back.
+const MOST_TAKEN_BACK: usize = 8;
+/// Messages answered together at most.
+const AT_ONCE: usize = 64;
+
+pub(super) struct Requests {
+    pub vault: Vault,
+    pub ledger: Ledger,
+    pub scheduler: Arc<Scheduler>,
+    pub clock: Clock,
+    pub config: Config,
+    pub flood: Flood,
+    pub outbox: Arc<Notify>,
+    pub changed: Arc<Notify>,
+    pub shutdown: Shutdown,
+}
+
+#[derive(Debug, Error)]
+enum RequestError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
+/// A message, decided and not yet answered.
+struct Decided {
+    asker: Asker,
+    rumor: RumorId,
+    seen_on: Vec<String>,
+    effect: Effect,
+    letter: Option<OutgoingMessage>,
+    /// Messages that its asker deletes with it.
+    taken_back: Vec<RumorId>,
+    /// The asker's jobs so far.
+    open: Vec<JobId>,
+}
+
+impl Requests {
+    /// Runs on a thread of its own: it waits for the disk. What has come meanwhile is answered together, with one wait.
+    pub fn run(self, mut messages: mpsc::Receiver<IncomingMessage>) {
+        while catch_unwind(AssertUnwindSafe(|| self.attend_all(&mut messages))).is_err() {
+            tracing::error!("the desk panicked; what waited there is answered after the next start");
+        }
+    }
+
+    fn attend_all(&self, messages: &mut mpsc::Receiver<IncomingMessage>) {
+        let mut waiting: VecDeque<IncomingMessage> = VecDeque::new();
+        loop {
+            if waiting.is_empty() {
+                let Some(message) = messages.blocking_recv() else { return };
+                waiting.push_back(message);
+            }
+            while waiting.len() < AT_ONCE
+                && let Ok(message) = messages.try_recv()
+            {
+                waiting.push_back(message);
+            }
+            if self.shutdown.is_stopping() {
+                // The relay still has them: they are answered after the next start.
+                return;
+            }
+            self.attend(&take_independent(&mut waiting));
+        }
+    }
+
+    /// Answers messages, together if that works and else one by one, trying again as long as the ledger fails: an answer
+    /// that is not recorded is not given.
+    fn attend(&self, messages: &[IncomingMessage]) {
+        if messages.len() > 1 {
+            match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => tracing::warn!(%error, "messages cannot be answered together"),
+                Err(_) => {
+                    tracing::error!("answering messages together panicked; one by one shows which it was");
+                    self.make_up();
+                }
+            }
+        }
+        for message in messages {
+            self.attend_one(message);
+        }
+    }
+
+    fn attend_one(&self, message: &IncomingMessage) {
+        let mut panics = 0;
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(message)))) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => tracing::error!(%error, "a message cannot be answered yet"),
+                Err(_) => {
+                    panics += 1;
+                    tracing::error!(rumor = ?message.rumor.id, panics, "answering a message panicked");
+                    self.make_up();
+                    if panics > 1 {
+                        return self.apologise(message);
+                    }
+                    continue;
+                }
+            }
+            if self.shutdown.is_stopping() {
+                return;
+            }
+            std::thread::sleep(TRY_AGAIN);
+        }
+    }
+
+    /// A panic may have come between a recorded answer and what follows from it.
+    fn make_up(&self) {
+        match self.ledger.open_jobs() {
+            Ok(open) => {
+                for job in open {
+                    self.scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
+                }
+            }
+            Err(error) => tracing::error!(%error, "open jobs cannot be taken up again; they are at the next start"),
+        }
+        self.outbox.notify_one();
+        self.changed.notify_one();
+    }
+
+    /// The one answer to a message that cannot be answered. If even that fails, the next start brings it again.
+    fn apologise(&self, message: &IncomingMessage) {
+        let Rumor { id: rumor, author: asker, .. } = message.rumor;
+        let apology = || -> Result<(), RequestError> {
+            let letter = compose::answer(message, bot::notices::apology(), self.clock.now(), &self.config.bot);
+            let is_silent = self.ledger.asker_view(asker)?.silent;
+            let reply = if is_silent { None } else { Some(self.vault.seal(&letter)?) };
+            let seen_on = message.seen_on.clone();
+            self.ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply })?;
+            self.outbox.notify_one();
+            Ok(())
+        };
+        match catch_unwind(AssertUnwindSafe(apology)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(?rumor, %error, "a message is left out until the next start"),
+            Err(_) => tracing::error!(?rumor, "a message is left out until the next start"),
+        }
+    }
+
+    /// Decides each that was not answered before, seals the answers on all cores, records everything at once (T1), and acts
+    /// upon it.
+    fn handle(&self, messages: &[IncomingMessage]) -> Result<(), RequestError> {
+        let mut next_job = self.ledger.next_job()?;
+        let mut decided = Vec::with_capacity(messages.len());
+        for message in messages {
+            if self.ledger.has_seen(message.rumor.author, message.rumor.id)? {
+                continue;
+            }
+            fault::before(Step::Decide);
+            let one = self.decide(message, next_job)?;
+            fault::after(Step::Decide);
+            next_job.0 += i64::from(matches!(one.effect, Effect::Accept(_)));
+            decided.push(one);
+        }
+        if decided.is_empty() {
+            return Ok(());
+        }
+        fault::before(Step::SealAnswer);
+        let replies = self.seal(&decided)?;
+        fault::after(Step::SealAnswer);
+        let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
+        for (one, reply) in decided.into_iter().zip(replies) {
+            let Decided { asker, rumor, seen_on, effect, .. } = one;
+            // Relays keep no order: a request that comes after its own deletion is not answered any more.
+            let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
+            taken_back.extend(one.taken_back.into_iter().map(nothing));
+            answers.push(Answer { asker, rumor, seen_on, effect, reply });
+            open.push(one.open);
+        }
+        answers.append(&mut taken_back);
+        let recorded = self.ledger.answer_all(&answers)?;
+        for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
+            if recorded == Recorded::Now {
+                self.act(answer.asker, answer.effect, &open);
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(&self, message: &IncomingMessage, next_job: JobId) -> Result<Decided, RequestError> {
+        let Rumor { id: rumor, author, .. } = message.rumor;
+        let asker = self.ledger.asker_view(author)?;
+        let now = self.clock.now();
+        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.queue());
+        let context = Context {
+            limits: &self.config.limits,
+            asker: &asker,
+            pool_jobs: shares.pool_jobs,
+            split_jobs: shares.split_jobs,
+            rate: self.scheduler.rate(),
+            next_job,
+            half: match bot::half_named(&message.rumor.content) {
+                Some(half) => self.ledger.half_use(&half)?,
+                None => None,
+            },
+            pool_part: shares.pool_part,
+            split_part: shares.part_of_one_more,
+            own_split_part: shares.own_split_part,
+            easy_bits: queue.up_to_bits,
+            easy_wait: queue.wait,
+            reads_sealed: message.reads_sealed,
+            owes: self.owed(message, &asker),
+            now,
+        };
+        let decision = bot::decide(&message.rumor, &context);
+        let is_request = matches!(decision, Decision::Accept { .. } | Decision::Say(Reply::WorkWanted(_)));
+        if is_request && !asker.known && !message.paid {
+            self.flood.note_stranger(Instant::now());
+        }
+        let (effect, reply) = match decision {
+            Decision::Ignore => (Effect::Nothing, None),
+            Decision::Say(reply) => (Effect::Nothing, Some(reply)),
+            Decision::Accept { request, reply } => {
+                let job = NewJob {
+                    id: next_job,
+                    patterns: request.patterns,
+                    split: request.split,
+                    channel: request.channel,
+                    subject: message.rumor.subject.clone(),
+                    expires_at: request.expires_at,
+                    notice_at: request.notice_at,
+                };
+                (Effect::Accept(job), Some(reply))
+            }
+            Decision::Cancel { jobs, reply } => (Effect::Cancel(jobs), reply),
+            Decision::Resend { job, reply } => (Effect::Resend(job), Some(reply)),
+            Decision::Stop(reply) => (Effect::Stop, Some(reply)),
+            Decision::Start(reply) => (Effect::Start, Some(reply)),
+            Decision::Forget(reply) => (Effect::Forget, Some(reply)),
+        };
+        let letter = reply.map(|reply| compose::answer(message, reply.to_string(), now, &self.config.bot));
+        let open = asker.open.iter().map(|job| job.id).collect();
+        let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
+        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, taken_back, open })
+    }
+
+    /// The work a new asker owes while there is a flood; whoever had a job owes none.
+    fn owed(&self, message: &IncomingMessage, asker: &AskerView) -> Option<WorkWanted> {
+        self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
+    }
+
+    /// Sealing is the larger part of an answer's work, and each is for itself.
+    fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
+        let seal = |one: &Decided| one.letter.as_ref().map(|letter| self.vault.seal(letter)).transpose();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(decided.len());
+        if threads < 2 {
+            return decided.iter().map(seal).collect();
+        }
+        std::thread::scope(|scope| {
+            let share = decided.len().div_ceil(threads);
+            let sealing: Vec<_> = decided
+                .chunks(share)
+                .map(|some| scope.spawn(move || some.iter().map(seal).collect::<Result<Vec<_>, _>>()))
+                .collect();
+            let mut sealed = Vec::with_capacity(decided.len());
+            for some in sealing {
+                sealed.extend(some.join().unwrap_or(Err(VaultError::Unsealable))?);
+            }
+            Ok(sealed)
+        })
+    }
+
+    /// What follows from a recorded answer. `open`: the asker's jobs so far.
+    fn act(&self, asker: Asker, effect: Effect, open: &[JobId]) {
+        match effect {
+            Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
+            Effect::Accept(job) => {
+                tracing::info!(job = %job.id, patterns = job.patterns.len(), split = job.split.is_some(), "accepted");
+                fault::before(Step::Add);
+                self.scheduler.add(job.id, wanted(job.patterns, job.split, asker));
+                fault::after(Step::Add);
+            }
+            Effect::Cancel(jobs) => self.cancel(&jobs),
+            Effect::Stop | Effect::Forget => self.cancel(open),
+        }
+        self.outbox.notify_one();
+        self.changed.notify_one();
+    }
+
+    fn cancel(&self, jobs: &[JobId]) {
+        for &job in jobs {
+            tracing::info!(%job, "cancelled");
+            self.scheduler.remove(job);
+        }
+    }
+}
+
+/// The first messages whose decisions do not depend on one another: one an asker, and no half twice.
+fn take_independent(waiting: &mut VecDeque<IncomingMessage>) -> Vec<IncomingMessage> {
+    let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
+    let mut taken = Vec::new();
+    let mut left = VecDeque::new();
+    for message in waiting.drain(..) {
+        let half = bot::half_named(&message.rumor.content).map(|half| half.family());
+        // Who has a message left behind has the later ones left behind as well: order is kept.
+        let is_first = askers.insert(message.rumor.author) && half.is_none_or(|half| halves.insert(half));
+        if is_first { taken.push(message) } else { left.push_back(message) }
+    }
+    *waiting = left;
+    taken
+}

@@ -1,0 +1,58 @@
+//! Askers who want to vanish (NIP-62) are forgotten. A task of its own: it waits for relays, and the clock waits for nobody.
+
+use crate::job::Asker;
+use crate::ledger::{Ledger, LedgerError};
+use crate::nostr::{Relays, vanish};
+use crate::scheduler::Scheduler;
+use crate::shutdown::Shutdown;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the relays are asked.
+const ROUND: Duration = Duration::from_secs(3600);
+
+#[derive(Clone)]
+pub(super) struct Vanish {
+    pub ledger: Ledger,
+    pub scheduler: Arc<Scheduler>,
+    pub relays: Relays,
+}
+
+impl Vanish {
+    pub async fn run(self, mut shutdown: Shutdown) {
+        let mut ticks = tokio::time::interval(ROUND);
+        let rounds = async {
+            loop {
+                ticks.tick().await;
+                self.round().await;
+            }
+        };
+        tokio::select! {
+            () = shutdown.stopped() => {}
+            () = rounds => {}
+        }
+    }
+
+    async fn round(&self) {
+        let askers = match self.ledger.askers() {
+            Ok(askers) if askers.is_empty() => return,
+            Ok(askers) => askers,
+            Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
+        };
+        for (asker, at) in vanish::requests(&self.relays, &askers).await {
+            if let Err(error) = self.forget(asker, at) {
+                tracing::warn!(%error, "a request to vanish could not be followed yet");
+            }
+        }
+    }
+
+    /// What is newer than the request stays: whoever came back is an asker like any other.
+    fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
+        let Some(open) = self.ledger.forget(asker, at)? else { return Ok(()) };
+        for job in open {
+            self.scheduler.remove(job);
+        }
+        tracing::info!("an asker asked to vanish; what was older is forgotten");
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Letters as their asker reads them, with `nostr`'s own unwrapping as a second opinion.
+
+use super::*;
+use crate::clock::Clock;
+use nostr::nips::nip59::UnwrappedGift;
+use nostr::{Kind, Tag, Timestamp};
+
+const NOW: u64 = 1_800_000_000;
+const TWO_DAYS: u64 = 2 * 86_400;
+
+async fn read(to: &Keys, wrap: &GiftWrap) -> UnwrappedGift {
+    UnwrappedGift::from_gift_wrap(to, &event(wrap)).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_letter_arrives_as_it_was_written() {
+    let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
+    let written = OutgoingMessage {
+        text: "Ünïcode \"quotes\" \\ \u{1}\u{7f}\u{2028}\n😀".to_owned(),
+        in_reply_to: Some(Answered::seen(RumorId([0xab; 32]), &["wss://one".to_owned(), "wss://two".to_owned()])),
+        subject: Some("a \"subject\"".to_owned()),
+        ..letter(&to)
+    };
+    let wrap = vault.seal(&written).unwrap();
+    assert_eq!((wrap.to, wrap.expires_at), (written.to, written.expires_at));
+    let gift = read(&to, &wrap).await;
+    assert_eq!(gift.sender, vault.public_key());
+    assert_eq!(gift.rumor.kind, Kind::PrivateDirectMessage);
+    assert_eq!(gift.rumor.content, written.text);
+    assert_eq!(gift.rumor.created_at, Timestamp::from_secs(NOW), "only the rumor tells the true time");
+    assert!(gift.rumor.id.is_some());
+    gift.rumor.verify_id().unwrap();
+    let tags: Vec<Vec<String>> = gift.rumor.tags.iter().map(|tag| tag.as_slice().to_vec()).collect();
+    let (receiver, answered) = (to.public_key().to_hex(), "ab".repeat(32));
+    let expected: [&[&str]; 3] =
+        [&["p", &receiver, "wss://one"], &["e", &answered, "wss://one"], &["subject", "a \"subject\""]];
+    assert_eq!(tags, expected);
+}
+
+#[tokio::test]
+async fn wrap_and_seal_tell_strangers_nothing_but_the_receiver() {
+    let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
+    let wraps: Vec<Event> = (0..20).map(|_| event(&vault.seal(&letter(&to)).unwrap())).collect();
+    let mut gaps = Vec::new();
+    for wrap in &wraps {
+        wrap.verify().unwrap();
+        assert_eq!(wrap.kind, Kind::GiftWrap);
+        let expected = [Tag::public_key(to.public_key()), Tag::expiration(Timestamp::from_secs(2_000_000_000))];
+        assert_eq!(wrap.tags.as_slice(), expected);
+        assert_ne!(wrap.pubkey, vault.public_key());
+        let seal = nostr::nips::nip44::decrypt(to.secret_key(), &wrap.pubkey, &wrap.content).unwrap();
+        let seal = Event::from_json(seal).unwrap();
+        seal.verify().unwrap();
+        assert_eq!((seal.kind, seal.pubkey, seal.tags.len()), (Kind::Seal, vault.public_key(), 0));
+        for dated in [wrap.created_at, seal.created_at] {
+            assert!((NOW - TWO_DAYS..=NOW).contains(&dated.as_secs()));
+        }
+        gaps.push(wrap.created_at.as_secs().abs_diff(seal.created_at.as_secs()));
+    }
+    assert!(gaps.iter().any(|&gap| gap > 0), "seal and wrap are dated each by itself");
+    let authors: std::collections::HashSet<_> = wraps.iter().map(|wrap| wrap.pubkey).collect();
+    assert_eq!(authors.len(), wraps.len(), "a one-time key is used once");
+}
+
+#[tokio::test]
+async fn a_redeemed_letter_has_the_nsec_of_the_hit_on_a_line_of_its_own() {
+    let (vault, to, mut rng) = (vault(), Keys::generate(), seeded());
+    let (start, point) = vault.open_start().unwrap();
+    let hit = hit(point, &mut rng);
+    let wrap = vault.redeem(start, &hit, &letter(&to), "Keep it.\nGood bye.").unwrap();
+    let text = read(&to, &wrap).await.rumor.content;
+    let lines: Vec<&str> = text.split('\n').collect();
+    assert_eq!((lines[0], &lines[2..]), ("Your key is ready.", &["Keep it.", "Good bye."][..]));
+    assert_eq!(npub_of(lines[1]), hit.npub());
+    assert!(!wrap.json.contains(lines[1]));
+}
+
+#[tokio::test]
+async fn a_letter_of_nothing_but_escapes_has_room() {
+    let (vault, to) = (vault(), Keys::generate());
+    let hostile = "\u{1}".repeat(2000);
+    let written = OutgoingMessage { text: hostile.clone(), subject: Some(hostile.clone()), ..letter(&to) };
+    assert_eq!(read(&to, &vault.seal(&written).unwrap()).await.rumor.content, hostile);
+}
+
+#[test]
+fn what_cannot_be_sealed_is_refused() {
+    let (vault, to) = (vault(), Keys::generate());
+    let nobody = OutgoingMessage { to: Asker([0; 32]), ..letter(&to) };
+    let endless = OutgoingMessage { text: "x".repeat(70_000), ..letter(&to) };
+    for unsealable in [nobody, endless] {
+        assert!(matches!(vault.seal(&unsealable), Err(VaultError::Unsealable)));
+    }
+}
+
+#[test]
+fn the_bot_opens_what_it_sealed_to_itself() {
+    let vault = vault().with_clock(Clock::at(NOW));
+    let us = Asker(vault.public_key().to_bytes());
+    let to_us = OutgoingMessage { to: us, ..letter(&Keys::generate()) };
+    let rumor = vault.unwrap(&event(&vault.seal(&to_us).unwrap())).unwrap();
+    assert_eq!((rumor.author, rumor.kind, rumor.created_at, rumor.other_receivers), (us, 14, NOW, 0));
+    assert_eq!(rumor.content, to_us.text);
+}
