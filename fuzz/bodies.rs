@@ -1,4 +1,4 @@
-//! What is done with an input of the fuzzer. `tests/fuzz_corpora.rs` does the same with the corpora on stable Rust.
+//! What is done with an input of the fuzzer. `tests/it/fuzz_corpora.rs` does the same with the corpora on stable Rust.
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};

@@ -1,6 +1,6 @@
 //! npubbot: a Nostr bot that finds vanity npubs and sends the key to whoever asked.
 //!
-//! The rooms, from the bottom up; imports point down only (`tests/architecture.rs`):
+//! The rooms, from the bottom up; imports point down only (`tests/it/architecture.rs`):
 //! - [`key`], [`pattern`]: public mathematics, and what a request asks for
 //! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation

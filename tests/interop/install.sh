@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Puts the clients and the relay of tests/interop.rs below target/interop, by package name. Does nothing if they are there.
+# Puts the clients and the relay of the tests `relays::interop` below target/interop, by package name. Does nothing if they are there.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 into="${1:-$here/../../target/interop}"
 mkdir -p "$into"
+# Every test is a process of its own: one installs, the others wait.
+exec 9>"$into/lock"
+flock 9
 if [ ! -e "$into/npm.done" ] || ! cmp -s "$here/package-lock.json" "$into/package-lock.json"; then
     cp "$here/package.json" "$here/package-lock.json" "$into/"
     (cd "$into" && npm ci --no-audit --no-fund --loglevel=error)

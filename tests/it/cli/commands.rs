@@ -1,0 +1,196 @@
+//! The program as an operator meets it: flags, files, exit codes.
+
+use crate::support::harness::{Test, test};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+pub const TESTS: &[Test] = &[
+    test!(mine_prints_a_pair_that_belongs_together),
+    test!(bench_finds_what_is_to_be_expected),
+    test!(bad_flags_are_explained),
+    test!(a_half_is_not_made_for_more_prefixes_than_a_bot_reads),
+    test!(init_makes_an_identity_once),
+    test!(a_wrong_key_is_nothing_that_starting_again_mends),
+    test!(without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain),
+    test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
+    test!(the_demo_ends_with_a_verified_key),
+    test!(the_readme_names_what_is_there),
+];
+
+fn npubbot(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_npubbot")).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", stderr(output));
+    serde_json::from_str(stdout(output).lines().last().unwrap()).unwrap()
+}
+
+fn mine_prints_a_pair_that_belongs_together() {
+    let output = npubbot(&["mine", "cat", "dad", "--count", "3", "--device", "cpu", "--threads", "1", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
+        let npub = nostr::ToBech32::to_bech32(&keys.public_key()).unwrap();
+        assert_eq!(line["npub"], npub);
+        assert!(npub[5..].starts_with(line["prefix"].as_str().unwrap()), "{line}");
+    }
+}
+
+fn bench_finds_what_is_to_be_expected() {
+    for patterns in ["1", "1000"] {
+        let arguments =
+            ["bench", "--device", "cpu", "--threads", "1", "--seconds", "1", "--json", "--patterns", patterns];
+        let line = json(&npubbot(&arguments));
+        let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
+        // Five standard deviations: one run in two million fails by chance.
+        assert!((found - expected).abs() <= 5.0 * expected.sqrt().max(1.0), "{line}");
+        assert_eq!(line["hits_wrong"], 0, "{line}");
+        assert_eq!(line["threads"], 1, "{line}");
+        let rate = line["candidates"].as_f64().unwrap() / line["seconds"].as_f64().unwrap();
+        assert!((rate / line["candidates_per_second"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{line}");
+    }
+}
+
+fn bad_flags_are_explained() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["mine", "b0b"], "cannot occur in an npub"),
+        (&["mine"], "PREFIX"),
+        (&["mine", "cat", "--count", "0"], "--count"),
+        (&["mine", "cat", "--device", "gpu"], "no device"),
+        (&["bench", "--seconds", "soon"], "number of seconds"),
+        (&["bench", "--device", "cuda:99"], "cuda:99"),
+        (&["demo", "--prefix", "!"], "cannot occur"),
+        (&["serve", "--config", "/nonexistent/relays.toml"], "/nonexistent/relays.toml"),
+    ];
+    for (arguments, expected) in cases {
+        let output = npubbot(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+fn a_half_is_not_made_for_more_prefixes_than_a_bot_reads() {
+    let split = |prefixes: usize| npubbot(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
+    let output = split(63);
+    assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
+    assert!(stderr(&output).contains("62 at most"), "{}", stderr(&output));
+    assert!(split(62).status.success());
+}
+
+/// Writes a passphrase file and returns the flags that use it.
+fn folder_with_passphrase() -> (tempfile::TempDir, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let key = age::x25519::Identity::generate().to_string();
+    let file = folder.path().join("key.txt");
+    fs::write(&file, age::secrecy::ExposeSecret::expose_secret(&key)).unwrap();
+    let data = folder.path().join("data");
+    let flags = ["--data", data.to_str().unwrap(), "--age-identity", file.to_str().unwrap()];
+    let flags = flags.map(str::to_owned).to_vec();
+    (folder, flags)
+}
+
+fn with<'a>(command: &'a str, flags: &'a [String]) -> Vec<&'a str> {
+    std::iter::once(command).chain(flags.iter().map(String::as_str)).collect()
+}
+
+fn init_makes_an_identity_once() {
+    let (folder, flags) = folder_with_passphrase();
+    let config = folder.path().join("relays.toml");
+    let mut arguments = with("init", &flags);
+    arguments.extend(["--config", config.to_str().unwrap()]);
+    let first = npubbot(&arguments);
+    assert!(first.status.success(), "{}", stderr(&first));
+    assert!(stderr(&first).contains("relays.toml"), "{}", stderr(&first));
+    let shipped = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("relays.toml")).unwrap();
+    assert_eq!(fs::read(&config).unwrap(), shipped);
+    assert!(stdout(&first).starts_with("npub1"), "{}", stdout(&first));
+    let file = folder.path().join("data/identity.age");
+    let before = fs::read(&file).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o077, 0, "nobody else may read it");
+    let second = npubbot(&with("init", &flags));
+    assert_eq!(second.status.code(), Some(1));
+    assert!(stderr(&second).contains("already"), "{}", stderr(&second));
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+fn a_wrong_key_is_nothing_that_starting_again_mends() {
+    let (folder, flags) = folder_with_passphrase();
+    assert!(npubbot(&with("init", &flags)).status.success());
+    let config = folder.path().join("relays.toml");
+    fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
+    let other = age::x25519::Identity::generate().to_string();
+    fs::write(folder.path().join("key.txt"), age::secrecy::ExposeSecret::expose_secret(&other)).unwrap();
+    let mut arguments = with("serve", &flags);
+    arguments.extend(["--config", config.to_str().unwrap()]);
+    let output = npubbot(&arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let unit = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/npubbot.service")).unwrap();
+    assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
+}
+
+fn without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let output = npubbot(&["init", "--data", data.to_str().unwrap()]);
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("--passphrase-file"), "{}", stderr(&output));
+}
+
+fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
+    let (folder, flags) = folder_with_passphrase();
+    let cases: &[(&[u8], &[&str])] = &[
+        (b"[bot]\nnmae = \"x\"\n", &["relays.toml", "2", "nmae", "name"]),
+        (b"[[relays]]\nurl = \"https://x.example\"\nroles = [\"inbox\"]\n", &["relays.toml", "2", "wss://"]),
+        (b"[[relays]]\nurl = \"wss://x.example\"\nroles = [\"inbx\"]\n", &["relays.toml", "3", "inbx", "inbox"]),
+        (b"\xff\xfe", &["relays.toml", "UTF-8"]),
+    ];
+    for (text, expected) in cases {
+        let file = folder.path().join("relays.toml");
+        fs::write(&file, text).unwrap();
+        let mut arguments = with("serve", &flags);
+        arguments.extend(["--config", file.to_str().unwrap()]);
+        let began = Instant::now();
+        let output = npubbot(&arguments);
+        assert_eq!(output.status.code(), Some(2), "starting again is of no use");
+        for part in *expected {
+            assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+        }
+        assert!(began.elapsed().as_secs() < 10);
+        assert!(!folder.path().join("data/identity.age").exists(), "nothing was made");
+    }
+}
+
+fn the_demo_ends_with_a_verified_key() {
+    let line = json(&npubbot(&["demo", "--prefix", "cat", "--device", "cpu", "--json"]));
+    assert_eq!(line["prefix"], "cat");
+    assert_eq!(line["verified"], true);
+    assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");
+    assert!(line["seconds"].as_f64().unwrap() > 0.0);
+}
+
+/// The shipped configuration and the README's commands go together.
+fn the_readme_names_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    for command in ["cargo run --release -- demo", "cargo test"] {
+        assert!(readme.contains(&format!("```sh\n{command}\n```")), "{command}");
+    }
+    let ci = fs::read_to_string(root.join(".ci/run")).unwrap();
+    assert!(ci.contains("\ncargo test\n"), "CI calls the README's test command");
+    assert!(root.join("relays.toml").exists());
+}

@@ -1,0 +1,99 @@
+//! `npubbot doctor` on a machine in order, and on one with everything wrong.
+
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+pub const TESTS: &[Test] = &[
+    test!(what_is_in_order_is_said_and_nothing_is_changed),
+    test!(what_is_wrong_is_named_with_what_to_do),
+    test!(a_device_that_is_asked_for_and_not_there_is_named),
+];
+
+fn doctor(config: &Path, data: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_npubbot"))
+        .arg("doctor")
+        .arg("--config")
+        .arg(config)
+        .arg("--data")
+        .arg(data)
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The line about a thing.
+fn line<'a>(text: &'a str, what: &str) -> &'a str {
+    let about = |line: &&str| line.get(6..).is_some_and(|line| line.starts_with(what));
+    text.lines().find(about).unwrap_or_else(|| panic!("nothing about {what} in:\n{text}"))
+}
+
+async fn what_is_in_order_is_said_and_nothing_is_changed() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let output = doctor(&home.config_file(), &home.data());
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(line(&said, "relay ").starts_with("ok") && line(&said, "data folder").contains("the first start makes it"));
+    assert!(line(&said, "CPU").contains("kernel"));
+    for what in ["driver", "kernels", "configuration", "identity", "ledger"] {
+        line(&said, what);
+    }
+    assert!(!home.data().exists(), "looking makes nothing");
+
+    // With a bot that runs, and after it.
+    let running = home.start().await;
+    std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
+    let said = text(&doctor(&home.config_file(), &home.data()));
+    assert!(line(&said, "ledger").contains("running") && line(&said, "identity").contains("keep a copy"), "{said}");
+    running.service.stop().await;
+    let said = text(&doctor(&home.config_file(), &home.data()));
+    assert!(line(&said, "ledger").contains("sound") && line(&said, "data folder").starts_with("ok"), "{said}");
+}
+
+fn what_is_wrong_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, data) = (folder.path().join("relays.toml"), folder.path().join("data"));
+    std::fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(data.join("identity.age"), "x").unwrap();
+    std::fs::set_permissions(data.join("identity.age"), PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::write(data.join("ledger.sqlite"), "this is no ledger, and long enough to look like some file").unwrap();
+    let output = doctor(&config, &data);
+    let said = text(&output);
+    assert!(!output.status.success());
+    assert!(
+        line(&said, "data folder").contains("chmod 700") && line(&said, "identity").contains("chmod 600"),
+        "{said}"
+    );
+    assert!(line(&said, "ledger").starts_with("BAD"), "{said}");
+    assert!(line(&said, "relay ").contains("cannot be reached"), "{said}");
+    assert!(line(&said, "relays").starts_with("BAD"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("must be mended"), "{error}");
+    // A file where the folder should be, and a configuration that is none.
+    std::fs::write(&config, "[relay]\n").unwrap();
+    let said = text(&doctor(&config, &config));
+    assert!(line(&said, "data folder").contains("--data") && line(&said, "configuration").starts_with("BAD"), "{said}");
+}
+
+/// What the configuration asks for is looked at, not only what there is.
+async fn a_device_that_is_asked_for_and_not_there_is_named() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[search]\ndevice = \"cuda:99\"\n");
+    let output = doctor(&home.config_file(), &home.data());
+    let said = text(&output);
+    assert!(!output.status.success(), "{said}");
+    let about = line(&said, "search");
+    assert!(about.starts_with("BAD") && about.contains("cuda:99") && about.contains("\"all\""), "{said}");
+    let home = Home::new(&[relay.url()]);
+    let said = text(&doctor(&home.config_file(), &home.data()));
+    assert!(line(&said, "search").starts_with("ok"), "{said}");
+}

@@ -1,0 +1,4 @@
+//! The program as an operator meets it.
+
+pub mod commands;
+pub mod doctor;

@@ -1,0 +1,245 @@
+//! The bot as a good citizen: old clients, silence and forgetting when asked, and what it says in public.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr::nips::nip04;
+use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(an_old_client_gets_an_answer_and_never_a_key_in_the_old_way),
+    test!(stop_is_silence_and_delete_is_forgetting),
+    test!(a_request_that_is_deleted_by_its_asker_is_cancelled),
+    test!(a_request_that_comes_after_its_own_deletion_is_not_accepted),
+    test!(what_is_said_in_public_is_said_once_and_a_clean_stop_says_so),
+    test!(who_asks_relays_to_forget_them_is_forgotten_here_too),
+    test!(what_goes_by_the_clock_waits_for_no_relay),
+];
+
+const DAY: u64 = 86_400;
+
+/// Sends a message of kind 4 and returns its id.
+async fn send_old(asker: &Asker, text: &str) -> EventId {
+    let content = nip04::encrypt(asker.keys.secret_key(), &asker.bot, text).unwrap();
+    let builder = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(asker.bot));
+    let event = builder.sign_with_keys(&asker.keys).unwrap();
+    asker.publish(&event).await;
+    event.id
+}
+
+/// The bot's answer of kind 4 to that message.
+async fn old_answer(relay: &TestRelay, asker: &Asker, to: EventId) -> String {
+    let filter = Filter::new().kind(Kind::EncryptedDirectMessage).author(asker.bot).event(to);
+    let event = until("an answer of kind 4", || async { relay.events(filter.clone()).await.into_iter().next() }).await;
+    assert_eq!(event.tags.public_keys().copied().collect::<Vec<_>>(), [asker.keys.public_key()]);
+    nip04::decrypt(asker.keys.secret_key(), &asker.bot, &event.content).unwrap()
+}
+
+async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    // Nothing shows that they read sealed messages.
+    let unread = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
+    let request = send_old(&unread, "dad").await;
+    let answer = old_answer(&relay, &unread, request).await;
+    assert!(answer.contains("NIP-17") && answer.contains("help split"), "{answer}");
+    assert_eq!(running.service.totals().unwrap().accepted, 0);
+
+    // A tweak is no secret, so it may come the old way.
+    let half = Command::new(env!("CARGO_BIN_EXE_npubbot")).args(["split", "new", "dad", "--print"]).output().unwrap();
+    let half = String::from_utf8(half.stdout).unwrap();
+    let [half, message] = &half.lines().collect::<Vec<_>>()[..] else { panic!("half and message") };
+    let request = send_old(&unread, message).await;
+    let both = Filter::new().kind(Kind::EncryptedDirectMessage).author(unread.bot).event(request);
+    let tweak = until("the tweak", || async {
+        relay.events(both.clone()).await.into_iter().find_map(|event| {
+            let text = nip04::decrypt(unread.keys.secret_key(), &unread.bot, &event.content).unwrap();
+            text.lines().find(|line| line.starts_with("ntweak1")).map(str::to_owned)
+        })
+    })
+    .await;
+    let mut combine = Command::new(env!("CARGO_BIN_EXE_npubbot"))
+        .args(["combine", &tweak, "--prefix", "dad"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    combine.stdin.take().unwrap().write_all(half.as_bytes()).unwrap();
+    let made = String::from_utf8(combine.wait_with_output().unwrap().stdout).unwrap();
+    DeliveredKey::read(&made).unwrap().assert_starts_with("dad");
+
+    // Who publishes DM relays reads sealed messages: accepted in the old way, and the key comes sealed.
+    let mut read = Asker::connect(&relay.url(), running.public_key).await;
+    let request = send_old(&read, "ham").await;
+    let acceptance = old_answer(&relay, &read, request).await;
+    assert!(acceptance.contains("npub1ham"), "{acceptance}");
+    read.next_key().await.assert_starts_with("ham");
+    let old = relay.events(Filter::new().kind(Kind::EncryptedDirectMessage).author(read.bot)).await;
+    for event in old {
+        for keys in [&read.keys, &unread.keys] {
+            let text = nip04::decrypt(keys.secret_key(), &read.bot, &event.content).unwrap_or_default();
+            assert!(!text.contains("nsec1"), "{text}");
+        }
+    }
+    running.service.stop().await;
+}
+
+async fn stop_is_silence_and_delete_is_forgetting() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("stop").await.contains("start"));
+    assert_eq!(running.service.totals().unwrap().cancelled, 1);
+    asker.send("status").await;
+    // The next thing to come is the answer to `start`: nothing was said to `status`.
+    assert!(asker.ask("start").await.contains("Here I am"));
+    assert!(asker.ask("qqqqqqqp").await.contains("#2"));
+    assert!(asker.ask("delete").await.contains("gone"));
+    let totals = running.service.totals().unwrap();
+    assert_eq!((totals.accepted, totals.cancelled), (0, 0));
+    assert!(asker.ask("qqqqqqqz").await.contains("#3"), "no number comes twice");
+    running.service.stop().await;
+}
+
+async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let rumor = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
+    let request = rumor.id.unwrap_or_else(|| rumor.clone().id());
+    asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
+    asker.next_text().await;
+    let deletion = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request)).build(asker.keys.public_key());
+    asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, deletion, []).await.unwrap()).await;
+    until("the job is cancelled", || async { (running.service.totals().unwrap().cancelled == 1).then_some(()) }).await;
+    running.service.stop().await;
+}
+
+/// Wraps are dated at random, so that a bot that was away may get the deletion first.
+async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let mut request = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
+    let deletion =
+        EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id())).build(asker.keys.public_key());
+    // Somebody else may not take it back.
+    let stranger = Asker::connect(&relay.url(), running.public_key).await;
+    let theirs = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id()));
+    let theirs = theirs.build(stranger.keys.public_key());
+    stranger.publish(&EventBuilder::gift_wrap(&stranger.keys, &running.public_key, theirs, []).await.unwrap()).await;
+    let mut kept = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqp").build(asker.keys.public_key());
+    for rumor in [deletion, request.clone(), kept.clone()] {
+        asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
+    }
+    let acceptance = asker.next_message().await;
+    assert!(acceptance.content.contains("#1") && acceptance.content.contains("qqqqqqqp"), "{}", acceptance.content);
+    assert_eq!(acceptance.tags.event_ids().copied().collect::<Vec<_>>(), [kept.id()]);
+    assert_eq!(running.service.totals().unwrap().accepted, 1);
+    running.service.stop().await;
+}
+
+async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let bot = running.public_key;
+    let of_kind = |kind: u16| relay.events(Filter::new().kind(Kind::from(kind)).author(bot));
+    let first = until("profile, lists, handler and status", || async {
+        let mut ids = Vec::new();
+        for kind in [0, 10002, 10050, 31990, 30315] {
+            ids.push(of_kind(kind).await.into_iter().next()?.id);
+        }
+        Some(ids)
+    })
+    .await;
+    let status = of_kind(30315).await.into_iter().next().unwrap();
+    assert!(status.content.contains("6, 7, 8 characters"), "{}", status.content);
+    running.service.stop().await;
+    let asleep = of_kind(30315).await.into_iter().next().unwrap();
+    assert!(asleep.content.contains("asleep"), "{}", asleep.content);
+
+    // A day later: what has not changed is not said again before its time, and yesterday has its one note.
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    let running = home.start_at(clock.clone()).await;
+    asker.ask("dad").await;
+    asker.next_key().await;
+    until("delivered", || async { (running.service.totals().unwrap().delivered == 1).then_some(()) }).await;
+    for kind in [0, 10002, 10050, 31990] {
+        let id = of_kind(kind).await.into_iter().next().unwrap().id;
+        assert!(first.contains(&id), "kind {kind} was said again");
+    }
+    assert!(of_kind(1).await.is_empty(), "the day is not over");
+    clock.set(clock.now() + DAY);
+    until("the note", || async { of_kind(1).await.into_iter().next() }).await;
+    running.service.stop().await;
+    let running = home.start_at(clock.clone()).await;
+    until("the status is back", || async {
+        of_kind(30315).await.into_iter().next().filter(|status| status.content.contains("ready"))
+    })
+    .await;
+    let notes: Vec<Event> = of_kind(1).await.into_iter().collect();
+    assert_eq!(notes.len(), 1, "a restart repeats nothing");
+    assert!(notes[0].content.contains("1 request accepted, 1 key delivered"), "{}", notes[0].content);
+    running.service.stop().await;
+}
+
+async fn who_asks_relays_to_forget_them_is_forgotten_here_too() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let (mut gone, mut stays) = (
+        Asker::connect(&relay.url(), running.public_key).await,
+        Asker::connect(&relay.url(), running.public_key).await,
+    );
+    gone.ask("qqqqqqqq").await;
+    stays.ask("qqqqqqqp").await;
+    running.service.stop().await;
+    let later = Timestamp::now() + Duration::from_secs(2);
+    let vanish = EventBuilder::new(Kind::RequestToVanish, "bye")
+        .tag(Tag::custom(TagKind::Relay, ["ALL_RELAYS"]))
+        .custom_created_at(later);
+    gone.publish(&vanish.sign_with_keys(&gone.keys).unwrap()).await;
+    // It is looked up at the start.
+    let running = home.start().await;
+    until("one is forgotten", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
+    assert!(stays.ask("status").await.contains("qqqqqqqp"));
+    running.service.stop().await;
+}
+
+/// Each relay that says nothing is waited for for ten seconds, every hour.
+async fn what_goes_by_the_clock_waits_for_no_relay() {
+    let relay = TestRelay::start().await;
+    let (one, two, three) =
+        tokio::join!(RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent));
+    let home = Home::new(&[relay.url(), one.url(), two.url(), three.url()]);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("qqqqqqqq").await;
+    running.service.stop().await;
+    clock.set(clock.now() + 120);
+    let running = home.start_at(clock.clone()).await;
+    let began = Instant::now();
+    asker.ask("qqqqqqqp").await;
+    // A status is a minute old at least before the next.
+    clock.set(clock.now() + 120);
+    until("the status tells of both jobs", || async {
+        let statuses = relay.events(Filter::new().kind(Kind::from(30315)).author(running.public_key)).await;
+        statuses.into_iter().find(|status| status.content.contains("searching for 2 requests"))
+    })
+    .await;
+    let took = began.elapsed();
+    println!("{took:?}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    running.service.stop().await;
+}

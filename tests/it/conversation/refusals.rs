@@ -1,0 +1,113 @@
+//! Every message gets one answer, and a refusal says what would work.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+
+pub const TESTS: &[Test] = &[
+    test!(every_kind_of_bad_request_is_answered_with_what_would_work),
+    test!(limits_are_named_when_they_are_reached),
+    test!(a_result_is_sent_again_as_the_same_event),
+];
+
+const LIMITS: &str = "\
+    [limits]\n\
+    open_jobs_per_asker = 2\n\
+    jobs_per_day = 4\n\
+    prefixes_per_job = 3\n\
+    longest_expected_time = \"2 h\"\n";
+
+/// One bot, one asker, and each text answered once, in order.
+async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
+    let relay = TestRelay::start().await;
+    let running = Home::with(&[relay.url()], LIMITS).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let long = "q".repeat(53);
+    // The longest text that NIP-44's ordinary length lets through a seal and a wrap.
+    let thousands = "lorem ".repeat(6600);
+    let cases: &[(&str, &[&str])] = &[
+        ("b0b", &["cannot occur", "808"]),
+        ("m1ne", &["“1”"]),
+        ("", &[]),
+        ("   \n\t ", &[]),
+        ("🚀🚀🚀", &[]),
+        ("\u{202e}\u{200f}", &[]),
+        ("\u{0}\u{1b}[31m", &[]),
+        (&thousands, &[]),
+        (&long, &["52"]),
+        ("qqqq pppp zzzz rrrr", &["3"]),
+        // A thousand years at any rate.
+        ("qqqqqqqqqqqqqqqqqqqqqqqq", &["characters"]),
+        ("cancel 77", &["77"]),
+        ("cancel", &[]),
+        ("resend", &[]),
+        ("resend 5", &["5"]),
+        ("status", &[]),
+        ("help", &["cancel", "status", "resend"]),
+    ];
+    for (text, expected) in cases {
+        let answer = asker.ask(text).await;
+        let start: String = text.chars().take(30).collect();
+        assert!(!answer.trim().is_empty(), "{start:?}");
+        assert!(answer.chars().count() <= 1500, "{start:?}: {answer}");
+        assert!(DeliveredKey::read(&answer).is_none(), "{start:?}: {answer}");
+        for part in *expected {
+            assert!(answer.contains(part), "{start:?} lacks {part:?}: {answer}");
+        }
+    }
+    assert_eq!(running.service.totals().unwrap().accepted, 0, "none of these is a job");
+    // One answer each, no more.
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), cases.len());
+    running.service.stop().await;
+}
+
+async fn limits_are_named_when_they_are_reached() {
+    let relay = TestRelay::start().await;
+    // Nine characters take hours on a CPU: these jobs stay open.
+    let limits = LIMITS.replace("2 h", "3650 days") + "give_up_after = \"3650 days\"\n";
+    let running = Home::with(&[relay.url()], &limits).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    // In other words: the very same text within a second would be the very same message.
+    let again = asker.ask("npub1qqqqqqqqq").await;
+    assert!(again.contains("#1") && !again.contains("#2"), "the same request is no second job: {again}");
+    assert!(asker.ask("ppppppppp").await.contains("#2"));
+    let full = asker.ask("zzzzzzzzz").await;
+    assert!(!full.contains("#3") && full.contains("cancel"), "{full}");
+    let status = asker.ask("status").await;
+    assert!(status.contains("#1") && status.contains("#2"), "{status}");
+
+    assert!(asker.ask("cancel 1").await.contains("#1"));
+    assert!(asker.ask("npub1zzzzzzzzz").await.contains("#3"));
+    asker.ask("cancel").await;
+    assert!(asker.ask("rrrrrrrrr").await.contains("#4"));
+    asker.ask("cancel 4").await;
+    let spent = asker.ask("yyyyyyyyy").await;
+    assert!(!spent.contains("#5"), "four a day: {spent}");
+    assert_eq!(running.service.totals().unwrap().accepted, 0);
+
+    // Somebody else has limits of their own, and cannot touch these jobs.
+    let mut other = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(other.ask("yyyyyyyyy").await.contains("#5"));
+    asker.ask("cancel 5").await;
+    assert_eq!(running.service.totals().unwrap().accepted, 1);
+    running.service.stop().await;
+}
+
+async fn a_result_is_sent_again_as_the_same_event() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("cat").await;
+    asker.next_key().await.assert_starts_with("cat");
+    let before = relay.wraps_to(asker.keys.public_key()).await.len();
+    let answer = asker.ask("resend").await;
+    assert!(answer.contains("#1"), "{answer}");
+    assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
+    // Only the answer is new: the result went out under the id it had.
+    let last = asker.ask("help").await;
+    assert!(DeliveredKey::read(&last).is_none(), "{last}");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), before + 2);
+    running.service.stop().await;
+}

@@ -1,0 +1,306 @@
+//! The bot as askers meet it: through a relay, with a client of their own, and in no other way.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::*;
+use std::collections::HashSet;
+
+pub const TESTS: &[Test] = &[
+    test!(a_request_is_accepted_and_its_key_delivered),
+    test!(of_several_prefixes_the_first_found_ends_the_job),
+    test!(twenty_askers_at_once_each_get_a_key_of_their_own),
+    test!(a_replayed_wrap_starts_no_second_job),
+    test!(a_rumor_is_understood_however_it_is_written),
+    test!(an_impostor_is_ignored),
+    test!(a_job_survives_a_kill_between_acceptance_and_delivery),
+    test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill),
+    test!(a_relay_that_dies_and_returns_only_delays),
+    test!(an_asker_without_a_dm_relay_list_is_answered_where_they_wrote),
+    test!(a_relay_that_demands_authentication_is_served),
+    test!(the_bot_shows_itself),
+];
+
+async fn a_request_is_accepted_and_its_key_delivered() {
+    let relay = TestRelay::start().await;
+    let bot = Home::new(&[relay.url()]);
+    let running = bot.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+
+    let request = asker.wrap("NPUB1Cat").await;
+    asker.publish(&request).await;
+    let acceptance = asker.next_message().await;
+    assert!(acceptance.content.contains("#1"), "{}", acceptance.content);
+    assert!(acceptance.content.contains("cat"), "{}", acceptance.content);
+    let request = UnwrappedGift::from_gift_wrap(&asker_keys_view(&running, &bot), &request).await.unwrap().rumor;
+    let answered: Vec<_> = acceptance.tags.event_ids().copied().collect();
+    assert_eq!(answered, [request.id.unwrap()], "the answer names the request, so that clients thread it");
+    assert_hints(&acceptance, &relay.url());
+    let result = asker.next_message().await;
+    assert_hints(&result, &relay.url());
+    DeliveredKey::read(&result.content).unwrap().assert_starts_with("cat");
+
+    // Relays may forget acceptance and key after a month (NIP-40), and not before.
+    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    let month = Timestamp::now() + std::time::Duration::from_secs(30 * 86_400);
+    assert_eq!(wraps.len(), 2);
+    for wrap in wraps {
+        let expires_at = wrap.tags.expiration().expect("it has an end");
+        assert!(*expires_at <= month && *expires_at + 600u64 > month, "{expires_at}");
+    }
+
+    // Everything the relay holds is encrypted: neither request nor key can be read.
+    for event in relay.events(Filter::new()).await {
+        assert!(!event.as_json().contains("nsec1"));
+    }
+    running.service.stop().await;
+}
+
+/// Receiver and request are each named with a relay where a client finds them (NIP-17).
+fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
+    for name in ["p", "e"] {
+        let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
+        assert_eq!(tag.as_slice().get(2), Some(&relay.to_string()), "{tag:?}");
+    }
+}
+
+/// The bot's keys, to open what was sent to it, as only the test that made them can.
+fn asker_keys_view(_running: &crate::support::bot::RunningBot, bot: &Home) -> Keys {
+    let identity = std::fs::read_to_string(bot.age_identity()).unwrap();
+    let identity: age::x25519::Identity = identity.trim().parse().unwrap();
+    let sealed = std::fs::read(bot.data().join("identity.age")).unwrap();
+    let opened = age::decrypt(&identity, &sealed).unwrap();
+    let text = String::from_utf8(opened).unwrap();
+    let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
+    Keys::parse(nsec).unwrap()
+}
+
+async fn of_several_prefixes_the_first_found_ends_the_job() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let acceptance = asker.ask("cat\ndaft, qqqqqqqq").await;
+    for prefix in ["cat", "daft", "qqqqqqqq"] {
+        assert!(acceptance.contains(prefix), "{acceptance}");
+    }
+    let key = asker.next_key().await;
+    let found = ["cat", "daft", "qqqqqqqq"].iter().any(|prefix| key.npub.starts_with(&format!("npub1{prefix}")));
+    assert!(found, "{}", key.npub);
+    // The job is over: the next request is the only one in the pool.
+    until("the pool is empty", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
+    running.service.stop().await;
+}
+
+async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let (url, bot) = (relay.url(), running.public_key);
+    let askers = (0..20).map(|number| {
+        let url = url.clone();
+        // Requests that are alike and requests that differ.
+        let prefix = ["cat", "dad", "ham", "cat"][number % 4];
+        tokio::spawn(async move {
+            let mut asker = Asker::connect(&url, bot).await;
+            let acceptance = asker.ask(prefix).await;
+            assert!(acceptance.contains('#'), "{acceptance}");
+            let key = asker.next_key().await;
+            key.assert_starts_with(prefix);
+            key.npub
+        })
+    });
+    let mut npubs = HashSet::new();
+    for asker in askers.collect::<Vec<_>>() {
+        assert!(npubs.insert(asker.await.unwrap()), "two askers got the same key");
+    }
+    running.service.stop().await;
+}
+
+async fn a_replayed_wrap_starts_no_second_job() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let rumor = EventBuilder::private_msg_rumor(running.public_key, "cat").build(asker.keys.public_key());
+    let wrap = |rumor: UnsignedEvent| EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []);
+    let (first, second) = (wrap(rumor.clone()).await.unwrap(), wrap(rumor).await.unwrap());
+    asker.publish(&first).await;
+    let acceptance = asker.next_text().await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("cat");
+    // The very same wrap, the same message in a new wrap, and both after a restart.
+    asker.publish(&second).await;
+    running.service.stop().await;
+    let running = home.start().await;
+    asker.publish(&first).await;
+    asker.publish(&second).await;
+    // An honest request behind them shows that they were dealt with.
+    let acceptance = asker.ask("dad").await;
+    assert!(acceptance.contains("#2"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("dad");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4);
+    running.service.stop().await;
+}
+
+/// Rumors are unsigned events, and clients write them in several ways. Each is answered, in its thread, and is one message
+/// however it is written.
+async fn a_rumor_is_understood_however_it_is_written() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
+    let without = |rumor: &UnsignedEvent, name: &str| {
+        let mut json = serde_json::to_value(rumor).unwrap();
+        json.as_object_mut().unwrap().remove(name);
+        json
+    };
+    let with = |rumor: &UnsignedEvent, name: &str, value: serde_json::Value| {
+        let mut json = serde_json::to_value(rumor).unwrap();
+        json[name] = value;
+        json
+    };
+    // Their own key beside ours makes no group; nobody at all is somebody who forgot the tag.
+    let tagged = |text: &str, tags: Vec<Tag>| {
+        let mut rumor = from.rumor(text);
+        (rumor.tags, rumor.id) = (Tags::from_list(tags), None);
+        rumor.ensure_id();
+        rumor
+    };
+    let (us, them) = (Tag::public_key(running.public_key), Tag::public_key(asker.keys.public_key()));
+    let texts = ["help", "status", "cancel", "resend", "cancel 7", "resend 7"].map(|text| from.rumor(text));
+    let (both, nobody) = (tagged("cancel 8", vec![us, them]), tagged("resend 8", Vec::new()));
+    let written = [
+        (&texts[0], without(&texts[0], "id")),
+        (&texts[1], with(&texts[1], "sig", serde_json::Value::Null)),
+        (&texts[2], with(&texts[2], "id", serde_json::Value::Null)),
+        (&texts[3], with(&texts[3], "sig", "".into())),
+        (&texts[4], with(&texts[4], "seen_on", "ws://x".into())),
+        (&both, serde_json::to_value(&both).unwrap()),
+        (&nobody, serde_json::to_value(&nobody).unwrap()),
+    ];
+    for (rumor, json) in &written {
+        asker.publish(&from.with_rumor(json)).await;
+        let answer = asker.next_message().await;
+        assert_eq!(answer.tags.event_ids().copied().collect::<Vec<_>>(), [rumor.id.unwrap()], "{json}");
+        assert!(!answer.content.contains("several people"), "{}", answer.content);
+        // The same in full is a copy.
+        asker.publish(&from.with_rumor(rumor.as_json())).await;
+    }
+    assert!(asker.ask("dad").await.contains("#1"));
+    asker.next_key().await;
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), written.len() + 2);
+    running.service.stop().await;
+}
+
+async fn an_impostor_is_ignored() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    // Sealed by one, said to be written by another.
+    let victim = Keys::generate();
+    let lie = EventBuilder::private_msg_rumor(running.public_key, "cat").build(victim.public_key());
+    let sealed = EventBuilder::new(
+        Kind::Seal,
+        nip44::encrypt(asker.keys.secret_key(), &running.public_key, lie.as_json(), nip44::Version::V2).unwrap(),
+    )
+    .sign_with_keys(&asker.keys)
+    .unwrap();
+    let wrap = EventBuilder::gift_wrap_from_seal(&running.public_key, &sealed, []).unwrap();
+    asker.publish(&wrap).await;
+    let acceptance = asker.ask("dad").await;
+    assert!(acceptance.contains("#1"), "the lie became no job: {acceptance}");
+    asker.next_key().await;
+    assert!(relay.wraps_to(victim.public_key()).await.is_empty(), "the victim hears nothing");
+    running.service.stop().await;
+}
+
+async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let acceptance = asker.ask("relay").await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    process.kill();
+    let process = home.spawn().await;
+    asker.next_key().await.assert_starts_with("relay");
+    // Nothing is said twice: an acceptance and a result, each one event.
+    let answer = asker.ask("help").await;
+    assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3);
+    let (status, took) = process.stop_with(rustix::process::Signal::TERM).await;
+    assert!(status.success(), "{status}");
+    assert!(took.as_secs_f64() < 2.0, "{took:?}");
+}
+
+async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
+    let mut relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    asker.ask("relay").await;
+    relay.stop();
+    let ledger = home.data().join("ledger.sqlite");
+    until("the key is found", || async {
+        let ledger = rusqlite::Connection::open_with_flags(&ledger, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+        let found: i64 =
+            ledger.query_row("SELECT count(*) FROM job WHERE state = 'found'", [], |row| row.get(0)).ok()?;
+        (found == 1).then_some(())
+    })
+    .await;
+    process.kill();
+    relay.start_again().await;
+    let process = home.spawn().await;
+    asker.next_key().await.assert_starts_with("relay");
+    process.kill();
+}
+
+async fn a_relay_that_dies_and_returns_only_delays() {
+    let mut relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("relay").await;
+    relay.stop();
+    until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
+    relay.start_again().await;
+    asker.next_key().await.assert_starts_with("relay");
+    // And the bot hears again.
+    let acceptance = asker.ask("cat").await;
+    assert!(acceptance.contains("#2"), "{acceptance}");
+    running.service.stop().await;
+}
+
+async fn an_asker_without_a_dm_relay_list_is_answered_where_they_wrote() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
+    let acceptance = asker.ask("cat").await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("cat");
+    running.service.stop().await;
+}
+
+async fn a_relay_that_demands_authentication_is_served() {
+    let relay = TestRelay::start_with_auth().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let acceptance = asker.ask("cat").await;
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    asker.next_key().await.assert_starts_with("cat");
+    running.service.stop().await;
+}
+
+async fn the_bot_shows_itself() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let by_bot = |kind: u16| relay.events(Filter::new().author(running.public_key).kind(Kind::from(kind)));
+    for kind in [0, 10002, 10050, 30315] {
+        until(&format!("an event of kind {kind}"), || async { by_bot(kind).await.first().cloned() }).await;
+    }
+    let profile: serde_json::Value = serde_json::from_str(&by_bot(0).await.first().unwrap().content).unwrap();
+    assert_eq!(profile["bot"], true);
+    assert!(by_bot(30315).await.first().unwrap().tags.expiration().is_some());
+    running.service.stop().await;
+}

@@ -1,0 +1,154 @@
+//! Split keys end to end: a half made by the program, a request through a relay, the tweak, and the key put together.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::leaks::{Needle, Search};
+use crate::support::relay::TestRelay;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+pub const TESTS: &[Test] = &[
+    test!(an_asker_keeps_half_of_the_key_and_the_operator_never_has_it),
+    test!(a_half_in_a_file_knows_what_it_is_for),
+    test!(a_half_is_never_an_argument_and_a_bad_one_is_named),
+];
+
+/// Runs `npubbot` with a text on its standard input.
+fn npubbot(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_npubbot"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses its arguments has gone before it reads.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<String> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn refusal(output: &Output) -> String {
+    assert!(!output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A half and the line to send to the bot.
+fn new_half(prefix: &str) -> (String, String) {
+    let lines = lines(&npubbot(&["split", "new", prefix, "--print"], ""));
+    let [half, message] = &lines[..] else { panic!("{lines:?}") };
+    (half.clone(), message.clone())
+}
+
+fn tweak_in(text: &str) -> String {
+    text.lines().find(|line| line.starts_with("ntweak1")).unwrap_or_else(|| panic!("no tweak in: {text}")).to_owned()
+}
+
+fn needle(bytes: &[u8]) -> [Needle; 1] {
+    [Needle { form: "it".to_owned(), bytes: bytes.to_vec() }]
+}
+
+fn files_with(folder: &Path, bytes: &[u8]) -> Vec<String> {
+    Search::new(&needle(bytes)).files(folder)
+}
+
+fn memory_with(pid: u32, bytes: &[u8]) -> Vec<String> {
+    Search::new(&needle(bytes)).process(pid)
+}
+
+async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let (half, message) = new_half("dad");
+    let acceptance = asker.ask(&message).await;
+    assert!(acceptance.contains("#1") && acceptance.contains("your own point"), "{acceptance}");
+    let answer = asker.next_text().await;
+    assert!(!answer.contains("nsec1"), "{answer}");
+    let tweak = tweak_in(&answer);
+
+    let made = lines(&npubbot(&["combine", &tweak, "--prefix", "dad"], &half));
+    let key = DeliveredKey::read(&made.join("\n")).expect("an nsec");
+    key.assert_starts_with("dad");
+    assert_eq!(made[0], key.npub);
+    assert!(answer.contains(&key.npub), "the bot named the npub");
+
+    // The same half a second time: refused, for whoever asks.
+    let again = asker.ask(&format!("{message} ham")).await;
+    assert!(again.contains("served for a key already"), "{again}");
+    let mut other = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(other.ask(&message).await.contains("served for a key already"));
+
+    // Neither half nor key is anywhere on the operator's side; what is there is found.
+    let raw = |text: &str| bech32::decode(text).unwrap().1;
+    let half_bytes = raw(&half)[1..].to_vec();
+    let nsec = made[1].clone();
+    let key_bytes = raw(&nsec);
+    let point = message.split(' ').nth(1).unwrap().to_owned();
+    for secret in [half.as_bytes(), &half_bytes, nsec.as_bytes(), &key_bytes] {
+        assert_eq!(files_with(&home.data(), secret), [""; 0]);
+        assert_eq!(memory_with(bot.pid(), secret), [""; 0]);
+    }
+    let hex: Vec<u8> = (0..33).map(|i| u8::from_str_radix(&point[2 * i..2 * i + 2], 16).unwrap()).collect();
+    assert!(!files_with(&home.data(), &hex).is_empty(), "the point is in the ledger, so the search for bytes works");
+    assert!(
+        !memory_with(bot.pid(), bot.public_key.to_string().as_bytes()).is_empty(),
+        "and so does the search in memory"
+    );
+}
+
+fn a_half_in_a_file_knows_what_it_is_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("pass"), "correct horse\n").unwrap();
+    let new = ["split", "new", "ham", "--out", &path("half.age"), "--passphrase-file", &path("pass")];
+    let made = lines(&npubbot(&new, ""));
+    let [message] = &made[..] else { panic!("{made:?}") };
+    assert!(refusal(&npubbot(&new, "")).contains("not overwritten"));
+    let point = message.split(' ').nth(1).unwrap();
+    let mined = lines(&npubbot(&["mine", "--device", "cpu", "--split", point, "ham"], ""));
+    let combine = |tweak: &str, more: &[&str]| {
+        let (half, pass) = (path("half.age"), path("pass"));
+        let mut arguments = vec!["combine", tweak, "--half", &half, "--passphrase-file", &pass];
+        arguments.extend(more);
+        npubbot(&arguments, "")
+    };
+    let key = DeliveredKey::read(&lines(&combine(&mined[1], &[])).join("\n")).unwrap();
+    assert_eq!(key.npub, mined[0]);
+    key.assert_starts_with("ham");
+    std::fs::write(path("password"), "battery staple\n").unwrap();
+    let locked = lines(&combine(&mined[1], &["--ncryptsec", "--password-file", &path("password")]));
+    assert!(locked[0] == key.npub && locked[1].starts_with("ncryptsec1"), "{locked:?}");
+
+    // Another request's key, another half's tweak, and damage.
+    let other_request = lines(&npubbot(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
+    assert!(refusal(&combine(&other_request[1], &[])).contains("not one you asked for"));
+    let (_, other) = new_half("ham");
+    let other = lines(&npubbot(&["mine", "--device", "cpu", "--split", other.split(' ').nth(1).unwrap(), "ham"], ""));
+    assert!(refusal(&combine(&other[1], &[])).contains("another half"));
+    let mut damaged = mined[1].clone();
+    damaged.replace_range(20..21, if &damaged[20..21] == "q" { "p" } else { "q" });
+    assert!(refusal(&combine(&damaged, &[])).contains("damaged"));
+    assert!(refusal(&combine(&mined[0], &[])).contains("no tweak"));
+}
+
+fn a_half_is_never_an_argument_and_a_bad_one_is_named() {
+    let (half, message) = new_half("ham");
+    let mined = lines(&npubbot(&["mine", "--device", "cpu", "--split", message.split(' ').nth(1).unwrap(), "ham"], ""));
+    let combine = ["combine", &mined[1], "--prefix", "ham"];
+    for bad in ["", "hello\n", &half[..64], &half.replace("nhalf1", "nsec1")] {
+        assert!(refusal(&npubbot(&combine, bad)).contains("nhalf1"), "{bad}");
+    }
+    let error = refusal(&npubbot(&["combine", &mined[1]], &half));
+    assert!(error.contains("--prefix"), "{error}");
+    let error = refusal(&npubbot(&["mine", "--split", "02ab", "ham"], ""));
+    assert!(error.contains("66 hexadecimal digits"), "{error}");
+    assert!(!lines(&npubbot(&combine, &format!("  {half}\n"))).is_empty());
+}

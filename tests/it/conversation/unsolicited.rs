@@ -1,0 +1,170 @@
+//! What the bot says unasked, and what it does not: one notice of a job that takes long, one of a job given up, a word on
+//! files and groups, nothing on reactions and receipts; and a DM relay that cannot serve is named to the operator.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+pub const TESTS: &[Test] = &[
+    test!(who_waits_far_longer_than_promised_is_told_once),
+    test!(who_is_given_up_is_told_once),
+    test!(files_and_groups_get_a_word_and_reactions_and_receipts_none),
+    test!(a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator),
+    test!(what_is_switched_off_is_not_said_and_what_is_configured_is),
+];
+
+/// The limits under which a request that is never found in a test is accepted.
+const PATIENT: &str = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
+
+async fn who_waits_far_longer_than_promised_is_told_once() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], PATIENT);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
+    let at = home.count("SELECT notice_at FROM job WHERE id = 1").expect("it is told when");
+    running.service.stop().await;
+    // The keeper looks when it starts, and every half minute.
+    clock.set(at as u64 + 1);
+    let running = home.start_at(clock.clone()).await;
+    let notice = asker.next_text().await;
+    assert!(notice.contains("#1 takes longer"), "{notice}");
+    // They write by the same clock: it is many hours ahead of the system's, and wraps are not dated that far back.
+    let mut from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
+    from.now = clock.now();
+    asker.publish(&from.honest("status", 0)).await;
+    assert!(asker.next_text().await.contains("#1"));
+    running.service.stop().await;
+    clock.set(clock.now() + 60);
+    let running = home.start_at(clock).await;
+    asker.publish(&from.honest("help", 0)).await;
+    assert!(asker.next_text().await.contains("cancel"));
+    running.service.stop().await;
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4, "acceptance, one notice, two answers");
+}
+
+async fn who_is_given_up_is_told_once() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], PATIENT);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    running.service.stop().await;
+    let ends = home.count("SELECT expires_at FROM job WHERE id = 1").unwrap();
+    clock.set(ends as u64 + 1);
+    let running = home.start_at(clock.clone()).await;
+    let notice = asker.next_text().await;
+    assert!(notice.contains("#1 is given up"), "{notice}");
+    running.service.stop().await;
+    clock.set(clock.now() + 60);
+    let running = home.start_at(clock).await;
+    let totals = running.service.totals().unwrap();
+    assert_eq!((totals.accepted, totals.expired), (0, 1));
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 2, "an acceptance and a notice");
+    running.service.stop().await;
+}
+
+/// A wrap around a rumor of any kind and tags.
+fn wrapped(from: &Forger, kind: u16, content: &str, tags: Vec<Tag>) -> Event {
+    let mut rumor = EventBuilder::new(Kind::from(kind), content).tags(tags).build(from.author.public_key());
+    rumor.ensure_id();
+    from.with_rumor(rumor.as_json())
+}
+
+async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let asker = Asker::connect(&relay.url(), running.public_key).await;
+    let from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
+    let (to_bot, other) = (Tag::public_key(running.public_key), Keys::generate().public_key());
+    let answers = || async { relay.wraps_to(asker.keys.public_key()).await.len() };
+    let text = |number: usize| {
+        let (relay, keys) = (&relay, asker.keys.clone());
+        async move {
+            let there =
+                || async { Some(relay.wraps_to(keys.public_key()).await).filter(|wraps| wraps.len() == number) };
+            let mut texts = Vec::new();
+            for wrap in until("an answer", there).await {
+                texts.push(UnwrappedGift::from_gift_wrap(&keys, &wrap).await.unwrap().rumor.content);
+            }
+            texts.join("\n")
+        }
+    };
+
+    // A reaction (7), a receipt (15 of no kind we know: 16), a delivery note, a call: quietly ignored.
+    for kind in [7, 16, 10, 1059, 25050, 30078] {
+        asker.publish(&wrapped(&from, kind, "+", vec![to_bot.clone()])).await;
+    }
+    let file = vec![to_bot.clone(), Tag::custom(TagKind::custom("file-type"), ["image/png"])];
+    asker.publish(&wrapped(&from, 15, "https://files.example/cat.png", file)).await;
+    let said = text(1).await;
+    assert!(said.contains("text"), "{said}");
+
+    // A group: the author alone is answered, and told why.
+    let third = Tag::public_key(Keys::generate().public_key());
+    asker.publish(&wrapped(&from, 14, "dad", vec![to_bot, Tag::public_key(other), third])).await;
+    let said = text(2).await;
+    assert!(said.contains("several people"), "{said}");
+    assert_eq!(running.service.totals().unwrap().accepted, 0);
+    assert!(relay.wraps_to(other).await.is_empty(), "the others hear nothing from us");
+
+    // After an honest request behind all that, there is its acceptance and its key and nothing else.
+    asker.publish(&from.honest("dad", 0)).await;
+    until("acceptance and key", || async { (answers().await == 4).then_some(()) }).await;
+    running.service.stop().await;
+}
+
+async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
+    // It speaks NIP-11 and nothing else.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 2048]);
+            let body = r#"{"name":"r","limitation":{"payment_required":true,"created_at_lower_limit":900}}"#;
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/nostr+json\r\nConnection: close\r\n";
+            let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    let good = TestRelay::start().await;
+    let home = Home::new(&[good.url(), url.clone()]);
+    let _bot = home.spawn_logged().await;
+    let log = until("both faults are named", || async {
+        let log = home.log();
+        (log.matches("cannot serve").count() >= 2).then_some(log)
+    })
+    .await;
+    let named: Vec<&str> = log.lines().filter(|line| line.contains("cannot serve")).collect();
+    assert!(named.iter().all(|line| line.contains(url.as_str()) && line.contains("relays.toml")), "{named:?}");
+    assert!(log.contains("wants to be paid") && log.contains("two days old"), "{named:?}");
+}
+
+async fn what_is_switched_off_is_not_said_and_what_is_configured_is() {
+    let relay = TestRelay::start().await;
+    let bot = "[bot]\nlive_status = false\ndaily_note = false\nnip05 = \"keys@bot.example\"\n";
+    let home = Home::with(&[relay.url()], bot);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("dad").await;
+    asker.next_key().await;
+    let by_bot = |kind: u16| relay.events(Filter::new().author(running.public_key).kind(Kind::from(kind)));
+    let profile = until("the profile", || async { by_bot(0).await.first().cloned() }).await;
+    assert!(profile.content.contains(r#""nip05":"keys@bot.example""#), "{}", profile.content);
+    clock.set(clock.now() + 86_400);
+    // A day has passed: the profile is due again, and is said in the same round as a status and a note would be.
+    until("the profile again", || async { by_bot(0).await.first().cloned().filter(|event| event.id != profile.id) })
+        .await;
+    assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());
+    running.service.stop().await;
+}

@@ -1,0 +1,75 @@
+//! S7 on stable Rust: what the fuzzer is fed with, and what it found worth keeping, does no harm. The fuzzer itself:
+//! `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap` (`docs/reliability.md`).
+
+#[path = "../../fuzz/bodies.rs"]
+mod bodies;
+
+use crate::support::harness::{Test, test};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::fs;
+use std::path::Path;
+
+pub const TESTS: &[Test] = &[
+    test!(every_text_gets_a_bearable_answer),
+    test!(no_wrap_seal_or_rumor_does_harm),
+    test!(every_configuration_is_valid_or_named_wrong),
+    test!(no_claimed_hit_does_harm),
+    test!(no_pasted_half_or_tweak_does_harm),
+];
+
+/// Damaged copies made of every file.
+const COPIES: usize = 40;
+
+/// Runs every file of a target's corpus, and copies of it with a few bytes changed, cut out or doubled.
+fn replay(target: &str, body: fn(&[u8])) {
+    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+    let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 3, "{} has {} files", folder.display(), files.len());
+    for file in files {
+        let input = fs::read(&file).unwrap();
+        body(&input);
+        for _ in 0..COPIES {
+            let mut copy = input.clone();
+            for _ in 0..rng.random_range(1..6) {
+                let at = rng.random_range(0..=copy.len());
+                match rng.random_range(0..4) {
+                    0 => copy.insert(at, rng.random()),
+                    1 => copy.truncate(at),
+                    2 => copy.extend_from_within(at..),
+                    _ => {
+                        if let Some(byte) = copy.get_mut(at) {
+                            *byte ^= 1 << rng.random_range(0..8);
+                        }
+                    }
+                }
+                copy.truncate(100_000);
+            }
+            body(&copy);
+        }
+    }
+}
+
+fn every_text_gets_a_bearable_answer() {
+    replay("request", bodies::request);
+}
+
+fn no_wrap_seal_or_rumor_does_harm() {
+    replay("unwrap", bodies::unwrap);
+}
+
+fn every_configuration_is_valid_or_named_wrong() {
+    replay("relays_toml", bodies::relays_toml);
+}
+
+fn no_claimed_hit_does_harm() {
+    replay("hits", bodies::hits);
+}
+
+fn no_pasted_half_or_tweak_does_harm() {
+    replay("split_text", bodies::split_text);
+}

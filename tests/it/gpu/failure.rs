@@ -1,0 +1,65 @@
+//! A GPU that fails for real: its context is destroyed by a trap in the middle of a search. The scheduler takes the device
+//! out, tries it again and again, and the work goes on elsewhere. (After a launch failure CUDA refuses every call until the
+//! process ends, so this GPU does not come back in here.)
+
+use crate::support::harness::{Test, needs_gpu, test};
+use cudarc::driver::{CudaContext, LaunchConfig};
+use cudarc::nvrtc::Ptx;
+use npubbot::job::JobId;
+use npubbot::pattern::Pattern;
+use npubbot::scheduler::{FindOutcome, Health, Scheduler, Wanted};
+use npubbot::search::{DeviceChoice, SearchOptions};
+use npubbot::vault::Vault;
+use std::io::Write;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[test!(a_gpu_that_fails_is_taken_out_and_its_work_goes_on)];
+
+const TRAP: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry boom() { trap; }\n";
+
+/// Launches a kernel that traps, in the context the search uses too: from then on every call on it fails.
+fn destroy_the_context() {
+    let context = CudaContext::new(0).unwrap();
+    let module = context.load_module(Ptx::from_src(TRAP)).unwrap();
+    let boom = module.load_function("boom").unwrap();
+    let stream = context.new_stream().unwrap();
+    // SAFETY: the kernel takes no arguments and touches no memory.
+    unsafe { stream.launch_builder(&boom).launch(LaunchConfig::for_num_elems(1)) }.unwrap();
+    assert!(stream.synchronize().is_err(), "the trap is an error");
+    // What is dropped now cannot be given back properly any more; that is what a failed GPU is like.
+}
+
+/// Waits until `condition` holds, or fails.
+fn until(what: &str, limit: Duration, condition: impl Fn() -> bool) -> Duration {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < limit, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    began.elapsed()
+}
+
+fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
+    let _ = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).try_init();
+    needs_gpu();
+    let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
+    let (found, finds) = mpsc::channel();
+    let on_find = move |find: npubbot::scheduler::Find| {
+        let _ = found.send(find.job);
+        FindOutcome::Done
+    };
+    let scheduler = Scheduler::start(&options, Vault::without_identity().unwrap(), on_find).unwrap();
+    // Too hard to be found: the device is searching whenever it can.
+    scheduler.add(JobId(1), Wanted::in_pool(vec![Pattern::parse("qqqqqqqqqqqqqqqq").unwrap()]));
+    let searched = scheduler.candidates();
+    until("it searches", Duration::from_secs(30), || scheduler.candidates() > searched && scheduler.rate().is_some());
+    destroy_the_context();
+    let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
+    let out_after = until("it is taken out", Duration::from_secs(5), is_out);
+    // The work goes on elsewhere: a request that was the GPU's is found by the processor.
+    scheduler.add(JobId(2), Wanted::in_pool(vec![Pattern::parse("m0ct").unwrap()]));
+    assert_eq!(finds.recv_timeout(Duration::from_secs(30)).unwrap(), JobId(2));
+    assert!(scheduler.rate().is_some(), "the rate is that of the processor now");
+    let _ = writeln!(std::io::stderr(), "taken out after {out_after:?}");
+}

@@ -1,0 +1,418 @@
+//! The kernels against plain arithmetic: on the GPU, and the same source compiled for the host. This one binary can be
+//! carried to a machine with a GPU. What cannot run says so by name.
+
+use crate::support::harness::{Test, needs_gpu, skip, test};
+use npubbot::key::{Rotation, StartPoint, VerifiedHit};
+use npubbot::pattern::{Pattern, PatternSet};
+use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
+use npubbot::search::{Launch, cuda};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+pub const TESTS: &[Test] = &[
+    test!(products_by_constants_on_the_tensor_cores_are_right),
+    test!(field_arithmetic_on_the_gpu_is_right),
+    test!(field_arithmetic_compiled_for_the_host_is_right),
+    test!(every_hit_of_a_gpu_is_one_and_their_number_is_as_expected),
+    test!(chosen_start_points_give_a_gpu_no_wrong_hit),
+    test!(the_search_kernels_stay_within_the_registers_planned),
+    test!(the_kernels_compile_at_run_time),
+];
+
+type Number = [u8; 32];
+const OPERATIONS: [Operation; 7] = [
+    Operation::Mul,
+    Operation::Sqr,
+    Operation::Add,
+    Operation::Sub,
+    Operation::Inverse,
+    Operation::Canonical,
+    Operation::Top,
+];
+
+/// What the search uses: right where the inputs are as good as random, so that only such are given.
+const QUICK_OPERATIONS: [Operation; 3] = [Operation::MulQuick, Operation::SqrQuick, Operation::SubQuick];
+
+/// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
+fn seeded() -> StdRng {
+    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    StdRng::seed_from_u64(seed)
+}
+
+/// Edges against each other, then random limbs, edge limbs, and runs of ones and zeros.
+fn inputs() -> Vec<(Number, Number)> {
+    let mut rng = seeded();
+    let top = [0xff; 32];
+    let p = from_limbs(P);
+    let low = |value: u8, from: Number| {
+        let mut n = from;
+        n[31] = n[31].wrapping_add(value);
+        n
+    };
+    let n = secp256k1::constants::CURVE_ORDER;
+    let mut edges =
+        vec![[0; 32], low(1, [0; 32]), low(2, [0; 32]), p, low(255, p), low(1, p), n, low(255, n), top, low(255, top)];
+    for limb in [0x7fff_ffffu32, 0x8000_0000, 0xffff_ffff, 1] {
+        edges.push(std::array::from_fn(|i| limb.to_be_bytes()[i % 4]));
+        edges.push(std::array::from_fn(|i| if i / 4 % 2 == 0 { limb.to_be_bytes()[i % 4] } else { 0 }));
+    }
+    let mut pairs: Vec<_> = edges.iter().flat_map(|&a| edges.iter().map(move |&b| (a, b))).collect();
+    let mut number = |kind: usize| -> Number {
+        match kind {
+            0 => rng.random(),
+            1 => {
+                let limbs: [u32; 8] =
+                    std::array::from_fn(|_| [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff][rng.random_range(0..5)]);
+                std::array::from_fn(|i| limbs[i / 4].to_be_bytes()[i % 4])
+            }
+            _ => {
+                let (mut bit, mut bytes) = (rng.random::<bool>(), [0u8; 32]);
+                for at in 0..256 {
+                    bit ^= rng.random_range(0..24) == 0;
+                    bytes[at / 8] |= u8::from(bit) << (at % 8);
+                }
+                bytes
+            }
+        }
+    };
+    for round in 0..6000 {
+        pairs.push((number(round % 3), number(round / 3 % 3)));
+    }
+    pairs
+}
+
+/// p = 2^256 - 2^32 - 977, least significant limb first.
+const P: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
+
+fn to_limbs(n: &Number) -> [u64; 4] {
+    std::array::from_fn(|i| u64::from_be_bytes(n[24 - 8 * i..32 - 8 * i].try_into().unwrap()))
+}
+
+fn from_limbs(n: [u64; 4]) -> Number {
+    std::array::from_fn(|i| n[3 - i / 8].to_be_bytes()[i % 8])
+}
+
+/// The remainder modulo p of a number of any length, bit by bit: slow and obvious.
+fn remainder(limbs: &[u64]) -> [u64; 4] {
+    let mut r = [0u64; 4];
+    for bit in (0..64 * limbs.len()).rev() {
+        let over = r[3] >> 63;
+        for i in (1..4).rev() {
+            r[i] = r[i] << 1 | r[i - 1] >> 63;
+        }
+        r[0] = r[0] << 1 | limbs[bit / 64] >> (bit % 64) & 1;
+        if over == 1 || !less(&r, &P) {
+            let mut borrow = 0;
+            for i in 0..4 {
+                let d = r[i] as i128 - P[i] as i128 - borrow;
+                r[i] = d as u64;
+                borrow = i128::from(d < 0);
+            }
+        }
+    }
+    r
+}
+
+fn less(a: &[u64; 4], b: &[u64; 4]) -> bool {
+    a.iter().rev().lt(b.iter().rev())
+}
+
+fn product(a: &Number, b: &Number) -> [u64; 4] {
+    let (a, b) = (to_limbs(a), to_limbs(b));
+    let mut wide = [0u64; 8];
+    for i in 0..4 {
+        let mut carry = 0u128;
+        for j in 0..4 {
+            carry += u128::from(a[i]) * u128::from(b[j]) + u128::from(wide[i + j]);
+            wide[i + j] = carry as u64;
+            carry >>= 64;
+        }
+        wide[i + 4] = carry as u64;
+    }
+    remainder(&wide)
+}
+
+fn sum(a: &Number, b: &Number) -> [u64; 4] {
+    let (a, b) = (to_limbs(a), to_limbs(b));
+    let (mut wide, mut carry) = ([0u64; 5], 0u128);
+    for i in 0..4 {
+        carry += u128::from(a[i]) + u128::from(b[i]);
+        wide[i] = carry as u64;
+        carry >>= 64;
+    }
+    wide[4] = carry as u64;
+    remainder(&wide)
+}
+
+fn check(run: impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>) {
+    let pairs = inputs();
+    for operation in OPERATIONS {
+        check_one(operation, &pairs, &run);
+    }
+    let mut rng = seeded();
+    let random: Vec<(Number, Number)> = (0..6000).map(|_| (rng.random(), rng.random())).collect();
+    for operation in QUICK_OPERATIONS {
+        check_one(operation, &random, &run);
+    }
+}
+
+fn check_one(
+    operation: Operation,
+    pairs: &[(Number, Number)],
+    run: &impl Fn(Operation, &[(Number, Number)]) -> Vec<Number>,
+) {
+    let results = run(operation, pairs);
+    assert_eq!(results.len(), pairs.len(), "{operation:?}");
+    for ((a, b), result) in pairs.iter().zip(&results) {
+        let right = match operation {
+            Operation::Mul | Operation::MulQuick => *result == from_limbs(product(a, b)),
+            Operation::Sqr | Operation::SqrQuick => *result == from_limbs(product(a, a)),
+            Operation::Add => *result == from_limbs(sum(a, b)),
+            Operation::Sub | Operation::SubQuick => {
+                sum(result, b) == remainder(&to_limbs(a)) && canonical(result) == *result
+            }
+            Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
+            Operation::Inverse => product(a, result) == [1, 0, 0, 0],
+            Operation::Canonical => *result == canonical(a),
+            Operation::Top => {
+                let exact = (product(a, b)[3] >> 32) as u32;
+                let off = to_limbs(result)[0] as u32;
+                exact.wrapping_sub(off).wrapping_add(6) <= 12
+            }
+        };
+        assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
+    }
+}
+
+fn canonical(n: &Number) -> Number {
+    from_limbs(remainder(&to_limbs(n)))
+}
+
+/// β, a cube root of 1 modulo p.
+const BETA: [u64; 4] = [0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710];
+
+/// Constants, each with 32 values. The edges among both: 0, 1, p - 1, p, all ones, all ones in the top limb.
+fn groups(edges_too: bool) -> Vec<(Number, [Number; 32])> {
+    let mut rng = seeded();
+    let mut random = |kind: usize| -> Number {
+        let mut n: Number = rng.random();
+        if kind == 1 {
+            n[..4].fill(0xff);
+        }
+        n
+    };
+    let mut edges = vec![[0; 32], from_limbs([1, 0, 0, 0]), from_limbs([P[0] - 1, P[1], P[2], P[3]]), random(1)];
+    if edges_too {
+        edges.extend([from_limbs(P), [0xff; 32], from_limbs([2, 0, 0, 0]), from_limbs([0, 0, 0, 1 << 63])]);
+    }
+    let mut groups = Vec::new();
+    for round in 0..400 {
+        let constant = if round < edges.len() { edges[round] } else { random(round % 2) };
+        let edge_values = edges_too || round >= edges.len();
+        let values = std::array::from_fn(|i| if edge_values && i < edges.len() { edges[i] } else { random(i % 2) });
+        groups.push((constant, values));
+    }
+    groups
+}
+
+fn products_by_constants_on_the_tensor_cores_are_right() {
+    needs_gpu();
+    use TensorOperation::{Sum, Times, TimesQuick, TopWords};
+    for operation in [Times, TimesQuick, Sum, TopWords] {
+        let groups = groups(operation != TimesQuick);
+        let Some(results) = operate_on_constants(0, operation, &groups).unwrap() else {
+            skip("the GPU is older than compute capability 8.0");
+        };
+        assert_eq!(results.len(), 32 * groups.len());
+        let pairs = groups.iter().flat_map(|(c, values)| values.iter().map(move |a| (c, a)));
+        for ((c, a), result) in pairs.zip(&results) {
+            let square = from_limbs(product(a, a));
+            let times = from_limbs(product(a, c));
+            let right = match operation {
+                Times | TimesQuick => *result == times,
+                Sum => *result == from_limbs(sum(&times, &from_limbs(product(&square, c)))),
+                TopWords => {
+                    let exact = from_limbs(sum(&times, &from_limbs(product(&times, &times))));
+                    let turned = product(&exact, &from_limbs(BETA));
+                    let [low, ..] = to_limbs(result);
+                    let off = |exact: u64, given: u32| ((exact >> 32) as u32).wrapping_sub(given).wrapping_add(1) <= 4;
+                    off(to_limbs(&exact)[3], low as u32) && off(turned[3], (low >> 32) as u32)
+                }
+            };
+            assert!(right, "{operation:?} of {a:02x?} with {c:02x?} gave {result:02x?}");
+        }
+    }
+}
+
+fn field_arithmetic_on_the_gpu_is_right() {
+    needs_gpu();
+    check(|operation, pairs| operate(0, operation, pairs).unwrap());
+}
+
+fn field_arithmetic_compiled_for_the_host_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("probe");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/host_probe.cpp");
+    if !std::path::Path::new(source).exists() {
+        skip("kernels/host_probe.cpp is not here");
+    }
+    match Command::new(&compiler).args(["-std=c++17", "-O1", source, "-o"]).arg(&program).status() {
+        Ok(status) => assert!(status.success(), "the kernels do not compile for the host"),
+        Err(error) => skip(&format!("no C++ compiler: {compiler}: {error}")),
+    }
+    check(|operation, pairs| {
+        let hex = |n: &Number| n.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let lines: String =
+            pairs.iter().map(|(a, b)| format!("{} {} {}\n", operation as u32, hex(a), hex(b))).collect();
+        let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let byte = |line: &str, i: usize| u8::from_str_radix(&line[2 * i..2 * i + 2], 16).unwrap();
+        text.lines().map(|line| std::array::from_fn(|i| byte(line, i))).collect()
+    });
+}
+
+fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
+    needs_gpu();
+    let mut rng = seeded();
+    let mut searcher = cuda::open(0).unwrap();
+    for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["p", "zzzz"]] {
+        let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| Pattern::parse(text).unwrap()).collect()));
+        let starts: Vec<StartPoint> = (0..searcher.starts())
+            .map(|_| {
+                let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
+                StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+            })
+            .collect();
+        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
+        let report = searcher.collect().unwrap();
+        for hit in report.hits.iter().take(20_000) {
+            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).unwrap();
+            assert!(!patterns.matches(&verified.npub()).is_empty(), "{texts:?} {hit:?}");
+        }
+        let share = |&(first, last): &(u64, u64)| ((last - first) as f64 + 1.0) / 2f64.powi(64);
+        let expected = report.candidates as f64 * patterns.intervals().iter().map(share).sum::<f64>();
+        let off = (report.hits.len() as f64 - expected) / expected.sqrt();
+        assert!(off.abs() < 5.0, "{texts:?}: {} hits where {expected} are expected", report.hits.len());
+    }
+}
+
+/// A table's entries and the way from one centre to the next, and from a thread's first centre to the next thread's
+/// (`search::cuda::geometry`).
+const TABLE: u64 = 1024;
+const STEP: u64 = 2 * TABLE + 1;
+const STRIDE: u64 = 16 * STEP;
+const THREADS_PER_BASE: u64 = 3072;
+
+/// A start point at which the search meets a zero: nobody can choose one, for the vault blinds them, and the kernel does not rely
+/// on that (S10).
+fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
+    let small = |number: u64| {
+        let mut bytes = [0; 32];
+        bytes[24..].copy_from_slice(&number.to_be_bytes());
+        SecretKey::from_slice(&bytes).unwrap()
+    };
+    let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
+    let start = STRIDE * rng.random_range(1..=THREADS_PER_BASE);
+    let centre = small(start + STEP * rng.random_range(0..16)).negate();
+    let i = [1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)];
+    let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
+    let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());
+    let secret = match kind % 6 {
+        // A centre is ±λ^k times an entry's point.
+        0 | 1 => plus(sign(small(i).mul_tweak(&turn).unwrap(), minus), centre),
+        // A thread's first centre is twice the start point, or infinity.
+        2 => sign(small(start), minus),
+        // A centre is as far from infinity as the next centre is from it; or infinity comes next.
+        3 => plus(sign(small(STEP), minus), centre),
+        4 => plus(sign(small(1), minus), sign(small(TABLE), minus)),
+        _ => SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap(),
+    };
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+}
+
+fn chosen_start_points_give_a_gpu_no_wrong_hit() {
+    needs_gpu();
+    let mut rng = seeded();
+    let mut searcher = cuda::open(0).unwrap();
+    let patterns = Arc::new(PatternSet::new(vec![Pattern::parse("qqqq").unwrap()]));
+    for launch in 0..8 {
+        let starts: Vec<StartPoint> = (0..searcher.starts()).map(|kind| chosen(&mut rng, kind)).collect();
+        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
+        let report = searcher.collect().unwrap();
+        for hit in &report.hits {
+            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).expect("no candidate is infinity");
+            assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", starts[hit.start]);
+        }
+        // Such start points are neighbours, so that the same candidates are met from many: chance evens out less.
+        let share = report.hits.len() as f64 * 2f64.powi(20) / report.candidates as f64;
+        println!("launch {launch}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
+        assert!((share - 1.0).abs() < 0.25, "{} hits of {} candidates", report.hits.len(), report.candidates);
+    }
+}
+
+/// Registers and bytes of spill loads that the search kernels may need on compute capability 9.0. At 128 registers all 512
+/// threads fit on a multiprocessor. The few spills that there are hold addresses, read once an entry or less.
+const PLANNED: [(&str, u32, u32); 6] = [
+    ("plain_one", 128, 64),
+    ("plain_many", 128, 64),
+    ("tensor_one", 128, 40),
+    ("tensor_many", 128, 40),
+    ("lean_one", 128, 40),
+    ("lean_many", 128, 40),
+];
+
+fn the_search_kernels_stay_within_the_registers_planned() {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/search.cu");
+    let Some(nvcc) = nvcc().filter(|_| std::path::Path::new(source).exists()) else {
+        skip("no nvcc (NVCC, CUDA_HOME, PATH), or no kernels/search.cu");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(nvcc)
+        .args(["-cubin", "-arch=sm_90", "-O3", "-std=c++17", "-Xptxas", "-v", source, "-o"])
+        .arg(folder.path().join("search.cubin"))
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{report}");
+    for (kernel, registers, spilled) in PLANNED {
+        let heading = format!("Compiling entry function '{kernel}'");
+        let of_kernel = report.split("Compiling entry function").find(|part| part.starts_with(&format!(" '{kernel}'")));
+        let of_kernel = of_kernel.unwrap_or_else(|| panic!("no '{heading}' in the report:\n{report}"));
+        let before = |unit: &str| -> u32 {
+            let (number, _) =
+                of_kernel.split_once(unit).unwrap_or_else(|| panic!("no '{unit}' of {kernel}:\n{report}"));
+            number.rsplit([' ', ',']).find(|word| !word.is_empty()).unwrap().parse().unwrap()
+        };
+        println!("{kernel}: {} registers, {} bytes of spill loads", before(" registers"), before(" bytes spill loads"));
+        assert!(before(" registers") <= registers, "{kernel} needs {} registers", before(" registers"));
+        assert!(before(" bytes spill loads") <= spilled, "{kernel} spills {} bytes", before(" bytes spill loads"));
+    }
+}
+
+fn the_kernels_compile_at_run_time() {
+    for capability in [(7, 5), (8, 0), (9, 0)] {
+        match compiles_at_run_time(capability) {
+            Some(result) => result.unwrap(),
+            None => skip("no NVRTC library"),
+        }
+    }
+}
+
+fn nvcc() -> Option<std::path::PathBuf> {
+    if let Some(nvcc) = std::env::var_os("NVCC") {
+        return Some(nvcc.into());
+    }
+    let home = std::env::var_os("CUDA_HOME").map(|home| std::path::PathBuf::from(home).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    home.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
+}

@@ -1,0 +1,454 @@
+//! S3 on a GPU: after twenty jobs none of its memory holds a secret, or half of one, in any form. The jobs are done by the
+//! vault, the scheduler and the kernels as they are; then every buffer of the searcher is read back while the device is
+//! still open, and all other memory of the GPU that this process can get hold of. This one binary can be carried to a
+//! machine with a GPU: `cuda_secrets --nocapture --test-threads 1`. What cannot run says so by name.
+
+use crate::support::harness::{Test, needs_gpu, skip, test};
+use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, base_of, minus};
+use cudarc::driver::sys::CUmemPool_attribute::{
+    self, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+};
+use cudarc::driver::sys::CUmemoryPool;
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
+use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
+use npubbot::job::{Asker, JobId};
+use npubbot::key::{SplitTweak, VerifiedHit};
+use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
+use npubbot::pattern::{ALPHABET, Pattern};
+use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler, Wanted};
+use npubbot::search::cuda::buffers::{self, Buffer, Window};
+use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
+use npubbot::vault::{Half, Unlock, Vault};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use secp256k1::{SECP256K1, SecretKey};
+use std::collections::{BTreeSet, HashMap};
+use std::io::Write;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(the_secrets_behind_twenty_jobs_are_those_of_their_askers),
+    test!(twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu),
+];
+
+const JOBS: i64 = 20;
+/// Jobs on their asker's own point among them: every third.
+const SPLIT_EACH: i64 = 3;
+/// Bytes that are read at once.
+const CHUNK: usize = 256 << 20;
+/// Memory that is left to the driver.
+const LEFT_FREE: usize = 512 << 20;
+
+/// Past the test harness, which swallows what passing tests print.
+fn say(what: &str) {
+    writeln!(std::io::stderr(), "{what}").expect("standard error is there");
+}
+
+fn number(rng: &mut StdRng) -> SecretKey {
+    SecretKey::from_slice(&rng.random::<[u8; 32]>()).expect("all but one in 2^127")
+}
+
+// Twenty jobs.
+
+/// What an asker was given, and the find it came from, which is public.
+struct Delivered {
+    job: JobId,
+    hit: VerifiedHit,
+    wrap: GiftWrap,
+    tweak: Option<SplitTweak>,
+}
+
+/// A job as its asker knows it.
+struct Asked {
+    pattern: Pattern,
+    keys: Keys,
+    /// Their half of the key, and the same as a number.
+    half: Option<(Half, SecretKey)>,
+}
+
+/// What `nhalf1…` or `nsec1…` holds.
+fn number_in(text: &str) -> SecretKey {
+    let (_, bytes) = bech32::decode(text).unwrap();
+    SecretKey::from_slice(&bytes[bytes.len() - 32..]).unwrap()
+}
+
+fn ask(rng: &mut StdRng, job: i64, characters: i64) -> Asked {
+    let letters = (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)]));
+    let half = (job % SPLIT_EACH == 0).then(|| {
+        let half = Half::draw().unwrap();
+        let mut text = Vec::new();
+        half.write_to(&mut text).unwrap();
+        (half, number_in(&String::from_utf8(text).unwrap()))
+    });
+    Asked { pattern: Pattern::parse(&letters.collect::<String>()).unwrap(), keys: Keys::generate(), half }
+}
+
+/// A vault with an identity in a file, as the bot has it, and that identity's secret.
+fn vault() -> (Vault, SecretKey) {
+    use age::secrecy::ExposeSecret;
+    let folder = tempfile::tempdir().unwrap();
+    let (key_file, identity) = (folder.path().join("key"), folder.path().join("identity.age"));
+    let key = age::x25519::Identity::generate();
+    std::fs::write(&key_file, key.to_string().expose_secret()).unwrap();
+    let vault = Vault::create(&identity, &Unlock::AgeIdentityFile(key_file)).unwrap();
+    let locked = std::fs::read(&identity).unwrap();
+    let opened = age::Decryptor::new(&locked[..]).unwrap().decrypt(std::iter::once(&key as &dyn age::Identity));
+    let text = std::io::read_to_string(opened.unwrap()).unwrap();
+    let secret = number_in(text.lines().find(|line| line.starts_with("nsec1")).unwrap());
+    assert_eq!(secret.x_only_public_key(SECP256K1).0.serialize(), vault.public_key().to_bytes());
+    (vault, secret)
+}
+
+/// Seals what was found to its asker, as the treasury of the bot does.
+fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let mut letter = OutgoingMessage {
+        to,
+        channel: Channel::Sealed,
+        text: "Here it is:".to_owned(),
+        in_reply_to: None,
+        subject: None,
+        expires_at: now + 86_400,
+    };
+    let (wrap, tweak) = if split {
+        let tweak = vault.reveal(find.start, &find.hit).unwrap();
+        letter.text = tweak.to_string();
+        (vault.seal(&letter).unwrap(), Some(tweak))
+    } else {
+        (vault.redeem(find.start, &find.hit, &letter, "Keep it.").unwrap(), None)
+    };
+    Delivered { job: find.job, hit: find.hit, wrap, tweak }
+}
+
+/// The secrets behind a delivered key, put together on the asker's side: the key, the start point that it was found from, and
+/// of a split key both halves, the asker's and the bot's.
+fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
+    let job = delivered.job;
+    let named = |what: &str, number| Secret::new(format!("{what} of job {job}"), number);
+    let tweak = delivered.hit.tweak();
+    let (key, halves) = match &asked.half {
+        None => (number_in(text.lines().find(|line| line.starts_with("nsec1")).unwrap()), None),
+        Some((half, own)) => {
+            let split: SplitTweak = text.parse().unwrap();
+            assert_eq!(Some(split), delivered.tweak);
+            let mut nsec = Vec::new();
+            half.combine(&split, std::slice::from_ref(&asked.pattern)).unwrap().write_nsec(&mut nsec).unwrap();
+            (number_in(&String::from_utf8(nsec).unwrap()), Some(*own))
+        }
+    };
+    assert_eq!(key.x_only_public_key(SECP256K1).0.serialize(), delivered.hit.npub().0);
+    let start = base_of(&key, tweak.rotation, tweak.offset.scalar());
+    assert_eq!(&start.public_key(SECP256K1), delivered.hit.point().public_key(), "it is the start that was searched");
+    let mut secrets = vec![named("the key", key), named("the start", start)];
+    if let Some(own) = halves {
+        secrets.extend([named("the asker's half", own), named("the bot's half", minus(&start, &own.into()))]);
+    }
+    secrets
+}
+
+/// Runs the jobs, of the `characters` that each has, and gives the secrets behind them. The scheduler is still there when
+/// this returns, and its devices open.
+fn twenty_jobs(
+    rng: &mut StdRng,
+    options: &SearchOptions,
+    opener: OpenDevice,
+    characters: fn(i64) -> i64,
+) -> (Scheduler, Vec<Secret>) {
+    let (vault, identity) = vault();
+    let jobs: HashMap<JobId, Asked> = (1..=JOBS).map(|job| (JobId(job), ask(rng, job, characters(job)))).collect();
+    let askers: HashMap<JobId, (Asker, bool)> = jobs
+        .iter()
+        .map(|(&job, asked)| (job, (Asker(asked.keys.public_key().to_bytes()), asked.half.is_some())))
+        .collect();
+    let (sender, finds) = mpsc::channel();
+    let (purse, to) = (vault.clone(), askers.clone());
+    let on_find = move |find: Find| {
+        let (asker, split) = to[&find.job];
+        let _ = sender.send(redeem(&purse, &find, asker, split));
+        FindOutcome::Done
+    };
+    let scheduler = Scheduler::start_with(options, opener, vault, on_find).unwrap();
+    for (&job, asked) in &jobs {
+        let split = asked.half.as_ref().map(|(half, _)| (half.point(), askers[&job].0));
+        scheduler.add(job, Wanted { patterns: vec![asked.pattern.clone()], split });
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut secrets = vec![Secret::new("the bot's identity", identity)];
+    for _ in 0..JOBS {
+        let delivered = finds.recv_timeout(Duration::from_secs(120)).expect("the next key");
+        let asked = &jobs[&delivered.job];
+        let wrap = Event::from_json(&delivered.wrap.json).unwrap();
+        let text = runtime.block_on(UnwrappedGift::from_gift_wrap(&asked.keys, &wrap)).unwrap().rumor.content;
+        secrets.extend(secrets_of(asked, &delivered, &text));
+    }
+    // A job leaves the pool a moment after its key was sealed.
+    let patience = Instant::now() + Duration::from_secs(10);
+    while scheduler.open_jobs() > 0 {
+        assert!(Instant::now() < patience, "{} jobs are left", scheduler.open_jobs());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (scheduler, secrets)
+}
+
+fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
+    // Each key, start point and half is compared with its point on the way.
+    let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, Arc::new(search::open), |job| 2 + job % 2);
+    let numbers: BTreeSet<[u8; 32]> =
+        secrets.iter().flat_map(Secret::relatives).map(|number| number.secret_bytes()).collect();
+    let split = JOBS / SPLIT_EACH;
+    assert_eq!(secrets.len() as i64, 1 + 2 * (JOBS - split) + 4 * split);
+    assert_eq!(numbers.len(), 6 * secrets.len(), "all different");
+}
+
+/// The same on GPU 0, with a window into what is searched with.
+fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
+    let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
+    let opened = Arc::clone(&windows);
+    let opener: OpenDevice = Arc::new(move |options: &SearchOptions| match options.devices {
+        DeviceChoice::CudaOrdinal(ordinal) => {
+            let (searcher, window) = buffers::open(ordinal)?;
+            opened.lock().unwrap().push(window);
+            Ok(vec![Box::new(searcher) as Box<dyn Searcher>])
+        }
+        _ => search::open(options),
+    });
+    let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
+    // Worth a GPU, which leaves what has fewer than four characters to the CPU; seven are found in a second.
+    let (scheduler, secrets) = twenty_jobs(rng, &options, opener, |job| 5 + job / 2 % 3);
+    let devices = scheduler.devices();
+    let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
+    assert_eq!(gpu.health, Health::Working);
+    say(&format!("{JOBS} jobs delivered by {} ({}), {} candidates", gpu.name, gpu.kernel, gpu.candidates));
+    let mut windows = std::mem::take(&mut *windows.lock().unwrap());
+    assert_eq!(windows.len(), 1, "the device was opened once");
+    (scheduler, windows.remove(0), secrets)
+}
+
+// The memory of a GPU.
+
+/// What reads memory and looks through it.
+struct Reader<'a> {
+    pieces: &'a Pieces,
+    chunk: PinnedHostSlice<u8>,
+    bytes: usize,
+    /// Bytes in words that are not zero.
+    written: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(context: &Arc<CudaContext>, pieces: &'a Pieces) -> Reader<'a> {
+        // SAFETY: written by each copy before it is read. Cached, unlike what searchers use: it is read byte by byte.
+        let mut chunk = unsafe { context.alloc_pinned_with_flags::<u8>(CHUNK, 0) }.unwrap();
+        chunk.as_mut_slice().unwrap().fill(0);
+        Reader { pieces, chunk, bytes: 0, written: 0 }
+    }
+
+    /// Every piece of a secret in `buffer`, with its place there.
+    fn look(&mut self, buffer: &Buffer<'_>) -> Vec<Found> {
+        let mut found = Vec::new();
+        // Seven bytes of each chunk are read again with the next, for a piece that lies across.
+        for start in (0..buffer.bytes()).step_by(CHUNK - 7) {
+            let bytes = CHUNK.min(buffer.bytes() - start);
+            let chunk = &mut self.chunk.as_mut_slice().unwrap()[..bytes];
+            buffer.read(start, chunk).unwrap();
+            let (here, written) = self.pieces.look_and_count(chunk);
+            found.extend(here.into_iter().map(|one| Found { at: start + one.at, ..one }));
+            self.written += written;
+        }
+        self.bytes += buffer.bytes();
+        found
+    }
+
+    /// What was read since the last time this was asked.
+    fn account(&mut self) -> String {
+        let (bytes, written) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.written));
+        format!("{:.3} GB, of which {:.3} GB in words not zero", bytes as f64 / 1e9, written as f64 / 1e9)
+    }
+}
+
+/// The device's pool that all buffers come from and go back to.
+struct DevicePool(CUmemoryPool);
+
+impl DevicePool {
+    /// Has what this process gives back kept for it: it does not go to others, and is not cleared. The driver has to know
+    /// pools.
+    fn that_keeps(context: &CudaContext) -> DevicePool {
+        let mut all = u64::MAX;
+        // SAFETY: the device is that of a live context, and the attribute is a u64.
+        unsafe {
+            let pool = result::device::get_mem_pool(context.cu_device()).unwrap();
+            result::mem_pool::set_attribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (&raw mut all).cast()).unwrap();
+            DevicePool(pool)
+        }
+    }
+
+    fn ask(&self, what: CUmemPool_attribute) -> usize {
+        let mut bytes = 0u64;
+        // SAFETY: the pool is the device's own, and both attributes that are asked for are u64.
+        unsafe { result::mem_pool::get_attribute(self.0, what, (&raw mut bytes).cast()) }.unwrap();
+        bytes as usize
+    }
+
+    /// Bytes that were given back, and not to the driver.
+    fn idle(&self) -> usize {
+        self.ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT).saturating_sub(self.ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT))
+    }
+
+    /// Gives to the driver what was given back.
+    fn empty(&self) {
+        // SAFETY: the pool is the device's own.
+        unsafe { result::mem_pool::trim_to(self.0, 0) }.unwrap();
+    }
+
+    /// Takes what was given back, and with `all` what else is free on the device, without clearing it.
+    fn take(&self, stream: &Arc<CudaStream>, all: bool) -> Vec<CudaSlice<u8>> {
+        let mut taken = Vec::new();
+        for size in [1 << 30, 64 << 20, 2 << 20, 64 << 10] {
+            loop {
+                let idle = self.idle();
+                let (free, _) = stream.context().mem_get_info().unwrap();
+                let may_grow = all && free > size + LEFT_FREE;
+                if idle < size && !may_grow {
+                    break;
+                }
+                // SAFETY: copied out byte by byte, and any bytes will do.
+                let Ok(slice) = (unsafe { stream.alloc::<u8>(size) }) else { break };
+                taken.push(slice);
+                // What was given back is in smaller parts, and this was new.
+                if self.idle() >= idle && !may_grow {
+                    break;
+                }
+            }
+        }
+        stream.synchronize().unwrap();
+        taken
+    }
+}
+
+fn describe(secrets: &[Secret], buffer: &str, found: &[Found]) -> Vec<String> {
+    let one = |one: &Found| {
+        format!(
+            "{} (relative {}) as {}: in {buffer} at {}",
+            secrets[one.secret].name, one.relative, FORMS[one.form].name, one.at
+        )
+    };
+    found.iter().map(one).collect()
+}
+
+fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
+    needs_gpu();
+    let context = CudaContext::new(0).unwrap();
+    if !context.has_async_alloc() {
+        skip("the driver has no memory pools, so memory that was given back cannot be read");
+    }
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    // SAFETY: what this test allocates is used on one stream, and read after it was waited for.
+    unsafe { context.disable_event_tracking() };
+    let stream = context.new_stream().unwrap();
+    let pool = DevicePool::that_keeps(&context);
+
+    let began = Instant::now();
+    let (scheduler, window, mut secrets) = twenty_jobs_on_a_gpu(&mut rng);
+    say(&format!("after {:.1?}", began.elapsed()));
+    let real = secrets.len();
+    // Two that nobody was given, to see whether they are found: one in a buffer, one in memory that was given back.
+    secrets.extend([Secret::new("what was planted", number(&mut rng)), Secret::new("a lost one", number(&mut rng))]);
+    let (planted, lost) = (real, real + 1);
+    let pieces = Pieces::of(&secrets);
+    say(&format!("{real} secrets; with their relatives and forms {} numbers, {} pieces", pieces.needles, pieces.len()));
+    let mut reader = Reader::new(&context, &pieces);
+
+    // The searcher's own buffers, with the device open.
+    let began = Instant::now();
+    let leaks = window
+        .look(|buffers| {
+            let mut leaks = Vec::new();
+            for buffer in buffers {
+                let before = (reader.bytes, reader.written);
+                leaks.extend(describe(&secrets, buffer.name, &reader.look(buffer)));
+                let kind = if buffer.is_on_device() { "device" } else { "pinned" };
+                let (bytes, written) = (reader.bytes - before.0, reader.written - before.1);
+                say(&format!("  {:<17} {kind} {bytes:>11} bytes, {written:>11} in words not zero", buffer.name));
+            }
+            leaks
+        })
+        .unwrap();
+    let held = reader.bytes;
+    let (account, took) = (reader.account(), began.elapsed());
+    say(&format!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len()));
+    assert!(leaks.is_empty(), "{leaks:#?}");
+
+    // All other memory: what anything in this process has given back, and what is free.
+    let forms: Vec<Vec<u8>> = FORMS.iter().map(|form| (form.write)(&secrets[lost].number.secret_bytes())).collect();
+    let given_back = stream.alloc_zeros::<u8>(64 << 20).unwrap();
+    stream.synchronize().unwrap();
+    for (at, bytes) in forms.iter().enumerate() {
+        Buffer::on_device("to be given back", &given_back).plant((4 << 20) * at + 3, bytes).unwrap();
+    }
+    drop(given_back);
+    stream.synchronize().unwrap();
+    let began = Instant::now();
+    let rest = pool.take(&stream, true);
+    let found: Vec<Found> =
+        rest.iter().flat_map(|slice| reader.look(&Buffer::on_device("all other memory", slice))).collect();
+    let missing = context.total_mem().unwrap().saturating_sub(reader.bytes + held);
+    let (seen, leaks): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.secret == lost);
+    let seen = if seen.is_empty() { "not seen" } else { "seen" };
+    let account = reader.account();
+    say(&format!(
+        "all other memory: {account}, {} found, in {:.1?}; {:.3} GB of the device could not be had (its driver's, and some \
+         left free); what had been given back before was {seen}",
+        leaks.len(),
+        began.elapsed(),
+        missing as f64 / 1e9,
+    ));
+    assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "all other memory", &leaks));
+    drop(rest);
+    stream.synchronize().unwrap();
+    // It was read; what comes next is the searcher's alone.
+    pool.empty();
+
+    // A secret in a buffer is found, in each form.
+    window
+        .look(|buffers| {
+            for buffer in buffers.iter().filter(|buffer| buffer.is_on_device() && buffer.bytes() >= 1 << 20) {
+                let slot = buffer.bytes() / FORMS.len();
+                let places: Vec<usize> =
+                    (0..FORMS.len()).map(|at| slot * at + rng.random_range(0..slot - 64)).collect();
+                for (form, &place) in FORMS.iter().zip(&places) {
+                    buffer.plant(place, &(form.write)(&secrets[planted].number.secret_bytes())).unwrap();
+                }
+                let found = reader.look(buffer);
+                assert!(
+                    found.iter().all(|one| one.secret == planted),
+                    "{:#?}",
+                    describe(&secrets, buffer.name, &found)
+                );
+                for (form, place) in FORMS.iter().zip(&places) {
+                    let is_it = |one: &Found| one.at == *place && one.relative == 0;
+                    assert!(found.iter().any(is_it), "{} in {} at {place}", form.name, buffer.name);
+                }
+                say(&format!("  planted in {}: {} forms, each found", buffer.name, FORMS.len()));
+            }
+        })
+        .unwrap();
+
+    // And in what the searcher gives back when it goes: nothing but what was planted.
+    reader.account();
+    drop((scheduler, window));
+    context.synchronize().unwrap();
+    let given_back = pool.take(&stream, false);
+    let found: Vec<Found> =
+        given_back.iter().flat_map(|slice| reader.look(&Buffer::on_device("given back", slice))).collect();
+    let (seen, leaks): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.secret >= real);
+    say(&format!(
+        "after the device was closed, what it gave back: {}, {} found, and {} pieces of what was planted",
+        reader.account(),
+        leaks.len(),
+        seen.len()
+    ));
+    assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "given back", &leaks));
+}

@@ -1,0 +1,57 @@
+//! The integration tests: npubbot as askers, relays, operators and GPUs meet it.
+//!
+//! `support` holds the harness and everything that two files use.
+
+mod architecture;
+mod cli;
+mod conversation;
+mod delivery;
+mod fuzz_corpora;
+mod gpu;
+mod presence;
+mod relays;
+mod reliability;
+mod safety;
+mod support;
+
+fn main() -> std::process::ExitCode {
+    support::harness::main(&[
+        architecture::TESTS,
+        cli::commands::TESTS,
+        cli::doctor::TESTS,
+        conversation::conventions::TESTS,
+        conversation::refusals::TESTS,
+        conversation::requests::TESTS,
+        conversation::split::TESTS,
+        conversation::unsolicited::TESTS,
+        delivery::TESTS,
+        fuzz_corpora::TESTS,
+        gpu::failure::TESTS,
+        gpu::kernels::TESTS,
+        gpu::secrets::TESTS,
+        presence::TESTS,
+        relays::interop::TESTS,
+        relays::liars::TESTS,
+        relays::relay_quirks::TESTS,
+        reliability::answers::TESTS,
+        reliability::clock::TESTS,
+        reliability::disk::TESTS,
+        reliability::ledger_kill::TESTS,
+        reliability::load::TESTS,
+        #[cfg(debug_assertions)]
+        reliability::panics::TESTS,
+        reliability::process::TESTS,
+        reliability::soak::TESTS,
+        reliability::starvation::TESTS,
+        #[cfg(debug_assertions)]
+        reliability::steps::TESTS,
+        safety::chosen_points::TESTS,
+        safety::copies::TESTS,
+        safety::floods::TESTS,
+        safety::leaks::TESTS,
+        safety::memory::TESTS,
+        safety::memory_scan::TESTS,
+        safety::secrets::TESTS,
+        safety::wraps::TESTS,
+    ])
+}

@@ -1,0 +1,253 @@
+//! What the bot says in public: what is so, once, not too often, and through whatever happens to it meanwhile.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+pub const TESTS: &[Test] = &[
+    test!(what_was_to_be_said_outlives_a_kill_and_is_said_once),
+    test!(the_status_tells_the_truth_and_at_most_once_a_minute),
+    test!(what_is_not_true_any_more_is_not_said),
+    test!(profile_lists_and_handler_say_what_is_so),
+];
+
+const DAY: u64 = 86_400;
+const STATUS: u16 = 30315;
+/// What is said once and stays: profile, relay list, DM relays, handler, and a day's note.
+const LASTING: [u16; 5] = [0, 10002, 10050, 31990, 1];
+/// The limits under which a request that is never found in a test is accepted.
+const PATIENT: &str =
+    "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\njobs_per_day = 1000\n";
+
+/// What the ledger has queued, by kind.
+fn queued(home: &Home) -> HashMap<u16, Event> {
+    let file = home.data().join("ledger.sqlite");
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let Ok(ledger) = rusqlite::Connection::open_with_flags(file, flags) else { return HashMap::new() };
+    let read = || -> rusqlite::Result<Vec<String>> {
+        ledger.prepare("SELECT json FROM post")?.query_map([], |row| row.get(0))?.collect()
+    };
+    let events = read().unwrap_or_default().into_iter().map(|json| Event::from_json(json).unwrap());
+    events.map(|event| (event.kind.as_u16(), event)).collect()
+}
+
+fn of_kind(relay: &RawRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
+    relay.events(&Filter::new().author(bot).kind(Kind::from(kind)))
+}
+
+/// Everything is queued while the only relay is down, and the bot killed twice. Then the relay gets each once, and what it
+/// gets is what was queued.
+async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
+    let mut relay = RawRelay::start(Manner::Honest).await;
+    relay.stop();
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let bot = process.public_key;
+    let has = |kinds: &'static [u16]| async {
+        let queued = queued(&home);
+        kinds.iter().all(|kind| queued.contains_key(kind)).then_some(queued)
+    };
+    until("all is queued", || has(&[0, 10002, 10050, 31990, STATUS])).await;
+    process.kill();
+    // Something happened yesterday; and today, should midnight come meanwhile.
+    {
+        let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+        for day in [Timestamp::now().as_secs() / DAY - 1, Timestamp::now().as_secs() / DAY] {
+            let figures = "INSERT OR REPLACE INTO day (day, candidates, accepted, delivered) VALUES (?1, 5000, 7, 5)";
+            ledger.execute(figures, [day as i64]).unwrap();
+        }
+    }
+    let process = home.spawn().await;
+    let before = until("the note is queued", || has(&[0, 10002, 10050, 31990, STATUS, 1])).await;
+    assert!(before[&1].content.contains("7 requests accepted, 5 keys delivered"), "{}", before[&1].content);
+    process.kill();
+
+    relay.start_again().await;
+    let process = home.spawn().await;
+    let is_out = || async {
+        let left = "SELECT count(*) FROM post WHERE id NOT IN (SELECT post FROM posted)";
+        (home.count(left) == Some(0)).then_some(())
+    };
+    until("all is said", is_out).await;
+    process.kill();
+    // And after one more death; the answer shows that the bot has said what it had to say at the start.
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    asker.ask("help").await;
+    for kind in LASTING {
+        let said: Vec<EventId> = of_kind(&relay, bot, kind).iter().map(|event| event.id).collect();
+        assert_eq!(said, [before[&kind].id], "kind {kind}: what was queued, once");
+    }
+    let statuses = of_kind(&relay, bot, STATUS);
+    assert_eq!(statuses[0].id, before[&STATUS].id);
+    assert_apart(&statuses);
+
+    // A clean stop is said before the end.
+    let (ended, _) = process.stop_with(rustix::process::Signal::TERM).await;
+    assert!(ended.success());
+    let last = of_kind(&relay, bot, STATUS).pop().unwrap();
+    assert!(last.content.contains("asleep"), "{}", last.content);
+    assert!(*last.tags.expiration().unwrap() > last.created_at + DAY, "as long as it sleeps");
+}
+
+/// Statuses of a bot that runs are a minute apart, and each ends soon unless it is renewed.
+fn assert_apart(statuses: &[Event]) {
+    assert!(!statuses.is_empty());
+    for two in statuses.windows(2) {
+        let (first, second) = (two[0].created_at.as_secs(), two[1].created_at.as_secs());
+        assert!(second >= first + 60, "{} s apart: {} | {}", second - first, two[0].content, two[1].content);
+    }
+    for status in statuses {
+        let life = status.tags.expiration().expect("it dies with the bot").as_secs() - status.created_at.as_secs();
+        assert!((120..=1800).contains(&life), "{life} s");
+        assert_eq!(status.tags.identifier(), Some("general"));
+    }
+}
+
+/// A status, read as anybody would.
+#[derive(Debug)]
+struct Read {
+    open_jobs: u64,
+    rate: f64,
+    /// For 6, 7 and 8 characters.
+    seconds: Vec<f64>,
+}
+
+/// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s`
+fn read(text: &str) -> Option<Read> {
+    let (doing, rest) = text.split_once("; ")?;
+    let (rate, times) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
+    let open_jobs = match doing {
+        "ready for requests" => 0,
+        _ => doing.strip_prefix("searching for ")?.split(' ').next()?.parse().ok()?,
+    };
+    let (number, unit) = rate.strip_suffix("/s")?.split_once(' ').unwrap_or((rate.strip_suffix("/s")?, ""));
+    let unit = ["", "k", "M", "G", "T"].iter().position(|known| *known == unit)?;
+    let seconds = times.strip_suffix(" s")?.split(", ").map(|time| time.parse().ok()).collect::<Option<Vec<f64>>>()?;
+    Some(Read { open_jobs, rate: number.parse::<f64>().ok()? * 1e3f64.powi(unit as i32), seconds })
+}
+
+async fn the_status_tells_the_truth_and_at_most_once_a_minute() {
+    let relay = RawRelay::start(Manner::Honest).await;
+    let home = Home::with(&[relay.url()], PATIENT);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let bot = running.public_key;
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    // The rates that were measured meanwhile: the one in a status is one of these, rounded.
+    let measured = Mutex::new(Vec::new());
+    let measure = || measured.lock().unwrap().push(running.service.rate().unwrap().0);
+    measure();
+    let mut open = 0;
+    for (round, request) in ["qqqqqqqq", "qqqqqqqp", "cancel"].into_iter().enumerate() {
+        // Three changes within the same minute; what counts is what is so when it is over.
+        for changed in ["qqqqqqqr", "cancel 1000", request] {
+            clock.set(clock.now() + 7);
+            measure();
+            // In other words each time: the same text in the same second is the same message.
+            let answer = asker.ask(&format!("{}{changed}", " ".repeat(round))).await;
+            if changed == "qqqqqqqr" {
+                let job = answer.split(['#', ':']).nth(1).unwrap().to_owned();
+                asker.ask(&format!("cancel {job}")).await;
+            }
+        }
+        open = if request == "cancel" { 0 } else { open + 1 };
+        clock.set(clock.now() + 61);
+        let status = until("a status of this minute", || async {
+            measure();
+            let last = of_kind(&relay, bot, STATUS).pop()?;
+            read(&last.content).filter(|read| read.open_jobs == open && last.created_at.as_secs() >= clock.now() - 1)
+        })
+        .await;
+        let totals = running.service.totals().unwrap();
+        assert_eq!(totals.accepted, open, "round {round}: the ledger");
+        let measured = measured.lock().unwrap();
+        let slowest = measured.iter().copied().fold(f64::INFINITY, f64::min);
+        let fastest = measured.iter().copied().fold(0.0, f64::max);
+        assert!((0.9 * slowest..1.1 * fastest).contains(&status.rate), "{status:?}, measured {slowest} to {fastest}");
+        for (characters, said) in [6, 7, 8].into_iter().zip(&status.seconds) {
+            let expected = 32f64.powi(characters) / status.rate;
+            assert!((said - expected).abs() <= 0.06 * expected + 0.01, "{characters} characters: {status:?}");
+        }
+        assert_eq!(status.seconds.len(), 3);
+    }
+    let statuses = of_kind(&relay, bot, STATUS);
+    assert_apart(&statuses);
+    assert!(statuses.len() >= 4, "one at the start, and one a minute");
+    running.service.stop().await;
+    let asleep = of_kind(&relay, bot, STATUS).pop().unwrap();
+    assert!(asleep.content.contains("asleep") && asleep.tags.expiration().is_some());
+}
+
+/// A bot that wakes before its relays do: they never hear that it sleeps.
+async fn what_is_not_true_any_more_is_not_said() {
+    let mut relay = RawRelay::start(Manner::Honest).await;
+    let home = Home::new(&[relay.url()]);
+    let clock = Clock::at(Timestamp::now().as_secs());
+    let running = home.start_at(clock.clone()).await;
+    let bot = running.public_key;
+    until("a status", || async { (!of_kind(&relay, bot, STATUS).is_empty()).then_some(()) }).await;
+    relay.stop();
+    running.service.stop().await;
+    assert!(queued(&home)[&STATUS].content.contains("asleep"), "it could not say goodbye");
+    relay.start_again().await;
+    clock.set(clock.now() + 61);
+    let running = home.start_at(clock.clone()).await;
+    until("the next status", || async { (of_kind(&relay, bot, STATUS).len() > 1).then_some(()) }).await;
+    running.service.stop().await;
+    let texts: Vec<String> = of_kind(&relay, bot, STATUS).into_iter().map(|status| status.content).collect();
+    assert!(texts.len() == 3 && texts[1].contains("ready") && texts[2].contains("asleep"), "{texts:?}");
+
+    // Switched off, it takes back what it said last.
+    let home = home.reconfigured("[bot]\nlive_status = false\n");
+    let running = home.start_at(clock).await;
+    until("the last word is gone", || async {
+        of_kind(&relay, bot, STATUS).pop().filter(|status| status.content.is_empty())
+    })
+    .await;
+    running.service.stop().await;
+    assert_eq!(of_kind(&relay, bot, STATUS).len(), 4, "and says no more");
+}
+
+/// Lists name the relays of their roles and no others, and everything is where it is looked for.
+async fn profile_lists_and_handler_say_what_is_so() {
+    let (inbox, public) = (TestRelay::start().await, TestRelay::start().await);
+    let text = format!(
+        "[[relays]]\nurl = \"{}\"\nroles = [\"inbox\"]\n[[relays]]\nurl = \"{}\"\nroles = [\"status\"]\n\
+         [search]\ndevice = \"cpu\"\nthreads = 1\n[bot]\nname = \"keysmith\"\n",
+        inbox.url(),
+        public.url()
+    );
+    let running = Home::with(&[], &text).start().await;
+    let bot = running.public_key;
+    let said = |relay: &'static str, kind: u16| {
+        let events = if relay == "inbox" { &inbox } else { &public };
+        async move {
+            let filter = Filter::new().author(bot).kind(Kind::from(kind));
+            let what = format!("kind {kind} at {relay}");
+            until(&what, || async { events.events(filter.clone()).await.first().cloned() }).await
+        }
+    };
+    for relay in ["inbox", "public"] {
+        let profile: serde_json::Value = serde_json::from_str(&said(relay, 0).await.content).unwrap();
+        assert_eq!((&profile["bot"], &profile["name"]), (&true.into(), &"keysmith".into()));
+        let list = said(relay, 10002).await;
+        let listed: Vec<_> = nip65::extract_relay_list(&list).map(|(url, how)| (url.clone(), *how)).collect();
+        assert_eq!(listed, [(public.url(), None)]);
+        let inboxes = said(relay, 10050).await;
+        assert_eq!(nip17::extract_relay_list(&inboxes).cloned().collect::<Vec<_>>(), [inbox.url()]);
+        let handler = said(relay, 31990).await;
+        let kinds: Vec<_> = handler.tags.iter().filter(|tag| tag.as_slice()[0] == "k").map(Tag::content).collect();
+        assert_eq!((handler.tags.identifier(), kinds), (Some("npubbot"), vec![Some("14")]));
+    }
+    said("public", STATUS).await;
+    assert!(inbox.events(Filter::new().author(bot).kind(Kind::from(STATUS))).await.is_empty());
+    running.service.stop().await;
+}

@@ -1,0 +1,104 @@
+//! R5: relays that die and relays that lie delay an answer, no more.
+
+use crate::support::asker::DeliveredKey;
+use crate::support::bot::Home;
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::{publish, until};
+use ::rand::rngs::StdRng;
+use ::rand::{Rng, SeedableRng};
+use nostr_sdk::prelude::*;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[test!(dying_and_lying_relays_delay_and_no_more)];
+
+async fn dying_and_lying_relays_delay_and_no_more() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut liars = Vec::new();
+    for manner in [Manner::Refusing, Manner::Silent, Manner::Forbidding, Manner::Repeating] {
+        liars.push(RawRelay::start(manner).await);
+    }
+    let mut good = Vec::new();
+    for _ in 0..3 {
+        good.push(RawRelay::start(Manner::Honest).await);
+    }
+    let urls: Vec<RelayUrl> = liars.iter().chain(&good).map(RawRelay::url).collect();
+    let running = Home::new(&urls).start().await;
+    let forger = Forger::new(running.public_key);
+    let asker = &forger.author;
+    // Their DM relays: three that lie and three that die.
+    let listed: Vec<Tag> = liars[..3].iter().chain(&good).map(|relay| Tag::relay(relay.url())).collect();
+    let list = EventBuilder::new(Kind::InboxRelays, "").tags(listed).sign_with_keys(asker).unwrap();
+    for relay in &good {
+        publish(&relay.url(), &list).await;
+    }
+
+    // The request comes through a relay that says it a thousand times.
+    let began = Instant::now();
+    publish(&liars[3].url(), &forger.honest("relay", 0)).await;
+    let letters =
+        |good: &[RawRelay]| good.iter().flat_map(|relay| relay.wraps_to(asker.public_key())).collect::<Vec<_>>();
+    until("the request is accepted", || async { (!letters(&good).is_empty()).then_some(()) }).await;
+    println!("accepted after {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(8), "nobody who says nothing holds up the others");
+    for relay in &mut good {
+        relay.stop();
+    }
+    until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
+
+    // They come and go, each for a moment, at random.
+    for _ in 0..10 {
+        let relay = &mut good[rng.random_range(0..3)];
+        relay.start_again().await;
+        tokio::time::sleep(Duration::from_millis(rng.random_range(0..300))).await;
+        relay.stop();
+    }
+    let returning = rng.random_range(0..3);
+    good[returning].start_again().await;
+    let began = Instant::now();
+    let key = until("the key is delivered", || async {
+        for wrap in letters(&good) {
+            let text = UnwrappedGift::from_gift_wrap(asker, &wrap).await.unwrap().rumor.content;
+            if let Some(key) = DeliveredKey::read(&text) {
+                return Some(key);
+            }
+        }
+        None
+    })
+    .await;
+    println!("delivered {:?} after a good relay returned", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60));
+    key.assert_starts_with("relay");
+
+    // A thousandfold request is one job, and its result one event on every relay.
+    let mut ids: Vec<EventId> = letters(&good).iter().map(|wrap| wrap.id).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 2, "one acceptance, one result");
+    let totals = running.service.totals().unwrap();
+    assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 1));
+
+    // The others return: how long the liars alone hold up an answer.
+    for relay in &mut good {
+        relay.start_again().await;
+    }
+    until("the bot is back on every good relay", || async {
+        let mut asked = true;
+        for relay in &good {
+            asked &= relay.is_subscribed();
+        }
+        asked.then_some(())
+    })
+    .await;
+    let second = Forger::new(running.public_key);
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(good[0].url()));
+    publish(&good[0].url(), &list.sign_with_keys(&second.author).unwrap()).await;
+    let began = Instant::now();
+    publish(&good[0].url(), &second.honest("help", 0)).await;
+    let answered = || async { (!good[0].wraps_to(second.author.public_key()).is_empty()).then_some(()) };
+    until("the second is answered", answered).await;
+    println!("beside the liars an answer takes {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    running.service.stop().await;
+}

@@ -1,0 +1,169 @@
+//! Relays with habits: AUTH in every form there is, deafness, no patience, limits. (Liars: `reliability_relays.rs`.)
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Challenge, Manner, RawRelay};
+use crate::support::{publish, until};
+use nostr_sdk::prelude::*;
+use npubbot::config::Config;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(auth_is_given_however_it_is_demanded),
+    test!(a_relay_that_went_deaf_is_noticed_and_mended),
+    test!(a_subscription_that_was_closed_before_the_relay_went_is_made_again),
+    test!(a_relay_that_closes_idle_connections_is_heard_and_served),
+    test!(a_relay_that_limits_the_rate_gets_everything_a_little_later),
+    test!(a_relay_that_will_never_take_a_letter_is_left_out_with_a_word_in_the_log),
+];
+
+async fn auth_is_given_however_it_is_demanded() {
+    for challenge in [Challenge::AtOnce, Challenge::BeforeRefusal, Challenge::AfterRefusal] {
+        let relay = RawRelay::start(Manner::Asking(challenge)).await;
+        let running = Home::new(&[relay.url()]).start().await;
+        until("the bot proves who it is", || async { (relay.proofs() > 0).then_some(()) }).await;
+        let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+        let acceptance = asker.ask("dad").await;
+        assert!(acceptance.contains("npub1dad"), "{challenge:?}: {acceptance}");
+        asker.next_key().await.assert_starts_with("dad");
+        running.service.stop().await;
+    }
+}
+
+async fn a_relay_that_went_deaf_is_noticed_and_mended() {
+    let relay = RawRelay::start(Manner::Deaf).await;
+    // More often than an operator may.
+    let often = |config: &mut Config| config.bot.try_relays_every = Duration::from_secs(5);
+    let running = Home::new(&[relay.url()]).start_with(often).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("dad").await.contains("#1"));
+    asker.next_key().await;
+    let before = relay.connections();
+    relay.go_deaf();
+    // The watchdog's letter to itself does not come back, so it connects anew.
+    until("a new connection", || async { (relay.connections() > before).then_some(()) }).await;
+    let mut later = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(later.ask("ham").await.contains("#2"));
+    running.service.stop().await;
+}
+
+/// A relay closes the subscription and goes before it can be asked again: then the library has forgotten the subscription, and
+/// takes no new one for a relay that could not be reached now and then.
+async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
+    let mut relay = RawRelay::start(Manner::Honest).await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = home.spawn_logged().await;
+    until("subscribed", || async { relay.is_subscribed().then_some(()) }).await;
+    relay.stop();
+    let told = |what: &str| home.log().matches(what).count();
+    let nobody = "inbox relays connected: 0 of 1";
+    until("the operator is told", || async { (told(nobody) > 0).then_some(()) }).await;
+    // An attempt that fails.
+    let address = relay.url().to_string().replace("ws://", "");
+    let address = address.trim_end_matches('/');
+    let bind = || async { tokio::net::TcpListener::bind(address).await.ok() };
+    drop(until("the relay's port is free", bind).await.accept().await.unwrap());
+    relay.start_again().await;
+    until("subscribed again", || async { relay.is_subscribed().then_some(()) }).await;
+    let all = "inbox relays connected: 1 of 1";
+    until("the operator is told again", || async { (told(all) > 1).then_some(()) }).await;
+    relay.blurt(r#"["CLOSED","inbox","shutting down"]"#);
+    until("the bot has read it", || async { (relay.pongs() > 0).then_some(()) }).await;
+    relay.stop();
+    until("gone", || async { (!relay.is_subscribed()).then_some(()) }).await;
+    relay.start_again().await;
+    until("subscribed once more", || async { relay.is_subscribed().then_some(()) }).await;
+}
+
+/// Somebody who lists these DM relays, and publishes the list at `at`.
+async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger {
+    let forger = Forger::new(bot);
+    let list = EventBuilder::new(Kind::InboxRelays, "").tags(lists.iter().map(|relay| Tag::relay(relay.url())));
+    publish(&at.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
+    forger
+}
+
+/// Waits until `relay` has so many letters to this asker, and returns their texts.
+async fn texts(relay: &RawRelay, asker: &Keys, letters: usize) -> Vec<String> {
+    let wraps = until("letters", || async {
+        let mut wraps = relay.wraps_to(asker.public_key());
+        // The same event once more, after a connection that was closed before its OK, is no second letter.
+        wraps.sort_by_key(|wrap| wrap.id);
+        wraps.dedup_by_key(|wrap| wrap.id);
+        Some(wraps).filter(|wraps| wraps.len() >= letters)
+    })
+    .await;
+    assert_eq!(wraps.len(), letters);
+    let mut texts = Vec::new();
+    for wrap in wraps {
+        texts.push(UnwrappedGift::from_gift_wrap(asker, &wrap).await.unwrap().rumor.content);
+    }
+    texts
+}
+
+async fn a_relay_that_closes_idle_connections_is_heard_and_served() {
+    let (idle, good) =
+        (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::start(Manner::Honest).await);
+    let running = Home::new(&[idle.url(), good.url()]).start().await;
+    until("the bot came back", || async { (idle.connections() > 1).then_some(()) }).await;
+    // A request through the relay that closes, and its answers too.
+    let asker = somebody(running.public_key, &[&idle], &idle).await;
+    publish(&idle.url(), &asker.honest("dad", 0)).await;
+    let texts_of = texts(&idle, &asker.author, 2).await;
+    assert!(texts_of.iter().any(|text| DeliveredKey::read(text).is_some()), "{texts_of:?}");
+
+    // A letter that is due while the connection is closed goes out with the next one, and does not miss it.
+    let asker = somebody(running.public_key, &[&idle], &good).await;
+    let request = asker.honest("help", 0);
+    until("the connection is closed", || async { (!idle.is_subscribed()).then_some(()) }).await;
+    let began = Instant::now();
+    publish(&good.url(), &request).await;
+    texts(&idle, &asker.author, 1).await;
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    running.service.stop().await;
+}
+
+async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
+    for manner in [Manner::Limiting(3), Manner::HangingUp(3)] {
+        let (limiting, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
+        let running = Home::new(&[good.url()]).start().await;
+        let mut askers = Vec::new();
+        for _ in 0..16 {
+            askers.push(somebody(running.public_key, &[&limiting], &good).await);
+        }
+        let client = Client::default();
+        client.add_relay(good.url()).await.unwrap();
+        client.connect().await;
+        let began = Instant::now();
+        for asker in &askers {
+            client.send_event(&asker.honest("help", 0)).await.unwrap();
+        }
+        for asker in &askers {
+            texts(&limiting, &asker.author, 1).await;
+        }
+        println!("{manner:?}: 16 letters in {:?}, {} refused", began.elapsed(), limiting.refusals());
+        assert!(limiting.refusals() > 0, "the limit was never reached: this test tests nothing");
+        assert!(limiting.refusals() < 50, "{} are a storm", limiting.refusals());
+        assert!(began.elapsed() < Duration::from_secs(50), "{manner:?}: {:?}", began.elapsed());
+        client.shutdown().await;
+        running.service.stop().await;
+    }
+}
+
+async fn a_relay_that_will_never_take_a_letter_is_left_out_with_a_word_in_the_log() {
+    for manner in [Manner::Fresh(Duration::from_secs(5)), Manner::Small(600)] {
+        let (bad, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
+        let home = Home::new(&[good.url()]);
+        let bot = home.spawn_logged().await;
+        let asker = somebody(bot.public_key, &[&bad, &good], &good).await;
+        publish(&good.url(), &asker.honest("help", 0)).await;
+        texts(&good, &asker.author, 1).await;
+        let finished = "SELECT count(*) FROM mail WHERE finished = 1 AND attempts = 0";
+        until("it is done", || async { (home.count(finished) == Some(1)).then_some(()) }).await;
+        assert_eq!(bad.refusals(), 1, "asked once");
+        let log = home.log();
+        assert!(log.contains("left out") && log.contains(&bad.url().to_string()), "{log}");
+    }
+}

@@ -1,0 +1,282 @@
+//! Days in seconds: down time (R4), relays gone for days (R6), and clocks that jump (R8).
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use ::rand::rngs::StdRng;
+use ::rand::{Rng, SeedableRng};
+use nostr_sdk::prelude::*;
+use npubbot::clock::Clock;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(three_days_off_lose_no_message),
+    test!(a_day_off_misses_no_request_and_repeats_no_answer),
+    test!(a_relay_gone_for_six_days_gets_the_same_event),
+    test!(after_fourteen_days_a_letter_is_given_up_and_the_operator_told),
+    test!(a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing),
+    test!(a_clock_a_year_ahead_gives_no_job_up),
+];
+
+const HOUR: u64 = 3600;
+const DAY: u64 = 86_400;
+
+/// R4. The bot is away for three days; twenty strangers write meanwhile, their wraps dated up to two days back.
+async fn three_days_off_lose_no_message() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let back = Clock::System.now();
+    let left = back - 3 * DAY;
+    let running = home.start_at(Clock::at(left)).await;
+    let bot = running.public_key;
+    until("the last contact is noted", || async {
+        home.count("SELECT value FROM note WHERE name = 'last_contact'").filter(|at| *at == left as i64)
+    })
+    .await;
+    running.service.stop().await;
+
+    let courier = Asker::connect(&relay.url(), bot).await;
+    let mut strangers = Vec::new();
+    for number in 0..20 {
+        // The first is the worst: written a minute after the end, and dated two days before that.
+        let first = number == 0;
+        let written = left + 60 + if first { 0 } else { rng.random_range(0..3 * DAY - 120) };
+        let dated_back = if first { 2 * DAY } else { rng.random_range(0..=2 * DAY) };
+        strangers.push(stranger_writes(&courier, written, "help", dated_back).await.author.public_key());
+    }
+
+    let began = Instant::now();
+    let running = home.start_at(Clock::at(back)).await;
+    answered(&relay, &strangers, 1).await;
+    let took = began.elapsed();
+    println!("{} answered {took:?} after the start", strangers.len());
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    running.service.stop().await;
+}
+
+/// A stranger's request, written at `written` and wrapped with a date before that.
+async fn stranger_writes(courier: &Asker, written: u64, text: &str, dated_back: u64) -> Forger {
+    let mut stranger = Forger::new(courier.bot);
+    stranger.now = written;
+    courier.publish(&stranger.honest(text, dated_back)).await;
+    stranger
+}
+
+/// Waits until each of them has so many letters, and sees that nobody has more.
+async fn answered(relay: &TestRelay, strangers: &[PublicKey], letters: usize) {
+    for stranger in strangers {
+        until("all are answered", || async { (relay.wraps_to(*stranger).await.len() >= letters).then_some(()) }).await;
+    }
+    for stranger in strangers {
+        assert_eq!(relay.wraps_to(*stranger).await.len(), letters, "no more and no less");
+    }
+}
+
+/// A day off between two days on: requests before, during and after it, each dated up to two days back, some sent a second
+/// time in a wrap of their own. Each gets its acceptance and its key, once.
+async fn a_day_off_misses_no_request_and_repeats_no_answer() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let back = Clock::System.now();
+    let left = back - DAY;
+    let clock = Clock::at(left - HOUR);
+    let running = home.start_at(clock.clone()).await;
+    let courier = Asker::connect(&relay.url(), running.public_key).await;
+    let mut back_dated = || rng.random_range(0..=2 * DAY);
+
+    let mut before = Vec::new();
+    for number in 0..8 {
+        before.push(stranger_writes(&courier, left - HOUR + number, "dad", back_dated()).await);
+    }
+    let keys =
+        |strangers: &[Forger]| -> Vec<PublicKey> { strangers.iter().map(|one| one.author.public_key()).collect() };
+    answered(&relay, &keys(&before), 2).await;
+    clock.set(left);
+    running.service.stop().await;
+
+    let mut during = Vec::new();
+    for number in 0..8 {
+        during.push(stranger_writes(&courier, left + 60 + number * 3 * HOUR, "ham", back_dated()).await);
+        // A client that was not sure sends what was answered already once more, in another wrap.
+        courier.publish(&before[number as usize].honest("dad", back_dated())).await;
+    }
+    // Both wraps of these wait when the bot comes back.
+    for stranger in &during[..4] {
+        courier.publish(&stranger.honest("ham", back_dated())).await;
+    }
+    let running = home.start_at(Clock::at(back)).await;
+    answered(&relay, &keys(&during), 2).await;
+
+    let mut after = Vec::new();
+    for _ in 0..8 {
+        after.push(stranger_writes(&courier, back, "cat", back_dated()).await);
+    }
+    answered(&relay, &keys(&after), 2).await;
+    // And nobody of before was answered again meanwhile.
+    answered(&relay, &keys(&before), 2).await;
+    answered(&relay, &keys(&during), 2).await;
+    assert_eq!(running.service.totals().unwrap().delivered, 24);
+    running.service.stop().await;
+}
+
+/// Turns the clock on by `step` until `condition` holds; between two steps the bot gets the time to notice.
+async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &str) {
+    until(what, || async {
+        if home.count(query) == Some(1) {
+            return Some(());
+        }
+        clock.set(clock.now() + step);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        None
+    })
+    .await;
+}
+
+/// What the bot tells its operator, from warnings on.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Somebody whose only DM relay is gone writes through a relay that lives, and stops listening there.
+async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
+    let mut forger = Forger::new(bot);
+    forger.now = now;
+    let client = Client::builder().signer(forger.author.clone()).build();
+    client.add_relay(living.url()).await.unwrap();
+    client.connect().await;
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(gone.clone()));
+    client.send_event_builder(list).await.unwrap();
+    client.send_event(&forger.honest("cat", 0)).await.unwrap();
+    client.shutdown().await;
+    forger.author
+}
+
+/// R6, first half: six days without a relay of the asker, then one. What arrives is what was sealed six days ago.
+async fn a_relay_gone_for_six_days_gets_the_same_event() {
+    let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    theirs.stop();
+    let home = Home::new(&[living.url()]);
+    let start = Clock::System.now();
+    let clock = Clock::at(start);
+    let running = home.start_at(clock.clone()).await;
+    let asker = request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
+    until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
+    let sealed = home.count("SELECT id FROM mail WHERE result_of = 1");
+    let tries = format!("SELECT attempts > 0 AND due_at > {} FROM mail WHERE result_of = 1", start + 6 * DAY);
+    turn_until(&clock, 12 * HOUR, &home, "six days of attempts", &tries).await;
+    assert_eq!(running.service.totals().unwrap().delivered, 0);
+    let result: Vec<u8> = {
+        let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+        ledger.query_row("SELECT wrap FROM mail WHERE result_of = 1", [], |row| row.get(0)).unwrap()
+    };
+
+    theirs.start_again().await;
+    turn_until(&clock, HOUR, &home, "delivered", "SELECT count(*) FROM job WHERE state = 'delivered'").await;
+    let wraps = theirs.wraps_to(asker.public_key());
+    let found: Vec<_> = wraps.iter().filter(|wrap| wrap.id.as_bytes().as_slice() == result).collect();
+    assert_eq!(found.len(), 1, "the very event that was sealed, once, of {} letters", wraps.len());
+    let gift = UnwrappedGift::from_gift_wrap(&asker, found[0]).await.unwrap();
+    DeliveredKey::read(&gift.rumor.content).unwrap().assert_starts_with("cat");
+    assert_eq!(home.count("SELECT id FROM mail WHERE result_of = 1"), sealed, "sealed once");
+    running.service.stop().await;
+}
+
+/// R6, second half: after fourteen days it is given up, and the operator told.
+async fn after_fourteen_days_a_letter_is_given_up_and_the_operator_told() {
+    let told = Told::default();
+    let writer = told.clone();
+    let log = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+    log.with_max_level(tracing::Level::WARN).init();
+    let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    theirs.stop();
+    let home = Home::new(&[living.url()]);
+    let start = Clock::System.now();
+    let clock = Clock::at(start);
+    let running = home.start_at(clock.clone()).await;
+    request_of_somebody_out_of_reach(&living, &theirs.url(), running.public_key, start).await;
+    until("the key is found", || async { (running.service.totals().unwrap().found == 1).then_some(()) }).await;
+    let given_up = "SELECT count(*) FROM mail WHERE result_of = 1 AND finished = 1";
+    clock.set(start + 13 * DAY);
+    let tried = format!("SELECT attempts > 0 AND due_at > {} FROM mail WHERE result_of = 1", start + 13 * DAY);
+    turn_until(&clock, 60, &home, "a try on the thirteenth day", &tried).await;
+    assert_eq!(home.count(given_up), Some(0), "not before its time");
+    turn_until(&clock, 6 * HOUR, &home, "given up", given_up).await;
+    assert!(clock.now() > start + 14 * DAY);
+    assert_eq!(running.service.totals().unwrap().delivered, 0);
+    let told = String::from_utf8(told.0.lock().unwrap().clone()).unwrap();
+    assert!(told.contains("given up") && told.contains("14 days"), "{told}");
+    running.service.stop().await;
+}
+
+/// R8. In mid-job the clock jumps and stays wrong until the key is there; then it is set right.
+async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 1000\n");
+    let right = Clock::System.now();
+    let clock = Clock::at(right);
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let jumps = [365 * DAY as i64, -365 * DAY as i64, 2 * DAY as i64, -2 * DAY as i64, -(HOUR as i64)];
+    for (number, jump) in jumps.into_iter().enumerate() {
+        // In other words each time: the same text in the same second is the same message.
+        let request = format!("{}relay", " ".repeat(number));
+        let acceptance = asker.ask(&request).await;
+        assert!(acceptance.contains(&format!("#{}", number + 1)), "{acceptance}");
+        clock.set(right.saturating_add_signed(jump));
+        asker.next_key().await.assert_starts_with("relay");
+        clock.set(right);
+    }
+    // A restart under each wrong clock, and back: nothing is said twice.
+    let mut running = running;
+    for jump in jumps {
+        running.service.stop().await;
+        running = home.start_at(Clock::at(right.saturating_add_signed(jump))).await;
+    }
+    running.service.stop().await;
+    let running = home.start_at(Clock::at(right)).await;
+    asker.ask("help").await;
+    // A stop may have come between the last key's arrival and its note.
+    let all = jumps.len() as u64;
+    until("all is noted", || async { (running.service.totals().unwrap().delivered == all).then_some(()) }).await;
+    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    assert_eq!(wraps.len(), 2 * jumps.len() + 1, "an acceptance and a result a job, and this answer");
+    let expired = wraps.iter().filter(|wrap| wrap.is_expired()).count();
+    assert_eq!(expired, 0, "a letter sealed under a wrong clock is still good");
+    running.service.stop().await;
+}
+
+/// R8: jobs have 300 days. A clock that is a year ahead, for longer than the bot takes between two looks (30 s), does not
+/// end them.
+async fn a_clock_a_year_ahead_gives_no_job_up() {
+    let limits = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], limits);
+    let right = Clock::System.now();
+    let clock = Clock::at(right);
+    let running = home.start_at(clock.clone()).await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    clock.set(right + 365 * DAY);
+    // Here the wait is the test: one look falls into it.
+    tokio::time::sleep(Duration::from_secs(33)).await;
+    clock.set(right);
+    let totals = running.service.totals().unwrap();
+    assert_eq!((totals.accepted, totals.expired), (1, 0));
+    running.service.stop().await;
+}

@@ -1,0 +1,136 @@
+//! A process killed at any moment loses nothing it was told is recorded, and the file stays sound.
+
+use crate::support::harness::{Test, child, test};
+use npubbot::clock::Clock;
+use npubbot::job::{Asker, RumorId};
+use npubbot::ledger::{Answer, Effect, Ledger, NewJob, Recorded};
+use npubbot::message::{Channel, GiftWrap};
+use npubbot::pattern::Pattern;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+pub const TESTS: &[Test] =
+    &[test!(work_until_killed).part(), test!(a_killed_process_loses_nothing_it_said_is_recorded)];
+
+const ROUNDS: usize = 25;
+
+fn numbered(kind: u8, number: i64) -> [u8; 32] {
+    let mut bytes = [kind; 32];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn wrap(kind: u8, number: i64) -> GiftWrap {
+    let json = format!("wrap {kind} {number} {}", "x".repeat(2_000));
+    GiftWrap { id: numbered(kind, number), to: Asker([1; 32]), json, expires_at: u64::MAX >> 1 }
+}
+
+/// The child's part: accepts, finds and delivers jobs without end, and says what is recorded once it is.
+fn work_until_killed() {
+    let folder = std::env::var("TEST_FOLDER").unwrap();
+    let ledger = Ledger::open(Path::new(&folder), Clock::System).unwrap();
+    loop {
+        let id = ledger.next_job().unwrap();
+        let patterns = vec![Pattern::parse("m0ctane").unwrap()];
+        let answer = Answer {
+            asker: Asker([1; 32]),
+            rumor: RumorId(numbered(0, id.0)),
+            seen_on: vec!["wss://one.example".to_owned()],
+            effect: Effect::Accept(NewJob {
+                id,
+                patterns,
+                split: None,
+                channel: Channel::Sealed,
+                subject: None,
+                expires_at: u64::MAX >> 1,
+                notice_at: None,
+            }),
+            reply: Some(wrap(2, id.0)),
+        };
+        assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);
+        println!("\naccepted {}", id.0);
+        assert!(ledger.found(id, &wrap(3, id.0)).unwrap());
+        println!("\nfound {}", id.0);
+        for mail in ledger.due_messages(16).unwrap() {
+            ledger.acknowledge(mail.id, "wss://one.example").unwrap();
+            ledger.finish(mail.id).unwrap();
+            if let Some(job) = mail.result_of {
+                println!("\ndelivered {}", job.0);
+            }
+        }
+        ledger.clean().unwrap();
+    }
+}
+
+fn a_killed_process_loses_nothing_it_said_is_recorded() {
+    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let folder = tempfile::TempDir::new().unwrap();
+    let (mut accepted, mut found, mut delivered) = (0, 0, 0);
+    for round in 0..ROUNDS {
+        let mut child = child("reliability::ledger_kill::work_until_killed")
+            .env("TEST_FOLDER", folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let until = rng.random_range(1..120);
+        // Some time more, of no certain length, so that the end comes between two lines as well.
+        let more = rng.random_range(0..200_000u32);
+        let mut said = Vec::new();
+        let mut line = String::new();
+        while said.len() < until && output.read_line(&mut line).unwrap() > 0 {
+            said.push(std::mem::take(&mut line));
+        }
+        (0..more).for_each(|step| _ = std::hint::black_box(step));
+        child.kill().unwrap();
+        said.extend(output.lines().map(|line| line.unwrap()));
+        child.wait().unwrap();
+        for line in &said {
+            let mut words = line.split_whitespace();
+            let count = match words.next() {
+                Some("accepted") => &mut accepted,
+                Some("found") => &mut found,
+                Some("delivered") => &mut delivered,
+                _ => continue,
+            };
+            if let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) {
+                *count = number.max(*count);
+            }
+        }
+
+        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
+        let totals = ledger.totals().unwrap();
+        let all = totals.accepted + totals.found + totals.delivered;
+        assert!(all as i64 >= accepted, "round {round}: {totals:?}, said {accepted}");
+        assert!(totals.delivered as i64 >= delivered, "round {round}: {totals:?}, said {delivered}");
+        for number in 1..=accepted {
+            assert!(ledger.has_seen(Asker([1; 32]), RumorId(numbered(0, number))).unwrap());
+        }
+        // What was left half done is done after the restart, with the one result there is.
+        for job in ledger.open_jobs().unwrap() {
+            assert!(job.id.0 > found, "{} was found before", job.id);
+            assert!(ledger.found(job.id, &wrap(3, job.id.0)).unwrap());
+        }
+        for mail in ledger.due_messages(usize::MAX).unwrap() {
+            let kind = if mail.result_of.is_some() { 3 } else { 2 };
+            let number = i64::from_be_bytes(mail.wrap.id[..8].try_into().unwrap());
+            assert_eq!(mail.wrap.id, numbered(kind, number));
+            ledger.acknowledge(mail.id, "wss://one.example").unwrap();
+            ledger.finish(mail.id).unwrap();
+        }
+        let totals = ledger.totals().unwrap();
+        assert_eq!((totals.delivered, totals.accepted, totals.found, totals.unsent_messages), (all, 0, 0, 0));
+        drop(ledger);
+        let file = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
+        let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        let results: i64 =
+            file.query_row("SELECT count(*) FROM mail WHERE result_of IS NOT NULL", [], |row| row.get(0)).unwrap();
+        assert_eq!((sound.as_str(), results), ("ok", all as i64));
+    }
+    assert!(accepted > 0 && found > 0);
+}

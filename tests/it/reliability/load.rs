@@ -1,0 +1,184 @@
+//! Many askers at once: how long the acceptance of a request takes, and what a burst and an idle hour cost.
+//!
+//! In CI the shorter form runs. The bars are for the release build on a machine with nothing else to do:
+//! `cargo test --release --test it reliability::load -- --ignored --nocapture`
+
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::usage;
+use nostr_sdk::prelude::*;
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(a_crowd_is_accepted_and_none_is_lost).alone(),
+    test!(a_crowd_is_accepted_within_the_bars).long("the bars: for the release build, on a quiet machine"),
+    test!(an_idle_bot_costs_next_to_nothing).long("the bars: for the release build, on a quiet machine"),
+];
+
+/// A request that is accepted and not found during the test, another for each asker.
+fn request(number: usize) -> String {
+    let alphabet = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+    let tail: String = (0..4).map(|at| char::from(alphabet[number >> (3 * at) & 31])).collect();
+    format!("qqqq{tail}")
+}
+
+/// Wraps of one request from each of so many askers, whose DM relay lists are on the relay.
+async fn requests(relay: &TestRelay, crowd: &PatternIndex, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
+    let mut requests = Vec::new();
+    for number in 0..askers {
+        let keys = Keys::generate();
+        let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
+        crowd.writer.send_event(&list.sign_with_keys(&keys).unwrap()).await.unwrap();
+        requests.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, request(number), []).await.unwrap()));
+    }
+    requests
+}
+
+/// Sends all requests, `at_once` at a time, and returns how long each took from sending to its acceptance, sorted.
+async fn acceptances(crowd: &PatternIndex, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
+    let (client, mut notifications) = (&crowd.writer, crowd.reader.notifications());
+    let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
+    let mut took = Vec::new();
+    let mut left = requests.into_iter();
+    let all = left.len();
+    let begun = Instant::now();
+    while took.len() < all {
+        while sent.len() < at_once {
+            let Some((asker, event)) = left.next() else { break };
+            sent.insert(asker, Instant::now());
+            let client = client.clone();
+            tokio::spawn(async move { client.send_event(&event).await.map(|_| ()) });
+        }
+        let next = tokio::time::timeout(Duration::from_secs(60), notifications.recv());
+        let Ok(RelayPoolNotification::Event { event, .. }) = next.await.expect("an acceptance") else { continue };
+        let receiver = event.tags.public_keys().next().copied();
+        if let Some(at) = receiver.and_then(|receiver| sent.remove(&receiver)) {
+            took.push(at.elapsed());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120));
+    }
+    took.sort();
+    took
+}
+
+/// All askers together. They read on a connection of its own: on one that also writes, the embedded relay's Nagle delay
+/// holds an acceptance back for 40 ms, until its OK before that is acknowledged.
+struct PatternIndex {
+    writer: Client,
+    reader: Client,
+}
+
+impl PatternIndex {
+    async fn gather(relay: &TestRelay) -> PatternIndex {
+        let pool = RelayPoolOptions::new().notification_channel_size(65_536);
+        let reader = Client::builder().opts(ClientOptions::new().pool(pool)).build();
+        let writer = Client::default();
+        for client in [&reader, &writer] {
+            client.add_relay(relay.url()).await.unwrap();
+            client.connect().await;
+            client.wait_for_connection(crate::support::PATIENCE).await;
+        }
+        reader.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
+        PatternIndex { writer, reader }
+    }
+}
+
+fn report(text: &str) {
+    // The harness swallows what is printed by tests that pass.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The same crowd without the bot: in its place somebody who answers each request at once with a wrap made before. What this
+/// takes is the relay's and the askers' own.
+async fn without_the_bot(askers: usize) -> Vec<Duration> {
+    let relay = TestRelay::start().await;
+    let (crowd, nobody) = (PatternIndex::gather(&relay).await, Keys::generate());
+    let many = requests(&relay, &crowd, nobody.public_key(), askers).await;
+    let mut ready: HashMap<EventId, Event> = HashMap::new();
+    for (asker, request) in &many {
+        ready.insert(request.id, EventBuilder::private_msg(&nobody, *asker, "accepted", []).await.unwrap());
+    }
+    let echo = Client::default();
+    echo.add_relay(relay.url()).await.unwrap();
+    echo.connect().await;
+    echo.wait_for_connection(crate::support::PATIENCE).await;
+    let mut notifications = echo.notifications();
+    echo.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(nobody.public_key()), None).await.unwrap();
+    tokio::spawn(async move {
+        while let Ok(notification) = notifications.recv().await {
+            let RelayPoolNotification::Event { event, .. } = notification else { continue };
+            let (echo, answer) = (echo.clone(), ready.remove(&event.id).unwrap());
+            tokio::spawn(async move { echo.send_event(&answer).await.map(|_| ()) });
+        }
+    });
+    acceptances(&crowd, many, askers).await
+}
+
+async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
+    let (bot, crowd) = (home.spawn().await, PatternIndex::gather(&relay).await);
+    // The first request of all waits for whatever is done once.
+    let first = requests(&relay, &crowd, bot.public_key, 1).await;
+    acceptances(&crowd, first, 1).await;
+    let took = without_the_bot(askers).await;
+    let of = |took: &[Duration]| (took[took.len() / 2], took[took.len() * 99 / 100]);
+    report(&format!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took)));
+    let many = requests(&relay, &crowd, bot.public_key, askers).await;
+    let (test_before, bot_before) = (usage::of(std::process::id()).0, usage::seconds_beside_search(bot.pid()));
+    let took = acceptances(&crowd, many, askers).await;
+    let (test_used, bot_used) =
+        (usage::of(std::process::id()).0 - test_before, usage::seconds_beside_search(bot.pid()) - bot_before);
+    let (median, slowest) = of(&took);
+    report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
+    report(&format!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot"));
+    // Ten a second. Faster than some 20 a second the embedded relay holds a request back until its OK before is acknowledged.
+    let mut alone = Vec::new();
+    let mut pace = tokio::time::interval(Duration::from_millis(100));
+    for request in requests(&relay, &crowd, bot.public_key, 30).await {
+        pace.tick().await;
+        alone.extend(acceptances(&crowd, vec![request], 1).await);
+    }
+    alone.sort();
+    report(&format!("one asker after the other: {:?} median", alone[alone.len() / 2]));
+    let many = requests(&relay, &crowd, bot.public_key, burst).await;
+    let began = Instant::now();
+    let took = acceptances(&crowd, many, burst).await;
+    let all = began.elapsed();
+    report(&format!(
+        "a burst of {burst}: all accepted in {all:?}; {:.1} MB resident",
+        usage::of(bot.pid()).1 as f64 / 1e6
+    ));
+    assert_eq!(took.len(), burst);
+    (alone[alone.len() / 2], slowest, all)
+}
+
+async fn a_crowd_is_accepted_and_none_is_lost() {
+    let (_, _, all) = measure(20, 100).await;
+    assert!(all < Duration::from_secs(30), "{all:?}");
+}
+
+async fn a_crowd_is_accepted_within_the_bars() {
+    let (median, slowest, all) = measure(100, 1000).await;
+    assert!(median < Duration::from_millis(20), "{median:?}");
+    assert!(slowest < Duration::from_millis(100), "{slowest:?}");
+    assert!(all < Duration::from_secs(10), "{all:?}");
+}
+
+async fn an_idle_bot_costs_next_to_nothing() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn().await;
+    // Not a wait for anything: the time is what is measured.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let (before, began) = (usage::of(bot.pid()).0, Instant::now());
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let (after, memory) = usage::of(bot.pid());
+    let share = (after - before) / began.elapsed().as_secs_f64();
+    report(&format!("idle: {:.2} % of a core, {:.1} MB resident", 100.0 * share, memory as f64 / 1e6));
+    assert!(share < 0.01, "{share}");
+    assert!(memory < 60_000_000, "{memory}");
+}

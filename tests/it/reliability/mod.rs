@@ -1,0 +1,14 @@
+//! Promises R1 to R12: nothing is lost and nothing is doubled.
+
+pub mod answers;
+pub mod clock;
+pub mod disk;
+pub mod ledger_kill;
+pub mod load;
+#[cfg(debug_assertions)]
+pub mod panics;
+pub mod process;
+pub mod soak;
+pub mod starvation;
+#[cfg(debug_assertions)]
+pub mod steps;

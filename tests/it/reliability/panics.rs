@@ -1,0 +1,146 @@
+//! R10: a panic stays small. Injected at every named step of the flow but the start and the stop, once; and in some at
+//! every message. The process lives on, the key comes, and so do the answers to others.
+//!
+//! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::UnwrappedGift;
+use npubbot::fault::Step;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub const TESTS: &[Test] = &[
+    test!(a_panic_at_any_step_costs_no_key_and_no_answer),
+    test!(a_message_that_always_panics_has_an_answer_and_the_next_one_too),
+    test!(a_letter_whose_sending_always_panics_holds_up_no_other),
+];
+
+/// Bots at once.
+const AT_ONCE: usize = 4;
+/// From the panic to the key, at most, where a device has panicked; the search takes a moment of it.
+const DEVICE_BACK: Duration = Duration::from_secs(5);
+/// And elsewhere: a letter whose sending failed is sent again after 3 s or some more.
+const KEY_WITHIN: Duration = Duration::from_secs(10);
+
+/// A request, a panic at `step`, and what came of it: how long the key took from the panic on.
+async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) -> Duration {
+    let fault = format!("{}:{side}", step.word());
+    let home = Home::new(&[relay.url()]);
+    let bot = home.vault().public_key();
+    let asker = Asker::connect(&relay.url(), bot).await;
+    asker.send(prefix).await;
+    let mut process = home.spawn_faulty(&format!("panic:{fault}"));
+    let text = format!("test fault: {fault}");
+    until(&format!("{fault} is reached"), || async { home.log().contains(&text).then_some(()) }).await;
+    let began = Instant::now();
+    let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
+    until(&format!("{fault}: the key is delivered"), || async { (home.count(delivered) == Some(1)).then_some(()) })
+        .await;
+    let took = began.elapsed();
+    // The rest goes on, the part that panicked among it.
+    let mut other = Asker::connect(&relay.url(), bot).await;
+    other.send("hum").await;
+    // So easy a key may come before the acceptance.
+    let texts = [other.next_text().await, other.next_text().await];
+    let keys: Vec<DeliveredKey> = texts.iter().filter_map(|text| DeliveredKey::read(text)).collect();
+    assert_eq!(keys.len(), 1, "{fault}: {texts:?}");
+    keys[0].assert_starts_with("hum");
+    assert!(process.0.try_wait().unwrap().is_none(), "{fault}: the process died\n{}", home.log());
+    assert!(
+        !home.log().contains("nsec1") && !home.log().contains(&unlocking_key(&home)),
+        "{fault}: a secret in the log"
+    );
+
+    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    let mut keys = Vec::new();
+    for wrap in wraps.iter() {
+        let gift = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
+        keys.extend(DeliveredKey::read(&gift.rumor.content));
+    }
+    assert_eq!((wraps.len(), keys.len()), (2, 1), "{fault}: one acceptance, one result");
+    keys[0].assert_starts_with(prefix);
+    drop(process);
+    home.assert_sound();
+    took
+}
+
+/// A secret the bot holds all the time: what unlocks its identity.
+fn unlocking_key(home: &Home) -> String {
+    std::fs::read_to_string(home.age_identity()).unwrap()
+}
+
+async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = Arc::new(TestRelay::start().await);
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let mut cases = JoinSet::new();
+    // The start and the stop end the process anyway.
+    let steps = Step::ALL.into_iter().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
+    for (step, side) in steps.flat_map(|step| [(step, "before"), (step, "after")]) {
+        let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+        let prefix: String = (0..3).map(letter).collect();
+        let (relay, room) = (Arc::clone(&relay), Arc::clone(&room));
+        cases.spawn(async move {
+            let _turn = room.acquire().await.unwrap();
+            (step, side, panics_at(relay, step, side, &prefix).await)
+        });
+    }
+    let (mut failed, mut count, mut device, mut elsewhere) = (0, 0, Duration::ZERO, Duration::ZERO);
+    while let Some(case) = cases.join_next().await {
+        count += 1;
+        match case {
+            Ok((step, side, took)) => {
+                let is_device = matches!(step, Step::Draw | Step::Launch | Step::Collect);
+                assert!(took < if is_device { DEVICE_BACK } else { KEY_WITHIN }, "{step:?} {side}: {took:?}");
+                let longest = if is_device { &mut device } else { &mut elsewhere };
+                *longest = took.max(*longest);
+            }
+            // It has said by name what went wrong.
+            Err(_) => failed += 1,
+        }
+    }
+    assert_eq!(failed, 0, "of {count} places to panic");
+    println!("{count} places to panic: the key {device:?} later where a device did, elsewhere {elsewhere:?}, at most");
+}
+
+async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.vault().public_key();
+    let mut process = home.spawn_faulty("panics:decide:before");
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    for text in ["dad", "help"] {
+        let answer = asker.ask(text).await;
+        assert!(answer.contains("went wrong on my side"), "{answer}");
+    }
+    assert!(process.0.try_wait().unwrap().is_none());
+    assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2), "one answer each");
+}
+
+async fn a_letter_whose_sending_always_panics_holds_up_no_other() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.vault().public_key();
+    // Results alone: acceptances and other answers are sent.
+    let mut process = home.spawn_faulty("panics:send:before");
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    assert!(asker.ask("dad").await.contains("#1"));
+    let panicked = || home.log().matches("sending a letter panicked").count();
+    until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
+    let mut other = Asker::connect(&relay.url(), bot).await;
+    other.ask("status").await;
+    // It is put off, each time for longer: after 3 s, 10 s, 30 s.
+    assert!(panicked() <= 3, "{}", panicked());
+    assert!(process.0.try_wait().unwrap().is_none());
+    drop(process);
+    // Kept as it was, it is sent by the next life.
+    let _process = home.spawn().await;
+    asker.next_key().await.assert_starts_with("dad");
+}

@@ -1,0 +1,300 @@
+//! The real program: killed (R1), started twice (R9), stopped (R11), asked beyond its limits and restarted (S11), and
+//! started with ten thousand open jobs (S13). In full:
+//! `cargo test --release --test it reliability::process -- --ignored --nocapture`
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::{FaultyBot, Home};
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use npubbot::clock::Clock;
+use npubbot::ledger::Ledger;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use rustix::process::Signal;
+use std::collections::{HashMap, HashSet};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(six_jobs_survive_twelve_kills),
+    test!(fifty_jobs_survive_two_hundred_kills).long("minutes: the full form of R1"),
+    test!(a_second_serve_on_the_folder_ends_within_a_second_and_says_why),
+    test!(six_stops_in_mid_launch_are_clean_and_quick),
+    test!(fifty_stops_in_mid_launch_are_clean_and_quick).long("a minute or two: the full form of R11"),
+    test!(what_hangs_does_not_hold_up_the_end),
+    test!(a_second_signal_ends_at_once),
+    test!(a_quota_used_up_stays_used_up_after_a_kill),
+    test!(with_ten_thousand_open_jobs_it_starts_within_three_seconds),
+];
+
+/// Nothing is refused: these tests ask for much.
+const GENEROUS: &str = "\
+    [limits]\n\
+    open_jobs_per_asker = 10000\n\
+    jobs_per_day = 100000\n\
+    longest_expected_time = \"3650 days\"\n\
+    give_up_after = \"3650 days\"\n";
+
+/// R1. `jobs` requests of several askers, and a SIGKILL at `kills` random moments, however far the bot has come.
+async fn killed_again_and_again(jobs: usize, kills: usize) {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = TestRelay::start().await;
+    // The slow kernel, so that a search takes about as long as the bot lives, and most kills hit one.
+    let slow = "[search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\n";
+    let home = Home::with(&[relay.url()], &format!("{GENEROUS}{slow}"));
+    let vault = home.vault();
+    let bot = vault.public_key();
+    drop(vault);
+    let url = relay.url();
+    let mut askers = Vec::new();
+    for number in 0..jobs {
+        let asker = Asker::connect(&url, bot).await;
+        let prefix = ["cats0", "dads0", "hams0", "rusty", "zap00", "q"][number % 6];
+        askers.push((asker, prefix));
+    }
+    let mut left = askers.iter();
+    let mut requests = HashMap::new();
+    for kill in 0..kills {
+        // The requests come while the bot is alive and while it is dead.
+        for (asker, prefix) in left.by_ref().take(jobs.div_ceil(kills)) {
+            requests.insert(asker.keys.public_key(), *prefix);
+            asker.send(prefix).await;
+        }
+        let began = Instant::now();
+        let mut child = home.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // A random moment of a start, of a search, of a delivery: here the wait is the test.
+        let moment = Duration::from_millis(rng.random_range(20..2_500));
+        tokio::time::sleep(moment.saturating_sub(began.elapsed())).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if kill % 10 == 0 {
+            home.assert_sound();
+        }
+    }
+    let process = home.spawn().await;
+    let all = jobs as i64;
+    let mut delivered = 0;
+    let until_all = Instant::now();
+    while delivered < all && until_all.elapsed() < Duration::from_secs(300) {
+        delivered = home.count("SELECT count(*) FROM job WHERE state = 'delivered'").unwrap_or(0);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(delivered, all, "jobs delivered, {:?} after the last kill", until_all.elapsed());
+    // An acceptance and a result each, and every key right.
+    for (asker, prefix) in &askers {
+        let wraps = relay.wraps_to(asker.keys.public_key()).await;
+        let mut keys = Vec::new();
+        for wrap in wraps.iter() {
+            let gift = nostr_sdk::prelude::UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
+            keys.extend(DeliveredKey::read(&gift.rumor.content));
+        }
+        assert_eq!((wraps.len(), keys.len()), (2, 1), "{prefix}: one acceptance, one result");
+        keys[0].assert_starts_with(requests[&asker.keys.public_key()]);
+    }
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
+    assert_eq!(home.count("SELECT count(DISTINCT wrap) FROM mail WHERE result_of IS NOT NULL"), Some(all));
+    process.kill();
+    home.assert_sound();
+    println!("{jobs} jobs, {kills} kills: {delivered} delivered, one result event each");
+}
+
+async fn six_jobs_survive_twelve_kills() {
+    killed_again_and_again(6, 12).await;
+}
+
+async fn fifty_jobs_survive_two_hundred_kills() {
+    killed_again_and_again(50, 200).await;
+}
+
+/// R9.
+async fn a_second_serve_on_the_folder_ends_within_a_second_and_says_why() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    asker.ask("help").await;
+    let began = Instant::now();
+    let mut second = home.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let ended = async {
+        until("the second one ends", || {
+            let status = second.try_wait().unwrap();
+            async move { status }
+        })
+        .await
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(5), ended).await;
+    second.kill().ok();
+    let ended = ended.expect("a second serve ends by itself");
+    let second = second.wait_with_output().unwrap();
+    let took = began.elapsed();
+    let said = String::from_utf8_lossy(&second.stderr);
+    println!("the second one ended after {took:?}");
+    assert_eq!(ended.code(), Some(1), "another try may work");
+    assert!(said.contains("another npubbot uses the folder") && said.contains("--data"), "{said}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    // The first goes on undisturbed.
+    asker.ask("status").await;
+    process.kill();
+}
+
+/// R11. The job takes a day, so every stop is in the middle of a launch.
+async fn stopped_in_mid_launch(times: usize) {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], GENEROUS);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let answer = asker.ask("qqqqqqqqq").await;
+    assert!(answer.contains("#1"), "{answer}");
+    let mut longest = Duration::ZERO;
+    let mut running = Some(process);
+    for number in 0..times {
+        let process = match running.take() {
+            Some(process) => process,
+            None => home.spawn_logged().await,
+        };
+        // The log of a restart says when the search is on; the first one has just accepted the job.
+        if number > 0 {
+            until("the bot serves", || async { (home.log().matches("serving").count() == number).then_some(()) }).await;
+            until("a sign of life", || async { (home.log().matches("alive").count() == number).then_some(()) }).await;
+            let log = home.log();
+            let alive = log.lines().rfind(|line| line.contains("alive")).unwrap();
+            assert!(alive.contains("open_jobs=1") && alive.contains("rate=") && alive.contains("relays=1"), "{alive}");
+        }
+        let signal = if number % 2 == 0 { Signal::INT } else { Signal::TERM };
+        let (status, took) = process.stop_with(signal).await;
+        assert!(status.success(), "{signal:?}: {status}");
+        assert!(took < Duration::from_secs(2), "{signal:?} took {took:?}");
+        longest = longest.max(took);
+        // Everything is in the one file, it is sound, and the job is still promised.
+        assert!(!home.data().join("ledger.sqlite-wal").exists(), "a clean stop folds the log into the file");
+        home.assert_sound();
+        assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+        drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+    }
+    println!("{times} stops, the longest took {longest:?}");
+}
+
+async fn six_stops_in_mid_launch_are_clean_and_quick() {
+    stopped_in_mid_launch(6).await;
+}
+
+async fn fifty_stops_in_mid_launch_are_clean_and_quick() {
+    stopped_in_mid_launch(50).await;
+}
+
+/// R11, with a thread that hangs for ever: in a launch, as in a driver, and in the stop itself.
+async fn what_hangs_does_not_hold_up_the_end() {
+    for (fault, clean) in [("collect:before", true), ("stop:before", false)] {
+        let (_relay, home, mut bot) = hanging_at(fault).await;
+        let began = Instant::now();
+        bot.signal(Signal::TERM);
+        let (status, took) = (bot.ended().await, began.elapsed());
+        println!("{fault}: {status} after {took:?}");
+        assert!(took < Duration::from_secs(2), "{fault}: {took:?}");
+        assert_eq!(status.code(), Some(i32::from(!clean)), "{fault}");
+        assert!(!clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
+        home.assert_sound();
+        assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+        drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+    }
+}
+
+/// R11, for who does not want to wait for the first.
+async fn a_second_signal_ends_at_once() {
+    let (_relay, home, mut bot) = hanging_at("stop:before").await;
+    bot.signal(Signal::INT);
+    until("the stop hangs", || async { home.log().contains("test fault: stop:before").then_some(()) }).await;
+    let began = Instant::now();
+    bot.signal(Signal::INT);
+    let (status, took) = (bot.ended().await, began.elapsed());
+    println!("{status} after {took:?}");
+    assert_eq!(status.code(), Some(130), "after {took:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    home.assert_sound();
+    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+}
+
+/// A bot with a job of a day, where a thread hangs there, or will.
+async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], GENEROUS);
+    let public_key = home.vault().public_key();
+    let asker = Asker::connect(&relay.url(), public_key).await;
+    asker.send("qqqqqqqqq").await;
+    let bot = home.spawn_faulty(&format!("hang:{place}"));
+    let in_search = format!("test fault: {place}");
+    until("the job is searched", || async {
+        let log = home.log();
+        let there = if place.starts_with("stop") { log.contains("accepted") } else { log.contains(&in_search) };
+        (log.contains("serving") && there).then_some(())
+    })
+    .await;
+    (relay, home, bot)
+}
+
+/// S11.
+async fn a_quota_used_up_stays_used_up_after_a_kill() {
+    let relay = TestRelay::start().await;
+    let limits = "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\nlongest_expected_time = \"3650 days\"\n\
+                  give_up_after = \"3650 days\"\n";
+    let home = Home::with(&[relay.url()], limits);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    assert!(asker.ask("qqqqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("pppppppppp").await.contains("#2"));
+    process.kill();
+    let process = home.spawn().await;
+    let refused = asker.ask("zzzzzzzzzz").await;
+    assert!(!refused.contains("#3"), "{refused}");
+    // The limit, and when it works again: a day after the first.
+    assert!(refused.contains("2 jobs in the last 24 hours"), "{refused}");
+    assert!(refused.contains("works in 24 h") || refused.contains("works in 23 h 5"), "{refused}");
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(2));
+    process.kill();
+}
+
+/// S13. Every job has a pattern of its own, from another asker.
+async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
+    const JOBS: usize = 10_000;
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], GENEROUS);
+    let bot = home.vault().public_key();
+    drop(Ledger::open(&home.data(), Clock::System).unwrap());
+    let mut patterns = HashSet::new();
+    while patterns.len() < JOBS {
+        let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+        patterns.insert((0..12).map(letter).collect::<String>());
+    }
+    let mut file = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    let write = file.transaction().unwrap();
+    let now = Clock::System.now();
+    for pattern in &patterns {
+        let (asker, rumor): ([u8; 32], [u8; 32]) = (rng.random(), rng.random());
+        write
+            .prepare_cached(
+                "INSERT INTO job (asker, rumor, patterns, state, accepted_at, expires_at, seen_on)
+                 VALUES (?1, ?2, ?3, 'accepted', ?4, ?5, '[\"wss://one.example\"]')",
+            )
+            .unwrap()
+            .execute(rusqlite::params![asker, rumor, pattern, now as i64, now as i64 + 86_400])
+            .unwrap();
+    }
+    write.commit().unwrap();
+    drop(file);
+
+    // Somebody asks before the start: the answer shows that everything is up, the search included.
+    let mut asker = Asker::connect(&relay.url(), bot).await;
+    asker.send("status").await;
+    let began = Instant::now();
+    let process = home.spawn_logged().await;
+    until("the bot serves", || async { home.log().contains("serving").then_some(()) }).await;
+    let serving = began.elapsed();
+    let answer = asker.next_text().await;
+    println!("serving after {serving:?}, the first answer after {:?}", began.elapsed());
+    assert!(answer.contains("10000 jobs"), "{answer}");
+    assert!(serving < Duration::from_secs(3), "{serving:?}");
+    let (status, took) = process.stop_with(Signal::TERM).await;
+    assert!(status.success() && took < Duration::from_secs(2), "{status}, {took:?}");
+}

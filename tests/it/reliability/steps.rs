@@ -1,0 +1,103 @@
+//! R2: every named step of the flow is a safe place to die. The real program is aborted there and started again.
+//!
+//! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::UnwrappedGift;
+use npubbot::fault::Step;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub const TESTS: &[Test] = &[test!(every_named_step_is_a_safe_place_to_die)];
+
+/// Bots at once.
+const AT_ONCE: usize = 3;
+const SIGABRT: i32 = 6;
+
+/// One life of the bot that a fault ends. `stop`: it is told to stop once it serves.
+async fn life_with(home: &Home, fault: &str, stop: bool) {
+    let served = home.log().matches("serving").count();
+    let mut bot = home.spawn_faulty(&format!("abort:{fault}"));
+    if stop {
+        let what = format!("the bot serves ({fault})");
+        until(&what, || async { (home.log().matches("serving").count() > served).then_some(()) }).await;
+        let pid = rustix::process::Pid::from_child(&bot.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+    let status = until(&format!("{fault} is reached"), || {
+        let status = bot.0.try_wait().unwrap();
+        async move { status }
+    })
+    .await;
+    assert_eq!(status.signal(), Some(SIGABRT), "{fault} was not reached: {status}\n{}", home.log());
+    assert!(home.log().contains(&format!("test fault: {fault}")), "{fault}: died of something else\n{}", home.log());
+}
+
+/// A request, a life that ends at `step`, another life, and what came of it.
+async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
+    let fault = format!("{}:{side}", step.word());
+    let home = Home::new(&[relay.url()]);
+    let bot = home.vault().public_key();
+    let asker = Asker::connect(&relay.url(), bot).await;
+    asker.send(prefix).await;
+    if matches!(step, Step::TakeUp | Step::Stop) {
+        // These are of interest with an open job.
+        life_with(&home, "answer:after", false).await;
+    }
+    life_with(&home, &fault, step == Step::Stop).await;
+    home.assert_sound();
+
+    let process = home.spawn_logged().await;
+    let delivered = "SELECT count(*) FROM job WHERE state = 'delivered'";
+    until(&format!("{fault}: the key is delivered"), || async { (home.count(delivered) == Some(1)).then_some(()) })
+        .await;
+    let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
+    until(&format!("{fault}: all is sent"), || async { (home.count(unsent) == Some(0)).then_some(()) }).await;
+    process.kill();
+    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    let mut keys = Vec::new();
+    for wrap in wraps.iter() {
+        let gift = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
+        keys.extend(DeliveredKey::read(&gift.rumor.content));
+    }
+    assert_eq!((wraps.len(), keys.len()), (2, 1), "{fault}: one acceptance, one result");
+    keys[0].assert_starts_with(prefix);
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "{fault}");
+    assert_eq!(home.count("SELECT count(*) FROM mail WHERE result_of IS NOT NULL"), Some(1), "{fault}");
+    home.assert_sound();
+}
+
+async fn every_named_step_is_a_safe_place_to_die() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let began = Instant::now();
+    let relay = Arc::new(TestRelay::start().await);
+    let places: Vec<(Step, &str)> =
+        Step::ALL.into_iter().flat_map(|step| [(step, "before"), (step, "after")]).collect();
+    assert!(places.len() >= 2 * 14, "{}", places.len());
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let mut cases = JoinSet::new();
+    for &(step, side) in &places {
+        let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+        let prefix: String = (0..4).map(letter).collect();
+        let (relay, room) = (Arc::clone(&relay), Arc::clone(&room));
+        cases.spawn(async move {
+            let _turn = room.acquire().await.unwrap();
+            dies_at(relay, step, side, &prefix).await;
+        });
+    }
+    let mut failed = 0;
+    while let Some(case) = cases.join_next().await {
+        // Each has said by name what went wrong.
+        failed += usize::from(case.is_err());
+    }
+    assert_eq!(failed, 0, "of {} places to die", places.len());
+    println!("{} places to die, each delivered once, in {:?}", places.len(), began.elapsed());
+}

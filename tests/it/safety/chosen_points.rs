@@ -1,0 +1,390 @@
+//! S10: an asker may name any point. What is none is refused with one clear answer, what has served is refused, and any
+//! other is searched right: the tweak and the half make a key with the prefix. No device is blamed for it, and whoever
+//! writes next is served.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::{BotProcess, Home};
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use ::rand::rngs::StdRng;
+use ::rand::seq::SliceRandom;
+use ::rand::{Rng, SeedableRng};
+use bech32::{Bech32, Bech32m, Hrp};
+use nostr_sdk::prelude::ToBech32;
+use npubbot::key::{HalfPoint, Npub, Rotation, SplitTweak, StartPoint, candidate};
+use rustix::process::Signal;
+use secp256k1::{Keypair, Parity, PublicKey, SECP256K1, Scalar, SecretKey, XOnlyPublicKey};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+pub const TESTS: &[Test] = &[
+    test!(chosen_points_are_searched_right_or_refused_and_no_device_is_blamed),
+    test!(the_generator_and_its_relatives_are_halves_like_any_other),
+    test!(a_hundred_things_that_are_no_point_are_refused_with_the_reason),
+];
+
+/// Found in the first launch, and met by chance once in 32,768.
+const PREFIX: &str = "dad";
+/// What one asker may have here.
+const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
+/// Multiples of the generator in the table around a centre: on the CPU, and the larger ones of GPUs.
+const TABLES: [u64; 2] = [512, 1024];
+/// What the log says of a device that is not believed, and of anything that went wrong.
+const ALARMS: [&str; 4] = ["match nothing", "taken out", "panicked", "ERROR"];
+
+fn small(number: u64) -> SecretKey {
+    let mut bytes = [0; 32];
+    bytes[24..].copy_from_slice(&number.to_be_bytes());
+    SecretKey::from_slice(&bytes).unwrap()
+}
+
+fn sum(one: SecretKey, other: SecretKey) -> SecretKey {
+    one.add_tweak(&Scalar::from(other)).unwrap()
+}
+
+fn turned(secret: SecretKey, rotation: Rotation) -> SecretKey {
+    secret.mul_tweak(&rotation.scalar()).unwrap()
+}
+
+fn point_of(secret: &SecretKey) -> PublicKey {
+    PublicKey::from_secret_key(SECP256K1, secret)
+}
+
+fn npub_of(point: &PublicKey) -> Npub {
+    Npub(point.x_only_public_key().0.serialize())
+}
+
+/// `±λ^k·secret`: for the bot they are one half.
+fn family(secret: SecretKey) -> Vec<SecretKey> {
+    Rotation::ALL.iter().flat_map(|&rotation| [turned(secret, rotation), turned(secret, rotation).negate()]).collect()
+}
+
+/// A bot of its own, and one asker.
+struct Meeting {
+    home: Home,
+    bot: BotProcess,
+    asker: Asker,
+    _relay: TestRelay,
+    /// Messages sent, and letters got.
+    sent: i64,
+    got: i64,
+    /// The offset of every tweak.
+    offsets: Vec<[u8; 32]>,
+}
+
+impl Meeting {
+    async fn start() -> Meeting {
+        let relay = TestRelay::start().await;
+        let home = Home::with(&[relay.url()], GENEROUS);
+        let bot = home.spawn_logged().await;
+        let asker = Asker::connect(&relay.url(), bot.public_key).await;
+        Meeting { home, bot, asker, _relay: relay, sent: 0, got: 0, offsets: Vec::new() }
+    }
+
+    async fn ask(&mut self, text: &str) -> String {
+        self.sent += 1;
+        self.got += 1;
+        self.asker.ask(text).await
+    }
+
+    async fn is_refused(&mut self, text: &str, reason: &str) {
+        // In another order: the very same words in the same second would be a copy of the message, which has no answer.
+        let answer = self.ask(&format!("split {PREFIX} {text}")).await;
+        assert!(answer.contains(reason), "{text}: {answer}");
+    }
+
+    async fn is_a_relative(&mut self, secret: &SecretKey) {
+        self.is_refused(&point_of(secret).to_string(), "served for a key already").await;
+    }
+
+    /// A request at a point whose secret is known is met. `text` names the point.
+    async fn is_served(&mut self, text: &str, secret: &SecretKey) -> SplitTweak {
+        let tweak = self.is_served_at(text, &point_of(secret)).await;
+        // By libsecp256k1 alone.
+        let key = secret.add_tweak(tweak.tweak.offset.scalar()).unwrap();
+        let key = Keypair::from_secret_key(SECP256K1, &turned(key, tweak.tweak.rotation));
+        let npub = Npub(key.x_only_public_key().0.serialize());
+        assert!(npub.to_string().starts_with(&format!("npub1{PREFIX}")), "{text}: {npub}");
+        tweak
+    }
+
+    /// A request at a point is met: the tweak is for it and leads from it to the npub that was named.
+    async fn is_served_at(&mut self, text: &str, point: &PublicKey) -> SplitTweak {
+        let first = self.ask(&format!("split {text} {PREFIX}")).await;
+        assert!(!first.contains("Nothing was started") && !first.contains("already"), "{text}: {first}");
+        // What is found at once may overtake the acceptance.
+        self.got += 1;
+        let second = self.asker.next_text().await;
+        let (acceptance, result) = if first.contains("ntweak1") { (second, first) } else { (first, second) };
+        assert!(acceptance.contains("your own point"), "{text}: {acceptance}");
+        let line = result.lines().find(|line| line.starts_with("ntweak1"));
+        let tweak: SplitTweak = line.unwrap_or_else(|| panic!("{text}: {result}")).parse().unwrap();
+        assert_eq!(tweak.fingerprint, HalfPoint::new(*point).fingerprint(), "{text}");
+        let npub = candidate(&StartPoint::new(*point), &tweak.tweak).unwrap();
+        assert!(npub.to_string().starts_with(&format!("npub1{PREFIX}")), "{text}: {npub}");
+        assert!(result.contains(&npub.to_string()), "{text}: {result}");
+        self.offsets.push(tweak.tweak.offset.scalar().to_be_bytes());
+        tweak
+    }
+
+    /// The bot is as good as new: one answer a message and one result a job, no alarm, and an honest request is met.
+    async fn ends_well(mut self) {
+        let jobs = self.offsets.len() as i64;
+        assert_eq!(self.got, self.sent + jobs);
+        let acceptance = self.ask("ham").await;
+        assert!(acceptance.contains(&format!("#{}", jobs + 1)), "{acceptance}");
+        self.asker.next_key().await.assert_starts_with("ham");
+        self.got += 1;
+        assert_eq!(self.home.count("SELECT count(*) FROM job"), Some(jobs + 1));
+        assert_eq!(self.home.count("SELECT count(*) FROM seen"), Some(self.sent));
+        assert_eq!(self.home.count("SELECT count(*) FROM mail"), Some(self.got));
+        let (status, _) = self.bot.stop_with(Signal::TERM).await;
+        assert!(status.success(), "{status}");
+        let log = self.home.log();
+        assert_eq!(log.matches("found job=").count() as i64, jobs + 1, "the log is one: {log}");
+        for alarm in ALARMS {
+            assert!(!log.contains(alarm), "{alarm}: {log}");
+        }
+        // Blinded: without, one offset in three is a small number or the opposite of one.
+        for offset in &self.offsets {
+            let ends = [&offset[..7], &secp256k1::constants::CURVE_ORDER[..7]];
+            assert!(offset[..7] != [0; 7] && ends[0] != ends[1], "an offset that says where it was found: {offset:x?}");
+        }
+        self.offsets.sort();
+        assert!(self.offsets.windows(2).all(|two| two[0] != two[1]), "two jobs at one place");
+    }
+}
+
+/// Points at which a search without blinding meets a zero, and some of what could be made of them.
+fn chosen(rng: &mut StdRng) -> Vec<(String, SecretKey)> {
+    let mut chosen: Vec<(String, SecretKey)> = Vec::new();
+    let mut multiples = vec![2, 3, rng.random_range(4..500)];
+    // Around the end of a table, and the next centre.
+    multiples.extend(TABLES.iter().flat_map(|&table| [table - 1, table, table + 1, 2 * table + 1]));
+    multiples.push(rng.random_range(5_000..1 << 40));
+    // 1025 twice: beyond one table, and the next centre of the other.
+    multiples.sort();
+    multiples.dedup();
+    chosen.extend(multiples.iter().map(|&i| (format!("{i}·G"), small(i))));
+    for table in TABLES {
+        let centre = rng.random_range(2..1 << 20) * (2 * table + 1);
+        let i = rng.random_range(1..=table);
+        let [plain, turn] = [small(i), turned(small(i), Rotation::ALL[rng.random_range(1..3)])];
+        chosen.push((format!("({centre} + {i})·G"), sum(small(centre), plain)));
+        chosen.push((format!("({centre} - {i})·G"), sum(small(centre), plain.negate())));
+        chosen.push((format!("({centre} + λ^k·{i})·G"), sum(small(centre), turn)));
+        chosen.push((format!("({centre} - λ^k·{i})·G"), sum(small(centre), turn.negate())));
+    }
+    // Half of G: its x has 90 leading zero bits.
+    chosen.push(("G/2".to_owned(), SecretKey::from_slice(&HALF).unwrap()));
+    // As good as any of these to the bot: one of the six.
+    for (name, secret) in &mut chosen {
+        let member = rng.random_range(0..6);
+        *secret = family(*secret)[member];
+        name.push_str(&format!(", relative {member}"));
+    }
+    chosen
+}
+
+/// 1/2 modulo n.
+const HALF: [u8; 32] = [
+    0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, //
+    0x5d, 0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa1,
+];
+
+async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut meeting = Meeting::start().await;
+    let mut served = Vec::new();
+    for (name, secret) in chosen(&mut rng) {
+        println!("{name}");
+        meeting.is_served(&point_of(&secret).to_string(), &secret).await;
+        served.push(secret);
+    }
+    // What has served, and its relatives.
+    for &secret in served.iter().take(3) {
+        for relative in family(secret) {
+            meeting.is_a_relative(&relative).await;
+        }
+        meeting.is_refused(&npub_of(&point_of(&secret)).to_string(), "served for a key already").await;
+    }
+    let again = *served[3..].get(rng.random_range(0..served.len() - 3)).unwrap();
+    meeting.is_a_relative(&again).await;
+
+    // Relatives the bot cannot know of are other halves to it. Those of a small multiple of G may have served above.
+    let last = *served.last().unwrap();
+    let five_on = sum(last, small(5));
+    let tweak = meeting.is_served(&point_of(&five_on).to_string(), &five_on).await;
+    for other in [sum(last, served[1]), turned(sum(last, small(7)), Rotation::ALL[1]).negate()] {
+        meeting.is_served(&point_of(&other).to_string(), &other).await;
+    }
+    // The key just found, as a half: given as the npub it is, it stands for its point with an even y.
+    let found = five_on.add_tweak(tweak.tweak.offset.scalar()).unwrap();
+    let found = even(turned(found, tweak.tweak.rotation));
+    meeting.is_served(&npub_of(&point_of(&found)).to_string(), &found).await;
+    // Points whose secret the asker cannot know: the bot's own, and one that nobody has.
+    let nobodys = std::iter::repeat_with(|| rng.random()).find_map(|x| lifted(&x)).unwrap();
+    for point in [lifted(&meeting.bot.public_key.to_bytes()).unwrap(), nobodys] {
+        meeting.is_served_at(&npub_of(&point).to_string(), &point).await;
+    }
+    // The asker's own key, which is no wise half but a point.
+    let keys = meeting.asker.keys.clone();
+    let secret = even(SecretKey::from_slice(keys.secret_key().as_secret_bytes()).unwrap());
+    meeting.is_served(&format!("nostr:{}", keys.public_key().to_bech32().unwrap()), &secret).await;
+    meeting.ends_well().await;
+}
+
+/// `G` and each of its relatives, where it is the first of them: each needs a bot that has not seen another.
+async fn the_generator_and_its_relatives_are_halves_like_any_other() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    for secret in family(small(1)) {
+        let mut meeting = Meeting::start().await;
+        let point = point_of(&secret).to_string();
+        let tweak = meeting.is_served(&point, &secret).await;
+        // The asker's own program makes the key of it.
+        let key = combined(&secret, &tweak);
+        key.assert_starts_with(PREFIX);
+        let mut others = family(small(1));
+        others.shuffle(&mut rng);
+        for other in others {
+            meeting.is_a_relative(&other).await;
+        }
+        meeting.ends_well().await;
+    }
+}
+
+/// The half with an even y: what an npub stands for.
+fn even(secret: SecretKey) -> SecretKey {
+    match point_of(&secret).x_only_public_key().1 {
+        Parity::Even => secret,
+        Parity::Odd => secret.negate(),
+    }
+}
+
+/// The point with this x and an even y, if there is one.
+fn lifted(x: &[u8; 32]) -> Option<PublicKey> {
+    XOnlyPublicKey::from_slice(x).ok().map(|x| x.public_key(Parity::Even))
+}
+
+/// What `npubbot combine` makes of half and tweak.
+fn combined(half: &SecretKey, tweak: &SplitTweak) -> DeliveredKey {
+    let half =
+        bech32::encode::<Bech32>(Hrp::parse("nhalf").unwrap(), &[&[1], &half.secret_bytes()[..]].concat()).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_npubbot"))
+        .args(["combine", &tweak.to_string(), "--prefix", PREFIX])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(half.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    DeliveredKey::read(&String::from_utf8(output.stdout).unwrap()).expect("a key")
+}
+
+const NOT_ON_CURVE: &str = "no point of the curve";
+const NOT_A_POINT: &str = "66 hexadecimal digits";
+const DAMAGED: &str = "checksum is wrong";
+const SECRET: &str = "this is a secret key";
+const NONE: &str = "I see no point";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A bech32 text of any kind and length.
+fn text_of(kind: &str, bytes: &[u8]) -> String {
+    bech32::encode::<Bech32>(Hrp::parse(kind).unwrap(), bytes).unwrap()
+}
+
+/// p + this, 32 bytes.
+fn above_p(more: u8) -> [u8; 32] {
+    let mut bytes = [0xff; 32];
+    // …fffffffe fffffc2f
+    bytes[27] = 0xfe;
+    bytes[30..].copy_from_slice(&(0xfc2f + u16::from(more)).to_be_bytes());
+    bytes
+}
+
+/// A hundred texts in the place of a point, each with the reason for which it is refused.
+fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
+    let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
+    let point = point_of(&secret);
+    let (short, long) = (hex(&point.serialize()), hex(&point.serialize_uncompressed()));
+    let x = npub_of(&point).0;
+    let mut texts: Vec<(String, &'static str)> = Vec::new();
+    // An x that no point has.
+    let mut without_point = || loop {
+        let x = rng.random();
+        if lifted(&x).is_none() {
+            return x;
+        }
+    };
+    for _ in 0..12 {
+        let x = hex(&without_point());
+        texts.extend([(format!("02{x}"), NOT_ON_CURVE), (format!("03{x}"), NOT_ON_CURVE)]);
+    }
+    texts.extend((0..6).map(|_| (text_of("npub", &without_point()), NOT_ON_CURVE)));
+    // p and beyond: those whose remainder is some point's x must not be taken for it.
+    let with_remainder: Vec<u8> = (1..=255)
+        .filter(|&more| {
+            let mut x = [0; 32];
+            x[31] = more;
+            lifted(&x).is_some()
+        })
+        .collect();
+    for &more in &with_remainder[..5] {
+        let x = above_p(more);
+        texts.extend([(format!("02{}", hex(&x)), NOT_ON_CURVE), (format!("03{}", hex(&x)), NOT_ON_CURVE)]);
+        texts.push((text_of("npub", &x), NOT_ON_CURVE));
+    }
+    for x in [[0; 32], above_p(0), [0xff; 32]] {
+        texts.extend([(format!("02{}", hex(&x)), NOT_ON_CURVE), (format!("03{}", hex(&x)), NOT_ON_CURVE)]);
+    }
+    // Cut, or with something behind it.
+    texts.extend([60, 62, 64, 65].map(|length| (short[..length].to_owned(), NOT_A_POINT)));
+    texts.extend(["0", "00", "02ab"].map(|more| (format!("{short}{more}"), NOT_A_POINT)));
+    texts.push((short.repeat(2), NOT_A_POINT));
+    texts.push((short[..32].to_owned(), NONE));
+    // Another first byte; SEC 1's other ways to write the point.
+    texts.extend(
+        ["00", "01", "04", "05", "06", "07", "82", "ff"].map(|first| (format!("{first}{}", hex(&x)), NOT_A_POINT)),
+    );
+    texts.push((long.clone(), NOT_A_POINT));
+    texts.extend(["06", "07"].map(|first| (format!("{first}{}", &long[2..]), NOT_A_POINT)));
+    // Infinity, in every way somebody might write it.
+    texts.extend([64, 66, 130].map(|length| ("0".repeat(length), NOT_A_POINT)));
+    texts.push((format!("04{}", "0".repeat(128)), NOT_A_POINT));
+    texts.extend(["00", "0", "infinity", "∞"].map(|word| (word.to_owned(), NONE)));
+    // Nearly hexadecimal.
+    texts.push((format!("0x{short}"), NONE));
+    texts.push((format!("{}g", &short[..65]), NONE));
+    texts.push((short.replace('0', "о"), NONE));
+    texts.push((short.chars().map(|c| if c == '2' || c == '3' { '２' } else { c }).collect(), NONE));
+    // Other words.
+    texts.extend(["H", "point", "<point>", "-1", "1e77", "😀😀😀", "نقطة", "NULL"].map(|word| (word.to_owned(), NONE)));
+    // The right bytes under another name, and npubs that are none.
+    texts.extend(["note", "nprofile", "npubx", "bc", "age"].map(|kind| (text_of(kind, &x), NONE)));
+    texts.extend(["nsec", "nhalf"].map(|kind| (text_of(kind, &x), SECRET)));
+    texts.push((text_of("nhalf", &[&[1], &x[..]].concat()), SECRET));
+    texts.extend([31, 33].map(|length| (text_of("npub", &[&x[..], &[7]].concat()[..length]), NOT_ON_CURVE)));
+    texts.push((bech32::encode::<Bech32m>(Hrp::parse("npub").unwrap(), &x).unwrap(), DAMAGED));
+    let good = text_of("npub", &x);
+    let other = if good.as_bytes()[20] == b'q' { "p" } else { "q" };
+    texts.push((format!("{}{other}{}", &good[..20], &good[21..]), DAMAGED));
+    texts
+}
+
+async fn a_hundred_things_that_are_no_point_are_refused_with_the_reason() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut meeting = Meeting::start().await;
+    let texts = non_points(&mut rng);
+    println!("{} that are none", texts.len());
+    assert!(texts.len() >= 100, "{}", texts.len());
+    for (text, reason) in &texts {
+        let answer = meeting.ask(&format!("split {text} {PREFIX}")).await;
+        assert!(answer.contains(reason), "{text}: {answer}");
+        assert!(answer.contains("Nothing was started") && answer.contains("help split"), "{text}: {answer}");
+    }
+    assert_eq!(meeting.home.count("SELECT count(*) FROM job"), Some(0));
+    meeting.ends_well().await;
+}

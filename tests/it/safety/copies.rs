@@ -1,0 +1,111 @@
+//! S12: an event's id is only a claim until the event is verified. Forged events under the id of an honest one, before it,
+//! after it and from another relay, are not believed, do not reach the vault, and do not keep the honest one from it.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::forger::{Forger, altered, other_signature};
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::{publish, until};
+use nostr_sdk::prelude::*;
+use serde_json::{Value, json};
+
+pub const TESTS: &[Test] = &[
+    test!(forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault),
+    test!(a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place),
+    test!(a_relay_list_under_a_known_id_is_not_believed),
+];
+
+/// What the log says of a wrap that the vault was asked to open, and could not.
+const OPENED_IN_VAIN: &str = "a wrap is ignored";
+
+/// Another's event under the id of `honest`, its own signature or the right one; and `honest` with another's signature.
+fn copies(honest: &Event, other: &Event) -> Vec<String> {
+    let disguised = altered(other, "id", honest.id.to_hex());
+    let mut signed: Value = serde_json::from_str(&disguised).unwrap();
+    signed["sig"] = json!(honest.sig.to_string());
+    let changed = altered(honest, "content", other.content.clone());
+    vec![changed, altered(honest, "sig", other_signature(honest)), disguised, signed.to_string()]
+}
+
+/// Everything but what is within is as it should be: it reaches the vault.
+fn junk(forger: &Forger, number: u64) -> Event {
+    let tag = Tag::public_key(forger.bot);
+    let builder = EventBuilder::new(Kind::GiftWrap, format!("junk {number}")).tag(tag);
+    builder.custom_created_at(Timestamp::from_secs(forger.now - number)).sign_with_keys(&Keys::generate()).unwrap()
+}
+
+async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() {
+    let relay = RawRelay::start(Manner::Honest).await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn_logged().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask("help").await;
+    let forger = Forger::new(bot.public_key);
+    let honest = asker.wrap("qqqqqqqq").await;
+    let copies = copies(&honest, &forger.honest("pppppppp", 0));
+
+    copies.iter().for_each(|copy| relay.push(copy));
+    asker.publish(&honest).await;
+    let acceptance = asker.next_text().await;
+    assert!(acceptance.contains("qqqqqqqq") && acceptance.contains("#1"), "{acceptance}");
+    copies.iter().for_each(|copy| relay.push(copy));
+    // A relay's events are taken in their order: with this one, those before are dealt with.
+    relay.push(&junk(&forger, 0).as_json());
+    let opened = || home.log().matches(OPENED_IN_VAIN).count();
+    until("the vault is asked to open junk", || async { (opened() > 0).then_some(()) }).await;
+
+    assert_eq!(opened(), 1, "no copy reached it: {}", home.log());
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
+    assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
+}
+
+/// An honest wrap waits behind others when another relay, asked what it holds, shows forged ones under its id. The
+/// library has verified that id and looks no more.
+async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
+    let (good, bad) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Waiting).await);
+    let slow = "[limits]\nwraps_per_second = 20\nwraps_burst = 1\n";
+    let home = Home::with(&[good.url(), bad.url()], slow);
+    let forger = Forger::new(home.vault().public_key());
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(good.url()));
+    good.pour(&list.sign_with_keys(&forger.author).unwrap());
+    // The newest come first: the request is the last of them.
+    (0..60).for_each(|number| good.pour(&junk(&forger, number)));
+    let honest = forger.honest("qqqqqqqq", 1000);
+    good.pour(&honest);
+    for copy in copies(&honest, &Forger::new(forger.bot).honest("pppppppp", 0)) {
+        bad.pour(&Event::from_json(copy).unwrap());
+    }
+
+    let bot = home.spawn_logged().await;
+    until("junk is opened", || async { (home.log().matches(OPENED_IN_VAIN).count() >= 3).then_some(()) }).await;
+    bad.let_answer();
+    until("the request is accepted", || async { (home.count("SELECT count(*) FROM job") == Some(1)).then_some(()) })
+        .await;
+    until("its author hears of it", || async { (!good.wraps_to(forger.author.public_key()).is_empty()).then_some(()) })
+        .await;
+    let (status, _) = bot.stop_with(rustix::process::Signal::TERM).await;
+    assert!(status.success(), "{status}");
+    assert_eq!(home.log().matches(OPENED_IN_VAIN).count(), 60, "the vault was asked to open junk and nothing else");
+}
+
+/// A relay makes up where an asker reads letters, under an id that the library has verified: it must not get them sent
+/// to where nobody reads.
+async fn a_relay_list_under_a_known_id_is_not_believed() {
+    let (relay, thief) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let forger = Forger::new(running.public_key);
+    let request = forger.honest("qqqqqqqq", 0);
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(thief.url()));
+    let list = list.sign_with_keys(&Keys::generate()).unwrap();
+    let mut made_up: Value = serde_json::from_str(&altered(&list, "id", request.id.to_hex())).unwrap();
+    made_up["pubkey"] = json!(forger.author.public_key().to_hex());
+    relay.pour(&Event::from_json(made_up.to_string()).unwrap());
+
+    publish(&relay.url(), &request).await;
+    // Without a list to believe, the answer goes to where the request was seen.
+    until("an answer", || async { (!relay.wraps_to(forger.author.public_key()).is_empty()).then_some(()) }).await;
+    assert_eq!(thief.connections(), 0, "nobody asked the bot to go there");
+    running.service.stop().await;
+}

@@ -1,0 +1,240 @@
+//! S8: floods pass. The short forms run in CI; in full, on a machine with nothing else to do:
+//! `cargo test --release --test it safety::floods -- --ignored --nocapture --test-threads 1`
+//! `NPUBBOT_TEST_DEVICE=cuda` searches on GPUs meanwhile.
+
+use crate::support::asker::Asker;
+use crate::support::bot::{BotProcess, Home};
+use crate::support::forger::Forger;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::{until, usage};
+use ::rand::rngs::StdRng;
+use ::rand::{Rng, SeedableRng};
+use nostr_sdk::prelude::*;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(five_thousand_junk_wraps_hold_up_nobody_who_has_worked),
+    test!(five_hundred_requests_of_strangers_are_a_flood_and_new_askers_need_work),
+    test!(a_stop_does_not_wait_for_authors_who_are_looked_up),
+    test!(old_messages_of_strangers_take_little_room_and_none_is_lost),
+    test!(a_hundred_thousand_junk_wraps_pass).long("a minute and more: the full form of S8"),
+    test!(ten_thousand_requests_of_strangers_pass).long("a minute and more: the full form of S8"),
+];
+
+/// Never found during the test.
+const WISH: &str = "qqqqqqqqqq";
+/// What a flood may cost and how long an honest request may take.
+const MOST_MEMORY: u64 = 256 * 1024 * 1024;
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const BITS: u8 = 12;
+
+/// What searches meanwhile.
+fn device() -> String {
+    std::env::var("NPUBBOT_TEST_DEVICE").unwrap_or("cpu".to_owned())
+}
+
+fn report(text: &str) {
+    // The harness swallows what is printed by tests that pass.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The most memory a process ever had, in bytes.
+fn peak_memory(bot: &BotProcess) -> u64 {
+    usage::status(bot.pid(), "VmHWM") * 1024
+}
+
+fn assert_small(bot: &BotProcess) {
+    let memory = peak_memory(bot);
+    report(&format!("{:.1} MB at most", memory as f64 / 1e6));
+    // The driver of a GPU has some 250 MB of its own in here.
+    assert!(device() != "cpu" || memory <= MOST_MEMORY, "{memory}");
+}
+
+/// A wrap from `asker` with proof of work (NIP-13).
+fn worked(asker: &Asker, text: &str) -> Event {
+    let forger = Forger { bot: asker.bot, author: asker.keys.clone(), now: Timestamp::now().as_secs() };
+    let (once, seal) = (Keys::generate(), forger.seal_of(&forger.rumor(text).as_json()));
+    let content = forger.encrypt(&once, &seal.as_json());
+    let wrap = EventBuilder::new(Kind::GiftWrap, content).tag(Tag::public_key(asker.bot)).pow(BITS);
+    wrap.sign_with_keys(&once).unwrap()
+}
+
+/// Publishes a request and waits for its answer.
+async fn answer_to(asker: &mut Asker, wrap: &Event) -> (String, Duration) {
+    let began = Instant::now();
+    asker.publish(wrap).await;
+    let text = asker.next_text().await;
+    (text, began.elapsed())
+}
+
+/// Wraps to the bot that are signed well and cannot be decrypted, of random length.
+fn junk(bot: PublicKey, count: usize, rng: &mut StdRng) -> Vec<Event> {
+    let (once, other) = (Keys::generate(), Keys::generate().public_key());
+    let wrap = |length: usize| {
+        let content = nip44::encrypt(once.secret_key(), &other, "x".repeat(length), nip44::Version::V2).unwrap();
+        EventBuilder::new(Kind::GiftWrap, content).tag(Tag::public_key(bot)).sign_with_keys(&once).unwrap()
+    };
+    (0..count).map(|_| wrap(rng.random_range(1..1000))).collect()
+}
+
+async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
+    let limits = format!(
+        "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\nflood_work_bits = {BITS}\n{limits}"
+    );
+    let device = device();
+    let home = Home::with(&[relay.url()], &format!("[search]\ndevice = \"{device}\"\nthreads = 1\n{limits}"));
+    let bot = home.spawn_logged().await;
+    until("the bot listens", || async { relay.is_subscribed().then_some(()) }).await;
+    (home, bot)
+}
+
+/// Junk, `a_second` at a time; meanwhile somebody new requests with proof of work, and somebody known without.
+async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = RawRelay::start(Manner::Honest).await;
+    let (home, bot) = start(&relay, limits).await;
+    let mut known = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut new = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(known.ask(WISH).await.contains("#1"));
+    // Not status: the same text within the same second would be a copy of the same message.
+    let before = known.ask("help").await;
+    let all = junk(bot.public_key, wraps, &mut rng);
+    let (paid, plain) = (worked(&new, WISH), known.wrap("status").await);
+    let (began, beside) = (Instant::now(), usage::seconds_beside_search(bot.pid()));
+    let flood = async {
+        let mut pace = tokio::time::interval(Duration::from_millis(100));
+        for some in all.chunks(a_second.div_ceil(10)) {
+            pace.tick().await;
+            some.iter().for_each(|event| relay.pour(event));
+        }
+        report(&format!("{wraps} junk wraps in {:.1?}", began.elapsed()));
+    };
+    let honest = async {
+        // In the middle of it.
+        let half = Duration::from_secs_f64(wraps as f64 / a_second as f64 / 2.0);
+        tokio::time::sleep(half).await;
+        let first = async {
+            let (text, waited) = answer_to(&mut new, &paid).await;
+            report(&format!("with work accepted after {waited:.2?}"));
+            (text, waited)
+        };
+        let ((first, waited), (second, longer)) = tokio::join!(first, answer_to(&mut known, &plain));
+        report(&format!("known and without work, answered after {longer:.2?}"));
+        report(&format!("before: {}\nmeanwhile: {second}", before.lines().last().unwrap_or_default()));
+        assert!(first.contains("searching for"), "{first}");
+        assert!(second.contains("Job #1"), "{second}");
+        assert!(waited < LONGEST_WAIT, "{waited:?}");
+    };
+    tokio::join!(flood, honest);
+    let (took, beside) = (began.elapsed().as_secs_f64(), usage::seconds_beside_search(bot.pid()) - beside);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = 100.0 * beside / (took * cores as f64);
+    report(&format!("beside the search {beside:.1} s of processor time, {part:.1} % of {cores} cores"));
+    let lost = home.log().lines().filter(|line| line.contains("ran over")).count();
+    report(&format!("the stream ran over {lost} times"));
+    assert_small(&bot);
+}
+
+/// One request from each of so many fresh keys, all at once.
+async fn strangers_pass(strangers: usize, allowed: usize) {
+    crate::support::seed();
+    let relay = RawRelay::start(Manner::Honest).await;
+    let (home, bot) = start(&relay, &format!("new_askers_per_minute = {allowed}\n")).await;
+    let mut known = Asker::connect(&relay.url(), bot.public_key).await;
+    // Nothing is demanded while there is no flood.
+    assert!(known.ask(WISH).await.contains("#1"));
+    let mut new = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut late = Asker::connect(&relay.url(), bot.public_key).await;
+    let requests: Vec<Event> = (0..strangers).map(|_| Forger::new(bot.public_key).honest(WISH, 60)).collect();
+    let began = Instant::now();
+    for (number, request) in requests.iter().enumerate() {
+        relay.pour(request);
+        if number % 64 == 63 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let paid = worked(&new, WISH);
+    let (accepted, waited) = answer_to(&mut new, &paid).await;
+    report(&format!("with work accepted after {waited:.2?}"));
+    assert!(accepted.contains("searching for"), "{accepted}");
+    let taken = || async { home.count("SELECT count(*) FROM seen").filter(|&seen| seen as usize > strangers + 1) };
+    until("every request is answered", taken).await;
+    report(&format!("{strangers} requests of strangers decided after {:.1?}", began.elapsed()));
+    // So many before it was a flood, those that were decided along with the last of them, and the two honest ones.
+    let jobs = home.count("SELECT count(*) FROM job").unwrap() as usize;
+    report(&format!("{jobs} jobs"));
+    assert!((allowed..=allowed + 66).contains(&jobs), "{jobs}");
+    let plain = late.wrap(WISH).await;
+    let (refusal, refused_after) = answer_to(&mut late, &plain).await;
+    report(&format!("refused after {refused_after:.2?}: {refusal}"));
+    assert!(refusal.contains("12 leading zero bits") && refusal.contains("again in"), "{refusal}");
+    let other = known.wrap("zzzzzzzzzz").await;
+    let (welcome, known_after) = answer_to(&mut known, &other).await;
+    report(&format!("known after {known_after:.2?}: {welcome}"));
+    assert!(welcome.contains("searching for"), "{welcome}");
+    // Another text: the very same message in another wrap would be a copy, and a copy has no second answer.
+    let paid = worked(&late, "yyyyyyyyyy");
+    let (accepted, paid_after) = answer_to(&mut late, &paid).await;
+    assert!(accepted.contains("searching for"), "{accepted}");
+    report(&format!("with work after {paid_after:.2?}"));
+    assert!(waited.max(known_after).max(paid_after) < LONGEST_WAIT);
+    assert_small(&bot);
+}
+
+/// The inbox is slowed down, so that few wraps make a long queue.
+async fn five_thousand_junk_wraps_hold_up_nobody_who_has_worked() {
+    junk_passes(5_000, 2_500, "wraps_per_second = 150\nwraps_burst = 150\n").await;
+}
+
+async fn five_hundred_requests_of_strangers_are_a_flood_and_new_askers_need_work() {
+    strangers_pass(500, 100).await;
+}
+
+/// A message of the old kind (NIP-04) from somebody new.
+fn old(bot: &BotProcess, text: &str) -> Event {
+    let author = Keys::generate();
+    let content = nip04::encrypt(author.secret_key(), &bot.public_key, text).unwrap();
+    let old = EventBuilder::new(Kind::EncryptedDirectMessage, content).tag(Tag::public_key(bot.public_key));
+    old.sign_with_keys(&author).unwrap()
+}
+
+async fn a_stop_does_not_wait_for_authors_who_are_looked_up() {
+    let relay = RawRelay::start(Manner::Reserved).await;
+    let (home, bot) = start(&relay, "").await;
+    relay.pour(&old(&bot, "help"));
+    until("the author is looked up", || async { (relay.list_questions() > 0).then_some(()) }).await;
+    let (status, took) = bot.stop_with(rustix::process::Signal::TERM).await;
+    report(&format!("stopped after {took:.2?}"));
+    assert!(status.success(), "{status}");
+    assert!(!home.log().contains("did not end in time"), "{}", home.log());
+}
+
+/// Old messages (NIP-04), each of a new key and long, while nobody says who of them reads sealed ones.
+async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
+    const STRANGERS: usize = 200;
+    let relay = RawRelay::start(Manner::Reserved).await;
+    let (home, bot) = start(&relay, "").await;
+    let text = "x".repeat(60 * 1024);
+    for _ in 0..STRANGERS {
+        relay.pour(&old(&bot, &text));
+    }
+    until("authors are looked up", || async { (relay.list_questions() >= 64).then_some(()) }).await;
+    relay.tell_lists();
+    let answered = "SELECT count(*) FROM mail";
+    until("all are answered", || async { (home.count(answered) == Some(STRANGERS as i64)).then_some(()) }).await;
+    // What is given up is taken back a moment after the next is asked.
+    let open = relay.most_list_questions_open();
+    report(&format!("{open} questions open at most, {} asked", relay.list_questions()));
+    assert!(open <= 2 * 64, "{open}");
+    assert_small(&bot);
+}
+
+async fn a_hundred_thousand_junk_wraps_pass() {
+    junk_passes(100_000, 1_667, "").await;
+}
+
+async fn ten_thousand_requests_of_strangers_pass() {
+    strangers_pass(10_000, 2_000).await;
+}

@@ -1,0 +1,85 @@
+//! S4: nothing secret leaks. Jobs are done by the real program at trace level, with a panic right after a result was
+//! sealed; then the ledger, its log, the program's log with the panic's text, its arguments, its environment and its whole
+//! memory are searched for each delivered key. In full:
+//! `cargo test --test it safety::leaks -- --ignored --nocapture`
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::leaks::{Needle, Search, forms_of, plant};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::UnwrappedGift;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+pub const TESTS: &[Test] = &[
+    test!(five_jobs_at_trace_level_leave_no_key_behind_and_a_planted_one_is_found),
+    test!(fifty_jobs_at_trace_level_leave_no_key_behind).long("a minute or two: the full form of S4"),
+];
+
+/// Jobs an asker.
+const EACH: usize = 5;
+
+/// The nsecs an asker was sent. Only this process opens them.
+async fn keys_of(relay: &TestRelay, asker: &Asker) -> Vec<String> {
+    let mut keys = Vec::new();
+    for wrap in relay.wraps_to(asker.keys.public_key()).await.iter() {
+        let text = UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap().rumor.content;
+        keys.extend(text.lines().find(|line| line.starts_with("nsec1")).map(str::to_owned));
+    }
+    keys
+}
+
+async fn jobs_leave_no_key_behind(jobs: usize) {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100\n");
+    let bot = home.vault().public_key();
+    // In a release build there are no faults, and so no panic.
+    let process = home.spawn_traced("panic:redeem:after");
+    let mut askers = Vec::new();
+    for _ in 0..jobs.div_ceil(EACH) {
+        let asker = Asker::connect(&relay.url(), bot).await;
+        for _ in 0..EACH {
+            let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+            asker.send(&(0..3).map(letter).collect::<String>()).await;
+        }
+        askers.push(asker);
+    }
+    let all = (askers.len() * EACH) as i64;
+    let done = "SELECT (SELECT count(*) FROM job WHERE state = 'delivered')
+                     - (SELECT count(*) FROM mail WHERE finished = 0)";
+    until("all keys are delivered", || async { (home.count(done) == Some(all)).then_some(()) }).await;
+    let mut needles: Vec<Needle> = Vec::new();
+    for asker in &askers {
+        needles.extend(keys_of(&relay, asker).await.iter().flat_map(|nsec| forms_of(nsec)));
+    }
+    assert_eq!(needles.len(), 10 * all as usize);
+    assert!(home.log().contains("TRACE"), "the log is at trace level");
+    assert_eq!(home.log().contains("panicked at"), cfg!(debug_assertions), "and holds the text of a panic");
+
+    let search = Search::new(&needles);
+    let mut leaks = search.files(home.folder.path());
+    leaks.extend(search.process(process.0.id()));
+    assert!(leaks.is_empty(), "{} copies: {leaks:#?}", leaks.len());
+
+    // What was searched can be found: the bot's own point in its memory, and a key that is planted there and in a file.
+    let known = Needle { form: "npub".to_owned(), bytes: bot.to_string().into_bytes() };
+    assert!(!Search::new(&[known]).process(process.0.id()).is_empty());
+    for needle in &needles[..10] {
+        plant(process.0.id(), &needle.bytes);
+        let found = search.process(process.0.id());
+        assert!(found.iter().any(|place| place.starts_with(&needle.form)), "{} in {found:?}", needle.form);
+    }
+    std::fs::write(home.data().join("planted"), &needles[0].bytes).unwrap();
+    assert_eq!(search.files(home.folder.path()).len(), 1);
+    println!("{all} jobs, {} forms: none found, each planted one found", needles.len());
+}
+
+async fn five_jobs_at_trace_level_leave_no_key_behind_and_a_planted_one_is_found() {
+    jobs_leave_no_key_behind(5).await;
+}
+
+async fn fifty_jobs_at_trace_level_leave_no_key_behind() {
+    jobs_leave_no_key_behind(50).await;
+}

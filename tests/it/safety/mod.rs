@@ -1,0 +1,10 @@
+//! Promises S1 to S14: no secret leaks and nobody stops the service.
+
+pub mod chosen_points;
+pub mod copies;
+pub mod floods;
+pub mod leaks;
+pub mod memory;
+pub mod memory_scan;
+pub mod secrets;
+pub mod wraps;

@@ -1,0 +1,231 @@
+//! S6: whatever a stranger seals, nothing comes of it but an ignored wrap, and whoever writes next is answered.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::forger::{Forger, altered, other_signature};
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::{publish, until};
+use nostr_sdk::prelude::*;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_seconds),
+    test!(the_same_wrap_without_its_fault_is_accepted),
+    test!(what_a_strangers_relay_says_unasked_is_not_heard),
+];
+
+const DAY: u64 = 86_400;
+
+/// Every wrap says `m0ctane`: what gets through by mistake is answered, and so is seen.
+const WISH: &str = "m0ctane";
+
+type Hostile = Vec<(&'static str, String)>;
+
+fn wraps_that_are_wrong(forger: &Forger) -> Hostile {
+    let seal = forger.seal_of(&forger.rumor(WISH).as_json()).as_json();
+    let good = forger.wrap_of(&seal);
+    let us = Tag::public_key(forger.bot);
+    let once = Keys::generate();
+    let to_another = Tag::public_key(Keys::generate().public_key());
+    let content = forger.encrypt(&once, &seal);
+    let wrap = |content: &str| forger.wrap_with(&once, content.to_owned(), [us.clone()]).as_json();
+    let changed = |at: usize| {
+        let mut bytes = content.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        wrap(&String::from_utf8(bytes).unwrap())
+    };
+    let expired = Tag::expiration(Timestamp::from_secs(forger.now - DAY));
+    let many: Vec<Tag> = (0..3000).map(|_| us.clone()).collect();
+    vec![
+        ("wrap: wrong id", altered(&good, "id", "00".repeat(32))),
+        ("wrap: somebody else's signature", altered(&good, "sig", other_signature(&good))),
+        ("wrap: no signature", altered(&good, "sig", Value::Null)),
+        ("wrap: date changed after signing", altered(&good, "created_at", 1_700_000_000)),
+        ("wrap: author changed after signing", altered(&good, "pubkey", once.public_key().to_hex())),
+        ("wrap: author is no point", altered(&good, "pubkey", "ff".repeat(32))),
+        ("wrap: content changed after signing", altered(&good, "content", content.clone())),
+        ("wrap: no JSON", "{\"id\":".to_owned()),
+        ("wrap: an array", "[]".to_owned()),
+        ("wrap: deep JSON", format!("{}{}", "[".repeat(20_000), "]".repeat(20_000))),
+        ("wrap: deep tags", altered(&good, "tags", json!([[[[[[[["p"]]]]]]]]))),
+        ("wrap: oversize", wrap(&"A".repeat(200 * 1024))),
+        ("wrap: 3,000 receivers", forger.wrap_with(&once, content.clone(), many).as_json()),
+        ("wrap: to another", forger.wrap_with(&once, content.clone(), [to_another]).as_json()),
+        ("wrap: to nobody", forger.wrap_with(&once, content.clone(), []).as_json()),
+        ("wrap: expired", forger.wrap_with(&once, content.clone(), [us.clone(), expired]).as_json()),
+        ("content: empty", wrap("")),
+        ("content: not base64", wrap("ü🚀")),
+        ("content: short", wrap("AgAAAAAAAAAA")),
+        ("content: unknown version", changed(0)),
+        ("content: changed nonce", changed(20)),
+        ("content: changed text", changed(100)),
+        ("content: changed MAC", changed(content.len() - 6)),
+        ("content: nothing, padded", wrap(&forger.encrypt_padded(&once, &[0; 34]))),
+        ("content: longer than it is", wrap(&forger.encrypt_padded(&once, &padded(&seal, 40_000)))),
+        ("content: shorter than it is", wrap(&forger.encrypt_padded(&once, &padded(&seal, seal.len() - 1)))),
+        ("content: unpadded", wrap(&forger.encrypt_padded(&once, &padded(&seal, seal.len())))),
+        ("content: not UTF-8", wrap(&forger.encrypt_padded(&once, &[&[0, 32][..], &[0xff; 32]].concat()))),
+    ]
+}
+
+/// NIP-44's length in front, and no padding.
+fn padded(text: &str, length: usize) -> Vec<u8> {
+    [&(length as u16).to_be_bytes()[..], text.as_bytes()].concat()
+}
+
+fn seals_that_are_wrong(forger: &Forger) -> Hostile {
+    let good = forger.seal_of(&forger.rumor(WISH).as_json());
+    let other = Keys::generate();
+    let of_kind = |kind: u16| {
+        let seal = EventBuilder::new(Kind::from(kind), good.content.clone()).sign_with_keys(&forger.author);
+        seal.unwrap().as_json()
+    };
+    let tagged = EventBuilder::new(Kind::Seal, good.content.clone())
+        .tag(Tag::public_key(forger.bot))
+        .sign_with_keys(&forger.author)
+        .unwrap();
+    let stolen = EventBuilder::new(Kind::Seal, good.content.clone()).sign_with_keys(&other).unwrap();
+    let foreign = nip44::encrypt(forger.author.secret_key(), &other.public_key(), WISH, nip44::Version::V2).unwrap();
+    let foreign = EventBuilder::new(Kind::Seal, foreign).sign_with_keys(&forger.author).unwrap();
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let seals = vec![
+        ("seal: no JSON", "x".to_owned()),
+        ("seal: deep JSON", deep.clone()),
+        ("seal: deep tags", format!(r#"{{"tags":{deep}}}"#)),
+        ("seal: kind 1", of_kind(1)),
+        ("seal: kind 14", of_kind(14)),
+        ("seal: kind 1059", of_kind(1059)),
+        ("seal: with tags", tagged.as_json()),
+        ("seal: wrong id", altered(&good, "id", "00".repeat(32))),
+        ("seal: somebody else's signature", altered(&good, "sig", other_signature(&good))),
+        ("seal: no signature", altered(&good, "sig", Value::Null)),
+        ("seal: date changed after signing", altered(&good, "created_at", 1)),
+        ("seal: somebody else's content", stolen.as_json()),
+        ("seal: to somebody else", foreign.as_json()),
+        ("seal: a wrap", forger.with_rumor(forger.rumor(WISH).as_json()).as_json()),
+        ("seal: a bare rumor", forger.rumor(WISH).as_json()),
+    ];
+    seals.into_iter().map(|(name, seal)| (name, forger.wrap_of(&seal).as_json())).collect()
+}
+
+fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
+    let good = serde_json::to_value(forger.rumor(WISH)).unwrap();
+    let with = |name: &str, value: Value| {
+        let mut rumor = good.clone();
+        // The id is left out where only the rest is meant to be wrong.
+        rumor.as_object_mut().unwrap().remove("id");
+        rumor[name] = value;
+        rumor.to_string()
+    };
+    let victim = Keys::generate().public_key().to_hex();
+    let mut other = forger.rumor("help");
+    other.id = forger.rumor(WISH).id;
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let rumors = vec![
+        ("rumor: no JSON", "m0ctane".to_owned()),
+        ("rumor: empty", "{}".to_owned()),
+        ("rumor: deep JSON", deep),
+        ("rumor: of another author", with("pubkey", json!(victim))),
+        ("rumor: of the bot itself", with("pubkey", json!(forger.bot.to_hex()))),
+        ("rumor: lies about its id", other.as_json()),
+        ("rumor: id of zeros", with("id", json!("00".repeat(32)))),
+        ("rumor: no content", with("content", Value::Null)),
+        ("rumor: kind below zero", with("kind", json!(-14))),
+        ("rumor: kind as a text", with("kind", json!("14"))),
+        ("rumor: a reaction", with("kind", json!(7))),
+        ("rumor: a public note", with("kind", json!(1))),
+        ("rumor: half a character", good.to_string().replace(WISH, "\\ud800")),
+        ("rumor: two hours ahead", with("created_at", json!(forger.now + 7200))),
+        ("rumor: a year ahead", with("created_at", json!(forger.now + 365 * DAY))),
+        ("rumor: at the end of time", with("created_at", json!(u64::MAX))),
+        ("rumor: at the beginning of time", with("created_at", json!(0))),
+        ("rumor: eight days old", with("created_at", json!(forger.now - 8 * DAY))),
+        ("rumor: a broken date", with("created_at", json!(1.5))),
+    ];
+    rumors.into_iter().map(|(name, rumor)| (name, forger.with_rumor(rumor).as_json())).collect()
+}
+
+async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_seconds() {
+    let relay = RawRelay::start(Manner::Honest).await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn_logged().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    // The bot listens: from here on it hears what is pushed.
+    asker.ask("help").await;
+
+    let forger = Forger::new(process.public_key);
+    let mut hostile = wraps_that_are_wrong(&forger);
+    hostile.extend(seals_that_are_wrong(&forger));
+    hostile.extend(rumors_that_are_wrong(&forger));
+    assert!(hostile.len() >= 30, "{} kinds", hostile.len());
+    for (_, json) in hostile.iter().chain(&hostile) {
+        relay.push(json);
+    }
+    let began = Instant::now();
+    let acceptance = asker.ask("qqqqqqqq").await;
+    let took = began.elapsed();
+    println!("{} kinds, each twice; the honest request was accepted after {took:?}", hostile.len());
+    assert!(acceptance.contains("#1"), "{acceptance}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+
+    // Two messages were seen, one is a job, and nobody else was written to.
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
+    assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
+    assert_eq!(home.count("SELECT count(*) FROM mail"), Some(2));
+    let (status, _) = process.stop_with(rustix::process::Signal::TERM).await;
+    assert!(status.success(), "{status}");
+    assert!(!home.log().contains("panicked"), "{}", home.log());
+}
+
+/// What is tried above is wrong in one thing only: the same wrap without it is a request like any other.
+async fn the_same_wrap_without_its_fault_is_accepted() {
+    let relay = RawRelay::start(Manner::Honest).await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("help").await;
+    let forger = Forger::new(running.public_key);
+    let seal = forger.seal_of(&forger.rumor("qqqqqqqq").as_json()).as_json();
+    let once = Keys::generate();
+    // NIP-44 pads a text of 257 to 511 bytes and more in steps; done by hand as in the forgeries.
+    let content = forger.encrypt_padded(&once, &properly_padded(&seal));
+    relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
+    asker.ask("status").await;
+    assert_eq!(running.service.totals().unwrap().accepted, 1);
+    running.service.stop().await;
+}
+
+/// A relay that an asker named says under the name of the bot's own subscription what nobody asked it for.
+async fn what_a_strangers_relay_says_unasked_is_not_heard() {
+    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
+    let running = Home::with(&[ours.url()], patient).start().await;
+    let forger = Forger::new(running.public_key);
+    let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(theirs.url()));
+    publish(&ours.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
+    publish(&ours.url(), &forger.honest("help", 0)).await;
+    // The bot brings the answer, and stays connected for a while.
+    let answered = || async { (!theirs.wraps_to(forger.author.public_key()).is_empty()).then_some(()) };
+    until("the bot visits the stranger's relay", answered).await;
+    let request = forger.honest("qqqqqqqq", 0);
+    theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, request.as_json()));
+    theirs.blurt(r#"["CLOSED","inbox","error: go away"]"#);
+    until("the bot has read it", || async { (theirs.pongs() >= 2).then_some(()) }).await;
+    let mut asker = Asker::connect(&ours.url(), running.public_key).await;
+    asker.ask("help").await;
+    assert_eq!(running.service.totals().unwrap().accepted, 0, "not heard");
+    // Nor does it keep the bot from hearing the same from a relay of its own.
+    publish(&ours.url(), &request).await;
+    until("heard", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
+    running.service.stop().await;
+}
+
+/// NIP-44's padding: a power of two at least, in eighths of it beyond 256.
+fn properly_padded(text: &str) -> Vec<u8> {
+    let next = text.len().next_power_of_two();
+    let chunk = if next <= 256 { 32 } else { next / 8 };
+    let mut bytes = padded(text, text.len());
+    bytes.resize(2 + text.len().div_ceil(chunk) * chunk, 0);
+    bytes
+}

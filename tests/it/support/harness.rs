@@ -1,0 +1,191 @@
+//! The test harness: every test runs in a process of its own, and a test may say at run time that
+//! something it needs is missing.
+//!
+//! Each file lists its tests in a `TESTS` table; a test that no table names is an error
+//! (dead code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
+//! `--include-ignored`, `--list`, `--nocapture`, `--test-threads`.
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use std::future::Future;
+use std::io::{Read, Seek};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+/// Names the test that a child process runs.
+const CHILD: &str = "NPUBBOT_TEST_CHILD";
+/// Prints how long each test took, the slowest first, if this variable is set.
+const TIMES: &str = "NPUBBOT_TEST_TIMES";
+/// Exit status of a child whose test was skipped.
+const SKIPPED: u8 = 77;
+/// Precedes the reason on the last line of a skipped test.
+const REASON: &str = "SKIPPED: ";
+
+/// One test, or a part of one that runs in a process of its own.
+#[derive(Clone, Copy)]
+pub struct Test {
+    name: &'static str,
+    run: fn(),
+    long: Option<&'static str>,
+    is_alone: bool,
+    is_part: bool,
+}
+
+impl Test {
+    /// A test with its full path. [`test!`] calls this.
+    pub const fn new(name: &'static str, run: fn()) -> Test {
+        Test { name, run, long: None, is_alone: false, is_part: false }
+    }
+
+    /// Runs only with `--ignored`, for this reason.
+    pub const fn long(self, reason: &'static str) -> Test {
+        Test { long: Some(reason), ..self }
+    }
+
+    /// Runs while no other test does: it measures time, memory or the processor.
+    pub const fn alone(self) -> Test {
+        Test { is_alone: true, ..self }
+    }
+
+    /// Is no test: another test starts it with [`child`].
+    pub const fn part(self) -> Test {
+        Test { is_part: true, ..self }
+    }
+
+    /// The path within this binary, as in `conversation::requests::a_reply_does_not_arrive_twice`.
+    fn path(&self) -> &'static str {
+        self.name.trim_start_matches("it::")
+    }
+}
+
+/// A [`Test`] of a function in this file: `fn()` or `async fn()`.
+macro_rules! test {
+    ($name:ident) => {
+        $crate::support::harness::Test::new(concat!(module_path!(), "::", stringify!($name)), || {
+            $crate::support::harness::Run::run(&$name)
+        })
+    };
+}
+pub(crate) use test;
+
+/// A function that can be a test. `Marker` keeps the two implementations apart.
+pub trait Run<Marker> {
+    fn run(&self);
+}
+
+pub struct Plain;
+pub struct Asynchronous;
+
+impl<F: Fn()> Run<Plain> for F {
+    fn run(&self) {
+        self();
+    }
+}
+
+impl<F: Fn() -> Fut, Fut: Future<Output = ()>> Run<(Asynchronous, Fut)> for F {
+    fn run(&self) {
+        tokio::runtime::Runtime::new().unwrap().block_on(self());
+    }
+}
+
+/// Ends this test as skipped: `reason` says what is missing on this machine.
+pub fn skip(reason: &str) -> ! {
+    println!("\n{REASON}{}", reason.replace('\n', " "));
+    std::process::exit(SKIPPED.into())
+}
+
+/// Skips the test if there is no GPU that CUDA can use.
+pub fn needs_gpu() {
+    if let Err(reason) = npubbot::search::cuda::device_count() {
+        skip(&reason.to_string());
+    }
+}
+
+/// A command that runs one test or part of this binary, named by its path.
+pub fn child(path: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(CHILD, path);
+    command
+}
+
+static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
+static DURATIONS: Mutex<Vec<(Duration, &str)>> = Mutex::new(Vec::new());
+static QUIET: RwLock<()> = RwLock::new(());
+
+/// Runs the tests that the command line asks for; in a child process, one test.
+pub fn main(tables: &[&[Test]]) -> ExitCode {
+    let tests = || tables.iter().flat_map(|table| table.iter().copied());
+    if let Ok(path) = std::env::var(CHILD) {
+        // SAFETY: no other thread runs yet. Programs that the test starts must not take this for theirs.
+        unsafe { std::env::remove_var(CHILD) };
+        let test = tests().find(|test| test.path() == path).unwrap_or_else(|| panic!("no test is named {path}"));
+        (test.run)();
+        return ExitCode::SUCCESS;
+    }
+    let arguments = Arguments::from_args();
+    let capture = !arguments.nocapture;
+    let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
+    // Those that want a quiet machine last, so that the others wait for none.
+    all.sort_by_key(|test| test.is_alone);
+    let trial = |test: Test| {
+        let run = move || run_in_child(test, capture);
+        Trial::ignorable_test(test.path(), run).with_ignored_flag(test.long.is_some())
+    };
+    let conclusion = libtest_mimic::run(&arguments, all.into_iter().map(trial).collect());
+    if !arguments.list {
+        report();
+    }
+    conclusion.exit_code()
+}
+
+/// Runs one test in a child process and reads its outcome.
+fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
+    let (_shared, _alone) = if test.is_alone {
+        (None, Some(QUIET.write().unwrap_or_else(PoisonError::into_inner)))
+    } else {
+        (Some(QUIET.read().unwrap_or_else(PoisonError::into_inner)), None)
+    };
+    let began = Instant::now();
+    // A file, not a pipe: programs that the test leaves behind would hold a pipe open.
+    let mut output = tempfile::tempfile()?;
+    let mut command = child(test.path());
+    command.stdin(Stdio::null());
+    if capture {
+        command.stdout(output.try_clone()?).stderr(output.try_clone()?);
+    }
+    let status = command.status()?;
+    DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((began.elapsed(), test.path()));
+    let mut said = Vec::new();
+    output.rewind()?;
+    output.read_to_end(&mut said)?;
+    let said = String::from_utf8_lossy(&said);
+    if status.success() {
+        return Ok(Completion::Completed);
+    }
+    if status.code() == Some(SKIPPED.into()) {
+        let reason = said.lines().rev().find_map(|line| line.strip_prefix(REASON)).unwrap_or("the output says why");
+        SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
+        return Ok(Completion::ignored_with(reason));
+    }
+    Err(Failed::from(format!("{said}\n{status}")))
+}
+
+/// Lists the skipped tests with their reasons, after everything else was said.
+fn report() {
+    let mut skips = SKIPS.lock().unwrap_or_else(PoisonError::into_inner);
+    skips.sort_unstable();
+    if !skips.is_empty() {
+        println!("skipped, because something they need is not on this machine: {}", skips.len());
+        for (path, reason) in skips.iter() {
+            println!("    {path}: {reason}");
+        }
+        println!();
+    }
+    if std::env::var_os(TIMES).is_some() {
+        let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        durations.sort_unstable_by(|one, other| other.cmp(one));
+        for (took, path) in durations.iter() {
+            println!("{:8.2} s  {path}", took.as_secs_f64());
+        }
+    }
+}
