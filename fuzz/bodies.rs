@@ -49,8 +49,8 @@ pub fn request(data: &[u8]) {
     };
     let reply = match decide(&rumor, &context) {
         Decision::Ignore => panic!("a text is never ignored"),
-        Decision::Accept { request, reply } => {
-            assert!(!request.patterns.is_empty() && request.patterns.len() <= config.limits.prefixes_per_job);
+        Decision::Accept { spec, reply } => {
+            assert!(!spec.patterns.is_empty() && spec.patterns.len() <= config.limits.prefixes_per_job);
             reply
         }
         Decision::Cancel { reply, .. } => reply.expect("a text that cancels is answered"),

@@ -1,5 +1,7 @@
-//! Names of things that travel between rooms: who asks, which message, which job.
+//! Who asks, by which message, and for what: the names and the one description of a job that all rooms share.
 
+use crate::key::HalfPoint;
+use crate::pattern::Pattern;
 use std::fmt;
 
 /// Who sent a request: the x-only public key that signed the seal. Replies go to this key and to no other.
@@ -17,6 +19,79 @@ pub struct JobId(pub i64);
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}", self.0)
+    }
+}
+
+/// How messages about a job travel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Channel {
+    /// Sealed and wrapped (NIP-17, NIP-59): only its receiver learns anything.
+    #[default]
+    Sealed,
+    /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom. Never for a key.
+    Nip04,
+}
+
+/// Description of a job: what is searched, for whom, and until when.
+///
+/// The bot writes it, the ledger keeps it, the scheduler searches by it.
+/// Its `Debug` shows neither patterns nor asker, so that no log joins them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JobSpec {
+    /// The receiver of everything said about the job.
+    pub asker: Asker,
+    /// One or more; any one ends the job.
+    pub patterns: Vec<Pattern>,
+    /// The asker's own point, where they keep half of the key. `None` for a job of the pool.
+    pub half: Option<HalfPoint>,
+    /// How messages about it travel. A key is sealed whatever this says.
+    pub channel: Channel,
+    /// Subject of the asker's conversation, if it has one.
+    pub subject: Option<String>,
+    /// When the job is given up, Unix seconds.
+    pub expires_at: u64,
+    /// When to say that it takes longer than promised, Unix seconds.
+    pub notice_at: Option<u64>,
+}
+
+impl JobSpec {
+    /// A job of the pool that no message asked for and that never expires: for a search on this machine.
+    pub fn local(patterns: Vec<Pattern>) -> JobSpec {
+        JobSpec {
+            asker: Asker([0; 32]),
+            patterns,
+            half: None,
+            channel: Channel::Sealed,
+            subject: None,
+            expires_at: u64::MAX,
+            notice_at: None,
+        }
+    }
+
+    /// The asker of a split job, `None` for a job of the pool.
+    pub fn split_asker(&self) -> Option<Asker> {
+        self.half.map(|_| self.asker)
+    }
+}
+
+impl fmt::Debug for JobSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.half.is_some() { "split" } else { "pool" };
+        write!(f, "JobSpec ({kind}), {} patterns", self.patterns.len())
+    }
+}
+
+#[cfg(test)]
+impl JobSpec {
+    /// A job of the pool; with an asker, a split job at some point of theirs.
+    pub(crate) fn for_tests(texts: &[&str], asker: Option<Asker>) -> JobSpec {
+        let patterns = texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        let half = |Asker(bytes): Asker| {
+            let own = crate::key::Npub(bytes).to_string().parse();
+            own.unwrap_or_else(|_| generator.parse().expect("the generator is a point"))
+        };
+        JobSpec { asker: asker.unwrap_or(Asker([0; 32])), half: asker.map(half), ..JobSpec::local(patterns) }
     }
 }
 

@@ -1,21 +1,13 @@
 //! What is said to an asker, before and after it is sealed.
 
+pub use crate::job::Channel;
+
 use crate::job::{Asker, RumorId};
 use std::fmt;
 use std::time::Duration;
 
 /// Bytes of a relay's address that is passed on as a hint.
 const LONGEST_HINT: usize = 128;
-
-/// How a letter travels.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Channel {
-    /// Sealed and wrapped (NIP-17, NIP-59): only its receiver learns anything.
-    #[default]
-    Sealed,
-    /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom. Never for a key.
-    Nip04,
-}
 
 /// Proof of work (NIP-13) that a stranger's request needs on its gift wrap while there is a flood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

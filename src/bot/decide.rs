@@ -4,7 +4,7 @@ use super::policy;
 use super::reply::{Acceptance, JobLine, Neighbours, Reply};
 use super::request::{self, Request};
 use crate::config::Limits;
-use crate::job::JobId;
+use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::ledger::{AskerView, HalfUse, Job};
 use crate::message::{Channel, WorkWanted};
@@ -88,7 +88,7 @@ pub enum Decision {
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
-        request: JobSpec,
+        spec: JobSpec,
         reply: Reply,
     },
     /// Without an answer where the request itself was taken back.
@@ -106,18 +106,6 @@ pub enum Decision {
     Start(Reply),
     /// The asker is forgotten.
     Forget(Reply),
-}
-
-/// What was accepted.
-#[derive(Clone, PartialEq, Debug)]
-pub struct JobSpec {
-    pub patterns: Vec<Pattern>,
-    pub split: Option<HalfPoint>,
-    /// How letters about it travel; a key is sealed whatever this says.
-    pub channel: Channel,
-    pub expires_at: u64,
-    /// When to say that it takes longer than promised, Unix seconds.
-    pub notice_at: Option<u64>,
 }
 
 /// Decides any message. Never panics, whatever the text.
@@ -140,11 +128,11 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
     }
     match request::read(&rumor.content) {
         Request::JobSpec(_) if rumor.kind == KIND_OLD && !context.reads_sealed => Decision::Say(Reply::NeedsSealed),
-        Request::JobSpec(patterns) => request(patterns, None, Channel::Sealed, context),
+        Request::JobSpec(patterns) => request(rumor, patterns, None, Channel::Sealed, context),
         Request::Split(point, patterns) => {
             // What comes of it is no secret, so it may go back the way it came.
             let old = rumor.kind == KIND_OLD && !context.reads_sealed;
-            request(patterns, Some(point), if old { Channel::Nip04 } else { Channel::Sealed }, context)
+            request(rumor, patterns, Some(point), if old { Channel::Nip04 } else { Channel::Sealed }, context)
         }
         Request::BadPoint(error) => Decision::Say(Reply::BadPoint(error)),
         Request::PointAlone => Decision::Say(Reply::PointAlone),
@@ -166,23 +154,29 @@ pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
     }
 }
 
-fn request(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, context: &Context<'_>) -> Decision {
-    let part = if split.is_some() { context.split_part } else { context.pool_part };
+fn request(
+    rumor: &Rumor,
+    patterns: Vec<Pattern>,
+    half: Option<HalfPoint>,
+    channel: Channel,
+    context: &Context<'_>,
+) -> Decision {
+    let part = if half.is_some() { context.split_part } else { context.pool_part };
     let rate = context.rate_of(part);
-    if let Some(reply) = policy::refusal(&patterns, split.is_some(), rate, context) {
+    if let Some(reply) = policy::refusal(&patterns, half.is_some(), rate, context) {
         return Decision::Say(reply);
     }
     let Some(difficulty) = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)) else {
         return Decision::Say(Reply::Nothing);
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
-    let queue = if split.is_none() { context.queue_for(&patterns) } else { Duration::ZERO };
+    let queue = if half.is_none() { context.queue_for(&patterns) } else { Duration::ZERO };
     let reply = Reply::Accepted(Acceptance {
         job: context.next_job,
         patterns: patterns.clone(),
         difficulty,
         rate,
-        neighbours: match split {
+        neighbours: match half {
             None => Neighbours::InPool { jobs: context.pool_jobs, split_jobs: context.split_jobs, part, queue },
             Some(_) => Neighbours::Apart { part },
         },
@@ -193,7 +187,8 @@ fn request(patterns: Vec<Pattern>, split: Option<HalfPoint>, channel: Channel, c
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
     let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
     let notice_at = notice.map(|after| context.now.saturating_add(after)).filter(|&at| at < expires_at);
-    Decision::Accept { request: JobSpec { patterns, split, channel, expires_at, notice_at }, reply }
+    let (asker, subject) = (rumor.author, rumor.subject.clone());
+    Decision::Accept { spec: JobSpec { asker, patterns, half, channel, subject, expires_at, notice_at }, reply }
 }
 
 /// A request that is deleted is cancelled; nobody waits for an answer to a deletion.
@@ -206,10 +201,10 @@ fn take_back(rumor: &Rumor, context: &Context<'_>) -> Decision {
 fn status(context: &Context<'_>) -> Reply {
     let line = |job: &Job| JobLine {
         job: job.id,
-        patterns: job.patterns.clone(),
+        patterns: job.spec.patterns.clone(),
         waited: Duration::from_secs(context.now.saturating_sub(job.accepted_at)),
-        difficulty: Difficulty::any_of(job.patterns.iter().map(Pattern::difficulty)),
-        rate: context.rate_of(if job.split.is_some() { context.own_split_part } else { context.pool_part }),
+        difficulty: Difficulty::any_of(job.spec.patterns.iter().map(Pattern::difficulty)),
+        rate: context.rate_of(if job.spec.half.is_some() { context.own_split_part } else { context.pool_part }),
     };
     Reply::Status {
         open: context.asker.open.iter().map(line).collect(),

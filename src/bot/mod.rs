@@ -10,6 +10,6 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Context, Decision, JobSpec, decide};
+pub use decide::{Context, Decision, decide};
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, half_named};

@@ -40,7 +40,7 @@ pub fn tweak_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration,
 /// The one notice of a job that takes longer than was promised.
 pub fn late(job: &Job, now: u64) -> String {
     let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
-    let left = Duration::from_secs(job.expires_at.saturating_sub(now));
+    let left = Duration::from_secs(job.spec.expires_at.saturating_sub(now));
     format!(
         "Job {} takes longer than I said: {} so far. That is bad luck or a slow day, not your doing; I search on, for {} at \
          most. You need do nothing. To stop: cancel {}",
@@ -53,7 +53,7 @@ pub fn late(job: &Job, now: u64) -> String {
 
 /// The notice of a job past its time.
 pub fn given_up(job: &Job) -> String {
-    let after = Duration::from_secs(job.expires_at.saturating_sub(job.accepted_at));
+    let after = Duration::from_secs(job.spec.expires_at.saturating_sub(job.accepted_at));
     format!(
         "Job {} is given up: {} have passed without a find. Send a shorter prefix, or the same once more to try again.",
         job.id,

@@ -54,8 +54,8 @@ pub(super) fn refusal(
 /// The open job that asks for the very same.
 fn same_request(patterns: &[Pattern], context: &Context<'_>) -> Option<JobId> {
     let requested: HashSet<&Pattern> = patterns.iter().collect();
-    let in_pool = context.asker.open.iter().filter(|job| job.split.is_none());
-    in_pool.into_iter().find(|job| job.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
+    let in_pool = context.asker.open.iter().filter(|job| job.spec.half.is_none());
+    in_pool.into_iter().find(|job| job.spec.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
 }
 
 fn too_hard(patterns: &[Pattern], rate: Rate, context: &Context<'_>) -> Option<Reply> {

@@ -3,11 +3,11 @@
 use super::log;
 use super::search_flags::SearchFlags;
 use super::split::prefixes;
-use crate::job::{Asker, JobId};
+use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Difficulty, Pattern};
 use crate::progress::SearchBar;
-use crate::scheduler::{Find, FindOutcome, Scheduler, Wanted};
+use crate::scheduler::{Find, FindOutcome, Scheduler};
 use crate::search::SearchOptions;
 use crate::vault::Vault;
 use anyhow::{Context, anyhow};
@@ -58,9 +58,7 @@ impl Mine {
             let _ = sender.send((printed, ended));
             if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
-        // Nobody else is here to share with.
-        let split = self.split.map(|half| (half, Asker([0; 32])));
-        scheduler.add(job, Wanted { patterns, split });
+        scheduler.add(job, JobSpec { half: self.split, ..JobSpec::local(patterns) });
         let mut found_at = 0;
         loop {
             match finds.recv_timeout(Duration::from_millis(100)) {

@@ -3,9 +3,9 @@
 use super::open::seconds;
 use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
-use super::{Answer, Effect, JobState, Ledger, LedgerError, NewJob, Recorded};
+use super::{Answer, Effect, JobState, Ledger, LedgerError, Recorded};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 impl Ledger {
@@ -72,8 +72,8 @@ fn record(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Re
 fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     match &answer.effect {
         Effect::Nothing => Ok(()),
-        Effect::Accept(job) => {
-            accept(transaction, job, answer, now)?;
+        Effect::Accept(id, spec) => {
+            accept(transaction, *id, spec, answer, now)?;
             super::days::count(transaction, now, "accepted")
         }
         Effect::Cancel(jobs) => {
@@ -92,7 +92,16 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(),
     }
 }
 
-fn accept(transaction: &Transaction<'_>, job: &NewJob, answer: &Answer, now: i64) -> Result<(), LedgerError> {
+fn accept(
+    transaction: &Transaction<'_>,
+    id: JobId,
+    spec: &JobSpec,
+    answer: &Answer,
+    now: i64,
+) -> Result<(), LedgerError> {
+    if spec.asker != answer.asker {
+        return Err(LedgerError::Misaddressed);
+    }
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
@@ -100,19 +109,19 @@ fn accept(transaction: &Transaction<'_>, job: &NewJob, answer: &Answer, now: i64
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
-            job.id.0,
+            id.0,
             answer.asker.0,
             answer.rumor.0,
-            job.subject,
-            write_patterns(&job.patterns),
+            spec.subject,
+            write_patterns(&spec.patterns),
             JobState::Accepted.word(),
             now,
-            seconds(job.expires_at),
+            seconds(spec.expires_at),
             write_relays(&answer.seen_on),
-            job.split.map(|point| point.serialize()),
-            job.split.map(|point| point.family()),
-            job.notice_at.map(seconds),
-            write_channel(job.channel),
+            spec.half.map(|point| point.serialize()),
+            spec.half.map(|point| point.family()),
+            spec.notice_at.map(seconds),
+            write_channel(spec.channel),
         ])?;
     Ok(())
 }

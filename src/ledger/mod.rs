@@ -36,10 +36,8 @@ pub use open::Ledger;
 pub use outbox::{Attempt, Next};
 pub use posts::{DuePost, Post};
 
-use crate::job::{Asker, JobId, RumorId};
-use crate::key::HalfPoint;
-use crate::message::{Channel, GiftWrap};
-use crate::pattern::Pattern;
+use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::message::GiftWrap;
 use std::fmt;
 use thiserror::Error;
 
@@ -53,29 +51,19 @@ pub enum JobState {
     Expired,
 }
 
-/// One request that was accepted: a key for any one of its patterns.
-/// Its `Debug` shows neither patterns nor asker, so that no log joins them.
+/// An accepted job, as the ledger keeps it.
 #[derive(Clone)]
 pub struct Job {
     pub id: JobId,
-    pub asker: Asker,
     /// The message that asked.
     pub rumor: RumorId,
-    /// The subject of the asker's conversation, if it has one.
-    pub subject: Option<String>,
-    /// One or more; any one ends the job.
-    pub patterns: Vec<Pattern>,
-    /// The asker's own point, where they keep half of the key.
-    pub split: Option<HalfPoint>,
-    /// How letters about it travel, but for the key, which is always sealed.
-    pub channel: Channel,
     pub state: JobState,
     /// Unix seconds.
     pub accepted_at: u64,
-    /// When an accepted job is given up, Unix seconds.
-    pub expires_at: u64,
     /// Relays where the asker's message was seen: where to answer if nothing better is known.
     pub seen_on: Vec<String>,
+    /// What is searched, for whom, and until when.
+    pub spec: JobSpec,
 }
 
 /// T1: one message and all that follows from it, recorded at once or not at all.
@@ -92,7 +80,7 @@ pub struct Answer {
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Job {}, {:?}, {} patterns", self.id, self.state, self.patterns.len())
+        write!(f, "Job {}, {:?}, {} patterns", self.id, self.state, self.spec.patterns.len())
     }
 }
 
@@ -100,7 +88,8 @@ impl fmt::Debug for Job {
 #[derive(Clone)]
 pub enum Effect {
     Nothing,
-    Accept(NewJob),
+    /// A job under the number that [`Ledger::next_job`] said. Its asker is the one of the answer, its patterns are not empty.
+    Accept(JobId, JobSpec),
     /// Accepted jobs of this asker to cancel. Others are left as they are.
     Cancel(Vec<JobId>),
     /// A found or delivered job of this asker whose result is to be sent again: the same wrap.
@@ -111,22 +100,6 @@ pub enum Effect {
     /// Everything kept about this asker goes, but the ids of their messages as long as those can be replayed, when the last
     /// day's jobs were accepted as long as that counts, and the reply to this one.
     Forget,
-}
-
-/// A job that is about to be accepted.
-#[derive(Clone)]
-pub struct NewJob {
-    /// What [`Ledger::next_job`] said.
-    pub id: JobId,
-    /// Not empty.
-    pub patterns: Vec<Pattern>,
-    pub split: Option<HalfPoint>,
-    pub channel: Channel,
-    pub subject: Option<String>,
-    /// Unix seconds.
-    pub expires_at: u64,
-    /// When to say that it takes longer than promised, Unix seconds.
-    pub notice_at: Option<u64>,
 }
 
 /// What a half was used for before.
@@ -142,7 +115,7 @@ impl fmt::Debug for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Effect::Nothing => f.write_str("Nothing"),
-            Effect::Accept(job) => write!(f, "Accept {}, {} patterns", job.id, job.patterns.len()),
+            Effect::Accept(id, spec) => write!(f, "Accept {id}, {spec:?}"),
             Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
             Effect::Resend(job) => write!(f, "Resend {job}"),
             Effect::Stop => f.write_str("Stop"),

@@ -1,7 +1,7 @@
 //! From rows to what the other rooms speak of, and back. What cannot be read is said with its place, never skipped.
 
 use super::{Job, JobState, LedgerError};
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::message::Channel;
 use crate::pattern::Pattern;
@@ -27,7 +27,7 @@ impl JobState {
 
 /// The columns [`jobs`] reads, in its order, of a table or alias `job`.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
-     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel";
+     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at";
 
 /// All jobs of a query that selects [`JOB_COLUMNS`].
 pub(super) fn jobs(connection: &Connection, query: &str, values: impl Params) -> Result<Vec<Job>, LedgerError> {
@@ -50,18 +50,22 @@ fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
     let channel: String = row.get(10)?;
     let read_point =
         |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| LedgerError::Corrupt(place("split_point")));
+    let notice_at: Option<i64> = row.get(11)?;
     Ok(Job {
         id,
-        asker: Asker(row.get(1)?),
         rumor: RumorId(row.get(2)?),
-        subject: row.get(3)?,
-        patterns: read_patterns(&patterns).ok_or_else(|| LedgerError::Corrupt(place("patterns")))?,
-        split: split.map(read_point).transpose()?,
-        channel: read_channel(&channel).ok_or_else(|| LedgerError::Corrupt(place("channel")))?,
         state: JobState::parse(&state).ok_or_else(|| LedgerError::Corrupt(place("state")))?,
         accepted_at: unsigned(row.get(6)?),
-        expires_at: unsigned(row.get(7)?),
         seen_on: read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(place("seen_on")))?,
+        spec: JobSpec {
+            asker: Asker(row.get(1)?),
+            patterns: read_patterns(&patterns).ok_or_else(|| LedgerError::Corrupt(place("patterns")))?,
+            half: split.map(read_point).transpose()?,
+            channel: read_channel(&channel).ok_or_else(|| LedgerError::Corrupt(place("channel")))?,
+            subject: row.get(3)?,
+            expires_at: unsigned(row.get(7)?),
+            notice_at: notice_at.map(unsigned),
+        },
     })
 }
 

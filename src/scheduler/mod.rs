@@ -21,7 +21,7 @@ mod tests;
 
 pub use plan::fair_share::Shares;
 pub use plan::pass::{Lane, Owner, Pass};
-pub use plan::pool::{Pool, Wanted};
+pub use plan::pool::Pool;
 pub use plan::wait_estimate::Queue;
 pub use run::health::{DeviceView, Health};
 pub use run::measure::{MeasureError, Measurement, Trial, measure};
@@ -31,7 +31,7 @@ pub use run::verifier::FindOutcome;
 pub use run::verify::{CollectedLaunch, Find, Judged, judge};
 pub use run::worker::Workers;
 
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
@@ -75,8 +75,8 @@ impl Scheduler {
     }
 
     /// Adds a job; every device searches it from its next launch on, or its next turn.
-    pub fn add(&self, job: JobId, wanted: Wanted) {
-        self.pool.insert(job, wanted);
+    pub fn add(&self, job: JobId, spec: JobSpec) {
+        self.pool.insert(job, spec);
     }
 
     /// The jobs and their parts of the devices as this asker sees them.

@@ -20,11 +20,11 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
 /// A letter about a job that nobody has just asked for: what was found, or not.
 pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
     OutgoingMessage {
-        to: job.asker,
-        channel: job.channel,
+        to: job.spec.asker,
+        channel: job.spec.channel,
         text,
         in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
-        subject: job.subject.clone(),
+        subject: job.spec.subject.clone(),
         // Of a clock that has gone back, relays and clients would take the letter for expired.
         expires_at: now.max(job.accepted_at) + bot.answers_expire_after.as_secs(),
     }

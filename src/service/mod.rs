@@ -17,14 +17,12 @@ pub use doctor::{Finding, Verdict, doctor};
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::fault::{self, Step};
-use crate::job::Asker;
-use crate::key::HalfPoint;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{
     Awaited, Flood, Inbox, NostrError, Outbox, Presence, Publisher, RelayLists, Relays, Status, Watchdog, nip11,
 };
-use crate::pattern::{Pattern, Rate};
-use crate::scheduler::{DeviceView, Scheduler, Wanted};
+use crate::pattern::Rate;
+use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
@@ -91,7 +89,7 @@ impl Service {
         tracing::info!(jobs = open.len(), "open jobs are taken up");
         fault::before(Step::TakeUp);
         for job in open {
-            scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
+            scheduler.add(job.id, job.spec);
         }
         fault::after(Step::TakeUp);
 
@@ -249,11 +247,6 @@ async fn warn_of_bad_relays(entries: Vec<RelayEntry>) {
             tracing::warn!(url = %entry.url, "a DM relay cannot serve: {problem}");
         }
     }
-}
-
-/// A job as the scheduler wants it.
-fn wanted(patterns: Vec<Pattern>, split: Option<HalfPoint>, asker: Asker) -> Wanted {
-    Wanted { patterns, split: split.map(|half| (half, asker)) }
 }
 
 async fn wait_for_rate(scheduler: &Scheduler) {

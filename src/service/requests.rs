@@ -1,12 +1,12 @@
 //! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
 
-use super::{compose, wanted};
+use super::compose;
 use crate::bot::{self, Context, Decision, Reply};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, RumorId};
-use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, NewJob, Recorded};
+use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, Recorded};
 use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
 use crate::scheduler::Scheduler;
@@ -133,7 +133,7 @@ impl Requests {
         match self.ledger.open_jobs() {
             Ok(open) => {
                 for job in open {
-                    self.scheduler.add(job.id, wanted(job.patterns, job.split, job.asker));
+                    self.scheduler.add(job.id, job.spec);
                 }
             }
             Err(error) => tracing::error!(%error, "open jobs cannot be taken up again; they are at the next start"),
@@ -173,7 +173,7 @@ impl Requests {
             fault::before(Step::Decide);
             let one = self.decide(message, next_job)?;
             fault::after(Step::Decide);
-            next_job.0 += i64::from(matches!(one.effect, Effect::Accept(_)));
+            next_job.0 += i64::from(matches!(one.effect, Effect::Accept(..)));
             decided.push(one);
         }
         if decided.is_empty() {
@@ -195,7 +195,7 @@ impl Requests {
         let recorded = self.ledger.answer_all(&answers)?;
         for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
             if recorded == Recorded::Now {
-                self.act(answer.asker, answer.effect, &open);
+                self.act(answer.effect, &open);
             }
         }
         Ok(())
@@ -234,18 +234,7 @@ impl Requests {
         let (effect, reply) = match decision {
             Decision::Ignore => (Effect::Nothing, None),
             Decision::Say(reply) => (Effect::Nothing, Some(reply)),
-            Decision::Accept { request, reply } => {
-                let job = NewJob {
-                    id: next_job,
-                    patterns: request.patterns,
-                    split: request.split,
-                    channel: request.channel,
-                    subject: message.rumor.subject.clone(),
-                    expires_at: request.expires_at,
-                    notice_at: request.notice_at,
-                };
-                (Effect::Accept(job), Some(reply))
-            }
+            Decision::Accept { spec, reply } => (Effect::Accept(next_job, spec), Some(reply)),
             Decision::Cancel { jobs, reply } => (Effect::Cancel(jobs), reply),
             Decision::Resend { job, reply } => (Effect::Resend(job), Some(reply)),
             Decision::Stop(reply) => (Effect::Stop, Some(reply)),
@@ -285,13 +274,13 @@ impl Requests {
     }
 
     /// What follows from a recorded answer. `open`: the asker's jobs so far.
-    fn act(&self, asker: Asker, effect: Effect, open: &[JobId]) {
+    fn act(&self, effect: Effect, open: &[JobId]) {
         match effect {
             Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
-            Effect::Accept(job) => {
-                tracing::info!(job = %job.id, patterns = job.patterns.len(), split = job.split.is_some(), "accepted");
+            Effect::Accept(job, spec) => {
+                tracing::info!(%job, patterns = spec.patterns.len(), split = spec.half.is_some(), "accepted");
                 fault::before(Step::Add);
-                self.scheduler.add(job.id, wanted(job.patterns, job.split, asker));
+                self.scheduler.add(job, spec);
                 fault::after(Step::Add);
             }
             Effect::Cancel(jobs) => self.cancel(&jobs),

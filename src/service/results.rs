@@ -55,7 +55,7 @@ impl Results {
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
         let letter = |text: String| compose::about(job, text, now, &self.bot);
-        if job.split.is_some() {
+        if job.spec.half.is_some() {
             let tweak = self.vault.reveal(find.start, &find.hit)?;
             return self.vault.seal(&letter(notices::tweak_found(job.id, &find.pattern, &npub, waited, &tweak)));
         }

@@ -3,10 +3,10 @@
 
 use crate::bot::reply::{Acceptance, JobLine, Neighbours};
 use crate::bot::{Reply, notices, request};
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::ledger::{HalfUse, Job, JobState};
-use crate::message::{Channel, WorkWanted};
+use crate::message::WorkWanted;
 use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use secp256k1::Scalar;
@@ -211,16 +211,11 @@ fn notices(filling: &Filling) -> Vec<String> {
     let tweak = SplitTweak { tweak, fingerprint: [filling.count as u8; 8] };
     let open = Job {
         id: job,
-        asker: Asker([2; 32]),
         rumor: RumorId([1; 32]),
-        subject: None,
-        patterns: filling.patterns.clone(),
-        split: None,
-        channel: Channel::Sealed,
         state: JobState::Accepted,
         accepted_at: filling.seconds / 2,
-        expires_at: filling.seconds,
         seen_on: Vec::new(),
+        spec: JobSpec { expires_at: filling.seconds, ..JobSpec::local(filling.patterns.clone()) },
     };
     let (before, after) = notices::key_found(job, pattern, &npub, waited);
     vec![

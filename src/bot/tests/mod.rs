@@ -4,7 +4,7 @@ mod manners;
 
 use super::{Context, Decision, Reply, decide};
 use crate::config::Limits;
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::HalfUse;
 use crate::ledger::{AskerView, Job, JobState};
@@ -46,16 +46,15 @@ fn rumor(text: &str) -> Rumor {
 fn job(id: i64, prefix: &str, state: JobState) -> Job {
     Job {
         id: JobId(id),
-        asker: Asker([2; 32]),
         rumor: RumorId([1; 32]),
-        subject: None,
-        patterns: vec![Pattern::parse(prefix).unwrap()],
-        split: None,
-        channel: Channel::Sealed,
         state,
         accepted_at: NOW - 60,
-        expires_at: NOW + 86_400,
         seen_on: Vec::new(),
+        spec: JobSpec {
+            asker: Asker([2; 32]),
+            expires_at: NOW + 86_400,
+            ..JobSpec::local(vec![Pattern::parse(prefix).unwrap()])
+        },
     }
 }
 
@@ -120,7 +119,7 @@ fn nobody() -> AskerView {
 
 fn requested(text: &str) -> Vec<String> {
     match decide_for(text, &nobody()) {
-        Decision::Accept { request, .. } => request.patterns.iter().map(ToString::to_string).collect(),
+        Decision::Accept { spec, .. } => spec.patterns.iter().map(ToString::to_string).collect(),
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -254,22 +253,20 @@ fn without_a_rate_nothing_long_is_promised() {
 #[test]
 fn beside_split_jobs_the_pool_promises_what_it_has() {
     let limits = limits();
-    let open = vec![
-        job(3, "m0ctane", JobState::Accepted),
-        Job { split: Some(POINT.parse::<HalfPoint>().unwrap()), ..job(4, "m0ctane", JobState::Accepted) },
-    ];
+    let mut open = vec![job(3, "m0ctane", JobState::Accepted), job(4, "m0ctane", JobState::Accepted)];
+    open[1].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
     let (rate, idle) = (Some(Rate(80e6)), nobody());
     let context =
         Context { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
-    let Decision::Accept { reply, request } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
+    let Decision::Accept { reply, spec } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply, @r"
     Job #1: searching for npub1m0ctane.
     One key in 34.4 G will do. At 40.0 M/s that takes about 14 min; in 95 of 100 cases at most 43 min.
     One other job shares the pool and does not slow it. 2 split jobs take turns with the pool, which has 50 % of my devices now.
     The key comes in this chat. To stop: cancel 1
     ");
-    assert!(request.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", request.notice_at);
+    assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
     let Decision::Say(status) = decide(&rumor("status"), &Context { asker: &asker, ..context }) else {
         panic!("status")
     };
@@ -290,14 +287,14 @@ fn who_requests_for_something_easy_in_a_crowd_hears_of_the_queue() {
     let easy_wait = Duration::from_secs(200);
     let context =
         Context { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
-    let Decision::Accept { reply, request } = decide(&rumor("cats"), &context) else { panic!("it is a request") };
+    let Decision::Accept { reply, spec } = decide(&rumor("cats"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply, @r"
     Job #1: searching for npub1cats.
     One key in 1.05 M will do. At 40.0 M/s that takes less than a second; in 95 of 100 cases less than a second.
     4000 other jobs share the pool. Older ones that are as easy have their keys first: about 7 min until it is the turn of this one. One split job takes turns with the pool, which has 50 % of my devices now.
     The key comes in this chat. To stop: cancel 1
     ");
-    assert_eq!(request.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
+    assert_eq!(spec.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
     let Decision::Accept { reply, .. } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
     assert!(reply.to_string().contains("4000 other jobs share the pool and do not slow it."), "{reply}");
 }
@@ -326,9 +323,7 @@ const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b1
 #[test]
 fn a_split_request_is_understood_and_says_what_comes_of_it() {
     let split = |text: &str| match decide_for(text, &nobody()) {
-        Decision::Accept { request, .. } => {
-            (request.split.unwrap().to_string(), request.patterns[0].to_string(), request.channel)
-        }
+        Decision::Accept { spec, .. } => (spec.half.unwrap().to_string(), spec.patterns[0].to_string(), spec.channel),
         other => panic!("{text:?}: {other:?}"),
     };
     let npub = "npub10xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqpkge6d";
@@ -378,7 +373,7 @@ fn a_half_serves_once() {
 #[test]
 fn the_same_prefix_may_be_requested_for_with_and_without_a_half() {
     let mut open = vec![job(3, "m0ctane", JobState::Accepted)];
-    open[0].split = Some(POINT.parse::<HalfPoint>().unwrap());
+    open[0].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
     assert!(matches!(decide_for("m0ctane", &asker), Decision::Accept { .. }));
 }
@@ -389,14 +384,14 @@ fn a_key_never_goes_the_old_way() {
     let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
     let unread = Context { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) { Decision::Say(reply) => reply.to_string(), other => panic!("{other:?}") }, @"Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays. Or keep the secret half yourself, which works from here: help split");
-    let Decision::Accept { request, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
+    let Decision::Accept { spec, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
         panic!("a tweak is no secret")
     };
-    assert_eq!(request.channel, Channel::Nip04);
+    assert_eq!(spec.channel, Channel::Nip04);
     let read = Context { reads_sealed: true, ..unread };
     for text in ["m0ctane".to_owned(), format!("split {POINT} m0ctane")] {
-        let Decision::Accept { request, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
-        assert_eq!(request.channel, Channel::Sealed, "{text}");
+        let Decision::Accept { spec, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
+        assert_eq!(spec.channel, Channel::Sealed, "{text}");
     }
 }
 
@@ -434,9 +429,9 @@ fn a_request_that_is_deleted_is_cancelled_quietly() {
 
 #[test]
 fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
-    let Decision::Accept { request, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
+    let Decision::Accept { spec, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
     // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930 s.
-    assert!(request.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", request.notice_at);
-    assert!(request.expires_at > request.notice_at.unwrap());
+    assert!(spec.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", spec.notice_at);
+    assert!(spec.expires_at > spec.notice_at.unwrap());
     insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900), @"Job #3 takes longer than I said: 33 min so far. That is bad luck or a slow day, not your doing; I search on, for 23 h 28 min at most. You need do nothing. To stop: cancel 3");
 }

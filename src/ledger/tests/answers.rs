@@ -10,9 +10,12 @@ fn an_accepted_request_is_a_job_and_a_letter_and_survives_reopening() {
     let bench = bench.reopened();
     assert_eq!(bench.ledger.next_job().unwrap(), JobId(2));
     let [job] = &bench.ledger.open_jobs().unwrap()[..] else { panic!("one job") };
-    assert_eq!((job.id, job.asker, job.rumor, job.state), (id, asker(1), RumorId([10; 32]), JobState::Accepted));
-    assert_eq!((job.subject.as_deref(), job.accepted_at, job.expires_at), (Some("vanity"), NOW, NOW + 7 * DAY));
-    assert_eq!((&job.patterns, &job.seen_on), (&patterns("m0ctane qqqq"), &request(1, 10, id).seen_on));
+    assert_eq!((job.id, job.spec.asker, job.rumor, job.state), (id, asker(1), RumorId([10; 32]), JobState::Accepted));
+    assert_eq!(
+        (job.spec.subject.as_deref(), job.accepted_at, job.spec.expires_at),
+        (Some("vanity"), NOW, NOW + 7 * DAY)
+    );
+    assert_eq!((&job.spec.patterns, &job.seen_on), (&patterns("m0ctane qqqq"), &request(1, 10, id).seen_on));
     let [mail] = &bench.ledger.due_messages(9).unwrap()[..] else { panic!("one letter") };
     assert_eq!((&mail.wrap, mail.result_of, mail.queued_at, mail.attempts), (&wrap(1, 10), None, NOW, 0));
     assert_eq!(mail.seen_on, job.seen_on);

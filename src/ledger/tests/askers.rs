@@ -9,10 +9,10 @@ fn half(byte: u8) -> HalfPoint {
 }
 
 impl Bench {
-    fn accept_with(&self, asker: u8, rumor: u8, change: impl FnOnce(&mut NewJob)) -> JobId {
+    fn accept_with(&self, asker: u8, rumor: u8, change: impl FnOnce(&mut JobSpec)) -> JobId {
         let id = self.ledger.next_job().unwrap();
         let mut answer = request(asker, rumor, id);
-        let Effect::Accept(job) = &mut answer.effect else { unreachable!() };
+        let Effect::Accept(_, job) = &mut answer.effect else { unreachable!() };
         change(job);
         assert_eq!(self.ledger.answer(&answer).unwrap(), Recorded::Now);
         id
@@ -27,15 +27,15 @@ impl Bench {
 fn a_half_serves_once() {
     let mut bench = bench();
     let opposite = HalfPoint::new(half(5).public_key().negate(SECP256K1));
-    let job = bench.accept_with(1, 1, |job| job.split = Some(half(5)));
-    assert_eq!(bench.ledger.open_job(job).unwrap().unwrap().split, Some(half(5)));
+    let job = bench.accept_with(1, 1, |job| job.half = Some(half(5)));
+    assert_eq!(bench.ledger.open_job(job).unwrap().unwrap().spec.half, Some(half(5)));
     for point in [half(5), opposite] {
         assert_eq!(bench.ledger.half_use(&point).unwrap(), Some(HalfUse::Open));
     }
     assert_eq!(bench.ledger.half_use(&half(6)).unwrap(), None);
     bench.say(1, 2, Effect::Cancel(vec![job]));
     assert_eq!(bench.ledger.half_use(&half(5)).unwrap(), None, "nothing was found for it");
-    let job = bench.accept_with(1, 3, |job| job.split = Some(half(5)));
+    let job = bench.accept_with(1, 3, |job| job.half = Some(half(5)));
     bench.found(job, 1, 100);
     bench.say(1, 4, Effect::Forget);
     bench = bench.reopened();

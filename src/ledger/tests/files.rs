@@ -96,9 +96,9 @@ fn a_ledger_of_every_schema_that_landed_finishes_its_jobs() {
         assert!(ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
         assert_eq!(ledger.last_contact().unwrap(), Some(NOW - 5));
         let [open] = &ledger.open_jobs().unwrap()[..] else { panic!("one open job") };
-        assert_eq!((&open.patterns, open.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
+        assert_eq!((&open.spec.patterns, open.spec.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
         let bench = Bench { folder, clock: Clock::at(NOW), ledger };
-        let mail = bench.found(open.id, open.asker.0[0], 200);
+        let mail = bench.found(open.id, open.spec.asker.0[0], 200);
         bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
         let waiting = bench.ledger.due_messages(9).unwrap();
         let waiting = waiting.iter().find(|mail| mail.result_of == Some(JobId(2))).unwrap();

@@ -9,6 +9,7 @@ mod trouble;
 
 use super::*;
 use crate::clock::Clock;
+use crate::pattern::Pattern;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -75,15 +76,15 @@ fn patterns(words: &str) -> Vec<Pattern> {
 fn request(from: u8, rumor: u8, id: JobId) -> Answer {
     let patterns = patterns("m0ctane qqqq");
     Answer {
-        effect: Effect::Accept(NewJob {
+        effect: Effect::Accept(
             id,
-            patterns,
-            split: None,
-            channel: Channel::Sealed,
-            subject: Some("vanity".to_owned()),
-            expires_at: NOW + 7 * DAY,
-            notice_at: None,
-        }),
+            JobSpec {
+                asker: asker(from),
+                subject: Some("vanity".to_owned()),
+                expires_at: NOW + 7 * DAY,
+                ..JobSpec::local(patterns)
+            },
+        ),
         ..reply(from, rumor)
     }
 }

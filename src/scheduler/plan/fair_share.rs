@@ -4,8 +4,7 @@
 //! the askers who have split jobs, and an asker's part evenly among their jobs. What nobody uses, the others get.
 
 use super::pass::Pass;
-use super::pool::Wanted;
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -77,12 +76,12 @@ impl FairShare {
 }
 
 /// The part of a device each split job has, beside a pool that has work or not.
-pub(in crate::scheduler) fn parts(jobs: &BTreeMap<JobId, &Wanted>, pool_has_work: bool) -> BTreeMap<JobId, f64> {
-    let of_asker = |asker: Asker| move |wanted: &&&Wanted| wanted.asker_of_split() == Some(asker);
-    let askers: BTreeSet<Asker> = jobs.values().filter_map(|wanted| wanted.asker_of_split()).collect();
+pub(in crate::scheduler) fn parts(jobs: &BTreeMap<JobId, &JobSpec>, pool_has_work: bool) -> BTreeMap<JobId, f64> {
+    let of_asker = |asker: Asker| move |wanted: &&&JobSpec| wanted.split_asker() == Some(asker);
+    let askers: BTreeSet<Asker> = jobs.values().filter_map(|wanted| wanted.split_asker()).collect();
     let each = split_part(pool_has_work) / askers.len() as f64;
-    let part = |(&id, wanted): (&JobId, &&Wanted)| {
-        let asker = wanted.asker_of_split()?;
+    let part = |(&id, wanted): (&JobId, &&JobSpec)| {
+        let asker = wanted.split_asker()?;
         Some((id, each / jobs.values().filter(of_asker(asker)).count() as f64))
     };
     jobs.iter().filter_map(part).collect()
@@ -101,10 +100,10 @@ pub struct Shares {
     pub part_of_one_more: f64,
 }
 
-pub(in crate::scheduler) fn shares(jobs: &BTreeMap<JobId, Wanted>, asker: Asker) -> Shares {
-    let mut askers: BTreeSet<Asker> = jobs.values().filter_map(Wanted::asker_of_split).collect();
-    let split_jobs = jobs.values().filter(|wanted| wanted.split.is_some()).count();
-    let own = jobs.values().filter(|wanted| wanted.asker_of_split() == Some(asker)).count();
+pub(in crate::scheduler) fn shares(jobs: &BTreeMap<JobId, JobSpec>, asker: Asker) -> Shares {
+    let mut askers: BTreeSet<Asker> = jobs.values().filter_map(JobSpec::split_asker).collect();
+    let split_jobs = jobs.values().filter(|wanted| wanted.half.is_some()).count();
+    let own = jobs.values().filter(|wanted| wanted.split_asker() == Some(asker)).count();
     let pool_jobs = jobs.len() - split_jobs;
     let each = |askers: usize, own: usize| split_part(pool_jobs > 0) / askers.max(1) as f64 / own.max(1) as f64;
     let own_split_part = each(askers.len(), own);
@@ -166,38 +165,38 @@ mod tests {
         assert!(turns.next().is_none());
     }
 
-    fn lent(jobs: &BTreeMap<JobId, Wanted>) -> BTreeMap<JobId, &Wanted> {
+    fn lent(jobs: &BTreeMap<JobId, JobSpec>) -> BTreeMap<JobId, &JobSpec> {
         jobs.iter().map(|(&id, wanted)| (id, wanted)).collect()
     }
 
     #[test]
     fn parts_go_by_asker() {
-        let wanted = |asker: Option<u8>| Wanted::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
+        let wanted = |asker: Option<u8>| JobSpec::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
         let jobs = |askers: &[Option<u8>]| (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
         let parts_of =
-            |jobs: &BTreeMap<JobId, Wanted>, pool| parts(&lent(jobs), pool).into_values().collect::<Vec<_>>();
-        let two: BTreeMap<JobId, Wanted> = jobs(&[None, Some(1), Some(2)]);
+            |jobs: &BTreeMap<JobId, JobSpec>, pool| parts(&lent(jobs), pool).into_values().collect::<Vec<_>>();
+        let two: BTreeMap<JobId, JobSpec> = jobs(&[None, Some(1), Some(2)]);
         near(&parts_of(&two, true), &[0.25, 0.25]);
-        let greedy: BTreeMap<JobId, Wanted> = jobs(&[Some(1), Some(1), Some(1), Some(2)]);
+        let greedy: BTreeMap<JobId, JobSpec> = jobs(&[Some(1), Some(1), Some(1), Some(2)]);
         near(&parts_of(&greedy, true), &[1.0 / 12.0, 1.0 / 12.0, 1.0 / 12.0, 0.25]);
         near(&parts_of(&greedy, false), &[1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0, 0.5]);
-        let one_more = |jobs: &BTreeMap<JobId, Wanted>, asker| shares(jobs, Asker([asker; 32])).part_of_one_more;
+        let one_more = |jobs: &BTreeMap<JobId, JobSpec>, asker| shares(jobs, Asker([asker; 32])).part_of_one_more;
         near(&[one_more(&two, 3), one_more(&two, 1), one_more(&BTreeMap::new(), 1)], &[1.0 / 6.0, 0.125, 1.0]);
     }
 
     #[test]
     fn what_an_asker_is_told_is_what_the_turns_give() {
-        let wanted = |asker: Option<u8>| Wanted::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
+        let wanted = |asker: Option<u8>| JobSpec::for_tests(&["qqqqq"], asker.map(|asker| Asker([asker; 32])));
         for askers in [&[None, Some(1), Some(1), Some(2)][..], &[Some(1), Some(2)], &[None, None], &[None, Some(1)]] {
-            let jobs: BTreeMap<JobId, Wanted> = (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
+            let jobs: BTreeMap<JobId, JobSpec> = (1..).map(JobId).zip(askers.iter().map(|&a| wanted(a))).collect();
             let parts = parts(&lent(&jobs), askers.contains(&None));
             let told = shares(&jobs, Asker([1; 32]));
-            let split = jobs.values().filter(|wanted| wanted.split.is_some()).count();
+            let split = jobs.values().filter(|wanted| wanted.half.is_some()).count();
             assert_eq!((told.pool_jobs, told.split_jobs), (jobs.len() - split, split));
             if askers.contains(&None) {
                 near(&[told.pool_part], &[1.0 - parts.values().sum::<f64>()]);
             }
-            if let Some((id, _)) = jobs.iter().find(|(_, wanted)| wanted.asker_of_split() == Some(Asker([1; 32]))) {
+            if let Some((id, _)) = jobs.iter().find(|(_, wanted)| wanted.split_asker() == Some(Asker([1; 32]))) {
                 near(&[told.own_split_part], &[parts[id]]);
             }
             // The pool shares with the split jobs as soon as it has one of its own.

@@ -6,36 +6,16 @@ use super::hit_budget::Pace;
 use super::pass::{Lane, Pass};
 use super::select::{self, Device, PatternIndex, Selection};
 use super::wait_estimate::{Queue, Serving};
-use crate::job::{Asker, JobId};
-use crate::key::HalfPoint;
-use crate::pattern::{Pattern, Rate};
+use crate::job::{Asker, JobId, JobSpec};
+use crate::pattern::Rate;
 use crate::search::LaunchReport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a job wants, and from whose point.
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    pub patterns: Vec<Pattern>,
-    /// The point of an asker who keeps half of the key, and the asker; `None` for a job of the pool.
-    pub split: Option<(HalfPoint, Asker)>,
-}
-
-impl Wanted {
-    /// A job of the pool.
-    pub fn in_pool(patterns: Vec<Pattern>) -> Wanted {
-        Wanted { patterns, split: None }
-    }
-
-    pub(in crate::scheduler) fn asker_of_split(&self) -> Option<Asker> {
-        self.split.map(|(_, asker)| asker)
-    }
-
-    fn is_for(&self, lane: Lane) -> bool {
-        self.patterns.iter().any(|pattern| lane.takes(pattern.bits()))
-    }
+fn is_for(spec: &JobSpec, lane: Lane) -> bool {
+    spec.patterns.iter().any(|pattern| lane.takes(pattern.bits()))
 }
 
 /// The open jobs. Shared by whoever adds jobs and the devices that search them.
@@ -51,7 +31,7 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Inner {
-    jobs: BTreeMap<JobId, Wanted>,
+    jobs: BTreeMap<JobId, JobSpec>,
     /// Those that are no split jobs.
     crowd: PatternIndex,
     split: BTreeSet<JobId>,
@@ -61,9 +41,9 @@ struct Inner {
 }
 
 impl Inner {
-    fn insert(&mut self, job: JobId, wanted: Wanted) {
+    fn insert(&mut self, job: JobId, wanted: JobSpec) {
         self.remove(job);
-        if wanted.split.is_some() {
+        if wanted.half.is_some() {
             self.split.insert(job);
         } else {
             self.crowd.insert(job, &wanted);
@@ -109,7 +89,7 @@ struct PoolPass {
 }
 
 impl PoolPass {
-    fn of(choice: Selection, jobs: &BTreeMap<JobId, Wanted>, rate: Option<Rate>) -> PoolPass {
+    fn of(choice: Selection, jobs: &BTreeMap<JobId, JobSpec>, rate: Option<Rate>) -> PoolPass {
         let canary = canary::choose(rate);
         let rare = choice.rations().then(|| Arc::new(choice.pass(jobs, canary.clone(), true)));
         PoolPass { whole: Arc::new(choice.pass(jobs, canary, false)), rare, choice }
@@ -178,8 +158,8 @@ impl Subscription {
         } else {
             self.pool_pass = None;
         }
-        let split: BTreeMap<JobId, &Wanted> = inner.split.iter().map(|&id| (id, &inner.jobs[&id])).collect();
-        let split = split.into_iter().filter(|(_, wanted)| wanted.is_for(self.lane)).collect();
+        let split: BTreeMap<JobId, &JobSpec> = inner.split.iter().map(|&id| (id, &inner.jobs[&id])).collect();
+        let split = split.into_iter().filter(|(_, wanted)| is_for(wanted, self.lane)).collect();
         let parts = fair_share::parts(&split, self.pool_pass.is_some());
         let mut claims = Vec::new();
         if let Some(held) = &self.pool_pass {
@@ -187,10 +167,8 @@ impl Subscription {
         }
         for (&id, wanted) in &split {
             let held = self.turns.pass_of(Side::Split(id)).filter(|_| same_lane);
-            let pass = held.unwrap_or_else(|| {
-                let half = wanted.split.map(|(half, _)| half);
-                Arc::new(select::pass_of_split(id, wanted, half, self.lane, canary::choose(rate)))
-            });
+            let pass =
+                held.unwrap_or_else(|| Arc::new(select::pass_of_split(id, wanted, self.lane, canary::choose(rate))));
             claims.push((Side::Split(id), pass, parts[&id]));
         }
         self.turns.renew(claims);
@@ -228,7 +206,7 @@ impl Pool {
         Pool { exhaustive: true, ..Pool::default() }
     }
 
-    pub fn insert(&self, job: JobId, wanted: Wanted) {
+    pub fn insert(&self, job: JobId, wanted: JobSpec) {
         self.change(|inner| inner.insert(job, wanted));
     }
 
@@ -315,28 +293,12 @@ impl Pool {
 }
 
 #[cfg(test)]
-impl Wanted {
-    /// A job of the pool, or of this asker on some point of theirs.
-    pub(in crate::scheduler) fn for_tests(texts: &[&str], asker: Option<Asker>) -> Wanted {
-        let patterns = texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
-        let point = |Asker(bytes): Asker| crate::key::Npub(bytes).to_string().parse();
-        let split = asker.map(|asker| (point(asker).unwrap_or_else(|_| generator()), asker));
-        Wanted { patterns, split }
-    }
-}
-
-#[cfg(test)]
-fn generator() -> HalfPoint {
-    "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().expect("G is a point")
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::scheduler::plan::pass::Owner;
 
-    fn patterns(texts: &[&str]) -> Wanted {
-        Wanted::for_tests(texts, None)
+    fn patterns(texts: &[&str]) -> JobSpec {
+        JobSpec::for_tests(texts, None)
     }
 
     fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
@@ -394,8 +356,8 @@ mod tests {
         let pool = Pool::default();
         let asker = Asker([1; 32]);
         pool.insert(JobId(1), patterns(&["qqqqq"]));
-        pool.insert(JobId(2), Wanted::for_tests(&["ppppp"], Some(asker)));
-        pool.insert(JobId(3), Wanted::for_tests(&["qq"], Some(asker)));
+        pool.insert(JobId(2), JobSpec::for_tests(&["ppppp"], Some(asker)));
+        pool.insert(JobId(3), JobSpec::for_tests(&["qq"], Some(asker)));
         let mut held = pool.subscribe(Lane::Hard);
         let mut turns = Vec::new();
         for _ in 0..4 {
@@ -414,7 +376,7 @@ mod tests {
     #[test]
     fn who_stands_in_for_a_gpu_takes_all_of_a_split_job() {
         let pool = Pool::default();
-        pool.insert(JobId(1), Wanted::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
+        pool.insert(JobId(1), JobSpec::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
         let mut held = pool.subscribe(Lane::Easy);
         let patterns = |held: &mut Subscription| match pool.next(held, None) {
             Next::Search(pass, _) => pass.patterns.len(),

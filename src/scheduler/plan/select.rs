@@ -25,9 +25,7 @@
 //! ones wait, and with all that are plentiful when its turn has come: whichever is found first ends it, as promised.
 
 use super::pass::{Lane, Pass};
-use super::pool::Wanted;
-use crate::job::JobId;
-use crate::key::HalfPoint;
+use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,13 +68,13 @@ pub(in crate::scheduler) struct PatternIndex {
 }
 
 impl PatternIndex {
-    pub fn insert(&mut self, job: JobId, wanted: &Wanted) {
+    pub fn insert(&mut self, job: JobId, wanted: &JobSpec) {
         for pattern in &wanted.patterns {
             self.by_bits.entry(pattern.bits()).or_default().insert(job);
         }
     }
 
-    pub fn remove(&mut self, job: JobId, wanted: &Wanted) {
+    pub fn remove(&mut self, job: JobId, wanted: &JobSpec) {
         for pattern in &wanted.patterns {
             if let Some(jobs) = self.by_bits.get_mut(&pattern.bits()) {
                 jobs.remove(&job);
@@ -172,7 +170,7 @@ pub(in crate::scheduler) struct Selection {
 
 impl Selection {
     /// For a device while so many start points are in flight, all devices together.
-    pub fn new(crowd: &PatternIndex, jobs: &BTreeMap<JobId, Wanted>, device: Device, in_flight: usize) -> Selection {
+    pub fn new(crowd: &PatternIndex, jobs: &BTreeMap<JobId, JobSpec>, device: Device, in_flight: usize) -> Selection {
         let rare_from = crowd.rare_from(device);
         let rare: Vec<JobId> = crowd.jobs(device.lane, |bits| bits >= rare_from).collect();
         let mut filling = Filling::of(SPARE * in_flight, device.goal(in_flight, !rare.is_empty()));
@@ -190,7 +188,7 @@ impl Selection {
 
     /// Whether a pass made for this choice still does where `newest` would be chosen now. Jobs that are done only stay
     /// behind in it while those left serve every start point in flight: nobody else would have a key of these start points.
-    pub fn still_serves(&self, newest: &Selection, jobs: &BTreeMap<JobId, Wanted>, in_flight: usize) -> bool {
+    pub fn still_serves(&self, newest: &Selection, jobs: &BTreeMap<JobId, JobSpec>, in_flight: usize) -> bool {
         if self == newest {
             return true;
         }
@@ -213,7 +211,7 @@ impl Selection {
     }
 
     /// The pass; with the rare patterns alone if `rests`.
-    pub fn pass(&self, jobs: &BTreeMap<JobId, Wanted>, canary: Pattern, rests: bool) -> Pass {
+    pub fn pass(&self, jobs: &BTreeMap<JobId, JobSpec>, canary: Pattern, rests: bool) -> Pass {
         let of = |chosen: &[JobId], is_rare: bool| {
             let mut patterns = Vec::new();
             for &job in chosen {
@@ -230,19 +228,13 @@ impl Selection {
 }
 
 /// The pass of a split job, alone at its point.
-pub(in crate::scheduler) fn pass_of_split(
-    id: JobId,
-    wanted: &Wanted,
-    half: Option<HalfPoint>,
-    lane: Lane,
-    canary: Pattern,
-) -> Pass {
+pub(in crate::scheduler) fn pass_of_split(id: JobId, wanted: &JobSpec, lane: Lane, canary: Pattern) -> Pass {
     let patterns = wanted.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
-    Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), half, canary)
+    Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), wanted.half, canary)
 }
 
 /// Hits a start point to be expected of a job's plentiful patterns.
-fn hits(wanted: &Wanted, device: Device, rare_from: u32) -> f64 {
+fn hits(wanted: &JobSpec, device: Device, rare_from: u32) -> f64 {
     let bits = wanted.patterns.iter().map(Pattern::bits).filter(|&bits| device.lane.takes(bits));
     bits.filter(|&bits| bits < rare_from).map(|bits| device.hits(bits)).sum()
 }

@@ -56,8 +56,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::JobId;
-    use crate::scheduler::plan::pool::Wanted;
+    use crate::job::{JobId, JobSpec};
 
     /// Twenty start points a second over 2^25 candidates each.
     const CORE: Serving =
@@ -65,7 +64,7 @@ mod tests {
 
     fn crowd(jobs: i64, text: &str) -> PatternIndex {
         let mut crowd = PatternIndex::default();
-        (1..=jobs).for_each(|job| crowd.insert(JobId(job), &Wanted::for_tests(&[text], None)));
+        (1..=jobs).for_each(|job| crowd.insert(JobId(job), &JobSpec::for_tests(&[text], None)));
         crowd
     }
 
@@ -74,7 +73,7 @@ mod tests {
         assert_eq!(Queue::of(&PatternIndex::default(), CORE), Queue { up_to_bits: 30, wait: Duration::ZERO });
         let mut easy = crowd(100, "qqqq");
         assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(5), "a start each");
-        easy.insert(JobId(101), &Wanted::for_tests(&["qqqqqqqq"], None));
+        easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None));
         assert_eq!(Queue::of(&easy, CORE).wait, Duration::from_secs(5), "a start each all the same");
         let other = Serving { early_stop: false, ..CORE };
         assert_eq!(Queue::of(&easy, other).wait, Duration::from_secs(20), "32 hits a start, of which 8 are worth it");

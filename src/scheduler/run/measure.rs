@@ -3,10 +3,10 @@
 use super::health::{DeviceView, Health};
 use super::verify::{CollectedLaunch, judge};
 use super::worker::Workers;
-use crate::job::{Asker, JobId};
+use crate::job::{JobId, JobSpec};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, Rate};
 use crate::scheduler::LAUNCHES_WAITING;
-use crate::scheduler::plan::pool::{Pool, Wanted};
+use crate::scheduler::plan::pool::Pool;
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
 use std::collections::HashSet;
@@ -90,8 +90,8 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     let patterns = random_patterns(trial.patterns, characters)?;
 
     let began = Instant::now();
-    let split = trial.split.then(Half::draw).transpose()?.map(|half| (half.point(), Asker([0; 32])));
-    pool.insert(JobId(1), Wanted { patterns, split });
+    let half = trial.split.then(Half::draw).transpose()?.map(|half| half.point());
+    pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
     let (mut harvests, mut ended) = (Vec::new(), began);
     loop {

@@ -79,17 +79,18 @@ pub fn judge(harvest: &CollectedLaunch) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::JobSpec;
     use crate::key::{Offset, Rotation, Tweak};
     use crate::scheduler::plan::pass::Lane;
-    use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+    use crate::scheduler::plan::pool::{Next, Pool};
     use crate::search::ClaimedHit;
     use crate::vault::Vault;
 
     /// A pass of an easy and a hard request, and a launch of two start points with every hit among the first offsets of the first.
     fn harvest() -> CollectedLaunch {
         let pool = Pool::default();
-        pool.insert(JobId(1), Wanted::in_pool(vec![Pattern::parse("q").unwrap()]));
-        pool.insert(JobId(2), Wanted::in_pool(vec![Pattern::parse("qq").unwrap()]));
+        pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("q").unwrap()]));
+        pool.insert(JobId(2), JobSpec::local(vec![Pattern::parse("qq").unwrap()]));
         let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), None) else {
             panic!("two jobs are open")
         };

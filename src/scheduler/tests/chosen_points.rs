@@ -1,11 +1,11 @@
 //! S10 below the bot: a device that searches at start points somebody chose finds as much as at others, and is not blamed.
 
 use super::seeded;
-use crate::job::JobId;
+use crate::job::{JobId, JobSpec};
 use crate::key::{Rotation, StartPoint};
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::Lane;
-use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+use crate::scheduler::plan::pool::{Next, Pool};
 use crate::scheduler::run::health::Record;
 use crate::scheduler::{CollectedLaunch, Health, judge};
 use crate::search::cpu::{CpuSearcher, KernelChoice};
@@ -41,7 +41,7 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
             opened => opened.unwrap(),
         };
         let (pool, vault, record) = (Pool::default(), Vault::without_identity().unwrap(), Record::new(searcher.info()));
-        pool.insert(JobId(1), Wanted::in_pool(vec![Pattern::parse("qqq").unwrap()]));
+        pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("qqq").unwrap()]));
         // A device as slow as this gets a canary of two characters: it is judged again and again.
         let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), Some(Rate(10_000.0))) else {
             panic!("a job is open")

@@ -1,10 +1,10 @@
 //! Which jobs a pass is for when there are more than its start points can serve.
 
 use super::seeded;
-use crate::job::JobId;
+use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
-use crate::scheduler::plan::pool::{Next, Pool, Subscription, Wanted};
+use crate::scheduler::plan::pool::{Next, Pool, Subscription};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
 use rand::Rng;
@@ -38,7 +38,7 @@ impl Device {
     }
 
     fn open(&self, job: i64, texts: &[&str]) {
-        self.pool.insert(JobId(job), Wanted::for_tests(texts, None));
+        self.pool.insert(JobId(job), JobSpec::for_tests(texts, None));
     }
 
     fn pass(&mut self) -> Arc<Pass> {
@@ -120,7 +120,7 @@ fn a_measurement_tests_every_candidate_against_everything() {
     let mut held = pool.subscribe(Lane::All);
     held.note_device(BASES, true);
     held.settle(&Arc::new(Pass::of_canary_alone(None)), 0.0, &report(0), BASES);
-    (1..=1000).for_each(|job| pool.insert(JobId(job), Wanted::for_tests(&["qqqq"], None)));
+    (1..=1000).for_each(|job| pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None)));
     let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
     assert_eq!(jobs(&pass).len(), 1000);
     assert!(pass.remaining().is_none());
@@ -143,7 +143,7 @@ fn a_launch_that_was_cut_short_changes_no_stretch() {
 fn before_a_device_is_known_everything_is_searched() {
     let pool = Pool::default();
     for job in 1..=1000 {
-        pool.insert(JobId(job), Wanted::for_tests(&["qqqq"], None));
+        pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None));
     }
     let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), None) else { panic!("jobs are open") };
     assert_eq!(jobs(&pass).len(), 1000);
@@ -248,7 +248,7 @@ fn nobody_starves_and_the_plentiful_are_served_by_age() {
             .collect();
         device.pool.insert(
             JobId(job),
-            Wanted::in_pool(requests.iter().map(|request| Pattern::parse(request).unwrap()).collect()),
+            JobSpec::local(requests.iter().map(|request| Pattern::parse(request).unwrap()).collect()),
         );
         if requests.iter().any(|request| request.len() <= 4) {
             ages.insert(job);

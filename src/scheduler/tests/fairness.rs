@@ -1,9 +1,9 @@
 //! Shares on a real device: the pool and split jobs side by side, counted in candidates.
 
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
 use crate::scheduler::LAUNCHES_WAITING;
-use crate::scheduler::plan::pool::{Pool, Wanted};
+use crate::scheduler::plan::pool::Pool;
 use crate::scheduler::run::worker::Workers;
 use crate::search::{self, DeviceChoice, SearchOptions};
 use crate::vault::Vault;
@@ -19,10 +19,10 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     // Too hard to be found, and all different.
     for number in 0..100usize {
         let text: String = (0..12).map(|at| char::from(ALPHABET[number >> (at % 2 * 5) & 31])).collect();
-        pool.insert(JobId(number as i64 + 1), Wanted::for_tests(&[&text], None));
+        pool.insert(JobId(number as i64 + 1), JobSpec::for_tests(&[&text], None));
     }
     for asker in [1u8, 2] {
-        let wanted = Wanted::for_tests(&["qqqqqqqqqqqq"], Some(Asker([asker; 32])));
+        let wanted = JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([asker; 32])));
         pool.insert(JobId(1000 + i64::from(asker)), wanted);
     }
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };

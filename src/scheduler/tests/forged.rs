@@ -1,12 +1,12 @@
 //! S5: a device may claim what it likes; only true keys leave, and a liar is taken out.
 
 use super::seeded;
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, JobSpec};
 use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
 use crate::message::{Channel, OutgoingMessage};
 use crate::pattern::{Pattern, PatternId};
 use crate::scheduler::Lane;
-use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+use crate::scheduler::plan::pool::{Next, Pool};
 use crate::scheduler::run::health::Record;
 use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
 use crate::scheduler::{CollectedLaunch, Find, Health, Owner, Pass, judge};
@@ -34,7 +34,7 @@ impl Bench {
     /// `request` is what the one job wants.
     fn new(request: &str) -> Bench {
         let pool = Arc::new(Pool::default());
-        pool.insert(JOB, Wanted::in_pool(vec![Pattern::parse(request).unwrap()]));
+        pool.insert(JOB, JobSpec::local(vec![Pattern::parse(request).unwrap()]));
         let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
             Next::Search(pass, _) => pass,
             other => panic!("{other:?}"),

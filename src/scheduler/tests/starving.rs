@@ -1,11 +1,11 @@
 //! S9: a crowd of easy jobs costs a rare one not one candidate, and takes no hit from it.
 
 use super::seeded;
-use crate::job::JobId;
+use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak, VerifiedHit};
 use crate::pattern::{ALPHABET, Pattern};
 use crate::scheduler::Lane;
-use crate::scheduler::plan::pool::{Next, Pool, Wanted};
+use crate::scheduler::plan::pool::{Next, Pool};
 use crate::scheduler::run::health::Record;
 use crate::scheduler::run::verifier::{self, FindOutcome};
 use crate::scheduler::{CollectedLaunch, Find};
@@ -31,11 +31,11 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let (pool, vault) = (Arc::new(Pool::default()), Vault::without_identity().unwrap());
     for number in 1..=EASY_JOBS {
         let easy = char::from(ALPHABET[rng.random_range(0..32)]).to_string();
-        pool.insert(JobId(number as i64), Wanted::in_pool(vec![Pattern::parse(&easy).unwrap()]));
+        pool.insert(JobId(number as i64), JobSpec::local(vec![Pattern::parse(&easy).unwrap()]));
     }
     let rare = Pattern::parse(RARE).unwrap();
     let mut rare_job = JobId(EASY_JOBS as i64 + 1);
-    pool.insert(rare_job, Wanted::in_pool(vec![rare.clone()]));
+    pool.insert(rare_job, JobSpec::local(vec![rare.clone()]));
     let mut held = pool.subscribe(Lane::All);
     let (mut alone, mut crowded, mut finds, mut launches) = (0, 0, 0, 0);
     let mut spent = HashSet::new();
@@ -68,7 +68,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
         assert_eq!(has_rare, is_found, "a rare hit was lost to an easier one");
         if is_found {
             rare_job.0 += 1;
-            pool.insert(rare_job, Wanted::in_pool(vec![rare.clone()]));
+            pool.insert(rare_job, JobSpec::local(vec![rare.clone()]));
         }
     }
     let growth = (crowded - alone) as f64 / alone as f64;

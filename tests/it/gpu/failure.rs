@@ -5,9 +5,9 @@
 use crate::support::harness::{Test, needs_gpu, test};
 use cudarc::driver::{CudaContext, LaunchConfig};
 use cudarc::nvrtc::Ptx;
-use npubbot::job::JobId;
+use npubbot::job::{JobId, JobSpec};
 use npubbot::pattern::Pattern;
-use npubbot::scheduler::{FindOutcome, Health, Scheduler, Wanted};
+use npubbot::scheduler::{FindOutcome, Health, Scheduler};
 use npubbot::search::{DeviceChoice, SearchOptions};
 use npubbot::vault::Vault;
 use std::io::Write;
@@ -51,14 +51,14 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     };
     let scheduler = Scheduler::start(&options, Vault::without_identity().unwrap(), on_find).unwrap();
     // Too hard to be found: the device is searching whenever it can.
-    scheduler.add(JobId(1), Wanted::in_pool(vec![Pattern::parse("qqqqqqqqqqqqqqqq").unwrap()]));
+    scheduler.add(JobId(1), JobSpec::local(vec![Pattern::parse("qqqqqqqqqqqqqqqq").unwrap()]));
     let searched = scheduler.candidates();
     until("it searches", Duration::from_secs(30), || scheduler.candidates() > searched && scheduler.rate().is_some());
     destroy_the_context();
     let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
     let out_after = until("it is taken out", Duration::from_secs(5), is_out);
     // The work goes on elsewhere: a request that was the GPU's is found by the processor.
-    scheduler.add(JobId(2), Wanted::in_pool(vec![Pattern::parse("m0ct").unwrap()]));
+    scheduler.add(JobId(2), JobSpec::local(vec![Pattern::parse("m0ct").unwrap()]));
     assert_eq!(finds.recv_timeout(Duration::from_secs(30)).unwrap(), JobId(2));
     assert!(scheduler.rate().is_some(), "the rate is that of the processor now");
     let _ = writeln!(std::io::stderr(), "taken out after {out_after:?}");

@@ -11,11 +11,11 @@ use cudarc::driver::sys::CUmemPool_attribute::{
 use cudarc::driver::sys::CUmemoryPool;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
 use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
-use npubbot::job::{Asker, JobId};
+use npubbot::job::{Asker, JobId, JobSpec};
 use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
-use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler, Wanted};
+use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cuda::buffers::{self, Buffer, Window};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
 use npubbot::vault::{Half, Unlock, Vault};
@@ -170,8 +170,9 @@ fn twenty_jobs(
     };
     let scheduler = Scheduler::start_with(options, opener, vault, on_find).unwrap();
     for (&job, asked) in &jobs {
-        let split = asked.half.as_ref().map(|(half, _)| (half.point(), askers[&job].0));
-        scheduler.add(job, Wanted { patterns: vec![asked.pattern.clone()], split });
+        let half = asked.half.as_ref().map(|(half, _)| half.point());
+        let patterns = vec![asked.pattern.clone()];
+        scheduler.add(job, JobSpec { asker: askers[&job].0, half, ..JobSpec::local(patterns) });
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut secrets = vec![Secret::new("the bot's identity", identity)];

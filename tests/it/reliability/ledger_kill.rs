@@ -2,9 +2,9 @@
 
 use crate::support::harness::{Test, child, test};
 use npubbot::clock::Clock;
-use npubbot::job::{Asker, RumorId};
-use npubbot::ledger::{Answer, Effect, Ledger, NewJob, Recorded};
-use npubbot::message::{Channel, GiftWrap};
+use npubbot::job::{Asker, JobSpec, RumorId};
+use npubbot::ledger::{Answer, Effect, Ledger, Recorded};
+use npubbot::message::GiftWrap;
 use npubbot::pattern::Pattern;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -39,15 +39,10 @@ fn work_until_killed() {
             asker: Asker([1; 32]),
             rumor: RumorId(numbered(0, id.0)),
             seen_on: vec!["wss://one.example".to_owned()],
-            effect: Effect::Accept(NewJob {
+            effect: Effect::Accept(
                 id,
-                patterns,
-                split: None,
-                channel: Channel::Sealed,
-                subject: None,
-                expires_at: u64::MAX >> 1,
-                notice_at: None,
-            }),
+                JobSpec { asker: Asker([1; 32]), expires_at: u64::MAX >> 1, ..JobSpec::local(patterns) },
+            ),
             reply: Some(wrap(2, id.0)),
         };
         assert_eq!(ledger.answer(&answer).unwrap(), Recorded::Now);

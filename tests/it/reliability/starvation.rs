@@ -4,9 +4,9 @@
 //! `cargo test --release --test it reliability::starvation -- --ignored --nocapture --test-threads 1`
 
 use crate::support::harness::{Test, test};
-use npubbot::job::JobId;
+use npubbot::job::{JobId, JobSpec};
 use npubbot::pattern::{ALPHABET, Pattern};
-use npubbot::scheduler::{FindOutcome, Scheduler, Wanted};
+use npubbot::scheduler::{FindOutcome, Scheduler};
 use npubbot::search::cpu::KernelChoice;
 use npubbot::search::{DeviceChoice, SearchError, SearchOptions};
 use npubbot::vault::Vault;
@@ -69,7 +69,7 @@ impl Bench {
             }
             started => started.unwrap(),
         };
-        scheduler.add(JobId(i64::MAX), Wanted::in_pool(vec![Pattern::parse(RARE).unwrap()]));
+        scheduler.add(JobId(i64::MAX), JobSpec::local(vec![Pattern::parse(RARE).unwrap()]));
         let rng = StdRng::seed_from_u64(seed);
         Some(Bench { scheduler, done, crowd: BTreeSet::new(), newest: 0, served: 0, rng })
     }
@@ -81,7 +81,7 @@ impl Bench {
             let text: String = (0..length).map(|_| char::from(ALPHABET[self.rng.random_range(0..32)])).collect();
             self.newest += 1;
             let job = JobId(self.newest);
-            self.scheduler.add(job, Wanted::in_pool(vec![Pattern::parse(&text).unwrap()]));
+            self.scheduler.add(job, JobSpec::local(vec![Pattern::parse(&text).unwrap()]));
             self.crowd.insert(job);
         }
         while self.crowd.len() > jobs {
