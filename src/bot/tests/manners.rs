@@ -164,7 +164,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
     ];
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // What is repeated of an asker's words is what is left of them once they were read.
-    if let request::Request::BadWords(words) = request::read(&filling.text) {
+    if let request::Words::BadWords(words) = request::read_text(&filling.text) {
         answers.push(Reply::BadWords(words));
     }
     answers
