@@ -2,7 +2,7 @@
 
 use super::policy;
 use super::reply::{Acceptance, JobLine, Neighbours, Reply};
-use super::request::{Form, Request, Words};
+use super::request::{Form, Meaning, Request};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
@@ -37,13 +37,13 @@ pub struct Facts<'a> {
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
     pub own_split_part: f64,
-    /// A request of the pool with a prefix of at most so many bits waits until older ones are served: a launch yields only so
-    /// many keys.
+    /// A request of the pool with a prefix of at most so many bits waits until older ones are
+    /// served: a launch yields only so many keys.
     pub easy_bits: u32,
     /// For so long, were all devices the pool's.
     pub easy_wait: Duration,
-    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed messages. Matters for
-    /// messages of kind 4 only.
+    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
+    /// messages. Matters for messages of kind 4 only.
     pub reads_sealed: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
@@ -58,7 +58,8 @@ impl Facts<'_> {
 
     /// How long a request waits for its turn; nothing if that is soon.
     fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // Were one prefix hard enough to be searched at once, the easy ones would still be what is found first.
+        // Were one prefix hard enough to be searched at once, the easy ones would still be what is
+        // found first.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
@@ -108,9 +109,9 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         return take_back(messages, facts);
     }
     if facts.asker.silent {
-        return match request.words {
-            Words::Start => Decision::Start(Reply::Started),
-            Words::Delete => Decision::Forget(Reply::Forgotten { open: 0 }),
+        return match request.meaning {
+            Meaning::Start => Decision::Start(Reply::Started),
+            Meaning::Delete => Decision::Forget(Reply::Forgotten { open: 0 }),
             _ => Decision::Ignore,
         };
     }
@@ -120,29 +121,29 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
     }
     let only_nip04 = request.form == Form::Nip04 && !facts.reads_sealed;
-    match &request.words {
-        Words::Find(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
-        Words::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
-        Words::Split(half, patterns) => {
+    match &request.meaning {
+        Meaning::Find(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
+        Meaning::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
+        Meaning::Split(half, patterns) => {
             // A tweak is no secret, so it may go back by NIP-04.
             let channel = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
             find(request, patterns, Some(*half), channel, facts)
         }
-        Words::BadPoint(error) => Decision::Say(Reply::BadPoint(*error)),
-        Words::PointAlone => Decision::Say(Reply::PointAlone),
-        Words::SplitHelp => Decision::Say(Reply::SplitHelp),
-        Words::Stop => Decision::Stop(Reply::Stopped { open: facts.asker.open.len() }),
-        Words::Delete => Decision::Forget(Reply::Forgotten { open: facts.asker.open.len() }),
-        Words::Help | Words::Start => Decision::Say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate }),
-        Words::Status => Decision::Say(status(facts)),
-        Words::Cancel(job) => cancel(*job, facts),
-        Words::Resend(job) => resend(*job, facts),
-        Words::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
-        Words::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
-        Words::TooManyWords(words) => {
+        Meaning::BadPoint(error) => Decision::Say(Reply::BadPoint(*error)),
+        Meaning::PointAlone => Decision::Say(Reply::PointAlone),
+        Meaning::SplitHelp => Decision::Say(Reply::SplitHelp),
+        Meaning::Stop => Decision::Stop(Reply::Stopped { open: facts.asker.open.len() }),
+        Meaning::Delete => Decision::Forget(Reply::Forgotten { open: facts.asker.open.len() }),
+        Meaning::Help | Meaning::Start => Decision::Say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate }),
+        Meaning::Status => Decision::Say(status(facts)),
+        Meaning::Cancel(job) => cancel(*job, facts),
+        Meaning::Resend(job) => resend(*job, facts),
+        Meaning::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
+        Meaning::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
+        Meaning::TooManyWords(words) => {
             Decision::Say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
-        Words::Nothing => Decision::Say(Reply::Nothing),
+        Meaning::Nothing => Decision::Say(Reply::Nothing),
     }
 }
 

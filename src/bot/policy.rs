@@ -7,10 +7,12 @@ use crate::pattern::{Difficulty, Pattern, Rate};
 use std::collections::HashSet;
 
 const DAY: u64 = 86_400;
-/// The longest prefix that is accepted while no device has a rate: a slow processor has it in minutes.
+/// The longest prefix that is accepted while no device has a rate: a slow processor has it in
+/// minutes.
 const UNMEASURED_CHARACTERS: u32 = 6;
 
-/// The refusal of a request, or `None` when it is welcome. `rate` is what the job would be searched at.
+/// The refusal of a request, or `None` when it is welcome. `rate` is what the job would be searched
+/// at.
 pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, facts: &Facts<'_>) -> Option<Reply> {
     let limits = facts.limits;
     if let Some(work) = facts.owes {

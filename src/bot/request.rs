@@ -5,13 +5,13 @@ use crate::key::{HalfPoint, HalfPointError};
 use crate::pattern::{Pattern, PatternError};
 use crate::vault::Rumor;
 
-/// Words beyond this many are not read: nobody means them as prefixes.
+/// Meaning beyond this many are not read: nobody means them as prefixes.
 const WORDS_READ: usize = 64;
 
 /// Prefixes of a split request that are read beside its first word and its point.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
-/// Words that occur in sentences around a request. Alone they are prefixes like any other.
+/// Meaning that occur in sentences around a request. Alone they are prefixes like any other.
 const FILLERS: &[&str] = &[
     "a", "an", "as", "at", "can", "get", "key", "me", "my", "need", "npub", "nsec", "pls", "please", "prefer", "start",
     "starts", "thanks", "that", "the", "u", "want", "we", "you", "your",
@@ -30,14 +30,14 @@ pub struct Request {
     pub(super) asker: Asker,
     pub(super) subject: Option<String>,
     pub(super) form: Form,
-    pub(super) words: Words,
+    pub(super) meaning: Meaning,
 }
 
 impl Request {
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
-        match &self.words {
-            Words::Split(half, _) => Some(*half),
+        match &self.meaning {
+            Meaning::Split(half, _) => Some(*half),
             _ => None,
         }
     }
@@ -60,7 +60,7 @@ pub(super) enum Form {
 
 /// What the text of a message asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Words {
+pub(super) enum Meaning {
     /// One or more prefixes, without repeats, in the order written.
     Find(Vec<Pattern>),
     Help,
@@ -69,9 +69,10 @@ pub(super) enum Words {
     Cancel(Option<JobId>),
     /// `None`: the newest result.
     Resend(Option<JobId>),
-    /// Words that are no prefixes, each with the reason; at most three.
+    /// Meaning that are no prefixes, each with the reason; at most three.
     BadWords(Vec<(String, PatternError)>),
-    /// Reads like a sentence: all words could be prefixes, but hardly all are meant. These are the less common ones.
+    /// Reads like a sentence: all words could be prefixes, but hardly all are meant. These are the
+    /// less common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
     /// Prefixes at the asker's own point: they keep half of the key.
@@ -98,30 +99,30 @@ pub fn read(rumor: &Rumor) -> Request {
         KIND_NIP04 => Form::Nip04,
         _ => Form::Sealed,
     };
-    Request { asker: rumor.author, subject: rumor.subject.clone(), form, words: read_text(&rumor.content) }
+    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning: read_text(&rumor.content) }
 }
 
 /// Reads any text, in time linear in its length.
-pub(super) fn read_text(text: &str) -> Words {
+pub(super) fn read_text(text: &str) -> Meaning {
     let words: Vec<String> = words(text).take(WORDS_READ + 1).collect();
     if words.len() > WORDS_READ {
-        return Words::TooManyWords(self::words(text).count());
+        return Meaning::TooManyWords(self::words(text).count());
     }
     let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     match words.first().map(|word| word.trim_start_matches('/')) {
-        None if text.contains('?') => Words::Help,
-        None => Words::Nothing,
-        Some("help" | "hi" | "hello" | "hey" | "info") if rest.is_empty() => Words::Help,
-        Some("help") if rest == ["split"] => Words::SplitHelp,
+        None if text.contains('?') => Meaning::Help,
+        None => Meaning::Nothing,
+        Some("help" | "hi" | "hello" | "hey" | "info") if rest.is_empty() => Meaning::Help,
+        Some("help") if rest == ["split"] => Meaning::SplitHelp,
         Some("split") => split(&rest),
-        Some("stop") if rest.is_empty() => Words::Stop,
-        Some("start") if rest.is_empty() => Words::Start,
-        Some("delete") if rest.is_empty() => Words::Delete,
-        Some("status") if rest.is_empty() => Words::Status,
-        Some("cancel") if rest.is_empty() || rest == ["all"] => Words::Cancel(None),
-        Some("resend") if rest.is_empty() => Words::Resend(None),
+        Some("stop") if rest.is_empty() => Meaning::Stop,
+        Some("start") if rest.is_empty() => Meaning::Start,
+        Some("delete") if rest.is_empty() => Meaning::Delete,
+        Some("status") if rest.is_empty() => Meaning::Status,
+        Some("cancel") if rest.is_empty() || rest == ["all"] => Meaning::Cancel(None),
+        Some("resend") if rest.is_empty() => Meaning::Resend(None),
         Some(command @ ("cancel" | "resend")) if rest.len() == 1 && number(rest[0]).is_some() => {
-            if command == "cancel" { Words::Cancel(number(rest[0])) } else { Words::Resend(number(rest[0])) }
+            if command == "cancel" { Meaning::Cancel(number(rest[0])) } else { Meaning::Resend(number(rest[0])) }
         }
         Some("find" | "prefix" | "search" | "mine") if !rest.is_empty() => prefixes(&rest, true),
         Some(_) => prefixes(&words.iter().map(String::as_str).collect::<Vec<_>>(), false),
@@ -129,25 +130,25 @@ pub(super) fn read_text(text: &str) -> Words {
 }
 
 /// `split <point> prefix …`, the point anywhere among the words.
-fn split(words: &[&str]) -> Words {
+fn split(words: &[&str]) -> Meaning {
     let (points, prefixes): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
     let point = match points.as_slice() {
-        [] if words.is_empty() => return Words::SplitHelp,
-        [] => return Words::BadPoint(None),
+        [] if words.is_empty() => return Meaning::SplitHelp,
+        [] => return Meaning::BadPoint(None),
         [first, ..] => first.parse::<HalfPoint>(),
     };
     match point {
-        Err(error) => Words::BadPoint(Some(error)),
-        Ok(_) if prefixes.is_empty() => Words::PointAlone,
+        Err(error) => Meaning::BadPoint(Some(error)),
+        Ok(_) if prefixes.is_empty() => Meaning::PointAlone,
         Ok(point) => match self::prefixes(&prefixes, true) {
-            Words::Find(patterns) => Words::Split(point, patterns),
+            Meaning::Find(patterns) => Meaning::Split(point, patterns),
             other => other,
         },
     }
 }
 
 /// `sure`: the asker said that these are prefixes.
-fn prefixes(words: &[&str], sure: bool) -> Words {
+fn prefixes(words: &[&str], sure: bool) -> Meaning {
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut bad: Vec<(String, PatternError)> = Vec::new();
     for word in words {
@@ -159,14 +160,14 @@ fn prefixes(words: &[&str], sure: bool) -> Words {
     }
     if !bad.is_empty() {
         bad.truncate(3);
-        return Words::BadWords(bad);
+        return Meaning::BadWords(bad);
     }
     let filler = words.len() > 1 && words.iter().any(|word| FILLERS.contains(word));
     if filler && !sure {
         patterns.retain(|pattern| !FILLERS.contains(&pattern.as_str()));
-        return Words::Sentence(patterns);
+        return Meaning::Sentence(patterns);
     }
-    Words::Find(patterns)
+    Meaning::Find(patterns)
 }
 
 /// `12` or `#12`.
@@ -174,7 +175,8 @@ fn number(word: &str) -> Option<JobId> {
     word.trim_start_matches('#').parse().ok().filter(|&number: &i64| number > 0).map(JobId)
 }
 
-/// Lower-case words without what surrounds words in running text: punctuation, quotes, marks that are not seen.
+/// Lower-case words without what surrounds words in running text: punctuation, quotes, marks that
+/// are not seen.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| c.is_whitespace() || c.is_control() || is_separator(c))
         .map(|word| word.chars().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect::<String>())

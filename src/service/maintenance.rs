@@ -39,7 +39,8 @@ impl Maintenance {
                 () = shutdown.stopped() => return,
                 () = self.context.wakes.status.woken() => {}
                 _ = ticks.tick() => {
-                    // A wall clock that jumps ahead must not end every job: elapsed time is the upper bound.
+                    // A wall clock that jumps ahead must not end every job: elapsed time is the
+                    // upper bound.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     counted = self.count_candidates(counted);
@@ -52,7 +53,7 @@ impl Maintenance {
                     rounds = rounds.wrapping_add(1);
                 }
             }
-            tracing::debug!(heap = memory::live(), "memory");
+            tracing::debug!(heap = memory::heap_in_use(), "memory");
             status.send_replace(status_of(&self.scheduler));
         }
     }
@@ -80,7 +81,7 @@ impl Maintenance {
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
                 relays = connected,
-                heap = memory::live(),
+                heap = memory::heap_in_use(),
                 "alive"
             ),
             Err(error) => tracing::warn!(%error, "alive, but the ledger could not be read"),

@@ -1,4 +1,4 @@
-//! The rooms wired together: what `npubbot serve` runs, and the demo and the tests too.
+//! The rooms wired together: the service that `npubbot serve`, the demo and the tests run.
 //!
 //! ```text
 //! relays → inbox → requests (decide, T1) → scheduler → results (redeem, T2) → outbox (T3) → relays
@@ -36,15 +36,16 @@ use tokio::task::JoinSet;
 
 /// How long the start waits for the first relay, and for the first announcement.
 const START_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the start waits for the first measured rate: without one, no promise can be made and no request is too hard.
+/// How long the start waits for the first measured rate. Without a rate, no expected time can be
+/// promised.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a clean stop waits for its tasks, then for the devices' launches in flight, then for the relays: with all else
-/// below two seconds.
+/// How long a clean stop waits for its tasks, then for launches in flight, then for the relays. All
+/// together it takes less than two seconds.
 const TASKS_PATIENCE: Duration = Duration::from_millis(700);
 const DEVICES_PATIENCE: Duration = Duration::from_millis(500);
 const RELAYS_PATIENCE: Duration = Duration::from_millis(200);
 
-/// The bot, running.
+/// The running bot.
 pub struct Service {
     scheduler: Arc<Scheduler>,
     ledger: Ledger,
@@ -53,19 +54,23 @@ pub struct Service {
     tasks: JoinSet<()>,
 }
 
-/// Why the bot does not start.
+/// Why the bot cannot start.
 #[derive(Debug, Error)]
 pub enum ServiceError {
+    /// The ledger cannot be opened.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The devices cannot be opened.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// A relay of the configuration cannot be used.
     #[error(transparent)]
     Nostr(#[from] NostrError),
 }
 
 impl Service {
-    /// Starts everything: takes up the jobs that were open, measures the devices, connects, announces the bot.
+    /// Starts everything: takes up the jobs that were open, measures the devices, connects,
+    /// announces the bot.
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
@@ -100,10 +105,12 @@ impl Service {
         self.scheduler.candidates()
     }
 
+    /// The devices and how they fare.
     pub fn devices(&self) -> Vec<DeviceView> {
         self.scheduler.devices()
     }
 
+    /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         self.ledger.totals()
     }
@@ -114,7 +121,8 @@ impl Service {
         &self.ledger
     }
 
-    /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
+    /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after
+    /// the next start.
     pub async fn stop(mut self) {
         fault::before(Step::Stop);
         self.stopper.stop();
@@ -132,7 +140,7 @@ impl Service {
             );
         }
         let _ = tokio::time::timeout(RELAYS_PATIENCE, self.relays.disconnect()).await;
-        // A thread that hangs may still hold the ledger: whatever it does later is not to touch the file.
+        // A thread that hangs may still hold the ledger, and must not touch the file later.
         self.ledger.close();
         fault::after(Step::Stop);
     }

@@ -1,4 +1,5 @@
-//! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only then acted upon.
+//! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
+//! then acted upon.
 
 use super::compose;
 use super::context::Context;
@@ -99,8 +100,8 @@ impl Requests {
         }
     }
 
-    /// Answers messages in one transaction, or one by one if that fails. Tries again as long as the ledger fails:
-    /// an answer that is not recorded is not given.
+    /// Answers messages in one transaction, or one by one if that fails. Tries again as long as the
+    /// ledger fails: an answer that is not recorded is not given.
     fn attend(&self, messages: &[Waiting]) {
         if messages.len() > 1 {
             match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
@@ -154,7 +155,8 @@ impl Requests {
         self.context.wakes.status.wake();
     }
 
-    /// Apologises for a message that panicked twice. If even that fails, it comes again at the next start.
+    /// Apologises for a message that panicked twice. If even that fails, it comes again at the next
+    /// start.
     fn apologise(&self, message: &IncomingMessage) {
         let (rumor, asker) = (message.rumor.id, message.rumor.author);
         let apology = || -> Result<(), RequestError> {
@@ -173,7 +175,8 @@ impl Requests {
         }
     }
 
-    /// Decides new messages, seals the answers, records everything in one transaction (T1), and acts upon it.
+    /// Decides new messages, seals the answers, records everything in one transaction (T1), and
+    /// acts upon it.
     fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
         let mut next_job = self.context.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
@@ -196,7 +199,8 @@ impl Requests {
         let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
-            // Relays keep no order: a request that comes after its own deletion is not answered any more.
+            // Relays keep no order: a request that comes after its own deletion is not answered any
+            // more.
             let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
             taken_back.extend(one.taken_back.into_iter().map(nothing));
             answers.push(Answer { asker, rumor, seen_on, effect, reply });

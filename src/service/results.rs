@@ -1,4 +1,5 @@
-//! From a find to a sealed result (T2). A start point is redeemed once; its result is recorded, or lost for ever.
+//! From a find to a sealed result (T2). A start point is redeemed once; its result is recorded, or
+//! lost for ever.
 
 use super::compose;
 use super::context::Context;
@@ -17,7 +18,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 pub(super) struct Results(pub Context);
 
 impl Results {
-    /// Redeems a find and records the result. A job whose result could not be recorded is searched on.
+    /// Redeems a find and records the result. A job whose result could not be recorded is searched
+    /// on.
     pub fn settle(&self, find: Find) -> FindOutcome {
         let job = match self.0.ledger.open_job(find.job) {
             Ok(Some(job)) => job,
@@ -52,7 +54,8 @@ impl Results {
         self.0.vault.redeem(find.start, &find.hit, &message(before), &after)
     }
 
-    /// T2. The sealed result exists only here until it is recorded, so a failing disk is waited for.
+    /// T2. The sealed result exists only here until it is recorded, so a failing disk is waited
+    /// for.
     fn record(&self, job: &Job, result: &GiftWrap) -> FindOutcome {
         loop {
             match self.0.ledger.found(job.id, result) {

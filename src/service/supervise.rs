@@ -1,4 +1,5 @@
-//! Tasks that are started again after a panic. Their unfinished work is in the ledger or still on the relays.
+//! Tasks that are started again after a panic. Their unfinished work is in the ledger or still on
+//! the relays.
 
 use crate::shutdown::Shutdown;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! Requests to vanish (NIP-62): once an hour the relays are asked for them, and those askers are forgotten.
+//! Requests to vanish (NIP-62): once an hour the relays are asked for them, and those askers are
+//! forgotten.
 
 use super::context::Context;
 use crate::job::Asker;

@@ -431,7 +431,8 @@ fn a_request_that_is_deleted_is_cancelled_quietly() {
 #[test]
 fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
     let Decision::Accept { spec, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
-    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930 s.
+    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930
+    // s.
     assert!(spec.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", spec.notice_at);
     assert!(spec.expires_at > spec.notice_at.unwrap());
     insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900), @"Job #3 takes longer than I said: 33 min so far. That is bad luck or a slow day, not your doing; I search on, for 23 h 28 min at most. You need do nothing. To stop: cancel 3");
