@@ -20,9 +20,9 @@ test *ARGS:
 gpu-test:
     cargo test --release gpu -- --nocapture --test-threads 1
 
-# Runs the long tests: load, kills, floods, twenty minutes of mixed load.
-long-test *ARGS:
-    cargo test --release {{ ARGS }} -- --ignored --nocapture --test-threads 1
+# Runs the long form of a test: just long-test fifty_jobs_survive
+long-test NAME:
+    cargo test --release {{ NAME }} -- --ignored --nocapture --test-threads 1
 
 # Measures this machine: just bench --patterns 1000
 bench *ARGS:
