@@ -7,7 +7,7 @@ use crate::config::BotConfig;
 use crate::ledger::{Job, Ledger};
 use crate::memory;
 use crate::message::GiftWrap;
-use crate::nostr::{Relays, Status};
+use crate::nostr::Relays;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::{Vault, VaultError};
@@ -33,7 +33,7 @@ pub(super) struct Maintenance {
 }
 
 impl Maintenance {
-    pub async fn run(self, status: watch::Sender<Status>, mut shutdown: Shutdown) {
+    pub async fn run(self, status: watch::Sender<String>, mut shutdown: Shutdown) {
         let mut ticks = tokio::time::interval(ROUND);
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.clock.now());

@@ -9,6 +9,7 @@ mod doctor;
 mod maintenance;
 mod requests;
 mod results;
+mod status;
 mod supervise;
 mod vanish;
 
@@ -19,7 +20,7 @@ use crate::config::{Config, RelayEntry};
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{
-    Awaited, Flood, Inbox, NostrError, Outbox, Presence, Publisher, RelayLists, Relays, Status, Watchdog, nip11,
+    Awaited, Flood, Inbox, NostrError, Outbox, Presence, Publisher, RelayLists, Relays, Watchdog, nip11,
 };
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceView, Scheduler};
@@ -109,7 +110,8 @@ impl Service {
             posted: Arc::clone(&posted),
             goodbye: Arc::clone(&goodbye),
         };
-        let (directory, awaited, deaf) = (Arc::new(RelayLists::default()), Awaited::default(), Arc::new(Notify::new()));
+        let (relay_lists, awaited, deaf) =
+            (Arc::new(RelayLists::default()), Awaited::default(), Arc::new(Notify::new()));
         let (status, status_seen) = watch::channel(status_of(&scheduler));
         let (messages, received) = mpsc::channel(MESSAGES_WAITING);
         let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
@@ -120,7 +122,7 @@ impl Service {
             clock: clock.clone(),
             limits: config.limits.clone(),
             flood: flood.clone(),
-            directory: Arc::clone(&directory),
+            relay_lists: Arc::clone(&relay_lists),
             awaited: awaited.clone(),
             deaf: Arc::clone(&deaf),
         };
@@ -129,7 +131,7 @@ impl Service {
             ledger: ledger.clone(),
             clock: clock.clone(),
             bot: config.bot.clone(),
-            directory,
+            relay_lists,
         };
         let watchdog = Watchdog {
             relays: relays.clone(),
@@ -234,9 +236,9 @@ impl Service {
     }
 }
 
-/// What the public may know.
-fn status_of(scheduler: &Scheduler) -> Status {
-    Status { rate: scheduler.rate(), open_jobs: scheduler.open_jobs() }
+/// The public status in words.
+fn status_of(scheduler: &Scheduler) -> String {
+    status::describe(scheduler.rate(), scheduler.open_jobs())
 }
 
 /// Names DM relays that say of themselves that they cannot serve (NIP-11).
