@@ -21,6 +21,7 @@ mod start_points;
 mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
 mod vault;
+mod verified;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ mod tests;
 pub use half::{CombineError, CombinedKey, Half};
 pub use signer::BotSigner;
 pub use vault::Vault;
+pub use verified::VerifiedEvent;
 
 use crate::job::{Asker, RumorId};
 use std::fmt;
@@ -67,8 +69,6 @@ pub enum UnwrapError {
     TooLarge,
     #[error("neither a gift wrap nor a message of kind 4")]
     NotAWrap,
-    #[error("the wrap's id or signature is wrong")]
-    BadWrap,
     #[error("addressed to somebody else")]
     NotForUs,
     #[error("cannot be decrypted")]

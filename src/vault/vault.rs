@@ -3,7 +3,7 @@
 use super::random::{self, Source};
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::StartPoints;
-use super::{BotSigner, Rumor, StartId, Unlock, UnwrapError, VaultError, identity, seal, unwrap};
+use super::{BotSigner, Rumor, StartId, Unlock, UnwrapError, VaultError, VerifiedEvent, identity, seal, unwrap};
 use crate::clock::Clock;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit, candidate};
 use crate::message::{Channel, GiftWrap, OutgoingMessage};
@@ -154,12 +154,12 @@ impl Vault {
 
     /// Opens a wrap to us and checks all that can be checked, in the order of [`UnwrapError`]. The rumor's kind and date
     /// are not judged here.
-    pub fn unwrap(&self, wrap: &nostr::Event) -> Result<Rumor, UnwrapError> {
+    pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
         unwrap::unwrap(&self.bot, wrap)
     }
 
     /// Opens a message of kind 4 to us (NIP-04), checked as far as that old form allows.
-    pub fn open_nip04(&self, message: &nostr::Event) -> Result<Rumor, UnwrapError> {
+    pub fn open_nip04(&self, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
         unwrap::open_nip04(&self.bot, message)
     }
 
