@@ -2,6 +2,7 @@
 
 mod bench;
 mod combine;
+#[cfg(feature = "demo")]
 mod demo;
 mod doctor;
 mod identity;
@@ -33,6 +34,7 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    #[cfg(feature = "demo")]
     /// Shows the whole thing on this machine: a relay, the bot, and an asker who gets a key.
     Demo(demo::Demo),
     /// Runs the bot until Ctrl-C. The first run makes its identity.
@@ -56,6 +58,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         no_core_dumps();
         match self.command {
+            #[cfg(feature = "demo")]
             Command::Demo(demo) => demo.run(),
             Command::Serve(serve) => serve.run(),
             Command::Init(init) => init.run(),

@@ -67,7 +67,7 @@ impl HalfPoint {
     }
 
     /// The same for every point whose keys follow from this one's by a rotation or a sign: the least x-coordinate of
-    /// the three of `λ^k·P`. Two requests with one family must not both be served (`docs/trust.md`).
+    /// the three of `λ^k·P`. Two requests with one family must not both be served (`docs/askers/split-keys.md`).
     pub fn family(&self) -> [u8; 32] {
         let x_of = |rotation: Rotation| {
             let turned = self.0.mul_tweak(SECP256K1, &rotation.scalar()).expect("λ is not zero");

@@ -4,7 +4,7 @@ use super::{Npub, StartPoint};
 use secp256k1::{SECP256K1, Scalar, SecretKey};
 use std::fmt;
 
-/// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)` (`docs/search.md`).
+/// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)` (`docs/developers/search.md`).
 const LAMBDA: [u8; 32] = [
     0x53, 0x63, 0xad, 0x4c, 0xc0, 0x5c, 0x30, 0xe0, 0xa5, 0x26, 0x1c, 0x02, 0x88, 0x12, 0x64, 0x5a, //
     0x12, 0x2e, 0x22, 0xea, 0x20, 0x81, 0x66, 0x78, 0xdf, 0x02, 0x96, 0x7c, 0x1b, 0x23, 0xbd, 0x72,
@@ -47,7 +47,7 @@ impl Rotation {
 pub struct Offset(Scalar);
 
 impl Offset {
-    /// `centre ± step·λ^turn mod n`, the offset of one of the six points a table entry gives (`docs/search.md`).
+    /// `centre ± step·λ^turn mod n`, the offset of one of the six points a table entry gives (`docs/developers/search.md`).
     /// `step` is 1 or more in size; its sign is the point's sign.
     pub fn of_point(centre: u64, step: i64, turn: Rotation) -> Offset {
         let small = |value: u64| {

@@ -1,6 +1,6 @@
-//! One table entry, six points, eighteen candidates (`docs/search.md`), written once for every field type.
+//! One table entry, six points, eighteen candidates (`docs/developers/search.md`), written once for every field type.
 //!
-//! The formula of `docs/search.md` in other clothes. With `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place of `t`, which
+//! The formula of `docs/developers/search.md` in other clothes. With `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place of `t`, which
 //! costs nothing when the shared inverse is scaled by `2·xA` once a round:
 //!
 //! ```text
