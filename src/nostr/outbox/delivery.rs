@@ -84,7 +84,7 @@ impl Outbox {
                         notes.add(attempt.unwrap_or_else(|| {
                             // As one that nobody took: the other letters do not wait for it.
                             tracing::error!(mail = mail.id.0, "sending a letter panicked; it is tried again");
-                            Attempt { mail: mail.id, reached: Vec::new(), next: courier.next(&mail, 0, 0) }
+                            Attempt { message: mail.id, reached: Vec::new(), next: courier.next(&mail, 0, 0) }
                         }));
                     }
                 }
@@ -96,7 +96,7 @@ impl Outbox {
                         look_at = look_at.min(Instant::now() + courier.until_next_due());
                     }
                     for attempt in noted {
-                        under_way.remove(&attempt.mail);
+                        under_way.remove(&attempt.message);
                     }
                 }
                 () = tokio::time::sleep_until(look_at.into()) => {}
@@ -190,7 +190,7 @@ impl Courier {
     async fn attempt(&self, mail: &DueMessage) -> Attempt {
         let Ok(event) = Event::from_json(&mail.wrap.json) else {
             tracing::error!(mail = mail.id.0, "a letter in the outbox is unreadable; it is left out");
-            return Attempt { mail: mail.id, reached: Vec::new(), next: Next::Finished };
+            return Attempt { message: mail.id, reached: Vec::new(), next: Next::Finished };
         };
         let targets = if event.kind == Kind::EncryptedDirectMessage {
             self.directory.open_targets(&self.relays, mail.wrap.to, &mail.seen_on).await
@@ -211,7 +211,7 @@ impl Courier {
         let has = |url: &RelayUrl| reached.iter().chain(&mail.acknowledged_by).any(|known| *known == url.to_string());
         let reached_now_or_before = tried.iter().filter(|url| has(url)).count();
         let next = self.next(mail, reached_now_or_before, tried.len() - refused);
-        Attempt { mail: mail.id, reached, next }
+        Attempt { message: mail.id, reached, next }
     }
 
     fn next(&self, mail: &DueMessage, reached: usize, of: usize) -> Next {

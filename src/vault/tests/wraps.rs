@@ -298,7 +298,8 @@ fn random_damage_to_a_wrap_never_panics_and_never_opens() {
         let at = rng.random_range(0..json.len());
         json[at] ^= 1 << rng.random_range(0..7);
         if let Ok(wrap) = Event::from_json(&json) {
-            // The one harmless change is that of a letter's case in a hex number, and of what is ignored.
+            // The one harmless change is that of a letter's case in a hex number, and of what is
+            // ignored.
             if forger.vault.unwrap(&wrap).is_ok() {
                 assert_eq!(Event::from_json(&good).unwrap(), wrap);
             }
