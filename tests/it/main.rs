@@ -16,7 +16,9 @@ mod support;
 
 fn main() -> std::process::ExitCode {
     support::harness::main(&[
-        architecture::TESTS,
+        architecture::imports::TESTS,
+        architecture::rules::TESTS,
+        architecture::words::TESTS,
         cli::commands::TESTS,
         cli::doctor::TESTS,
         conversation::conventions::TESTS,

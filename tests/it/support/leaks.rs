@@ -18,7 +18,7 @@ pub fn forms_of(nsec: &str) -> Vec<Needle> {
     let raw = SecretKey::from_bech32(nsec).unwrap().to_secret_bytes();
     let words: Vec<Vec<u8>> = raw.chunks(8).map(<[u8]>::to_vec).collect();
     let turned: Vec<Vec<u8>> = words.iter().map(|word| word.iter().rev().copied().collect()).collect();
-    let hex: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = super::hex::encode(raw);
     let base64 = super::forger::base64(&raw);
     let forms = [
         ("raw", raw.to_vec()),

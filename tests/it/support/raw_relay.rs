@@ -30,7 +30,7 @@ pub enum Manner {
     /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is open; one that is made
     /// anew works.
     Deaf,
-    /// Answers no question until it may ([`RawRelay::let_answer`]).
+    /// Answers no query until it may ([`RawRelay::let_answer`]).
     Waiting,
     /// Closes a connection on which nothing was said for so long.
     Impatient(Duration),
@@ -42,9 +42,9 @@ pub enum Manner {
     Small(usize),
     /// Refuses events that are dated longer ago.
     Fresh(Duration),
-    /// Hangs up at the first question for DM relay lists (kind 10050), without a word.
+    /// Hangs up at the first query for DM relay lists (kind 10050), without a word.
     Cutting,
-    /// Does not answer questions for DM relay lists until it is told to ([`RawRelay::tell_lists`]).
+    /// Does not answer queries for DM relay lists until it is told to ([`RawRelay::tell_lists`]).
     Reserved,
 }
 
@@ -104,8 +104,8 @@ struct Shared {
     refusals: AtomicUsize,
     /// Pings that were answered.
     pongs: AtomicUsize,
-    /// Questions for DM relay lists: all, and the most that were open at once on one connection.
-    list_questions: AtomicUsize,
+    /// Queries for DM relay lists: all, and the most that were open at once on one connection.
+    list_queries: AtomicUsize,
     most_open: AtomicUsize,
     tells_lists: AtomicBool,
     deaf: AtomicBool,
@@ -128,7 +128,7 @@ impl RawRelay {
             proofs: AtomicUsize::new(0),
             refusals: AtomicUsize::new(0),
             pongs: AtomicUsize::new(0),
-            list_questions: AtomicUsize::new(0),
+            list_queries: AtomicUsize::new(0),
             most_open: AtomicUsize::new(0),
             tells_lists: AtomicBool::new(manner != Manner::Reserved),
             deaf: AtomicBool::new(false),
@@ -188,18 +188,18 @@ impl RawRelay {
         self.shared.pongs.load(Ordering::SeqCst)
     }
 
-    /// From now on questions for DM relay lists are answered.
+    /// From now on queries for DM relay lists are answered.
     pub fn tell_lists(&self) {
         self.shared.tells_lists.store(true, Ordering::SeqCst);
     }
 
-    /// Questions for DM relay lists that were asked.
-    pub fn list_questions(&self) -> usize {
-        self.shared.list_questions.load(Ordering::SeqCst)
+    /// Queries for DM relay lists that were asked.
+    pub fn list_queries(&self) -> usize {
+        self.shared.list_queries.load(Ordering::SeqCst)
     }
 
     /// The most of them that one connection had open at once.
-    pub fn most_list_questions_open(&self) -> usize {
+    pub fn most_list_queries_open(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
 
@@ -213,7 +213,7 @@ impl RawRelay {
         self.shared.deaf.store(true, Ordering::SeqCst);
     }
 
-    /// From now on questions are answered, those asked before too.
+    /// From now on queries are answered, those asked before too.
     pub fn let_answer(&self) {
         self.shared.may_answer.send_replace(true);
     }
@@ -337,7 +337,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
 /// One connection.
 struct Session {
     subscriptions: Vec<(String, Vec<Filter>)>,
-    /// Questions for DM relay lists without an answer.
+    /// Queries for DM relay lists without an answer.
     open: Vec<String>,
     challenge: String,
     is_challenged: bool,
@@ -437,7 +437,7 @@ impl Shared {
                 let is_list =
                     |filter: &Filter| filter.kinds.as_ref().is_some_and(|kinds| kinds.contains(&Kind::InboxRelays));
                 if filters.iter().any(is_list) {
-                    self.list_questions.fetch_add(1, Ordering::SeqCst);
+                    self.list_queries.fetch_add(1, Ordering::SeqCst);
                     if self.manner == Manner::Cutting && !self.has_cut.swap(true, Ordering::SeqCst) {
                         return vec![Message::Close(None)];
                     }
