@@ -49,6 +49,7 @@ fn main() -> std::process::ExitCode {
         reliability::steps::TESTS,
         safety::chosen_points::TESTS,
         safety::copies::TESTS,
+        safety::economy::TESTS,
         safety::floods::TESTS,
         safety::leaks::TESTS,
         safety::memory::TESTS,

@@ -35,7 +35,8 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
     for kernel in [KernelChoice::Portable, KernelChoice::Ifma] {
         let mut searcher = match CpuSearcher::open(Some(1), kernel) {
             Err(SearchError::UnsupportedCpuKernel { asked }) => {
-                eprintln!("SKIPPED: this processor has no {asked}");
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "SKIPPED: this processor has no {asked}");
                 continue;
             }
             opened => opened.unwrap(),

@@ -119,13 +119,18 @@ impl Home {
 
     /// Starts `npubbot serve`.
     pub async fn spawn(&self) -> BotProcess {
-        BotProcess::spawn(self, None).await
+        BotProcess::spawn(self, None, "off").await
     }
 
     /// Starts `npubbot serve`, its log (at `RUST_LOG=debug`) added to a file that [`Home::log`] reads.
     pub async fn spawn_logged(&self) -> BotProcess {
+        self.spawn_at_level("debug").await
+    }
+
+    /// Starts `npubbot serve`, its own log at this level in a file that [`Home::log`] reads.
+    pub async fn spawn_at_level(&self, level: &str) -> BotProcess {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
-        BotProcess::spawn(self, Some(log)).await
+        BotProcess::spawn(self, Some(log), level).await
     }
 
     /// Starts `npubbot serve` with a fault (`src/fault.rs`), logged as [`Home::spawn_logged`] does.
@@ -214,10 +219,10 @@ pub struct BotProcess {
 }
 
 impl BotProcess {
-    async fn spawn(home: &Home, log: Option<fs::File>) -> BotProcess {
+    async fn spawn(home: &Home, log: Option<fs::File>, level: &str) -> BotProcess {
         let mut command = home.command();
         if let Some(log) = log {
-            command.env("RUST_LOG", "off,npubbot=debug").stderr(log);
+            command.env("RUST_LOG", format!("off,npubbot={level}")).stderr(log);
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         // The first line is the npub.
