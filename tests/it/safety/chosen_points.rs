@@ -306,7 +306,7 @@ fn above_p(more: u8) -> [u8; 32] {
 fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
     let point = point_of(&secret);
-    let (short, long) = (hex::encode(&point.serialize()), hex::encode(&point.serialize_uncompressed()));
+    let (short, long) = (hex::encode(point.serialize()), hex::encode(point.serialize_uncompressed()));
     let x = npub_of(&point).0;
     let mut texts: Vec<(String, &'static str)> = Vec::new();
     // An x that no point has.
@@ -317,7 +317,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         }
     };
     for _ in 0..12 {
-        let x = hex::encode(&without_point());
+        let x = hex::encode(without_point());
         texts.extend([(format!("02{x}"), NOT_ON_CURVE), (format!("03{x}"), NOT_ON_CURVE)]);
     }
     texts.extend((0..6).map(|_| (text_of("npub", &without_point()), NOT_ON_CURVE)));
@@ -332,15 +332,15 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     for &more in &with_remainder[..5] {
         let x = above_p(more);
         texts.extend([
-            (format!("02{}", hex::encode(&x)), NOT_ON_CURVE),
-            (format!("03{}", hex::encode(&x)), NOT_ON_CURVE),
+            (format!("02{}", hex::encode(x)), NOT_ON_CURVE),
+            (format!("03{}", hex::encode(x)), NOT_ON_CURVE),
         ]);
         texts.push((text_of("npub", &x), NOT_ON_CURVE));
     }
     for x in [[0; 32], above_p(0), [0xff; 32]] {
         texts.extend([
-            (format!("02{}", hex::encode(&x)), NOT_ON_CURVE),
-            (format!("03{}", hex::encode(&x)), NOT_ON_CURVE),
+            (format!("02{}", hex::encode(x)), NOT_ON_CURVE),
+            (format!("03{}", hex::encode(x)), NOT_ON_CURVE),
         ]);
     }
     // Cut, or with something behind it.
@@ -351,7 +351,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     // Another first byte; SEC 1's other ways to write the point.
     texts.extend(
         ["00", "01", "04", "05", "06", "07", "82", "ff"]
-            .map(|first| (format!("{first}{}", hex::encode(&x)), NOT_A_POINT)),
+            .map(|first| (format!("{first}{}", hex::encode(x)), NOT_A_POINT)),
     );
     texts.push((long.clone(), NOT_A_POINT));
     texts.extend(["06", "07"].map(|first| (format!("{first}{}", &long[2..]), NOT_A_POINT)));
