@@ -220,7 +220,7 @@ impl Requests {
         let (rumor, author) = (message.rumor.id, message.rumor.author);
         let asker = self.context.ledger.asker_view(author)?;
         let now = self.context.clock.now();
-        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.queue());
+        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
         let facts = Facts {
             limits: &self.context.config.limits,
             asker: &asker,

@@ -202,13 +202,13 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
     let opened = Arc::clone(&windows);
-    let opener: OpenDevice = Arc::new(move |options: &SearchOptions| match options.devices {
-        DeviceChoice::CudaOrdinal(ordinal) => {
+    let opener: OpenDevice = Arc::new(move |device: DeviceId, options: &SearchOptions| match device {
+        DeviceId::Cuda(ordinal) => {
             let (searcher, window) = buffers::open(ordinal)?;
             opened.lock().unwrap().push(window);
-            Ok(vec![Box::new(searcher) as Box<dyn Searcher>])
+            Ok(Box::new(searcher) as Box<dyn Searcher>)
         }
-        _ => search::open(options),
+        DeviceId::Cpu => search::open(device, options),
     });
     let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
     // Worth a GPU, which leaves what has fewer than four characters to the CPU; seven are found in a second.
