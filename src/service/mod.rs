@@ -162,7 +162,7 @@ fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
     Ok(Arc::new(scheduler))
 }
 
-/// The public figures of the search.
+/// The public status in words.
 fn status_of(scheduler: &Scheduler) -> String {
     status::describe(scheduler.rate(), scheduler.open_jobs())
 }

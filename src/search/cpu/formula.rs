@@ -110,7 +110,7 @@ impl<F: Lanes> Products<F> {
         Products { y: [y0, y1, y2], a, beta_a, b, beta_b }
     }
 
-    /// The approximate top_words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`place`]. Within [`Lanes::SLACK`] of the
+    /// The approximate top_words of all candidates `β^j·x(A ± λ^k·I)`, each at its `place`. Within [`Lanes::SLACK`] of the
     /// exact ones, modulo 2^64.
     #[inline(always)]
     pub fn top_words(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
