@@ -2,7 +2,7 @@
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
-use npubbot::bot::{Context, Decision, decide};
+use npubbot::bot::{Decision, Facts, decide, read};
 use npubbot::config::Config;
 use npubbot::job::{Asker, JobId, RumorId};
 use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
@@ -20,7 +20,7 @@ pub fn request(data: &[u8]) {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = CONFIG.get_or_init(|| Config::embedded_default().expect("what ships is valid"));
     let asker = AskerView::default();
-    let context = Context {
+    let facts = Facts {
         limits: &config.limits,
         asker: &asker,
         pool_jobs: 3,
@@ -47,7 +47,7 @@ pub fn request(data: &[u8]) {
         other_receivers: 0,
         takes_back: Vec::new(),
     };
-    let reply = match decide(&rumor, &context) {
+    let reply = match decide(&read(&rumor), &facts) {
         Decision::Ignore => panic!("a text is never ignored"),
         Decision::Accept { spec, reply } => {
             assert!(!spec.patterns.is_empty() && spec.patterns.len() <= config.limits.prefixes_per_job);

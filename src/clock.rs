@@ -1,10 +1,10 @@
-//! The wall clock, and one that tests can turn.
+//! The wall clock, and a clock for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from. Cheap to clone; clones of a test clock share their time.
+/// Source of the time. Cheap to clone; clones of a test clock share their time.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The operating system's clock.
@@ -28,7 +28,7 @@ impl Clock {
         }
     }
 
-    /// Turns a test clock. Does nothing to the system's.
+    /// Sets a test clock. Does nothing to the system's.
     pub fn set(&self, unix_seconds: u64) {
         if let Clock::Test(seconds) = self {
             seconds.store(unix_seconds, Ordering::SeqCst);

@@ -7,22 +7,25 @@
 //! NPUBBOT_TEST_FAULT=hang:collect:before npubbot serve …    one thread hangs there for ever
 //! ```
 //!
-//! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and [`after`] are empty, so
-//! neither an attacker nor a forgotten variable makes an operator's bot die. A cargo feature would have done the same,
-//! but `cargo test` would have left the tests of it out.
+//! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and
+//! [`after`] are empty, so neither an attacker nor a forgotten variable makes an operator's bot
+//! die. A cargo feature would have done the same, but `cargo test` would have left the tests of it
+//! out.
 //!
 //! The text of a fault names the step and nothing else.
 
-/// The steps of one request from the relay to the key, in their order, and what happens beside it.
+/// Steps of one request from the relay to the key, in order, then steps beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
     /// The jobs that were open are handed to the scheduler at the start.
     TakeUp,
     /// An event of the stream is let in.
     Listen,
-    /// A wrap from the stream or from a sweep is looked at.
+    /// A wrap from the stream or from a backfill is checked.
     Receive,
+    /// A wrap is decrypted.
     Unwrap,
+    /// A message is decided.
     Decide,
     /// The answer is sealed.
     SealAnswer,
@@ -32,7 +35,9 @@ pub enum Step {
     Add,
     /// The start points of a launch are drawn.
     Draw,
+    /// A launch is given to a device.
     Launch,
+    /// The report of a launch is collected.
     Collect,
     /// The hits of a launch are recomputed.
     Verify,
@@ -44,14 +49,16 @@ pub enum Step {
     Send,
     /// T3 of a result. Before: everything is written and not committed.
     Deliver,
-    /// The inbox's cursor is moved after a sweep.
+    /// The inbox's cursor is moved after a backfill.
     MoveCursor,
-    /// The outbox attends to its letters.
+    /// The outbox sends its due messages.
     Round,
+    /// The service ends.
     Stop,
 }
 
 impl Step {
+    /// Every step.
     pub const ALL: [Step; 19] = [
         Step::TakeUp,
         Step::Listen,
@@ -80,13 +87,13 @@ impl Step {
     }
 }
 
-/// Named by [`Step::word`] and `before`.
+/// Reaches the place before `step`.
 #[inline]
 pub(crate) fn before(step: Step) {
     reach(step, "before");
 }
 
-/// Named by [`Step::word`] and `after`.
+/// Reaches the place after `step`.
 #[inline]
 pub(crate) fn after(step: Step) {
     reach(step, "after");

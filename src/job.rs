@@ -1,10 +1,12 @@
-//! Who asks, by which message, and for what: the names and the one description of a job that all rooms share.
+//! Who asks, by which message, and for what: the names and the one description of a job that all
+//! rooms share.
 
 use crate::key::HalfPoint;
 use crate::pattern::Pattern;
 use std::fmt;
 
-/// Who sent a request: the x-only public key that signed the seal. Replies go to this key and to no other.
+/// Who sent a request: the x-only public key that signed the seal. Replies go to this key and to no
+/// other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Asker(pub [u8; 32]);
 
@@ -28,7 +30,8 @@ pub enum Channel {
     /// Sealed and wrapped (NIP-17, NIP-59): only its receiver learns anything.
     #[default]
     Sealed,
-    /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom. Never for a key.
+    /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom.
+    /// Never for a key.
     Nip04,
 }
 
@@ -55,7 +58,8 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
-    /// A job of the pool that no message asked for and that never expires: for a search on this machine.
+    /// A job of the pool that no message asked for and that never expires: for a search on this
+    /// machine.
     pub fn local(patterns: Vec<Pattern>) -> JobSpec {
         JobSpec {
             asker: Asker([0; 32]),

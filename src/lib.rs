@@ -1,7 +1,7 @@
-//! npubbot: a Nostr bot that finds vanity npubs and sends the key to whoever asked.
+//! npubbot: a Nostr bot that finds vanity npubs and sends each key to the asker.
 //!
 //! The rooms, from the bottom up; imports point down only (`tests/it/architecture.rs`):
-//! - [`key`], [`pattern`]: public mathematics, and what a request asks for
+//! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what travels between rooms
 //! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`service`]: the rooms wired together; [`cli`]: one small file a command

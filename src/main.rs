@@ -1,4 +1,4 @@
-//! `npubbot`: the thin program around the library. Everything worth testing is in there.
+//! `npubbot`: the thin program around the library, which holds everything worth testing.
 
 use clap::Parser;
 use npubbot::cli::{Cli, exit_code, explain};
@@ -7,7 +7,7 @@ use std::alloc::System;
 use std::process::ExitCode;
 use zeroizing_alloc::ZeroAlloc;
 
-/// Memory is cleared when it is given back: libraries leave copies of keys on the heap. And it is counted.
+/// Clears memory when it is freed, since libraries leave copies of keys on the heap; and counts it.
 #[global_allocator]
 static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 

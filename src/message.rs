@@ -1,4 +1,4 @@
-//! What is said to an asker, before and after it is sealed.
+//! Messages to askers, before and after they are sealed.
 
 pub use crate::job::Channel;
 
@@ -6,7 +6,7 @@ use crate::job::{Asker, RumorId};
 use std::fmt;
 use std::time::Duration;
 
-/// Bytes of a relay's address that is passed on as a hint.
+/// Longest relay address that is passed on as a hint, bytes.
 const LONGEST_HINT: usize = 128;
 
 /// Proof of work (NIP-13) that a stranger's request needs on its gift wrap while there is a flood.
@@ -18,16 +18,17 @@ pub struct WorkWanted {
     pub ends_in: Duration,
 }
 
-/// The message that a letter answers, so that clients put both into one thread.
+/// The message that a reply answers: clients put both into one thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
+    /// Its id.
     pub rumor: RumorId,
     /// A relay where it was seen: the hint beside its id, and beside its author (NIP-17).
     pub hint: Option<String>,
 }
 
 impl Answered {
-    /// `seen_on`: the relays where it was seen; one is hint enough.
+    /// `seen_on`: the relays where it was seen. The first is the hint.
     pub fn seen(rumor: RumorId, seen_on: &[String]) -> Answered {
         Answered { rumor, hint: seen_on.first().filter(|url| url.len() <= LONGEST_HINT).cloned() }
     }
@@ -38,6 +39,7 @@ impl Answered {
 pub struct OutgoingMessage {
     /// The only one who will be able to read it.
     pub to: Asker,
+    /// How it travels.
     pub channel: Channel,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
@@ -56,14 +58,17 @@ impl fmt::Debug for OutgoingMessage {
     }
 }
 
-/// A sealed letter: a signed event of kind 1059 (NIP-59), or of kind 4. It is sent as it is, however often, and never
-/// made twice.
+/// A sealed message: a signed event of kind 1059 (NIP-59), or of kind 4. It is made once, and sent
+/// unchanged however often.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GiftWrap {
+    /// Id of the event.
     pub id: [u8; 32],
+    /// Its receiver.
     pub to: Asker,
     /// The event as relays take it.
     pub json: String,
+    /// NIP-40: when relays may forget it, Unix seconds.
     pub expires_at: u64,
 }
 

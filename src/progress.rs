@@ -1,4 +1,4 @@
-//! Progress on a terminal; nothing where there is none.
+//! Progress bar of a search. Shows nothing where there is no terminal.
 
 use crate::duration::humanize;
 use crate::pattern::{Difficulty, Rate};
@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Steps of the bar.
 const STEPS: u64 = 1000;
 
-/// How a search goes: the rate, the time expected, and the chance so far. The bar fills by the chance, since a search
-/// without memory has no other progress.
+/// Progress of a search: rate, expected time, chance so far. The bar shows the chance: a memoryless
+/// search has no other progress.
 #[derive(Clone, Debug)]
 pub struct SearchBar {
     bar: ProgressBar,
@@ -40,6 +40,7 @@ impl SearchBar {
         self.bar.suspend(print)
     }
 
+    /// Removes the bar.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! Clean shutdown as a type: one side asks, every task and thread sees it.
+//! Clean shutdown as a type: one side asks for the end, every task and thread sees it.
 
 use tokio::sync::watch;
 
@@ -17,7 +17,7 @@ pub fn pair() -> (Stopper, Shutdown) {
 }
 
 impl Stopper {
-    /// Asks every holder of the other half to end.
+    /// Asks every holder of the [`Shutdown`] to end.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }

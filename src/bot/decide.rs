@@ -2,30 +2,23 @@
 
 use super::policy;
 use super::reply::{Acceptance, JobLine, Neighbours, Reply};
-use super::request::{self, Request};
+use super::request::{Form, Meaning, Request};
 use crate::config::Limits;
-use crate::job::{JobId, JobSpec};
+use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::{AskerView, HalfUse, Job};
 use crate::message::{Channel, WorkWanted};
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate};
-use crate::vault::Rumor;
 use std::time::Duration;
 
-/// NIP-04: a message of an old client, in the open but for its text.
-const KIND_OLD: u16 = 4;
-/// NIP-09: a deletion.
-const KIND_DELETION: u16 = 5;
-/// NIP-17: a file message.
-const KIND_FILE: u16 = 15;
 /// A job that takes longer than this, in seconds, is worth a word on split keys.
 const EXPENSIVE: u64 = 3600;
 /// An asker hears of a job that takes this many times as long as was promised.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
-/// What is known when a message is decided.
+/// Everything a decision depends on, beside the message.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct Facts<'a> {
     pub limits: &'a Limits,
     pub asker: &'a AskerView,
     /// Jobs of the pool being searched, of all askers.
@@ -44,13 +37,13 @@ pub struct Context<'a> {
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
     pub own_split_part: f64,
-    /// A request of the pool with a prefix of at most so many bits waits until older ones are served: a launch yields only so
-    /// many keys.
+    /// A request of the pool with a prefix of at most so many bits waits until older ones are
+    /// served: a launch yields only so many keys.
     pub easy_bits: u32,
     /// For so long, were all devices the pool's.
     pub easy_wait: Duration,
-    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed messages. Matters for
-    /// messages of kind 4 only.
+    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
+    /// messages. Matters for messages of kind 4 only.
     pub reads_sealed: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
@@ -58,14 +51,15 @@ pub struct Context<'a> {
     pub now: u64,
 }
 
-impl Context<'_> {
+impl Facts<'_> {
     fn open_jobs(&self) -> usize {
         self.pool_jobs + self.split_jobs
     }
 
     /// How long a request waits for its turn; nothing if that is soon.
     fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // Were one prefix hard enough to be searched at once, the easy ones would still be what is found first.
+        // Were one prefix hard enough to be searched at once, the easy ones would still be what is
+        // found first.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
@@ -80,7 +74,7 @@ impl Context<'_> {
 /// A wait that is shorter is not worth a word.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
-/// What a message comes to.
+/// The outcome of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Decision {
     /// Nothing to say and nothing to do.
@@ -92,6 +86,7 @@ pub enum Decision {
         reply: Reply,
     },
     /// Without an answer where the request itself was taken back.
+    /// Some of the asker's jobs are cancelled.
     Cancel {
         jobs: Vec<JobId>,
         reply: Option<Reply>,
@@ -108,114 +103,115 @@ pub enum Decision {
     Forget(Reply),
 }
 
-/// Decides any message. Never panics, whatever the text.
-pub fn decide(rumor: &Rumor, context: &Context<'_>) -> Decision {
-    if rumor.kind == KIND_DELETION {
-        return take_back(rumor, context);
+/// Decides a message.
+pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
+    if let Form::Deletion(messages) = &request.form {
+        return take_back(messages, facts);
     }
-    if context.asker.silent {
-        return match request::read(&rumor.content) {
-            Request::Start => Decision::Start(Reply::Started),
-            Request::Delete => Decision::Forget(Reply::Forgotten { open: 0 }),
+    if facts.asker.silent {
+        return match request.meaning {
+            Meaning::Start => Decision::Start(Reply::Started),
+            Meaning::Delete => Decision::Forget(Reply::Forgotten { open: 0 }),
             _ => Decision::Ignore,
         };
     }
-    if rumor.kind == KIND_FILE {
-        return Decision::Say(Reply::TextOnly);
+    match request.form {
+        Form::File => return Decision::Say(Reply::TextOnly),
+        Form::Group => return Decision::Say(Reply::NoGroups),
+        Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
     }
-    if rumor.other_receivers > 0 {
-        return Decision::Say(Reply::NoGroups);
-    }
-    match request::read(&rumor.content) {
-        Request::JobSpec(_) if rumor.kind == KIND_OLD && !context.reads_sealed => Decision::Say(Reply::NeedsSealed),
-        Request::JobSpec(patterns) => request(rumor, patterns, None, Channel::Sealed, context),
-        Request::Split(point, patterns) => {
-            // What comes of it is no secret, so it may go back the way it came.
-            let old = rumor.kind == KIND_OLD && !context.reads_sealed;
-            request(rumor, patterns, Some(point), if old { Channel::Nip04 } else { Channel::Sealed }, context)
+    let only_nip04 = request.form == Form::Nip04 && !facts.reads_sealed;
+    match &request.meaning {
+        Meaning::Find(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
+        Meaning::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
+        Meaning::Split(half, patterns) => {
+            // A tweak is no secret, so it may go back by NIP-04.
+            let channel = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
+            find(request, patterns, Some(*half), channel, facts)
         }
-        Request::BadPoint(error) => Decision::Say(Reply::BadPoint(error)),
-        Request::PointAlone => Decision::Say(Reply::PointAlone),
-        Request::SplitHelp => Decision::Say(Reply::SplitHelp),
-        Request::Stop => Decision::Stop(Reply::Stopped { open: context.asker.open.len() }),
-        Request::Delete => Decision::Forget(Reply::Forgotten { open: context.asker.open.len() }),
-        Request::Help | Request::Start => {
-            Decision::Say(Reply::Help { open_jobs: context.open_jobs(), rate: context.rate })
+        Meaning::BadPoint(error) => Decision::Say(Reply::BadPoint(*error)),
+        Meaning::PointAlone => Decision::Say(Reply::PointAlone),
+        Meaning::SplitHelp => Decision::Say(Reply::SplitHelp),
+        Meaning::Stop => Decision::Stop(Reply::Stopped { open: facts.asker.open.len() }),
+        Meaning::Delete => Decision::Forget(Reply::Forgotten { open: facts.asker.open.len() }),
+        Meaning::Help | Meaning::Start => Decision::Say(Reply::Help { open_jobs: facts.open_jobs(), rate: facts.rate }),
+        Meaning::Status => Decision::Say(status(facts)),
+        Meaning::Cancel(job) => cancel(*job, facts),
+        Meaning::Resend(job) => resend(*job, facts),
+        Meaning::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
+        Meaning::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
+        Meaning::TooManyWords(words) => {
+            Decision::Say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
-        Request::Status => Decision::Say(status(context)),
-        Request::Cancel(job) => cancel(job, context),
-        Request::Resend(job) => resend(job, context),
-        Request::BadWords(words) => Decision::Say(Reply::BadWords(words)),
-        Request::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns)),
-        Request::TooManyWords(words) => {
-            Decision::Say(Reply::TooManyPrefixes { asked: words, allowed: context.limits.prefixes_per_job })
-        }
-        Request::Nothing => Decision::Say(Reply::Nothing),
+        Meaning::Nothing => Decision::Say(Reply::Nothing),
     }
 }
 
-fn request(
-    rumor: &Rumor,
-    patterns: Vec<Pattern>,
+fn find(
+    request: &Request,
+    patterns: &[Pattern],
     half: Option<HalfPoint>,
     channel: Channel,
-    context: &Context<'_>,
+    facts: &Facts<'_>,
 ) -> Decision {
-    let part = if half.is_some() { context.split_part } else { context.pool_part };
-    let rate = context.rate_of(part);
-    if let Some(reply) = policy::refusal(&patterns, half.is_some(), rate, context) {
+    let part = if half.is_some() { facts.split_part } else { facts.pool_part };
+    let rate = facts.rate_of(part);
+    if let Some(reply) = policy::refusal(patterns, half.is_some(), rate, facts) {
         return Decision::Say(reply);
     }
     let Some(difficulty) = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)) else {
         return Decision::Say(Reply::Nothing);
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
-    let queue = if half.is_none() { context.queue_for(&patterns) } else { Duration::ZERO };
+    let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
     let reply = Reply::Accepted(Acceptance {
-        job: context.next_job,
-        patterns: patterns.clone(),
+        job: facts.next_job,
+        patterns: patterns.to_vec(),
         difficulty,
         rate,
         neighbours: match half {
-            None => Neighbours::InPool { jobs: context.pool_jobs, split_jobs: context.split_jobs, part, queue },
+            None => Neighbours::InPool { jobs: facts.pool_jobs, split_jobs: facts.split_jobs, part, queue },
             Some(_) => Neighbours::Apart { part },
         },
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
-    let expires_at = context.now + context.limits.give_up_after.as_secs();
+    let expires_at = facts.now + facts.limits.give_up_after.as_secs();
     // What was promised is the bound that 95 of 100 jobs keep.
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
     let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
-    let notice_at = notice.map(|after| context.now.saturating_add(after)).filter(|&at| at < expires_at);
-    let (asker, subject) = (rumor.author, rumor.subject.clone());
-    Decision::Accept { spec: JobSpec { asker, patterns, half, channel, subject, expires_at, notice_at }, reply }
+    let notice_at = notice.map(|after| facts.now.saturating_add(after)).filter(|&at| at < expires_at);
+    let (asker, subject) = (request.asker, request.subject.clone());
+    Decision::Accept {
+        spec: JobSpec { asker, patterns: patterns.to_vec(), half, channel, subject, expires_at, notice_at },
+        reply,
+    }
 }
 
-/// A request that is deleted is cancelled; nobody waits for an answer to a deletion.
-fn take_back(rumor: &Rumor, context: &Context<'_>) -> Decision {
-    let taken_back = context.asker.open.iter().filter(|job| rumor.takes_back.contains(&job.rumor));
+/// Cancels the jobs whose requests are deleted. A deletion gets no answer.
+fn take_back(messages: &[RumorId], facts: &Facts<'_>) -> Decision {
+    let taken_back = facts.asker.open.iter().filter(|job| messages.contains(&job.rumor));
     let jobs: Vec<JobId> = taken_back.map(|job| job.id).collect();
     if jobs.is_empty() { Decision::Ignore } else { Decision::Cancel { jobs, reply: None } }
 }
 
-fn status(context: &Context<'_>) -> Reply {
+fn status(facts: &Facts<'_>) -> Reply {
     let line = |job: &Job| JobLine {
         job: job.id,
         patterns: job.spec.patterns.clone(),
-        waited: Duration::from_secs(context.now.saturating_sub(job.accepted_at)),
+        waited: Duration::from_secs(facts.now.saturating_sub(job.accepted_at)),
         difficulty: Difficulty::any_of(job.spec.patterns.iter().map(Pattern::difficulty)),
-        rate: context.rate_of(if job.spec.half.is_some() { context.own_split_part } else { context.pool_part }),
+        rate: facts.rate_of(if job.spec.half.is_some() { facts.own_split_part } else { facts.pool_part }),
     };
     Reply::Status {
-        open: context.asker.open.iter().map(line).collect(),
-        results: context.asker.results.iter().map(|job| job.id).collect(),
-        open_jobs: context.open_jobs(),
-        rate: context.rate,
+        open: facts.asker.open.iter().map(line).collect(),
+        results: facts.asker.results.iter().map(|job| job.id).collect(),
+        open_jobs: facts.open_jobs(),
+        rate: facts.rate,
     }
 }
 
-fn cancel(asked: Option<JobId>, context: &Context<'_>) -> Decision {
-    let open: Vec<JobId> = context.asker.open.iter().map(|job| job.id).collect();
+fn cancel(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
+    let open: Vec<JobId> = facts.asker.open.iter().map(|job| job.id).collect();
     let jobs: Vec<JobId> = open.iter().copied().filter(|id| asked.is_none_or(|asked| asked == *id)).collect();
     if jobs.is_empty() {
         return Decision::Say(Reply::NothingToCancel { asked, open });
@@ -223,8 +219,8 @@ fn cancel(asked: Option<JobId>, context: &Context<'_>) -> Decision {
     Decision::Cancel { reply: Some(Reply::Cancelled(jobs.clone())), jobs }
 }
 
-fn resend(asked: Option<JobId>, context: &Context<'_>) -> Decision {
-    let kept: Vec<JobId> = context.asker.results.iter().map(|job| job.id).collect();
+fn resend(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
+    let kept: Vec<JobId> = facts.asker.results.iter().map(|job| job.id).collect();
     match kept.iter().copied().find(|id| asked.is_none_or(|asked| asked == *id)) {
         Some(job) => Decision::Resend { job, reply: Reply::SentAgain(job) },
         None => Decision::Say(Reply::NothingToResend { asked, kept }),

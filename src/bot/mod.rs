@@ -1,6 +1,8 @@
-//! The conversation, as a pure function: a message and what is known become a decision. No SQL, no sockets, no clock.
+//! The conversation, as pure functions: a message becomes a [`Request`] ([`read`]); a request and
+//! [`Facts`] become a [`Decision`] ([`decide`]). No SQL, no sockets, no clock.
 //!
-//! Every message gets one answer: what was asked for, or a refusal in two halves: what is wrong, what would work.
+//! Every message gets one answer: a reply, or a refusal that says what is wrong and what would
+//! work.
 
 mod decide;
 pub mod notices;
@@ -10,6 +12,6 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Context, Decision, decide};
+pub use decide::{Decision, Facts, decide};
 pub use reply::Reply;
-pub use request::{MOST_SPLIT_PREFIXES, half_named};
+pub use request::{MOST_SPLIT_PREFIXES, Request, read};

@@ -1,48 +1,45 @@
-//! What one asker may ask for, and what would be accepted instead.
+//! The limits on requests, and what would be accepted instead.
 
-use super::decide::Context;
+use super::decide::Facts;
 use super::reply::Reply;
 use crate::job::JobId;
 use crate::pattern::{Difficulty, Pattern, Rate};
 use std::collections::HashSet;
 
 const DAY: u64 = 86_400;
-/// The longest prefix that is accepted while no device has a rate: a slow processor has it in minutes.
+/// The longest prefix that is accepted while no device has a rate: a slow processor has it in
+/// minutes.
 const UNMEASURED_CHARACTERS: u32 = 6;
 
-/// The refusal of a request, or `None` when it is welcome. `rate` is what the job would be searched at.
-pub(super) fn refusal(
-    patterns: &[Pattern],
-    is_split: bool,
-    rate: Option<Rate>,
-    context: &Context<'_>,
-) -> Option<Reply> {
-    let limits = context.limits;
-    if let Some(work) = context.owes {
+/// The refusal of a request, or `None` when it is welcome. `rate` is what the job would be searched
+/// at.
+pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, facts: &Facts<'_>) -> Option<Reply> {
+    let limits = facts.limits;
+    if let Some(work) = facts.owes {
         return Some(Reply::WorkWanted(work));
     }
-    if let Some(used) = context.half.filter(|_| is_split) {
+    if let Some(used) = facts.half.filter(|_| is_split) {
         return Some(Reply::HalfUsed(used));
     }
     if patterns.len() > limits.prefixes_per_job {
         return Some(Reply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
     }
-    if let Some(job) = same_request(patterns, context).filter(|_| !is_split) {
+    if let Some(job) = same_request(patterns, facts).filter(|_| !is_split) {
         return Some(Reply::AlreadySearching { job });
     }
-    if context.asker.open.len() >= limits.open_jobs_per_asker {
-        let open = context.asker.open.iter().map(|job| job.id).collect();
+    if facts.asker.open.len() >= limits.open_jobs_per_asker {
+        let open = facts.asker.open.iter().map(|job| job.id).collect();
         return Some(Reply::TooManyOpen { open, allowed: limits.open_jobs_per_asker });
     }
-    let today = &context.asker.accepted_last_day;
+    let today = &facts.asker.accepted_last_day;
     if today.len() >= limits.jobs_per_day {
         // The next works when one more than the allowed number has left the last day.
-        let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(context.now);
-        let wait = (at + DAY).saturating_sub(context.now);
+        let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(facts.now);
+        let wait = (at + DAY).saturating_sub(facts.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
     }
     match rate {
-        Some(rate) => too_hard(patterns, rate, context),
+        Some(rate) => too_hard(patterns, rate, facts),
         None => {
             let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
             let requested = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?;
@@ -52,14 +49,14 @@ pub(super) fn refusal(
 }
 
 /// The open job that asks for the very same.
-fn same_request(patterns: &[Pattern], context: &Context<'_>) -> Option<JobId> {
+fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
     let requested: HashSet<&Pattern> = patterns.iter().collect();
-    let in_pool = context.asker.open.iter().filter(|job| job.spec.half.is_none());
+    let in_pool = facts.asker.open.iter().filter(|job| job.spec.half.is_none());
     in_pool.into_iter().find(|job| job.spec.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
 }
 
-fn too_hard(patterns: &[Pattern], rate: Rate, context: &Context<'_>) -> Option<Reply> {
-    let limit = context.limits.longest_expected_time;
+fn too_hard(patterns: &[Pattern], rate: Rate, facts: &Facts<'_>) -> Option<Reply> {
+    let limit = facts.limits.longest_expected_time;
     let expected = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?.expected_time(rate)?;
     if expected <= limit {
         return None;

@@ -13,7 +13,8 @@ use std::time::Duration;
 const JOBS_LISTED: usize = 8;
 /// Jobs that have a line of their own in a status.
 const JOBS_SHOWN: usize = 5;
-/// Characters for the prefixes of a job where it is accepted, and in a line of a status; the rest is counted.
+/// Characters for the prefixes of a job where it is accepted, and in a line of a status; the rest
+/// is counted.
 const PATTERNS_ACCEPTED: usize = 400;
 const PATTERNS_SHOWN: usize = 90;
 /// Characters of an asker's own word that are repeated to them.
@@ -105,8 +106,8 @@ pub struct Acceptance {
 /// Whom a new job shares the devices with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Neighbours {
-    /// Other jobs of the pool, which cost it nothing but a wait for its turn, where it is as easy as they are; and split
-    /// jobs, which leave the pool this part of the devices.
+    /// Other jobs of the pool, which cost it nothing but a wait for its turn, where it is as easy
+    /// as they are; and split jobs, which leave the pool this part of the devices.
     InPool { jobs: usize, split_jobs: usize, part: f64, queue: Duration },
     /// A split job has this part of the devices.
     Apart { part: f64 },
@@ -350,7 +351,8 @@ impl JobLine {
     }
 }
 
-/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold, one at least.
+/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold,
+/// one at least.
 fn requested(patterns: &[Pattern], room: usize) -> String {
     let mut named: Vec<String> = Vec::new();
     let mut length = 0;

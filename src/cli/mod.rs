@@ -2,6 +2,7 @@
 
 mod bench;
 mod combine;
+#[cfg(feature = "demo")]
 mod demo;
 mod doctor;
 mod exit;
@@ -42,6 +43,7 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    #[cfg(feature = "demo")]
     /// Run a relay, the bot and an asker on this machine, and show their conversation.
     Demo(demo::Demo),
     /// Run the bot until Ctrl-C. The first run makes its identity.
@@ -68,6 +70,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         no_core_dumps();
         match self.command {
+            #[cfg(feature = "demo")]
             Command::Demo(demo) => demo.run(),
             Command::Serve(serve) => serve.run(),
             Command::Init(init) => init.run(),

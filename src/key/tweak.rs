@@ -6,7 +6,7 @@ use secp256k1::{SECP256K1, Scalar, SecretKey};
 use std::fmt;
 
 /// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)`
-/// (`docs/search.md`).
+/// (`docs/developers/search.md`).
 const LAMBDA: [u8; 32] = [
     0x53, 0x63, 0xad, 0x4c, 0xc0, 0x5c, 0x30, 0xe0, 0xa5, 0x26, 0x1c, 0x02, 0x88, 0x12, 0x64, 0x5a, //
     0x12, 0x2e, 0x22, 0xea, 0x20, 0x81, 0x66, 0x78, 0xdf, 0x02, 0x96, 0x7c, 0x1b, 0x23, 0xbd, 0x72,
@@ -52,7 +52,8 @@ pub struct Offset(Scalar);
 
 impl Offset {
     /// `centre ± step·λ^turn mod n`, the offset of one of the six points of a table entry
-    /// (`docs/search.md`). The sign of `step` is the sign of the point; 0 is the centre itself.
+    /// (`docs/developers/search.md`). The sign of `step` is the sign of the point; 0 is the centre
+    /// itself.
     pub fn of_point(centre: u64, step: i64, turn: Rotation) -> Offset {
         let small = |value: u64| {
             let mut bytes = [0; 32];

@@ -10,8 +10,8 @@
 //!               whoever started the scheduler: redeem, record, send
 //! ```
 //!
-//! All open jobs share one pass, as far as its start points can serve them ([`choice`]), but those on an asker's own point (split
-//! keys): they take [`turns`] with the others. Every start point of a launch is fresh and serves that launch only, so a start point
+//! All open jobs share one pass, as far as its start points can serve them (`plan::select`), but those on an asker's own point (split
+//! keys): they take `plan::fair_share` with the others. Every start point of a launch is fresh and serves that launch only, so a start point
 //! yields at most one find, and a crash loses nothing: the search has no memory.
 
 mod plan;

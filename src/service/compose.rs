@@ -1,4 +1,4 @@
-//! Every letter the service writes: where it goes, what it answers, and how long it is good for.
+//! The messages the service writes: receiver, channel, what they answer, and when they expire.
 
 use crate::config::BotConfig;
 use crate::ledger::Job;
@@ -17,7 +17,7 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
     }
 }
 
-/// A letter about a job that nobody has just asked for: what was found, or not.
+/// A message about a job that answers no new message: a result or a notice.
 pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
     OutgoingMessage {
         to: job.spec.asker,
@@ -25,7 +25,7 @@ pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> Outgo
         text,
         in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
         subject: job.spec.subject.clone(),
-        // Of a clock that has gone back, relays and clients would take the letter for expired.
+        // If the clock has gone back, relays and clients would take the message for expired.
         expires_at: now.max(job.accepted_at) + bot.answers_expire_after.as_secs(),
     }
 }

@@ -1,4 +1,4 @@
-//! What `npubbot doctor` looks at: everything the bot needs, each with what to do if it is not there.
+//! The checks of `npubbot doctor`: everything the bot needs, and what to do where it is missing.
 
 use crate::config::{Config, RelayEntry};
 use crate::ledger::{Look, look};
@@ -10,9 +10,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How a thing stands.
+/// Result of one check.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
+    /// In order.
     Good,
     /// The bot runs, but worse than it could.
     Weak,
@@ -20,12 +21,14 @@ pub enum Verdict {
     Broken,
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
+    /// Name of the check.
     pub what: &'static str,
+    /// Its result.
     pub verdict: Verdict,
-    /// How it is, and what to do about it if it is not good.
+    /// State, and the remedy if it is not good.
     pub text: String,
 }
 
@@ -36,7 +39,7 @@ fn finding(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Fin
 /// How long a relay may take.
 const PATIENCE: Duration = Duration::from_secs(7);
 
-/// Looks at everything. Changes nothing, and opens no identity.
+/// Runs every check. Changes nothing, and opens no identity.
 pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
     let config = Config::load(config);
     let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
@@ -52,11 +55,11 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     findings
 }
 
-/// What there is to search with, and whether it is what the configuration asks for, where there is one.
+/// The devices, and whether they are the ones the configuration asks for.
 fn devices(wanted: Option<&SearchOptions>) -> Vec<Finding> {
     let found = probe::findings();
     let mut findings = Vec::new();
-    // Who searches on the CPU needs nothing of a GPU.
+    // A search on the CPU needs no GPU.
     let is_idle = wanted.is_some_and(|options| options.devices == DeviceChoice::Cpu);
     let broken = if is_idle { Verdict::Weak } else { Verdict::Broken };
     match &found.driver {

@@ -1,15 +1,17 @@
-//! The rooms wired together: what `npubbot serve` runs, and the demo and the tests too.
+//! The rooms wired together: the service that `npubbot serve`, the demo and the tests run.
 //!
 //! ```text
-//! relays → inbox → desk (decide, T1) → scheduler → treasury (redeem, T2) → outbox (T3) → relays
+//! relays → inbox → requests (decide, T1) → scheduler → results (redeem, T2) → outbox (T3) → relays
 //! ```
 
 mod compose;
+mod context;
 mod doctor;
 mod maintenance;
 mod requests;
 mod results;
 mod supervise;
+mod tasks;
 mod vanish;
 
 pub use doctor::{Finding, Verdict, doctor};
@@ -18,35 +20,32 @@ use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{
-    Awaited, Flood, Inbox, NostrError, Outbox, Presence, Publisher, RelayLists, Relays, Status, Watchdog, nip11,
-};
+use crate::nostr::{NostrError, Relays, Status, nip11};
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
+use context::{Context, Wakes};
+use results::Results;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use supervise::supervise;
 use thiserror::Error;
-use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Messages that may wait for the desk before the inbox waits.
-const MESSAGES_WAITING: usize = 256;
 /// How long the start waits for the first relay, and for the first announcement.
 const START_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the start waits for the first measured rate: without one, no promise can be made and no request is too hard.
+/// How long the start waits for the first measured rate. Without a rate, no expected time can be
+/// promised.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a clean stop waits for its tasks, then for the devices' launches in flight, then for the relays: with all else
-/// below two seconds.
+/// How long a clean stop waits for its tasks, then for launches in flight, then for the relays. All
+/// together it takes less than two seconds.
 const TASKS_PATIENCE: Duration = Duration::from_millis(700);
 const DEVICES_PATIENCE: Duration = Duration::from_millis(500);
 const RELAYS_PATIENCE: Duration = Duration::from_millis(200);
 
-/// The bot, running.
+/// The running bot.
 pub struct Service {
     scheduler: Arc<Scheduler>,
     ledger: Ledger,
@@ -55,134 +54,44 @@ pub struct Service {
     tasks: JoinSet<()>,
 }
 
-/// Why the bot does not start.
+/// Why the bot cannot start.
 #[derive(Debug, Error)]
 pub enum ServiceError {
+    /// The ledger cannot be opened.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The devices cannot be opened.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// A relay of the configuration cannot be used.
     #[error(transparent)]
     Nostr(#[from] NostrError),
 }
 
 impl Service {
-    /// Starts everything: takes up the jobs that were open, measures the devices, connects, announces the bot.
+    /// Starts everything: takes up the jobs that were open, measures the devices, connects,
+    /// announces the bot.
+    ///
+    /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
-        let vault = vault.with_clock(clock.clone());
         let (stopper, shutdown) = shutdown::pair();
-        let outbox_wake = Arc::new(Notify::new());
-        let changed = Arc::new(Notify::new());
-
-        let treasury = results::Results {
-            vault: vault.clone(),
+        let context = Context {
+            vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
-            clock: clock.clone(),
-            bot: config.bot.clone(),
-            outbox: Arc::clone(&outbox_wake),
-            changed: Arc::clone(&changed),
-            shutdown: shutdown.clone(),
+            clock,
+            config: Arc::new(config),
+            wakes: Wakes::default(),
+            shutdown,
         };
-        let scheduler = Arc::new(Scheduler::start(&config.search, vault.clone(), move |find| treasury.settle(find))?);
-        let open = ledger.open_jobs()?;
-        tracing::info!(jobs = open.len(), "open jobs are taken up");
-        fault::before(Step::TakeUp);
-        for job in open {
-            scheduler.add(job.id, job.spec);
-        }
-        fault::after(Step::TakeUp);
-
-        let relays = Relays::connect(&config.relays, config.bot.visit_askers_relays, vault.signer()).await?;
+        let scheduler = start_search(&context)?;
+        let config = &context.config;
+        let relays = Relays::connect(&config.relays, config.bot.visit_askers_relays, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
         let connected = relays.wait_for_any(START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
-
         tokio::spawn(warn_of_bad_relays(config.relays.clone()));
-        let (posted, goodbye) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let presence = Presence {
-            relays: relays.clone(),
-            signer: vault.signer(),
-            bot: config.bot.clone(),
-            ledger: ledger.clone(),
-            clock: clock.clone(),
-            posted: Arc::clone(&posted),
-            goodbye: Arc::clone(&goodbye),
-        };
-        let (directory, awaited, deaf) = (Arc::new(RelayLists::default()), Awaited::default(), Arc::new(Notify::new()));
-        let (status, status_seen) = watch::channel(status_of(&scheduler));
-        let (messages, received) = mpsc::channel(MESSAGES_WAITING);
-        let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
-        let inbox = Inbox {
-            relays: relays.clone(),
-            vault: vault.clone(),
-            ledger: ledger.clone(),
-            clock: clock.clone(),
-            limits: config.limits.clone(),
-            flood: flood.clone(),
-            directory: Arc::clone(&directory),
-            awaited: awaited.clone(),
-            deaf: Arc::clone(&deaf),
-        };
-        let outbox = Outbox {
-            relays: relays.clone(),
-            ledger: ledger.clone(),
-            clock: clock.clone(),
-            bot: config.bot.clone(),
-            directory,
-        };
-        let watchdog = Watchdog {
-            relays: relays.clone(),
-            vault: vault.clone(),
-            clock: clock.clone(),
-            every: config.bot.try_relays_every,
-            awaited,
-            deaf,
-        };
-        let desk = requests::Requests {
-            vault: vault.clone(),
-            ledger: ledger.clone(),
-            scheduler: Arc::clone(&scheduler),
-            clock: clock.clone(),
-            config: config.clone(),
-            flood,
-            outbox: Arc::clone(&outbox_wake),
-            changed: Arc::clone(&changed),
-            shutdown: shutdown.clone(),
-        };
-        let keeper = maintenance::Maintenance {
-            vault,
-            ledger: ledger.clone(),
-            scheduler: Arc::clone(&scheduler),
-            clock,
-            bot: config.bot.clone(),
-            outbox: Arc::clone(&outbox_wake),
-            changed,
-            relays: relays.clone(),
-        };
-        let vanished =
-            vanish::Vanish { ledger: ledger.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
-
-        presence.wake(&status_of(&scheduler));
-        let mut billboard = Publisher::new(relays.clone(), ledger.clone());
-        // Relays that are too late get it from `run`.
-        let _ = tokio::time::timeout(START_PATIENCE, billboard.round()).await;
-        let mut tasks = JoinSet::new();
-        let stop = shutdown.clone();
-        tasks.spawn(supervise("inbox", move || inbox.clone().run(messages.clone(), stop.clone())));
-        tasks.spawn_blocking(move || desk.run(received));
-        let stop = shutdown.clone();
-        tasks.spawn(supervise("outbox", move || outbox.clone().run(Arc::clone(&outbox_wake), stop.clone())));
-        let stop = shutdown.clone();
-        tasks.spawn(supervise("presence", move || presence.clone().run(status_seen.clone(), stop.clone())));
-        let stop = shutdown.clone();
-        let speak = move || billboard.clone().run(Arc::clone(&posted), Arc::clone(&goodbye), stop.clone());
-        tasks.spawn(supervise("billboard", speak));
-        let stop = shutdown.clone();
-        tasks.spawn(supervise("watchdog", move || watchdog.clone().run(stop.clone())));
-        let stop = shutdown.clone();
-        tasks.spawn(supervise("vanished", move || vanished.clone().run(stop.clone())));
-        tasks.spawn(supervise("keeper", move || keeper.clone().run(status.clone(), shutdown.clone())));
+        let tasks = tasks::start(context, Arc::clone(&scheduler), relays.clone()).await;
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
 
@@ -196,10 +105,12 @@ impl Service {
         self.scheduler.candidates()
     }
 
+    /// The devices and how they fare.
     pub fn devices(&self) -> Vec<DeviceView> {
         self.scheduler.devices()
     }
 
+    /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         self.ledger.totals()
     }
@@ -210,7 +121,8 @@ impl Service {
         &self.ledger
     }
 
-    /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after the next start.
+    /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after
+    /// the next start.
     pub async fn stop(mut self) {
         fault::before(Step::Stop);
         self.stopper.stop();
@@ -228,13 +140,28 @@ impl Service {
             );
         }
         let _ = tokio::time::timeout(RELAYS_PATIENCE, self.relays.disconnect()).await;
-        // A thread that hangs may still hold the ledger: whatever it does later is not to touch the file.
+        // A thread that hangs may still hold the ledger, and must not touch the file later.
         self.ledger.close();
         fault::after(Step::Stop);
     }
 }
 
-/// What the public may know.
+/// Starts the devices on the jobs that were open.
+fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
+    let results = Results(context.clone());
+    let on_find = move |find| results.settle(find);
+    let scheduler = Scheduler::start(&context.config.search, context.vault.clone(), on_find)?;
+    let open = context.ledger.open_jobs()?;
+    tracing::info!(jobs = open.len(), "open jobs are taken up");
+    fault::before(Step::TakeUp);
+    for job in open {
+        scheduler.add(job.id, job.spec);
+    }
+    fault::after(Step::TakeUp);
+    Ok(Arc::new(scheduler))
+}
+
+/// The public figures of the search.
 fn status_of(scheduler: &Scheduler) -> Status {
     Status { rate: scheduler.rate(), open_jobs: scheduler.open_jobs() }
 }

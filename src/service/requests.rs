@@ -1,43 +1,38 @@
-//! One message after the other: decided, answered, recorded in one transaction (T1), and only then acted upon.
+//! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
+//! then acted upon.
 
 use super::compose;
-use crate::bot::{self, Context, Decision, Reply};
-use crate::clock::Clock;
-use crate::config::Config;
+use super::context::Context;
+use crate::bot::{self, Decision, Facts, Reply, Request};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, RumorId};
-use crate::ledger::{Answer, AskerView, Effect, Ledger, LedgerError, Recorded};
+use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
 use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
 use crate::scheduler::Scheduler;
-use crate::shutdown::Shutdown;
-use crate::vault::{Rumor, Vault, VaultError};
+use crate::vault::VaultError;
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
-/// A transaction that failed (a full disk, say) is tried again after this.
+/// Pause before a failed transaction (a full disk, say) is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Messages of one deletion that are remembered as taken back.
 const MOST_TAKEN_BACK: usize = 8;
 /// Messages answered together at most.
 const AT_ONCE: usize = 64;
 
+/// Answers messages, on a thread of its own: it waits for the disk.
 pub(super) struct Requests {
-    pub vault: Vault,
-    pub ledger: Ledger,
-    pub scheduler: Arc<Scheduler>,
-    pub clock: Clock,
-    pub config: Config,
-    pub flood: Flood,
-    pub outbox: Arc<Notify>,
-    pub changed: Arc<Notify>,
-    pub shutdown: Shutdown,
+    context: Context,
+    scheduler: Arc<Scheduler>,
+    flood: Flood,
 }
 
+/// Why a message could not be answered yet.
 #[derive(Debug, Error)]
 enum RequestError {
     #[error(transparent)]
@@ -46,13 +41,25 @@ enum RequestError {
     Vault(#[from] VaultError),
 }
 
+/// A message that waits for its answer, read once.
+struct Waiting {
+    message: IncomingMessage,
+    request: Request,
+}
+
+impl Waiting {
+    fn new(message: IncomingMessage) -> Waiting {
+        Waiting { request: bot::read(&message.rumor), message }
+    }
+}
+
 /// A message, decided and not yet answered.
 struct Decided {
     asker: Asker,
     rumor: RumorId,
     seen_on: Vec<String>,
     effect: Effect,
-    letter: Option<OutgoingMessage>,
+    reply: Option<OutgoingMessage>,
     /// Messages that its asker deletes with it.
     taken_back: Vec<RumorId>,
     /// The asker's jobs so far.
@@ -60,26 +67,32 @@ struct Decided {
 }
 
 impl Requests {
-    /// Runs on a thread of its own: it waits for the disk. What has come meanwhile is answered together, with one wait.
+    /// Requests of a service.
+    pub fn new(context: Context, scheduler: Arc<Scheduler>, flood: Flood) -> Requests {
+        Requests { context, scheduler, flood }
+    }
+
+    /// Answers messages until the channel closes or the service stops.
+    /// Messages that arrived during one transaction share the next one.
     pub fn run(self, mut messages: mpsc::Receiver<IncomingMessage>) {
         while catch_unwind(AssertUnwindSafe(|| self.attend_all(&mut messages))).is_err() {
-            tracing::error!("the desk panicked; what waited there is answered after the next start");
+            tracing::error!("answering panicked; the messages that waited are answered after the next start");
         }
     }
 
     fn attend_all(&self, messages: &mut mpsc::Receiver<IncomingMessage>) {
-        let mut waiting: VecDeque<IncomingMessage> = VecDeque::new();
+        let mut waiting: VecDeque<Waiting> = VecDeque::new();
         loop {
             if waiting.is_empty() {
                 let Some(message) = messages.blocking_recv() else { return };
-                waiting.push_back(message);
+                waiting.push_back(Waiting::new(message));
             }
             while waiting.len() < AT_ONCE
                 && let Ok(message) = messages.try_recv()
             {
-                waiting.push_back(message);
+                waiting.push_back(Waiting::new(message));
             }
-            if self.shutdown.is_stopping() {
+            if self.context.shutdown.is_stopping() {
                 // The relay still has them: they are answered after the next start.
                 return;
             }
@@ -87,9 +100,9 @@ impl Requests {
         }
     }
 
-    /// Answers messages, together if that works and else one by one, trying again as long as the ledger fails: an answer
-    /// that is not recorded is not given.
-    fn attend(&self, messages: &[IncomingMessage]) {
+    /// Answers messages in one transaction, or one by one if that fails. Tries again as long as the
+    /// ledger fails: an answer that is not recorded is not given.
+    fn attend(&self, messages: &[Waiting]) {
         if messages.len() > 1 {
             match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
                 Ok(Ok(())) => return,
@@ -105,32 +118,32 @@ impl Requests {
         }
     }
 
-    fn attend_one(&self, message: &IncomingMessage) {
+    fn attend_one(&self, waiting: &Waiting) {
         let mut panics = 0;
         loop {
-            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(message)))) {
+            match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(waiting)))) {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => tracing::error!(%error, "a message cannot be answered yet"),
                 Err(_) => {
                     panics += 1;
-                    tracing::error!(rumor = ?message.rumor.id, panics, "answering a message panicked");
+                    tracing::error!(rumor = ?waiting.message.rumor.id, panics, "answering a message panicked");
                     self.make_up();
                     if panics > 1 {
-                        return self.apologise(message);
+                        return self.apologise(&waiting.message);
                     }
                     continue;
                 }
             }
-            if self.shutdown.is_stopping() {
+            if self.context.shutdown.is_stopping() {
                 return;
             }
             std::thread::sleep(TRY_AGAIN);
         }
     }
 
-    /// A panic may have come between a recorded answer and what follows from it.
+    /// Adds all open jobs to the scheduler again: a panic may have come between T1 and that.
     fn make_up(&self) {
-        match self.ledger.open_jobs() {
+        match self.context.ledger.open_jobs() {
             Ok(open) => {
                 for job in open {
                     self.scheduler.add(job.id, job.spec);
@@ -138,20 +151,21 @@ impl Requests {
             }
             Err(error) => tracing::error!(%error, "open jobs cannot be taken up again; they are at the next start"),
         }
-        self.outbox.notify_one();
-        self.changed.notify_one();
+        self.context.wakes.outbox.wake();
+        self.context.wakes.status.wake();
     }
 
-    /// The one answer to a message that cannot be answered. If even that fails, the next start brings it again.
+    /// Apologises for a message that panicked twice. If even that fails, it comes again at the next
+    /// start.
     fn apologise(&self, message: &IncomingMessage) {
-        let Rumor { id: rumor, author: asker, .. } = message.rumor;
+        let (rumor, asker) = (message.rumor.id, message.rumor.author);
         let apology = || -> Result<(), RequestError> {
-            let letter = compose::answer(message, bot::notices::apology(), self.clock.now(), &self.config.bot);
-            let is_silent = self.ledger.asker_view(asker)?.silent;
-            let reply = if is_silent { None } else { Some(self.vault.seal(&letter)?) };
+            let Context { ledger, vault, clock, config, wakes, .. } = &self.context;
+            let text = compose::answer(message, bot::notices::apology(), clock.now(), &config.bot);
+            let reply = if ledger.asker_view(asker)?.silent { None } else { Some(vault.seal(&text)?) };
             let seen_on = message.seen_on.clone();
-            self.ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply })?;
-            self.outbox.notify_one();
+            ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply })?;
+            wakes.outbox.wake();
             Ok(())
         };
         match catch_unwind(AssertUnwindSafe(apology)) {
@@ -161,17 +175,17 @@ impl Requests {
         }
     }
 
-    /// Decides each that was not answered before, seals the answers on all cores, records everything at once (T1), and acts
-    /// upon it.
-    fn handle(&self, messages: &[IncomingMessage]) -> Result<(), RequestError> {
-        let mut next_job = self.ledger.next_job()?;
+    /// Decides new messages, seals the answers, records everything in one transaction (T1), and
+    /// acts upon it.
+    fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
+        let mut next_job = self.context.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
-        for message in messages {
-            if self.ledger.has_seen(message.rumor.author, message.rumor.id)? {
+        for Waiting { message, request } in messages {
+            if self.context.ledger.has_seen(message.rumor.author, message.rumor.id)? {
                 continue;
             }
             fault::before(Step::Decide);
-            let one = self.decide(message, next_job)?;
+            let one = self.decide(message, request, next_job)?;
             fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(one.effect, Effect::Accept(..)));
             decided.push(one);
@@ -185,14 +199,15 @@ impl Requests {
         let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
-            // Relays keep no order: a request that comes after its own deletion is not answered any more.
+            // Relays keep no order: a request that comes after its own deletion is not answered any
+            // more.
             let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
             taken_back.extend(one.taken_back.into_iter().map(nothing));
             answers.push(Answer { asker, rumor, seen_on, effect, reply });
             open.push(one.open);
         }
         answers.append(&mut taken_back);
-        let recorded = self.ledger.answer_all(&answers)?;
+        let recorded = self.context.ledger.answer_all(&answers)?;
         for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
             if recorded == Recorded::Now {
                 self.act(answer.effect, &open);
@@ -201,20 +216,20 @@ impl Requests {
         Ok(())
     }
 
-    fn decide(&self, message: &IncomingMessage, next_job: JobId) -> Result<Decided, RequestError> {
-        let Rumor { id: rumor, author, .. } = message.rumor;
-        let asker = self.ledger.asker_view(author)?;
-        let now = self.clock.now();
+    fn decide(&self, message: &IncomingMessage, request: &Request, next_job: JobId) -> Result<Decided, RequestError> {
+        let (rumor, author) = (message.rumor.id, message.rumor.author);
+        let asker = self.context.ledger.asker_view(author)?;
+        let now = self.context.clock.now();
         let (shares, queue) = (self.scheduler.shares(author), self.scheduler.queue());
-        let context = Context {
-            limits: &self.config.limits,
+        let facts = Facts {
+            limits: &self.context.config.limits,
             asker: &asker,
             pool_jobs: shares.pool_jobs,
             split_jobs: shares.split_jobs,
             rate: self.scheduler.rate(),
             next_job,
-            half: match bot::half_named(&message.rumor.content) {
-                Some(half) => self.ledger.half_use(&half)?,
+            half: match request.half() {
+                Some(half) => self.context.ledger.half_use(&half)?,
                 None => None,
             },
             pool_part: shares.pool_part,
@@ -226,7 +241,7 @@ impl Requests {
             owes: self.owed(message, &asker),
             now,
         };
-        let decision = bot::decide(&message.rumor, &context);
+        let decision = bot::decide(request, &facts);
         let is_request = matches!(decision, Decision::Accept { .. } | Decision::Say(Reply::WorkWanted(_)));
         if is_request && !asker.known && !message.paid {
             self.flood.note_stranger(Instant::now());
@@ -241,10 +256,10 @@ impl Requests {
             Decision::Start(reply) => (Effect::Start, Some(reply)),
             Decision::Forget(reply) => (Effect::Forget, Some(reply)),
         };
-        let letter = reply.map(|reply| compose::answer(message, reply.to_string(), now, &self.config.bot));
+        let reply = reply.map(|reply| compose::answer(message, reply.to_string(), now, &self.context.config.bot));
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
-        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, letter, taken_back, open })
+        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply, taken_back, open })
     }
 
     /// The work a new asker owes while there is a flood; whoever had a job owes none.
@@ -252,9 +267,9 @@ impl Requests {
         self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
     }
 
-    /// Sealing is the larger part of an answer's work, and each is for itself.
+    /// Seals the replies on all cores: sealing is most of the work of an answer.
     fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
-        let seal = |one: &Decided| one.letter.as_ref().map(|letter| self.vault.seal(letter)).transpose();
+        let seal = |one: &Decided| one.reply.as_ref().map(|reply| self.context.vault.seal(reply)).transpose();
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(decided.len());
         if threads < 2 {
             return decided.iter().map(seal).collect();
@@ -273,7 +288,7 @@ impl Requests {
         })
     }
 
-    /// What follows from a recorded answer. `open`: the asker's jobs so far.
+    /// Acts upon a recorded answer. `open`: the asker's jobs before it.
     fn act(&self, effect: Effect, open: &[JobId]) {
         match effect {
             Effect::Nothing | Effect::Resend(_) | Effect::Start => {}
@@ -286,8 +301,8 @@ impl Requests {
             Effect::Cancel(jobs) => self.cancel(&jobs),
             Effect::Stop | Effect::Forget => self.cancel(open),
         }
-        self.outbox.notify_one();
-        self.changed.notify_one();
+        self.context.wakes.outbox.wake();
+        self.context.wakes.status.wake();
     }
 
     fn cancel(&self, jobs: &[JobId]) {
@@ -298,16 +313,16 @@ impl Requests {
     }
 }
 
-/// The first messages whose decisions do not depend on one another: one an asker, and no half twice.
-fn take_independent(waiting: &mut VecDeque<IncomingMessage>) -> Vec<IncomingMessage> {
+/// Takes the first messages that can be decided independently: one an asker, and no half twice.
+fn take_independent(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
     let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
     let mut taken = Vec::new();
     let mut left = VecDeque::new();
-    for message in waiting.drain(..) {
-        let half = bot::half_named(&message.rumor.content).map(|half| half.family());
-        // Who has a message left behind has the later ones left behind as well: order is kept.
-        let is_first = askers.insert(message.rumor.author) && half.is_none_or(|half| halves.insert(half));
-        if is_first { taken.push(message) } else { left.push_back(message) }
+    for next in waiting.drain(..) {
+        let half = next.request.half().map(|half| half.family());
+        // An asker's later messages wait too: order is kept.
+        let is_first = askers.insert(next.message.rumor.author) && half.is_none_or(|half| halves.insert(half));
+        if is_first { taken.push(next) } else { left.push_back(next) }
     }
     *waiting = left;
     taken

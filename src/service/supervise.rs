@@ -1,24 +1,42 @@
-//! A task that panicked is started anew: whatever it was at is in the ledger, or still on the relays.
+//! Tasks that are started again after a panic. Their unfinished work is in the ledger or still on
+//! the relays.
 
+use crate::shutdown::Shutdown;
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Between a panic and the new start.
+/// Pause between a panic and the new start.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Runs what `task` makes until it ends by itself.
-pub(super) async fn supervise<F>(what: &'static str, mut task: impl FnMut() -> F)
+/// One run of a task.
+type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Makes one run of a task, as often as it is started.
+pub(super) type Task = Box<dyn FnMut() -> Run + Send>;
+
+/// A task for a table of tasks: `run` gets a new shutdown handle for each run.
+pub(super) fn task<F>(
+    stop: &(impl Fn() -> Shutdown + Clone + Send + 'static),
+    mut run: impl FnMut(Shutdown) -> F + Send + 'static,
+) -> Task
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    let stop = stop.clone();
+    Box::new(move || Box::pin(run(stop())))
+}
+
+/// Runs `task` until it ends by itself, and again after each panic. `name` is for the log.
+pub(super) async fn supervise(name: &'static str, mut task: Task) {
     loop {
         // A set, so that the task ends with this one.
         let mut running = JoinSet::new();
         running.spawn(task());
         match running.join_next().await {
             Some(Err(error)) if error.is_panic() => {
-                tracing::error!(what, "a task panicked; it is started anew");
+                tracing::error!(task = name, "a task panicked; it is started again");
                 tokio::time::sleep(PAUSE).await;
             }
             _ => return,
@@ -35,11 +53,13 @@ mod tests {
     #[tokio::test]
     async fn a_task_that_panics_twice_runs_three_times() {
         let runs = Arc::new(AtomicU32::new(0));
-        let task = || {
-            let runs = Arc::clone(&runs);
+        let (_stopper, shutdown) = crate::shutdown::pair();
+        let counted = Arc::clone(&runs);
+        let run = move |_| {
+            let runs = Arc::clone(&counted);
             async move { assert!(runs.fetch_add(1, Ordering::SeqCst) >= 2, "a panic of the test") }
         };
-        supervise("test", task).await;
+        supervise("test", task(&move || shutdown.clone(), run)).await;
         assert_eq!(runs.load(Ordering::SeqCst), 3);
     }
 }

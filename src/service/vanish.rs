@@ -1,7 +1,9 @@
-//! Askers who want to vanish (NIP-62) are forgotten. A task of its own: it waits for relays, and the clock waits for nobody.
+//! Requests to vanish (NIP-62): once an hour the relays are asked for them, and those askers are
+//! forgotten.
 
+use super::context::Context;
 use crate::job::Asker;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::LedgerError;
 use crate::nostr::{Relays, vanish};
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
@@ -11,14 +13,16 @@ use std::time::Duration;
 /// How often the relays are asked.
 const ROUND: Duration = Duration::from_secs(3600);
 
+/// The task that follows requests to vanish.
 #[derive(Clone)]
 pub(super) struct Vanish {
-    pub ledger: Ledger,
+    pub context: Context,
     pub scheduler: Arc<Scheduler>,
     pub relays: Relays,
 }
 
 impl Vanish {
+    /// Runs until shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
         let mut ticks = tokio::time::interval(ROUND);
         let rounds = async {
@@ -34,7 +38,7 @@ impl Vanish {
     }
 
     async fn round(&self) {
-        let askers = match self.ledger.askers() {
+        let askers = match self.context.ledger.askers() {
             Ok(askers) if askers.is_empty() => return,
             Ok(askers) => askers,
             Err(error) => return tracing::warn!(%error, "requests to vanish could not be looked up yet"),
@@ -46,9 +50,9 @@ impl Vanish {
         }
     }
 
-    /// What is newer than the request stays: whoever came back is an asker like any other.
+    /// Forgets what is not newer than `at` (Unix seconds). An asker may have come back since.
     fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
-        let Some(open) = self.ledger.forget(asker, at)? else { return Ok(()) };
+        let Some(open) = self.context.ledger.forget(asker, at)? else { return Ok(()) };
         for job in open {
             self.scheduler.remove(job);
         }

@@ -15,8 +15,10 @@ pub const TESTS: &[Test] = &[
 
 /// Rooms from the bottom up. A room may use itself and the rooms of lower storeys.
 const STOREYS: &[&[&str]] = &[
-    &["clock", "duration", "fault", "memory", "shutdown", "job", "key"],
-    &["message", "pattern"],
+    &["clock", "duration", "fault", "memory", "shutdown", "key"],
+    &["pattern"],
+    &["job"],
+    &["message"],
     &["progress", "ledger", "vault", "search"],
     &["config"],
     &["bot", "nostr", "scheduler"],

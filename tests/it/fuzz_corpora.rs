@@ -1,5 +1,5 @@
 //! S7 on stable Rust: what the fuzzer is fed with, and what it found worth keeping, does no harm. The fuzzer itself:
-//! `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap` (`docs/reliability.md`).
+//! `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap` (`docs/developers/fuzzing.md`).
 
 #[path = "../../fuzz/bodies.rs"]
 mod bodies;

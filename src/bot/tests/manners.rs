@@ -1,5 +1,5 @@
-//! What everything the bot says has in common: plain text without markup, which clients show as it is written, and not
-//! much of it.
+//! What everything the bot says has in common: plain text without markup, which clients show as it
+//! is written, and not much of it.
 
 use crate::bot::reply::{Acceptance, JobLine, Neighbours};
 use crate::bot::{Reply, notices, request};
@@ -164,13 +164,14 @@ fn answers(filling: &Filling) -> Vec<Reply> {
     ];
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // What is repeated of an asker's words is what is left of them once they were read.
-    if let request::Request::BadWords(words) = request::read(&filling.text) {
+    if let request::Meaning::BadWords(words) = request::read_text(&filling.text) {
         answers.push(Reply::BadWords(words));
     }
     answers
 }
 
-/// Which variant it is. A new one does not compile until it is here, and fails the test until it is among [`answers`].
+/// Which variant it is. A new one does not compile until it is here, and fails the test until it is
+/// among [`answers`].
 fn variant(reply: &Reply) -> usize {
     match reply {
         Reply::Accepted(_) => 0,
@@ -203,7 +204,8 @@ fn variant(reply: &Reply) -> usize {
     }
 }
 
-/// What is written without an answer to write it in: the key, the tweak, the two notices, the apology.
+/// What is written without an answer to write it in: the key, the tweak, the two notices, the
+/// apology.
 fn notices(filling: &Filling) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);
@@ -227,7 +229,8 @@ fn notices(filling: &Filling) -> Vec<String> {
     ]
 }
 
-/// The first thing in a text that some client would show as markup, or raw where it was meant as such.
+/// The first thing in a text that some client would show as markup, or raw where it was meant as
+/// such.
 fn markup(text: &str) -> Option<&str> {
     let anywhere = ["`", "*", "_", "~", "<", ">", "|", "](", "&lt;", "&gt;", "&amp;"];
     let at_the_start = |line: &&str| {

@@ -2,7 +2,7 @@
 
 mod manners;
 
-use super::{Context, Decision, Reply, decide};
+use super::{Decision, Facts, Reply, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
@@ -58,15 +58,19 @@ fn job(id: i64, prefix: &str, state: JobState) -> Job {
     }
 }
 
+fn decide(rumor: &Rumor, facts: &Facts<'_>) -> Decision {
+    super::decide(&read(rumor), facts)
+}
+
 fn decide_for(text: &str, asker: &AskerView) -> Decision {
     let (limits, rate) = (limits(), Some(Rate(80e6)));
-    decide(&rumor(text), &Context { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
+    decide(&rumor(text), &Facts { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
 }
 
 /// Nothing is known but the limits and the asker.
-fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Context<'a> {
+fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
     let (rate, half, reads_sealed) = (None, None, true);
-    Context {
+    Facts {
         limits,
         asker,
         pool_jobs: 0,
@@ -103,7 +107,7 @@ fn say(text: &str, asker: &AskerView) -> String {
 fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
     let (limits, asker) = (limits(), nobody());
     let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
-    let context = Context { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
+    let context = Facts { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
     let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
     let text = reply.to_string();
     for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
@@ -258,7 +262,7 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     let asker = AskerView { open, ..nobody() };
     let (rate, idle) = (Some(Rate(80e6)), nobody());
     let context =
-        Context { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
+        Facts { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
     let Decision::Accept { reply, spec } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply, @r"
     Job #1: searching for npub1m0ctane.
@@ -267,16 +271,14 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     The key comes in this chat. To stop: cancel 1
     ");
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
-    let Decision::Say(status) = decide(&rumor("status"), &Context { asker: &asker, ..context }) else {
-        panic!("status")
-    };
+    let Decision::Say(status) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else { panic!("status") };
     insta::assert_snapshot!(status, @r"
     Job #3: npub1m0ctane, waited 60 seconds of about 14 min expected (chance so far 7 %).
     Job #4: npub1m0ctane, waited 60 seconds of about 29 min expected (chance so far 3 %).
     3 jobs are open; I search at 80.0 M/s.
     ");
     // What half of the devices would not find in time is refused.
-    let hard = Context { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
+    let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
 }
 
@@ -285,8 +287,7 @@ fn who_requests_for_something_easy_in_a_crowd_hears_of_the_queue() {
     let (limits, asker) = (limits(), nobody());
     let rate = Some(Rate(80e6));
     let easy_wait = Duration::from_secs(200);
-    let context =
-        Context { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
+    let context = Facts { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
     let Decision::Accept { reply, spec } = decide(&rumor("cats"), &context) else { panic!("it is a request") };
     insta::assert_snapshot!(reply, @r"
     Job #1: searching for npub1cats.
@@ -363,7 +364,7 @@ fn a_half_serves_once() {
     let (limits, asker) = (limits(), nobody());
     let text = format!("split {POINT} m0ctane");
     for (used, word) in [(HalfUse::Open, "searched for already"), (HalfUse::Spent, "served for a key already")] {
-        let context = Context { half: Some(used), rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+        let context = Facts { half: Some(used), rate: Some(Rate(80e6)), ..context(&limits, &asker) };
         let Decision::Say(reply) = decide(&rumor(&text), &context) else { panic!("it is refused") };
         assert!(reply.to_string().contains(word) && reply.to_string().contains("new half"), "{reply}");
         assert!(matches!(decide(&rumor("m0ctane"), &context), Decision::Accept { .. }), "other requests are free");
@@ -382,13 +383,13 @@ fn the_same_prefix_may_be_requested_for_with_and_without_a_half() {
 fn a_key_never_goes_the_old_way() {
     let (limits, asker) = (limits(), nobody());
     let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
-    let unread = Context { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+    let unread = Facts { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) { Decision::Say(reply) => reply.to_string(), other => panic!("{other:?}") }, @"Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays. Or keep the secret half yourself, which works from here: help split");
     let Decision::Accept { spec, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {
         panic!("a tweak is no secret")
     };
     assert_eq!(spec.channel, Channel::Nip04);
-    let read = Context { reads_sealed: true, ..unread };
+    let read = Facts { reads_sealed: true, ..unread };
     for text in ["m0ctane".to_owned(), format!("split {POINT} m0ctane")] {
         let Decision::Accept { spec, .. } = decide(&old(&text), &read) else { panic!("they read sealed messages") };
         assert_eq!(spec.channel, Channel::Sealed, "{text}");
@@ -430,7 +431,8 @@ fn a_request_that_is_deleted_is_cancelled_quietly() {
 #[test]
 fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
     let Decision::Accept { spec, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
-    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930 s.
+    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930
+    // s.
     assert!(spec.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", spec.notice_at);
     assert!(spec.expires_at > spec.notice_at.unwrap());
     insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900), @"Job #3 takes longer than I said: 33 min so far. That is bad luck or a slow day, not your doing; I search on, for 23 h 28 min at most. You need do nothing. To stop: cancel 3");

@@ -1,6 +1,6 @@
-//! One table entry, six points, eighteen candidates (`docs/search.md`), written once for every field type.
+//! One table entry, six points, eighteen candidates (`docs/developers/search.md`), written once for every field type.
 //!
-//! The formula of `docs/search.md` in other clothes. With `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place of `t`, which
+//! The formula of `docs/developers/search.md` in other clothes. With `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place of `t`, which
 //! costs nothing when the shared inverse is scaled by `2·xA` once a round:
 //!
 //! ```text
@@ -110,7 +110,7 @@ impl<F: Lanes> Products<F> {
         Products { y: [y0, y1, y2], a, beta_a, b, beta_b }
     }
 
-    /// The approximate top_words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`place`]. Within [`Lanes::SLACK`] of the
+    /// The approximate top_words of all candidates `β^j·x(A ± λ^k·I)`, each at its `place`. Within [`Lanes::SLACK`] of the
     /// exact ones, modulo 2^64.
     #[inline(always)]
     pub fn top_words(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {

@@ -1,4 +1,4 @@
-//! The search on the processor: the formula of `docs/search.md`, one thread a core, nice to the rest of the machine.
+//! The search on the processor: the formula of `docs/developers/search.md`, one thread a core, nice to the rest of the machine.
 
 #[doc(hidden)]
 pub mod bench_support;

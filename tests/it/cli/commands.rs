@@ -139,7 +139,8 @@ fn a_wrong_key_is_nothing_that_starting_again_mends() {
     arguments.extend(["--config", config.to_str().unwrap()]);
     let output = npubbot(&arguments);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    let unit = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/npubbot.service")).unwrap();
+    let unit =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service")).unwrap();
     assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
 }
 

@@ -1,0 +1,65 @@
+# The commands of CONTRIBUTING.md. `just` lists them; `cargo install just` or
+# `pip install rust-just` installs just.
+
+# Tools for the pictures, made when they are first needed.
+venv := justfile_directory() / "target/docs-venv"
+
+# Lists the recipes.
+default:
+    @just --list
+
+# Builds the release binary. NPUBBOT_CUDA_ARCHS=none leaves the GPU kernels to run time.
+build:
+    cargo build --release
+
+# Runs the tests. Arguments select some: just test relays
+test *ARGS:
+    cargo test {{ ARGS }}
+
+# Runs the tests that need a GPU, on a machine that has one.
+gpu-test:
+    cargo test --release gpu -- --nocapture --test-threads 1
+
+# Runs the long form of a test: just long-test fifty_jobs_survive
+long-test NAME:
+    cargo test --release {{ NAME }} -- --ignored --nocapture --test-threads 1
+
+# Measures this machine: just bench --patterns 1000
+bench *ARGS:
+    cargo run --release -- bench {{ ARGS }}
+
+# Measures the CPU kernels and their field operations one by one.
+bench-kernels:
+    cargo bench --bench cpu_kernels
+
+# Feeds one target of the fuzzer for some seconds (needs nightly Rust and cargo-fuzz).
+fuzz TARGET="unwrap" SECONDS="60":
+    mkdir -p fuzz/corpus/{{ TARGET }}
+    cargo +nightly fuzz run -s none {{ TARGET }} fuzz/corpus/{{ TARGET }} fuzz/seeds/{{ TARGET }} -- \
+        -max_total_time={{ SECONDS }} -rss_limit_mb=1024
+
+# Format, lints, dependencies.
+lint:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+    cargo deny --locked check bans licenses sources
+
+# API documentation, and the checks of links and names in docs/.
+docs:
+    RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" \
+        cargo doc --no-deps --document-private-items
+    python3 scripts/check_docs.py
+
+# Everything that a change must pass, as CI runs it.
+ci:
+    .ci/run
+
+# Records the demo again: docs/images/demo.svg
+demo-svg: build
+    test -x {{ venv }}/bin/termtosvg || \
+        { python3 -m venv {{ venv }} && {{ venv }}/bin/pip install -q termtosvg==1.1.0; }
+    {{ venv }}/bin/python scripts/record_demo.py target/release/npubbot docs/images/demo.svg
+
+# Draws the rates again: docs/images/rates.svg, from docs/images/rates.csv
+rates-chart:
+    python3 scripts/draw_rates.py docs/images/rates.csv docs/images/rates.svg

@@ -1,0 +1,58 @@
+//! The state that all parts of the service share.
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::shutdown::Shutdown;
+use crate::vault::Vault;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// A wake-up for one waiting task. Cheap to clone; clones are the same wake-up.
+///
+/// A call made while nobody waits is kept for the next wait. Several such calls count as one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wake(Arc<Notify>);
+
+impl Wake {
+    /// Wakes the task that waits, now or at its next wait.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+
+    /// Returns at the next call of [`Wake::wake`].
+    pub async fn woken(&self) {
+        self.0.notified().await;
+    }
+
+    /// The same wake-up for rooms below, which do not know this type.
+    pub fn as_notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// The wake-ups by which parts of the service tell each other of new work.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wakes {
+    /// The outbox has a new message.
+    pub outbox: Wake,
+    /// A job was added or removed: the public status may have changed.
+    pub status: Wake,
+    /// A public event is ready to be published.
+    pub post: Wake,
+    /// The last status of this run is published; the publisher may end.
+    pub goodbye: Wake,
+    /// The watchdog found a relay that no longer delivers: subscribe again.
+    pub deaf: Wake,
+}
+
+/// Everything that all parts of the service use. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub vault: Vault,
+    pub ledger: Ledger,
+    pub clock: Clock,
+    pub config: Arc<Config>,
+    pub wakes: Wakes,
+    pub shutdown: Shutdown,
+}

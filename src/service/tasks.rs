@@ -1,0 +1,90 @@
+//! The tasks of the service: one table, each entry supervised.
+
+use super::context::Context;
+use super::maintenance::Maintenance;
+use super::requests::Requests;
+use super::supervise::{Task, supervise, task};
+use super::vanish::Vanish;
+use super::{START_PATIENCE, status_of};
+use crate::nostr::{Awaited, Flood, Inbox, Outbox, Presence, Publisher, RelayLists, Relays, Watchdog};
+use crate::scheduler::Scheduler;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// Messages that may wait to be answered before the inbox waits.
+const MESSAGES_WAITING: usize = 256;
+
+/// Announces the bot and starts every task. They end when the context's shutdown does.
+pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
+    let Context { vault, ledger, clock, config, wakes, shutdown } = context.clone();
+    let (relay_lists, awaited) = (Arc::new(RelayLists::default()), Awaited::default());
+    let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
+    let (messages, received) = mpsc::channel(MESSAGES_WAITING);
+    let (status, status_seen) = watch::channel(status_of(&scheduler));
+
+    let inbox = Inbox {
+        relays: relays.clone(),
+        vault: vault.clone(),
+        ledger: ledger.clone(),
+        clock: clock.clone(),
+        limits: config.limits.clone(),
+        flood: flood.clone(),
+        directory: Arc::clone(&relay_lists),
+        awaited: awaited.clone(),
+        deaf: wakes.deaf.as_notify(),
+    };
+    let outbox = Outbox {
+        relays: relays.clone(),
+        ledger: ledger.clone(),
+        clock: clock.clone(),
+        bot: config.bot.clone(),
+        directory: relay_lists,
+    };
+    let presence = Presence {
+        relays: relays.clone(),
+        signer: vault.signer(),
+        bot: config.bot.clone(),
+        ledger: ledger.clone(),
+        clock: clock.clone(),
+        posted: wakes.post.as_notify(),
+        goodbye: wakes.goodbye.as_notify(),
+    };
+    let watchdog = Watchdog {
+        relays: relays.clone(),
+        vault,
+        clock,
+        every: config.bot.try_relays_every,
+        awaited,
+        deaf: wakes.deaf.as_notify(),
+    };
+    let requests = Requests::new(context.clone(), Arc::clone(&scheduler), flood);
+    let vanish = Vanish { context: context.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
+    let maintenance = Maintenance { context, scheduler: Arc::clone(&scheduler), relays: relays.clone() };
+
+    presence.wake(&status_of(&scheduler));
+    let mut publisher = Publisher::new(relays, ledger);
+    // Relays that connect too late get it from the publisher's task.
+    let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
+
+    let stop = move || shutdown.clone();
+    let table: [(&str, Task); 7] = [
+        ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
+        ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
+        ("presence", task(&stop, move |stop| presence.clone().run(status_seen.clone(), stop))),
+        (
+            "publisher",
+            task(&stop, move |stop| publisher.clone().run(wakes.post.as_notify(), wakes.goodbye.as_notify(), stop)),
+        ),
+        ("watchdog", task(&stop, move |stop| watchdog.clone().run(stop))),
+        ("vanish", task(&stop, move |stop| vanish.clone().run(stop))),
+        ("maintenance", task(&stop, move |stop| maintenance.clone().run(status.clone(), stop))),
+    ];
+    let mut tasks = JoinSet::new();
+    // A thread of its own: it waits for the disk.
+    tasks.spawn_blocking(move || requests.run(received));
+    for (name, task) in table {
+        tasks.spawn(supervise(name, task));
+    }
+    tasks
+}
