@@ -10,7 +10,7 @@ use npubbot::ledger::AskerView;
 use npubbot::pattern::Rate;
 use npubbot::scheduler::{CollectedLaunch, Pass, judge};
 use npubbot::search::{ClaimedHit, LaunchReport};
-use npubbot::vault::{Rumor, Vault};
+use npubbot::vault::{Rumor, Vault, VerifiedEvent};
 use secp256k1::Scalar;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -81,7 +81,7 @@ pub fn unwrap(data: &[u8]) {
             .and_then(|seal| seal_in(&seal.as_json()))
             .and_then(|content| wrap_of(author, us, content)),
     };
-    let Some(wrap) = wrap else { return };
+    let Some(wrap) = wrap.and_then(VerifiedEvent::check) else { return };
     if let Ok(rumor) = vault.unwrap(&wrap) {
         assert_eq!(rumor.author, Asker(author.public_key().to_bytes()), "only the author's own words open");
     }

@@ -6,7 +6,7 @@ use crate::bot::notices;
 use crate::ledger::Job;
 use crate::memory;
 use crate::message::GiftWrap;
-use crate::nostr::{Relays, Status};
+use crate::nostr::Relays;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
 use crate::vault::VaultError;
@@ -29,7 +29,7 @@ pub(super) struct Maintenance {
 
 impl Maintenance {
     /// Runs until shutdown; `status` gets the public status after every round and every change.
-    pub async fn run(self, status: watch::Sender<Status>, mut shutdown: Shutdown) {
+    pub async fn run(self, status: watch::Sender<String>, mut shutdown: Shutdown) {
         let mut ticks = tokio::time::interval(ROUND);
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());

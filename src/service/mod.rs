@@ -10,6 +10,7 @@ mod doctor;
 mod maintenance;
 mod requests;
 mod results;
+mod status;
 mod supervise;
 mod tasks;
 mod vanish;
@@ -20,7 +21,7 @@ use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{NostrError, Relays, Status, nip11};
+use crate::nostr::{NostrError, Relays, nip11};
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::SearchError;
@@ -162,8 +163,8 @@ fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
 }
 
 /// The public figures of the search.
-fn status_of(scheduler: &Scheduler) -> Status {
-    Status { rate: scheduler.rate(), open_jobs: scheduler.open_jobs() }
+fn status_of(scheduler: &Scheduler) -> String {
+    status::describe(scheduler.rate(), scheduler.open_jobs())
 }
 
 /// Names DM relays that say of themselves that they cannot serve (NIP-11).

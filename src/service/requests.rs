@@ -244,7 +244,7 @@ impl Requests {
         let decision = bot::decide(request, &facts);
         let is_request = matches!(decision, Decision::Accept { .. } | Decision::Say(Reply::WorkWanted(_)));
         if is_request && !asker.known && !message.paid {
-            self.flood.note_stranger(Instant::now());
+            self.flood.note_new_asker(Instant::now());
         }
         let (effect, reply) = match decision {
             Decision::Ignore => (Effect::Nothing, None),

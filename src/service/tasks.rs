@@ -30,7 +30,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         clock: clock.clone(),
         limits: config.limits.clone(),
         flood: flood.clone(),
-        directory: Arc::clone(&relay_lists),
+        relay_lists: Arc::clone(&relay_lists),
         awaited: awaited.clone(),
         deaf: wakes.deaf.as_notify(),
     };
@@ -39,7 +39,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         ledger: ledger.clone(),
         clock: clock.clone(),
         bot: config.bot.clone(),
-        directory: relay_lists,
+        relay_lists,
     };
     let presence = Presence {
         relays: relays.clone(),

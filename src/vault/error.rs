@@ -11,9 +11,6 @@ pub enum UnwrapError {
     /// An event of another kind.
     #[error("neither a gift wrap nor a message of kind 4")]
     NotAWrap,
-    /// Wrong id or signature of the wrap.
-    #[error("the wrap's id or signature is wrong")]
-    BadWrap,
     /// No `p` tag with our key.
     #[error("addressed to somebody else")]
     NotForUs,

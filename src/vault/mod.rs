@@ -27,6 +27,7 @@ mod unlock;
 mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
 mod vault;
+mod verified;
 
 #[cfg(test)]
 mod tests;
@@ -38,3 +39,4 @@ pub use signer::BotSigner;
 pub use start_points::StartId;
 pub use unlock::Unlock;
 pub use vault::Vault;
+pub use verified::VerifiedEvent;

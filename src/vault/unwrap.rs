@@ -6,6 +6,7 @@
 use super::error::UnwrapError;
 use super::rumor::Rumor;
 use super::secret::Signing;
+use super::verified::VerifiedEvent;
 use crate::job::{Asker, RumorId};
 use nostr::nips::{nip04, nip44};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
@@ -23,15 +24,12 @@ const LONGEST_SUBJECT: usize = 256;
 const MOST_TAKEN_BACK: usize = 64;
 
 /// Opens a message of kind 4 (NIP-04). It has no seal and no rumor, and its author is public.
-pub(super) fn open_nip04(bot: &Signing, message: &Event) -> Result<Rumor, UnwrapError> {
+pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
     if message.content.len() > LARGEST || json_length(message).is_none_or(|length| length > LARGEST) {
         return Err(UnwrapError::TooLarge);
     }
     if message.kind != Kind::EncryptedDirectMessage {
         return Err(UnwrapError::NotAWrap);
-    }
-    if !message.verify_id() || !message.verify_signature() {
-        return Err(UnwrapError::BadWrap);
     }
     let us = bot.public_key();
     let others: BTreeSet<PublicKey> = receivers(message.tags.iter().map(|tag| tag.as_slice())).collect();
@@ -53,15 +51,12 @@ pub(super) fn open_nip04(bot: &Signing, message: &Event) -> Result<Rumor, Unwrap
 }
 
 /// Opens `wrap` with the bot's key; the order of the checks is the order of [`UnwrapError`].
-pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Rumor, UnwrapError> {
+pub(super) fn unwrap(bot: &Signing, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
     if wrap.content.len() > LARGEST || json_length(wrap).is_none_or(|length| length > LARGEST) {
         return Err(UnwrapError::TooLarge);
     }
     if wrap.kind != Kind::GiftWrap {
         return Err(UnwrapError::NotAWrap);
-    }
-    if !wrap.verify_id() || !wrap.verify_signature() {
-        return Err(UnwrapError::BadWrap);
     }
     let us = bot.public_key();
     if !receivers(wrap.tags.iter().map(|tag| tag.as_slice())).any(|receiver| receiver == us) {

@@ -7,6 +7,7 @@ use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::signer::BotSigner;
 use super::start_points::{StartId, StartPoints};
 use super::unlock::Unlock;
+use super::verified::VerifiedEvent;
 use super::{identity, seal, unwrap};
 use crate::clock::Clock;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit, candidate};
@@ -166,14 +167,14 @@ impl Vault {
     /// and date of the rumor.
     ///
     /// Errors: [`UnwrapError`].
-    pub fn unwrap(&self, wrap: &nostr::Event) -> Result<Rumor, UnwrapError> {
+    pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
         unwrap::unwrap(&self.bot, wrap)
     }
 
     /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows.
     ///
     /// Errors: [`UnwrapError`].
-    pub fn open_nip04(&self, message: &nostr::Event) -> Result<Rumor, UnwrapError> {
+    pub fn open_nip04(&self, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
         unwrap::open_nip04(&self.bot, message)
     }
 

@@ -1,17 +1,26 @@
-//! Gift wraps in: a live stream that is drained at once, and a backfill that fetches what the stream lost.
+//! Gift wraps in: a live subscription, and backfills that fetch what it missed.
+//!
+//! ```text
+//! subscription → queue ┐
+//!                      ├→ dedup → token bucket → verify and decrypt → [nip04] → requests
+//! backfill → pages ────┘
+//! ```
 
 mod backfill;
 mod decrypt;
-pub(in crate::nostr) mod dedup;
+mod dedup;
 mod flood;
+mod message;
 mod nip04;
 mod pages;
 mod queue;
 mod run;
 mod subscription;
+mod token_bucket;
 pub mod vanish;
 mod watchdog;
 
 pub use flood::Flood;
-pub use run::{Inbox, IncomingMessage};
+pub use message::IncomingMessage;
+pub use run::Inbox;
 pub use watchdog::{Awaited, Watchdog};

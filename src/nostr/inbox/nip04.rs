@@ -1,9 +1,9 @@
-//! Whether the authors of old messages (NIP-04) read sealed ones: looked up beside the stream, which does not wait.
+//! NIP-04 messages wait here until we know whether their author reads sealed ones. The stream does not wait.
 //!
-//! Anybody can write from a new key each time, so what is under way is bounded: in look-ups and in memory. What finds no
-//! room is left to a sweep, for the relay still has it, and nobody is told something that may not be true.
+//! Anybody can write from a new key each time, so lookups and memory are bounded. A message that finds no room is left to
+//! a backfill.
 
-use super::run::IncomingMessage;
+use super::message::IncomingMessage;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::relay_lists::RelayLists;
 use std::sync::Arc;
@@ -13,47 +13,50 @@ use tokio::task::JoinSet;
 
 /// Authors looked up at once, each at every discovery and inbox relay.
 const AT_ONCE: usize = 64;
-/// Memory that messages under way may have, in KiB: their text and this for the rest of each.
+/// Memory for waiting messages, in KiB: their text, and [`KIBIBYTES_A_MESSAGE`] each for the rest.
 const KIBIBYTES: usize = 8 * 1024;
+/// See [`KIBIBYTES`].
 const KIBIBYTES_A_MESSAGE: usize = 2;
-/// How long to wait before it is looked up again.
+/// Pauses between lookups that failed. Four steps of their own: an exponential schedule would say no more.
 const PAUSES: [Duration; 4] =
     [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
 
-/// Ends with the inbox: what is under way then is on the relay.
-pub(in crate::nostr) struct Nip04Lookups {
+/// Lookups under way. They end with the inbox; the relays still have the messages.
+pub(super) struct Nip04Lookups {
     relays: Relays,
-    directory: Arc<RelayLists>,
+    relay_lists: Arc<RelayLists>,
     turns: Arc<Semaphore>,
     room: Arc<Semaphore>,
     under_way: JoinSet<()>,
 }
 
 impl Nip04Lookups {
-    pub fn new(relays: Relays, directory: Arc<RelayLists>) -> Nip04Lookups {
+    /// Looks up authors in `relay_lists`.
+    pub fn new(relays: Relays, relay_lists: Arc<RelayLists>) -> Nip04Lookups {
         let (turns, room) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Semaphore::new(KIBIBYTES)));
-        Nip04Lookups { relays, directory, turns, room, under_way: JoinSet::new() }
+        Nip04Lookups { relays, relay_lists, turns, room, under_way: JoinSet::new() }
     }
 
-    /// Whether nothing is under way.
+    /// Whether no lookup is under way.
     pub fn is_idle(&mut self) -> bool {
-        // Those that have ended.
+        // Removes finished ones.
         while self.under_way.try_join_next().is_some() {}
         self.under_way.is_empty()
     }
 
-    /// Begins to look up the author of a message, and passes it on when that is done; where nobody could say in ten minutes,
-    /// as it is. `false` where there is no room.
+    /// Starts to look up the author of a message, and forwards it afterwards, or unchanged if lookups fail for ten
+    /// minutes. Returns `false` if there is no room.
     pub fn begin(&mut self, mut message: IncomingMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
         self.is_idle();
         let size = (message.rumor.content.len() / 1024 + KIBIBYTES_A_MESSAGE) as u32;
         let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
-        let (relays, directory, turns) = (self.relays.clone(), Arc::clone(&self.directory), Arc::clone(&self.turns));
+        let (relays, relay_lists, turns) =
+            (self.relays.clone(), Arc::clone(&self.relay_lists), Arc::clone(&self.turns));
         let out = out.clone();
         self.under_way.spawn(async move {
             for pause in PAUSES {
                 let turn = turns.acquire().await;
-                let known = directory.has_dm_relays(&relays, message.rumor.author, &message.seen_on).await;
+                let known = relay_lists.has_dm_relays(&relays, message.rumor.author, &message.seen_on).await;
                 drop(turn);
                 if let Some(reads_sealed) = known {
                     message.reads_sealed = reads_sealed;
@@ -61,7 +64,7 @@ impl Nip04Lookups {
                 }
                 tokio::time::sleep(pause).await;
             }
-            // Where nobody takes messages any more the end is near, and the relay keeps this one.
+            // Without a receiver the bot is stopping, and the relay keeps this message.
             let _ = out.send(message).await;
             drop(room);
         });

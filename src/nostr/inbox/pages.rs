@@ -1,45 +1,47 @@
-//! Fetching everything again, overlapping: what the stream lost, and what came while nobody listened.
+//! Fetching stored wraps from one relay, page by page.
 
 use super::flood::Flood;
 use super::queue::Arrival;
-use crate::nostr::NostrError;
 use crate::nostr::relay::connections::Relays;
-use crate::nostr::relay::query::Answer;
+use crate::nostr::relay::error::NostrError;
+use crate::nostr::relay::query::Fetched;
 use nostr_sdk::{Filter, Kind, RelayUrl, Timestamp};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Wraps are dated up to two days back on purpose, by clocks that may be off.
+/// Seconds that wraps are backdated at most (NIP-59), plus an hour for wrong clocks.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
-/// Messages older than a week are not answered, so nothing older than this is fetched.
+/// Seconds after which messages are not answered; older ones are not fetched.
 const OLDEST: u64 = 7 * 86_400;
-/// Events asked for at once: relays answer with some 500 at most.
+/// Events of a page. Relays return some 500 at most.
 const PAGE: usize = 500;
-/// Asked for where one second fills a page: some relays show that many.
+/// Events requested where one second fills a page; some relays return that many.
 const FULL_SECOND: usize = 10_000;
-/// A page with so many may have been cut.
+/// A page with this many events may be incomplete.
 const CUT: usize = 100;
-/// Pages of one relay before the rest is left to the next sweep.
+/// Pages of one relay; the rest is left to the next backfill.
 const PAGES: usize = 200;
-/// How long one page may take.
+/// Time limit for one page.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// From when on wraps are wanted, in the wraps' own clock.
-pub(in crate::nostr) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
+/// The oldest date of wraps to fetch, as wraps are dated.
+pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
     let oldest = now.saturating_sub(OLDEST);
     let contact = last_contact.map_or(oldest, |contact| contact.clamp(oldest, now));
     Timestamp::from(contact.saturating_sub(BACKDATED))
 }
 
-/// Gift wraps to the bot, and messages of the old kind 4.
-pub(in crate::nostr) fn filter(relays: &Relays, since: Timestamp) -> Filter {
+/// Gift wraps and NIP-04 messages to the bot.
+pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
     Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
 }
 
-/// Passes on every wrap one relay holds since `since`, as the relay shows it, page by page, the newest first. A page is fetched when the one
-/// before is attended to, so that a relay full of wraps does not fill the memory.
-pub(in crate::nostr) async fn fetch_all(
+/// Sends every wrap that one relay has since `since`, unverified, to `out`, newest first. A page is fetched when the one
+/// before is processed, so that a relay full of wraps does not fill the memory.
+///
+/// Errors: the relay did not return a whole page.
+pub(super) async fn fetch_all(
     relays: &Relays,
     url: &RelayUrl,
     since: Timestamp,
@@ -56,24 +58,24 @@ pub(in crate::nostr) async fn fetch_all(
             (Some(until), None) => filter(relays, since).until(until).limit(PAGE),
             (None, None) => filter(relays, since).limit(PAGE),
         };
-        let Answer { events: page, end } = relays.fetch_unverified(url, page_filter, PATIENCE).await;
+        let Fetched { events: page, end } = relays.fetch_unverified(url, page_filter, PATIENCE).await;
         let (length, oldest) = (page.len(), page.iter().map(|event| event.created_at).min());
         let before = ids.len();
         for event in page {
             if ids.insert(event.id) {
                 let paid = flood.is_paid(&event);
-                let arrival = Arrival { url: url.clone(), event: Box::new(event), paid, room: None };
+                let arrival = Arrival { url: url.clone(), event, paid, room: None };
                 if out.send(arrival).await.is_err() {
-                    // Nobody takes anything any more.
+                    // The backfill was abandoned.
                     return Ok(());
                 }
             }
         }
-        // Of a page that was cut short nothing is known but what came.
+        // An incomplete page says nothing about older events.
         end?;
         let Some(oldest) = oldest else { break };
-        // The page's last second may be cut, so it is asked for again. Where that brings nothing new, the second is done, or
-        // holds more than a page: it is asked for alone, once, and then what is older.
+        // The page may end within a second, so that second is requested again. If that brings nothing new, it is either
+        // complete or larger than a page: then it is requested alone, once, before what is older.
         let is_done = alone.is_some() || ids.len() == before;
         full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= CUT);
         until = Some(if is_done { oldest - 1u64 } else { oldest });

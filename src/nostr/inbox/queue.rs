@@ -1,9 +1,11 @@
-//! What waits to be opened: a lane for wraps with proof of work, and one for the rest. Both are bounded, in events and in
-//! bytes; what does not fit is left to a sweep, for the relay still has it. Only what our inbox relays say in answer to our
-//! subscription comes in here.
+//! Wraps waiting to be decrypted: one queue for those with proof of work, and one for the others.
+//!
+//! Both are bounded, in events and in bytes. Wraps that do not fit are left to a backfill. Only events that our inbox
+//! relays send for our subscription are accepted.
 
-use super::dedup::{SeenIds, is_worth_opening};
+use super::dedup::SeenIds;
 use super::flood::Flood;
+use super::message::is_acceptable;
 use super::watchdog::Awaited;
 use crate::fault::{self, Step};
 use nostr_sdk::{Event, PublicKey, RelayMessage, RelayPoolNotification, RelayUrl, SubscriptionId};
@@ -11,51 +13,57 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 
-/// Events that may wait in a lane.
+/// Events that may wait in a queue.
 const WAITING: usize = 4096;
-/// Ids of events that were let in and are remembered here; the inbox remembers more.
+/// Ids of admitted events that are remembered here; the inbox remembers more.
 const ADMITTED: usize = 4 * WAITING;
-/// Memory they may have, in KiB: their content and this for the rest of each.
+/// Memory of a queue, in KiB: the content, and [`KIBIBYTES_AN_EVENT`] each for the rest.
 const KIBIBYTES: usize = 32 * 1024;
+/// See [`KIBIBYTES`].
 const KIBIBYTES_AN_EVENT: usize = 2;
 
-/// An event and where it came from.
-pub(in crate::nostr) struct Arrival {
+/// A received event, not yet verified.
+pub(super) struct Arrival {
+    /// The relay it came from.
     pub url: RelayUrl,
+    /// The event.
     pub event: Box<Event>,
-    /// Whether it has the proof of work that floods make dear.
+    /// Whether it has the proof of work that is required in a flood.
     pub paid: bool,
-    /// Its place in memory; a sweep's pages are bounded otherwise.
+    /// Its share of the queue's memory; `None` for backfilled events, whose pages are bounded.
     pub room: Option<OwnedSemaphorePermit>,
 }
 
 /// The receiving ends.
-pub(in crate::nostr) struct Queues {
+pub(super) struct Queues {
+    /// With proof of work.
     pub paid: mpsc::Receiver<Arrival>,
+    /// Without.
     pub plain: mpsc::Receiver<Arrival>,
 }
 
-/// The sending ends.
-pub(in crate::nostr) struct Entrance {
+/// The sending ends, fed from the library's stream.
+pub(super) struct Entrance {
     paid: mpsc::Sender<Arrival>,
     plain: mpsc::Sender<Arrival>,
-    /// For each lane its own, so that a flood leaves those with work their room.
+    /// One each, so that a flood without work leaves room for wraps with work.
     room_paid: Arc<Semaphore>,
     room_plain: Arc<Semaphore>,
-    pub source: Source,
-    pub flood: Flood,
-    /// Our own letters, with which the watchdog tries the relays.
-    pub awaited: Awaited,
-    /// The latest that were let in: relays repeat themselves and each other.
+    source: Source,
+    flood: Flood,
+    /// The watchdog's messages to the bot itself.
+    awaited: Awaited,
+    /// Recent ids: several relays send the same event.
     admitted: SeenIds,
-    /// Something did not fit, or the library lost something.
+    /// Notified when an event did not fit, or the library dropped some.
     pub lost: Arc<Notify>,
-    /// A relay closed our subscription.
+    /// Notified when a relay closed our subscription.
     pub closed: Arc<Notify>,
 }
 
-/// Whose events are wanted, and which.
-pub(in crate::nostr) struct Source {
+/// The events to accept.
+pub(super) struct Source {
+    /// Their receiver.
     pub bot: PublicKey,
     /// Our inbox relays.
     pub relays: Vec<RelayUrl>,
@@ -63,7 +71,8 @@ pub(in crate::nostr) struct Source {
     pub subscription: &'static str,
 }
 
-pub(in crate::nostr) fn open(source: Source, flood: Flood, awaited: Awaited) -> (Entrance, Queues) {
+/// Makes the two queues.
+pub(super) fn open(source: Source, flood: Flood, awaited: Awaited) -> (Entrance, Queues) {
     let ((paid, paid_out), (plain, plain_out)) = (mpsc::channel(WAITING), mpsc::channel(WAITING));
     let room = || Arc::new(Semaphore::new(KIBIBYTES));
     let (room_paid, room_plain) = (room(), room());
@@ -76,15 +85,15 @@ pub(in crate::nostr) fn open(source: Source, flood: Flood, awaited: Awaited) -> 
 }
 
 impl Entrance {
-    /// Does nothing but forward: a slow reader of the library's stream loses events that are never announced again.
+    /// Only forwards: a slow reader of the library's stream loses events, which are not announced again.
     pub async fn drain(mut self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
         loop {
             match notifications.recv().await {
-                // Not the library's own event: that comes once for each id, under whatever question had it first.
+                // Not the library's `Event` notification: that comes once an id, for whichever subscription had it first.
                 Ok(RelayPoolNotification::Message {
                     relay_url,
                     message: RelayMessage::Event { subscription_id, event },
-                }) if self.is_asked_for(&relay_url, &subscription_id) => {
+                }) if self.is_subscribed(&relay_url, &subscription_id) => {
                     fault::before(Step::Listen);
                     if !self.admit(relay_url, event.into_owned()) {
                         return;
@@ -94,52 +103,52 @@ impl Entrance {
                 Ok(RelayPoolNotification::Message {
                     relay_url,
                     message: RelayMessage::Closed { subscription_id, .. },
-                }) if self.is_asked_for(&relay_url, &subscription_id) => {
+                }) if self.is_subscribed(&relay_url, &subscription_id) => {
                     self.closed.notify_one();
                 }
                 Ok(RelayPoolNotification::Shutdown) | Err(broadcast::error::RecvError::Closed) => return,
                 Ok(_) => {}
                 Err(broadcast::error::RecvError::Lagged(count)) => {
-                    tracing::debug!(count, "the stream ran over; sweeping");
+                    tracing::debug!(count, "the stream overflowed; starting a backfill");
                     self.lost.notify_one();
                 }
             }
         }
     }
 
-    /// What a sweep fetches goes its own way, and what nobody asked for goes nowhere.
-    fn is_asked_for(&self, relay: &RelayUrl, subscription: &SubscriptionId) -> bool {
+    /// Whether a message belongs to our subscription, not to a query or to nothing.
+    fn is_subscribed(&self, relay: &RelayUrl, subscription: &SubscriptionId) -> bool {
         subscription.as_str() == self.source.subscription && self.source.relays.contains(relay)
     }
 
-    /// `false` when nobody takes anything any more.
+    /// Puts an event into its queue. Returns `false` when the inbox has ended.
     fn admit(&mut self, url: RelayUrl, event: Event) -> bool {
         let id = event.id.to_bytes();
-        // Our own letters do not queue: in a flood they would be late, and the relay taken for deaf.
-        if self.awaited.arrived(&id) || self.admitted.contains(&id) || !is_worth_opening(&event, &self.source.bot) {
+        // Messages to ourselves do not queue: in a flood they would be late, and the relay considered deaf.
+        if self.awaited.arrived(&id) || self.admitted.contains(&id) || !is_acceptable(&event, &self.source.bot) {
             return true;
         }
         let paid = self.flood.is_paid(&event);
-        let (lane, room) = if paid { (&self.paid, &self.room_paid) } else { (&self.plain, &self.room_plain) };
+        let (queue, room) = if paid { (&self.paid, &self.room_paid) } else { (&self.plain, &self.room_plain) };
         let size = (event.content.len() / 1024 + KIBIBYTES_AN_EVENT) as u32;
         let Ok(room) = Arc::clone(room).try_acquire_many_owned(size) else {
-            self.run_over();
+            self.overflow();
             return true;
         };
-        match lane.try_send(Arrival { url, event: Box::new(event), paid, room: Some(room) }) {
+        match queue.try_send(Arrival { url, event: Box::new(event), paid, room: Some(room) }) {
             Ok(()) => {
                 self.admitted.insert(id);
                 true
             }
             Err(mpsc::error::TrySendError::Full(_)) => {
-                self.run_over();
+                self.overflow();
                 true
             }
             Err(mpsc::error::TrySendError::Closed(_)) => false,
         }
     }
 
-    fn run_over(&self) {
+    fn overflow(&self) {
         self.flood.note_overflow(Instant::now());
         self.lost.notify_one();
     }
@@ -170,16 +179,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_our_relays_answer_comes_in() {
+    async fn only_events_of_our_subscription_are_accepted() {
         let (bot, flood) = (Keys::generate(), Flood::new(20, 1000));
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
         let theirs = RelayUrl::parse("wss://theirs.example").unwrap();
-        let (entrance, mut lanes) = open(source(&bot, &ours), flood, Awaited::default());
+        let (entrance, mut queues) = open(source(&bot, &ours), flood, Awaited::default());
         let closed = Arc::clone(&entrance.closed);
         let (library, stream) = broadcast::channel(16);
         let draining = tokio::spawn(entrance.drain(stream));
-        library.send(event(&theirs, "inbox", &wrap(&bot, "a stranger's"))).unwrap();
-        library.send(event(&ours, "other", &wrap(&bot, "another question's"))).unwrap();
+        library.send(event(&theirs, "inbox", &wrap(&bot, "an external relay's"))).unwrap();
+        library.send(event(&ours, "other", &wrap(&bot, "another subscription's"))).unwrap();
         let wanted = event(&ours, "inbox", &wrap(&bot, "ours"));
         library.send(wanted.clone()).unwrap();
         library.send(wanted).unwrap();
@@ -190,24 +199,27 @@ mod tests {
         library.send(close(&theirs)).unwrap();
         library.send(RelayPoolNotification::Shutdown).unwrap();
         draining.await.unwrap();
-        assert_eq!(lanes.plain.recv().await.unwrap().event.content, "ours");
-        assert!(lanes.plain.recv().await.is_none());
-        assert!(tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_err(), "a stranger closes nothing");
+        assert_eq!(queues.plain.recv().await.unwrap().event.content, "ours");
+        assert!(queues.plain.recv().await.is_none());
+        assert!(
+            tokio::time::timeout(Duration::ZERO, closed.notified()).await.is_err(),
+            "an external relay closes nothing"
+        );
     }
 
     #[tokio::test]
-    async fn our_own_letter_does_not_queue_behind_a_flood() {
+    async fn a_message_to_ourselves_does_not_queue_behind_a_flood() {
         let (bot, awaited) = (Keys::generate(), Awaited::default());
         let ours = RelayUrl::parse("wss://ours.example").unwrap();
-        let (entrance, _lanes) = open(source(&bot, &ours), Flood::new(20, 1000), awaited.clone());
+        let (entrance, _queues) = open(source(&bot, &ours), Flood::new(20, 1000), awaited.clone());
         let (library, stream) = broadcast::channel(2 * WAITING);
         tokio::spawn(entrance.drain(stream));
         for number in 0..=WAITING {
             library.send(event(&ours, "inbox", &wrap(&bot, &number.to_string()))).unwrap();
         }
-        let letter = wrap(&bot, "our own");
-        let seen = awaited.expect(letter.id.to_bytes());
-        library.send(event(&ours, "inbox", &letter)).unwrap();
+        let own = wrap(&bot, "our own");
+        let seen = awaited.expect(own.id.to_bytes());
+        library.send(event(&ours, "inbox", &own)).unwrap();
         tokio::time::timeout(PATIENCE, seen.notified()).await.expect("it is seen at once");
     }
 }

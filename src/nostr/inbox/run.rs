@@ -1,13 +1,15 @@
-//! Gift wraps in: a live stream that is only ever drained, and sweeps that make up for whatever it loses.
+//! The inbox task: from the relays to the channel of requests.
 
 use super::backfill::Backfill;
-use super::decrypt::{Decrypted, Decryptions};
-use super::dedup::{SeenIds, TokenBucket, is_genuine, is_recent, is_worth_opening};
+use super::decrypt::{Decrypted, Decryptions, Outcome};
+use super::dedup::SeenIds;
 use super::flood::Flood;
+use super::message::{IncomingMessage, is_acceptable, is_answerable};
 use super::nip04::Nip04Lookups;
 use super::pages;
 use super::queue::{self, Arrival, Queues, Source};
 use super::subscription::Subscription;
+use super::token_bucket::TokenBucket;
 use super::watchdog::Awaited;
 use crate::clock::Clock;
 use crate::config::Limits;
@@ -17,201 +19,192 @@ use crate::ledger::Ledger;
 use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::relay_lists::RelayLists;
-use crate::nostr::wait_until;
+use crate::nostr::relay::timer::wait_until;
 use crate::shutdown::Shutdown;
-use crate::vault::{Rumor, Vault};
+use crate::vault::Vault;
 use nostr_sdk::Filter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-/// How often it is looked which relays are there.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often the connections are checked.
+const CHECK: Duration = Duration::from_secs(2);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
-/// Kinds of messages that are passed on: text, old (NIP-04) and sealed, files so that they can be declined, and deletions of requests.
-const MESSAGES: [u16; 4] = [4, 5, 14, 15];
-/// A message to the bot that passed every check.
-#[derive(Clone, Debug)]
-pub struct IncomingMessage {
-    pub rumor: Rumor,
-    /// Relays where its wrap was seen.
-    pub seen_on: Vec<String>,
-    /// How it came, and so how its answer goes.
-    pub channel: Channel,
-    /// Whether its author is known to read sealed messages: always for one that came sealed.
-    pub reads_sealed: bool,
-    /// Whether its outermost event has the proof of work that floods make dear.
-    pub paid: bool,
-}
+/// Ids of processed wraps that are remembered. The ledger's own record of messages lasts longer.
+const REMEMBERED: usize = 100_000;
 
+/// Receives messages to the bot.
 #[derive(Clone)]
 pub struct Inbox {
+    /// The connections.
     pub relays: Relays,
+    /// Decrypts.
     pub vault: Vault,
+    /// Knows the messages that were answered, and the last contact.
     pub ledger: Ledger,
+    /// Dates messages.
     pub clock: Clock,
+    /// Rates.
     pub limits: Limits,
+    /// Learns of overflows.
     pub flood: Flood,
-    pub directory: Arc<RelayLists>,
-    /// Our own letters, with which the watchdog tries the relays.
+    /// Tells who reads sealed messages.
+    pub relay_lists: Arc<RelayLists>,
+    /// The watchdog's messages to the bot itself.
     pub awaited: Awaited,
-    /// The watchdog found a relay deaf.
+    /// Notified when the watchdog finds a relay that does not deliver.
     pub deaf: Arc<Notify>,
 }
 
+/// The parts of a running inbox.
+struct Parts {
+    seen: SeenIds,
+    bucket: TokenBucket,
+    decryptions: Decryptions,
+    lookups: Nip04Lookups,
+    backfill: Backfill,
+    subscription: Subscription,
+}
+
 impl Inbox {
-    /// Listens until the shutdown. Every message goes into `out`, none is dropped.
+    /// Receives until the shutdown. Every message goes into `out`; none is dropped.
     pub async fn run(self, out: mpsc::Sender<IncomingMessage>, mut shutdown: Shutdown) {
+        // Whatever is under way then is still on the relays.
+        tokio::select! {
+            biased;
+            () = shutdown.stopped() => {}
+            () = self.receive(&out) => {}
+        }
+    }
+
+    async fn receive(&self, out: &mpsc::Sender<IncomingMessage>) {
         let relays = self.relays.ours(|relay| relay.inbox);
         let source = Source { bot: self.relays.bot(), relays, subscription: SUBSCRIPTION };
-        let (entrance, mut lanes) = queue::open(source, self.flood.clone(), self.awaited.clone());
+        let (entrance, mut queues) = queue::open(source, self.flood.clone(), self.awaited.clone());
         let (lost, closed) = (Arc::clone(&entrance.lost), Arc::clone(&entrance.closed));
         let notifications = self.relays.notifications();
         let mut draining = JoinSet::new();
         draining.spawn(entrance.drain(notifications));
-        let mut subscription = Subscription::new(self.relays.clone(), SUBSCRIPTION);
-        subscription.ask(self.filter()).await;
-        let mut sweeper = Backfill::new();
-        let mut state = State {
-            handled: SeenIds::default(),
+        let mut parts = Parts {
+            seen: SeenIds::new(REMEMBERED),
             bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
-            lookups: Nip04Lookups::new(self.relays.clone(), Arc::clone(&self.directory)),
+            decryptions: Decryptions::new(self.vault.clone()),
+            lookups: Nip04Lookups::new(self.relays.clone(), Arc::clone(&self.relay_lists)),
+            backfill: Backfill::new(),
+            subscription: Subscription::new(self.relays.clone(), SUBSCRIPTION),
         };
-        // The next ones are opened while one is attended to; their order is kept.
-        let mut openings = Decryptions::default();
-        let mut looks = tokio::time::interval(LOOK);
+        parts.subscription.request(self.filter()).await;
+        let mut checks = tokio::time::interval(CHECK);
         loop {
-            // What is rare comes first: a stream that never ends must not put it off.
+            // Rare events first: an endless stream must not delay them.
             tokio::select! {
                 biased;
-                () = shutdown.stopped() => return,
-                () = lost.notified() => sweeper.ran_over(),
-                () = closed.notified() => subscription.closed(),
+                () = lost.notified() => parts.backfill.overflowed(),
+                () = closed.notified() => parts.subscription.closed(),
                 () = self.deaf.notified() => {
-                    subscription.ask(self.filter()).await;
-                    sweeper.missed();
+                    parts.subscription.request(self.filter()).await;
+                    parts.backfill.missed();
                 }
-                _ = looks.tick() => {
-                    if subscription.look(|| self.filter()).await {
-                        sweeper.missed();
-                    }
-                    if subscription.is_connected() && sweeper.is_due() {
-                        let began = self.clock.now();
-                        sweeper.start(&self.relays, &self.flood, pages::since(self.last_contact(), began), began);
-                    }
-                }
-                Some(opened) = openings.next() => {
-                    tokio::select! {
-                        () = shutdown.stopped() => return,
-                        () = self.pass_on(&mut state, &mut sweeper, opened, &out) => {}
-                    }
-                }
-                next = next(&mut lanes, &mut sweeper), if openings.have_room() => {
-                    let arrival = match next {
-                        Next::Live(None) => return end_of(draining).await,
-                        Next::Live(Some(arrival)) | Next::Fetched(Some(arrival)) => arrival,
-                        Next::Fetched(None) => {
-                            // The contact is noted when all that it brought has been passed on.
-                            while let Some(opened) = openings.next().await {
-                                tokio::select! {
-                                    () = shutdown.stopped() => return,
-                                    () = self.pass_on(&mut state, &mut sweeper, opened, &out) => {}
-                                }
-                            }
-                            if let Some(began) = sweeper.end().await {
-                                subscription.works();
-                                if state.lookups.is_idle() {
-                                    self.note_contact(began);
-                                }
-                            }
-                            continue;
-                        }
-                    };
-                    tokio::select! {
-                        () = shutdown.stopped() => return,
-                        () = self.open(&mut state, &mut openings, arrival) => {}
-                    }
-                }
+                _ = checks.tick() => self.check_connections(&mut parts).await,
+                Some(decrypted) = parts.decryptions.next() => self.pass_on(&mut parts, decrypted, out).await,
+                next = next(&mut queues, &mut parts.backfill), if parts.decryptions.has_room() => match next {
+                    Next::Event(arrival) => self.decrypt(&mut parts, arrival).await,
+                    Next::BackfillEnd => self.end_backfill(&mut parts, out).await,
+                    Next::StreamEnd => return end_of(draining).await,
+                },
             }
         }
     }
 
-    /// Wraps to us, stored and new.
+    /// Subscribes where the subscription is missing, and starts a backfill when one is due.
+    async fn check_connections(&self, parts: &mut Parts) {
+        if parts.subscription.check(|| self.filter()).await {
+            parts.backfill.missed();
+        }
+        if parts.subscription.is_connected() && parts.backfill.is_due() {
+            let began = self.clock.now();
+            parts.backfill.start(&self.relays, &self.flood, pages::since(self.last_contact(), began), began);
+        }
+    }
+
+    /// Gift wraps to us, stored and new.
     fn filter(&self) -> Filter {
         pages::filter(&self.relays, pages::since(self.last_contact(), self.clock.now()))
     }
 
     fn last_contact(&self) -> Option<u64> {
         self.ledger.last_contact().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the last contact is not known; a week is fetched");
+            tracing::warn!(%error, "the last contact is unknown; a week is fetched");
             None
         })
     }
 
-    fn note_contact(&self, at: u64) {
+    /// Records the contact, once everything that the backfill fetched has been passed on.
+    async fn end_backfill(&self, parts: &mut Parts, out: &mpsc::Sender<IncomingMessage>) {
+        while let Some(decrypted) = parts.decryptions.next().await {
+            self.pass_on(parts, decrypted, out).await;
+        }
+        let Some(began) = parts.backfill.end().await else { return };
+        parts.subscription.works();
+        if !parts.lookups.is_idle() {
+            return;
+        }
         fault::before(Step::MoveCursor);
-        if let Err(error) = self.ledger.set_last_contact(at) {
-            tracing::warn!(%error, "the last contact could not be noted");
+        if let Err(error) = self.ledger.set_last_contact(began) {
+            tracing::warn!(%error, "the last contact could not be recorded");
         }
         fault::after(Step::MoveCursor);
     }
 
-    /// Begins to open an event that is worth it; whatever else it is, it is dealt with.
-    async fn open(&self, state: &mut State, openings: &mut Decryptions, arrival: Arrival) {
-        let event = &arrival.event;
-        let id = event.id.to_bytes();
-        if !state.handled.contains(&id) && is_worth_opening(event, &self.relays.bot()) && is_genuine(event) {
-            fault::before(Step::Receive);
-            let now = Instant::now();
-            wait_until(now + state.bucket.take(now)).await;
-            fault::after(Step::Receive);
-            // From now on: the same event from another relay is not opened beside it.
-            state.handled.insert(id);
-            openings.begin(&self.vault, arrival);
+    /// Starts to decrypt an event, unless it was seen or is not acceptable.
+    async fn decrypt(&self, parts: &mut Parts, arrival: Arrival) {
+        let id = arrival.event.id.to_bytes();
+        if parts.seen.contains(&id) || !is_acceptable(&arrival.event, &self.relays.bot()) {
+            return;
         }
+        fault::before(Step::Receive);
+        let now = Instant::now();
+        wait_until(now + parts.bucket.take(now)).await;
+        fault::after(Step::Receive);
+        // From now on the same event from another relay is skipped.
+        parts.seen.insert(id);
+        parts.decryptions.add(arrival);
     }
 
-    /// Passes a message on; an old one when it is known whether its author reads sealed ones. Whether it was answered before is
-    /// the desk's to ask, for all that wait there at once. An old one that finds no room is left to a sweep.
-    async fn pass_on(
-        &self,
-        state: &mut State,
-        sweeper: &mut Backfill,
-        opened: Decrypted,
-        out: &mpsc::Sender<IncomingMessage>,
-    ) {
-        let Decrypted { id, url, is_old, paid, is_forged, rumor } = opened;
-        if is_forged {
-            // A sweep brings what truly has this id.
-            state.handled.forget(&id);
+    /// Forwards a message. NIP-04 messages wait until we know whether their author reads sealed ones; those that find no
+    /// room are left to a backfill. Duplicates are detected by the ledger, for all waiting requests at once.
+    async fn pass_on(&self, parts: &mut Parts, decrypted: Decrypted, out: &mpsc::Sender<IncomingMessage>) {
+        let Decrypted { id, url, is_nip04, paid, outcome } = decrypted;
+        let rumor = match outcome {
+            Outcome::Message(rumor) => rumor,
+            Outcome::Ignored => return,
+            // A backfill brings the genuine event with this id.
+            Outcome::Forged => return parts.seen.forget(&id),
+        };
+        let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
+        if from_us || !is_answerable(&rumor, self.clock.now()) {
+            return;
         }
-        let Some(rumor) = rumor.filter(|rumor| self.is_message(rumor)) else { return };
-        // An old one that was answered before is no reason to ask the relays; the desk asks for certain.
-        if is_old && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
+        // No lookup for a message that was answered before.
+        if is_nip04 && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
             return;
         }
         let seen_on = vec![url.to_string()];
-        let channel = if is_old { Channel::Nip04 } else { Channel::Sealed };
-        let inbound = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_old, paid };
-        if !is_old {
-            // Where nobody takes messages any more the end is near, and the relay keeps this one.
-            let _ = out.send(inbound).await;
-        } else if !state.lookups.begin(inbound, out) {
-            state.handled.forget(&id);
-            sweeper.ran_over();
+        let channel = if is_nip04 { Channel::Nip04 } else { Channel::Sealed };
+        let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_nip04, paid };
+        if !is_nip04 {
+            // Without a receiver the bot is stopping, and the relay keeps this message.
+            let _ = out.send(message).await;
+        } else if !parts.lookups.begin(message, out) {
+            parts.seen.forget(&id);
+            parts.backfill.overflowed();
         }
-    }
-
-    /// Whether a rumor is something that may be answered: not by us, of a known kind, and not too old.
-    fn is_message(&self, rumor: &Rumor) -> bool {
-        let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
-        !from_us && MESSAGES.contains(&rumor.kind) && is_recent(rumor.created_at, self.clock.now())
     }
 }
 
-/// The library is at its end, or the entrance panicked: then all of this panics too, and is started anew.
+/// The library has stopped, or the entrance panicked; then this task panics too and is restarted.
 async fn end_of(mut draining: JoinSet<()>) {
     if let Some(Err(error)) = draining.join_next().await
         && error.is_panic()
@@ -220,31 +213,24 @@ async fn end_of(mut draining: JoinSet<()>) {
     }
 }
 
-/// What is attended to next.
+/// The next input.
 enum Next {
-    /// `None` at the end of all.
-    Live(Option<Arrival>),
-    /// `None` at the end of the sweep.
-    Fetched(Option<Arrival>),
+    Event(Arrival),
+    BackfillEnd,
+    StreamEnd,
 }
 
-/// Who has worked comes first; the others and what a sweep fetched take turns by lot.
-async fn next(lanes: &mut Queues, sweeper: &mut Backfill) -> Next {
+/// Wraps with proof of work first; then live and backfilled wraps, chosen at random.
+async fn next(queues: &mut Queues, backfill: &mut Backfill) -> Next {
     let rest = async {
         tokio::select! {
-            arrival = lanes.plain.recv() => Next::Live(arrival),
-            fetched = sweeper.next() => Next::Fetched(fetched),
+            arrival = queues.plain.recv() => arrival.map_or(Next::StreamEnd, Next::Event),
+            fetched = backfill.next() => fetched.map_or(Next::BackfillEnd, Next::Event),
         }
     };
     tokio::select! {
         biased;
-        arrival = lanes.paid.recv() => Next::Live(arrival),
+        arrival = queues.paid.recv() => arrival.map_or(Next::StreamEnd, Next::Event),
         next = rest => next,
     }
-}
-
-struct State {
-    handled: SeenIds,
-    bucket: TokenBucket,
-    lookups: Nip04Lookups,
 }

@@ -1,11 +1,11 @@
-//! A letter to itself through each DM relay now and then. A relay that takes it and never shows it is deaf, and one
-//! connection in ten thousand is, for days, unless somebody looks.
+//! The watchdog sends a message to the bot itself through each DM relay from time to time. It reconnects to a relay that
+//! accepts the message and never delivers it: about one connection in ten thousand is like that, for days.
 
 use crate::clock::Clock;
 use crate::job::Asker;
 use crate::message::{Channel, OutgoingMessage};
-use crate::nostr::NostrError;
 use crate::nostr::relay::connections::Relays;
+use crate::nostr::relay::error::NostrError;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use nostr_sdk::{Event, JsonUtil, RelayUrl};
@@ -14,28 +14,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// The first round after the start.
+/// Time from the start to the first round.
 const FIRST: Duration = Duration::from_secs(10);
-/// How long a letter may take from a relay's OK to our stream.
+/// Time limit from a relay's OK to the message's arrival.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Relays may forget the letter after this, seconds.
+/// Seconds after which relays may delete the message.
 const LIFE: u64 = 3600;
 
-/// Letters to ourselves that are awaited. Shared with the inbox's entrance, which sees them come.
+/// The watchdog's messages under way. Shared with the inbox, which sees them arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Awaited {
     inner: Arc<Mutex<HashMap<[u8; 32], Arc<Notify>>>>,
 }
 
 impl Awaited {
-    pub(in crate::nostr) fn expect(&self, id: [u8; 32]) -> Arc<Notify> {
+    /// Expects the event with this id. The result is notified when it arrives.
+    pub(super) fn expect(&self, id: [u8; 32]) -> Arc<Notify> {
         let seen = Arc::new(Notify::new());
         self.lock().insert(id, Arc::clone(&seen));
         seen
     }
 
-    /// Whether this event of a stream is one of ours; who waits for it is told.
-    pub(in crate::nostr) fn arrived(&self, id: &[u8; 32]) -> bool {
+    /// Whether an event is expected; notifies the one who expects it.
+    pub(super) fn arrived(&self, id: &[u8; 32]) -> bool {
         let seen = self.lock().get(id).cloned();
         if let Some(seen) = &seen {
             seen.notify_one();
@@ -52,30 +53,36 @@ impl Awaited {
     }
 }
 
+/// Tests the DM relays.
 #[derive(Clone)]
 pub struct Watchdog {
+    /// The connections.
     pub relays: Relays,
+    /// Seals the messages.
     pub vault: Vault,
+    /// Dates them.
     pub clock: Clock,
+    /// Time between two rounds.
     pub every: Duration,
+    /// Messages under way.
     pub awaited: Awaited,
-    /// Tells the inbox to subscribe anew and to sweep.
+    /// Notified when a relay does not deliver: the inbox subscribes again and starts a backfill.
     pub deaf: Arc<Notify>,
 }
 
-/// What became of a letter to ourselves.
-enum Heard {
-    Yes,
-    /// Taken, and never shown.
-    Never,
+/// The result of one test.
+enum Test {
+    Passed,
+    /// The relay accepted the message and did not deliver it.
+    Deaf,
     Refused(NostrError),
 }
 
 impl Watchdog {
-    /// Looks at every DM relay now and then until the shutdown.
+    /// Tests every DM relay in each round until the shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
         let mut rounds = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, self.every);
-        let mut said: HashSet<RelayUrl> = HashSet::new();
+        let mut reported: HashSet<RelayUrl> = HashSet::new();
         loop {
             tokio::select! {
                 () = shutdown.stopped() => return,
@@ -85,34 +92,34 @@ impl Watchdog {
                 if !self.relays.is_connected(&url).await {
                     continue;
                 }
-                let heard = tokio::select! {
+                let result = tokio::select! {
                     () = shutdown.stopped() => return,
-                    heard = self.listen(&url) => heard,
+                    result = self.test(&url) => result,
                 };
-                match heard {
-                    Heard::Yes => {
-                        if said.remove(&url) {
+                match result {
+                    Test::Passed => {
+                        if reported.remove(&url) {
                             tracing::info!(%url, "a DM relay works again");
                         }
                     }
-                    Heard::Never => {
-                        tracing::warn!(%url, "a DM relay takes letters but does not show them; connecting anew");
-                        said.insert(url.clone());
+                    Test::Deaf => {
+                        tracing::warn!(%url, "a DM relay accepts messages but does not deliver them; reconnecting");
+                        reported.insert(url.clone());
                         self.relays.reconnect(&url).await;
                         self.deaf.notify_one();
                     }
-                    Heard::Refused(error) if said.insert(url.clone()) => {
-                        tracing::warn!(%url, %error, "a DM relay refuses sealed letters, so askers may not reach the bot \
+                    Test::Refused(error) if reported.insert(url.clone()) => {
+                        tracing::warn!(%url, %error, "a DM relay refuses sealed messages, so askers may not reach the bot \
                             there; give the role \"inbox\" to another in relays.toml");
                     }
-                    Heard::Refused(_) => {}
+                    Test::Refused(_) => {}
                 }
             }
         }
     }
 
-    async fn listen(&self, url: &RelayUrl) -> Heard {
-        let letter = OutgoingMessage {
+    async fn test(&self, url: &RelayUrl) -> Test {
+        let message = OutgoingMessage {
             to: Asker(self.relays.bot().to_bytes()),
             channel: Channel::Sealed,
             text: String::new(),
@@ -120,23 +127,23 @@ impl Watchdog {
             subject: None,
             expires_at: self.clock.now() + LIFE,
         };
-        let Some(event) = self.vault.seal(&letter).ok().and_then(|wrap| Event::from_json(wrap.json).ok()) else {
-            return Heard::Yes;
+        let Some(event) = self.vault.seal(&message).ok().and_then(|wrap| Event::from_json(wrap.json).ok()) else {
+            return Test::Passed;
         };
         let id = event.id.to_bytes();
         let seen = self.awaited.expect(id);
         let began = Instant::now();
-        let heard = match self.relays.publish(url, &event).await {
-            // A relay that went away meanwhile is not deaf.
-            Err(NostrError::NotConnected(_)) => Heard::Yes,
-            Err(error) => Heard::Refused(error),
+        let result = match self.relays.publish(url, &event).await {
+            // A relay that disconnected meanwhile is not deaf.
+            Err(NostrError::NotConnected(_)) => Test::Passed,
+            Err(error) => Test::Refused(error),
             Ok(()) => match tokio::time::timeout(PATIENCE, seen.notified()).await {
-                Ok(()) => Heard::Yes,
-                Err(_) => Heard::Never,
+                Ok(()) => Test::Passed,
+                Err(_) => Test::Deaf,
             },
         };
-        tracing::debug!(%url, took = ?began.elapsed(), "a letter to itself");
+        tracing::debug!(%url, took = ?began.elapsed(), "the watchdog tested a relay");
         self.awaited.forget(&id);
-        heard
+        result
     }
 }

@@ -1,5 +1,7 @@
-//! Stored gift wraps out: each one as the ledger holds it, until its asker's relays have it.
+//! Stored gift wraps out: each as the ledger holds it, until its asker's relays have it.
 
+mod attempts;
 mod delivery;
+mod record;
 
 pub use delivery::Outbox;

@@ -1,13 +1,12 @@
-//! How the bot shows itself: profile, relay lists, what it handles, a status that dies with it, and a note a day.
+//! Composes the bot's public events: profile, relay lists, handler, status and daily note.
 //!
-//! Everything is composed here and queued in the ledger; [`super::publisher`] sends it. What says the same as the event
-//! a topic has already is not said again, so a restart repeats nothing.
+//! They are queued in the ledger, one a topic, and sent by `publisher`. An event equal to its topic's last one is not
+//! queued again, so a restart repeats nothing.
 
 use crate::clock::Clock;
 use crate::config::{BotConfig, RelayEntry};
 use crate::ledger::{DayFigures, Ledger, Post};
 use crate::nostr::relay::connections::Relays;
-use crate::pattern::{Difficulty, Rate};
 use crate::shutdown::Shutdown;
 use crate::vault::BotSigner;
 use nostr::nips::nip38::{LiveStatus, StatusType};
@@ -16,55 +15,52 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// Two statuses are at least this far apart, seconds.
+/// The shortest time between two statuses, seconds.
 const STATUS_PAUSE: u64 = 60;
-/// A status is renewed after this, and expires a little later if the bot is gone, seconds.
+/// A status is renewed after this time, seconds.
 const STATUS_RENEWAL: u64 = 600;
+/// A status that is not renewed expires after this time, seconds.
 const STATUS_LIFE: u64 = 900;
+/// The status of a stopped bot.
 const ASLEEP: &str = "asleep; what you send now is answered when I wake up";
-/// What says that the bot sleeps is of interest for so long, seconds.
+/// The status of a stopped bot expires after this time, seconds.
 const ASLEEP_FOR: u64 = 7 * 86_400;
-/// What stays the same is announced anew after this, seconds: relays forget.
+/// Unchanged events are sent again after this time, seconds: relays forget.
 const ANNOUNCE_EVERY: u64 = 86_400;
-/// A note that reached nobody is of no interest after this, seconds.
+/// A note that reached no relay is dropped after this time, seconds.
 const NOTE_LIFE: u64 = 86_400;
-/// How often it is looked whether something is to be said.
-const LOOK: Duration = Duration::from_secs(5);
+/// How often changes are looked for.
+const CHECK: Duration = Duration::from_secs(5);
+/// Seconds of a day.
 const DAY: u64 = 86_400;
-/// Lengths of prefix whose expected time the status tells.
-const TOLD: [u32; 3] = [6, 7, 8];
 
-/// What the public may know.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Status {
-    /// `None` before the first measurement and when no device works.
-    pub rate: Option<Rate>,
-    pub open_jobs: usize,
-}
-
-/// The bot's public face.
+/// Composes and queues the bot's public events.
 #[derive(Clone)]
 pub struct Presence {
+    /// Our relays and their roles.
     pub relays: Relays,
+    /// Signs the events.
     pub signer: BotSigner,
+    /// The profile, and what may be published.
     pub bot: BotConfig,
+    /// Holds the queue.
     pub ledger: Ledger,
+    /// Dates the events.
     pub clock: Clock,
-    /// Tells the billboard that something was queued.
+    /// Notified when an event was queued.
     pub posted: Arc<Notify>,
-    /// And that this was the last.
+    /// Notified when the last event was queued.
     pub goodbye: Arc<Notify>,
 }
 
 impl Presence {
-    /// Queues all there is to say at the start. What waits from a run before this one and is not true any more is replaced
-    /// before it is sent.
-    pub fn wake(&self, status: &Status) {
+    /// Queues the events of the start. They replace what is still queued from an earlier run.
+    pub fn wake(&self, status: &str) {
         self.announce();
         self.show(status);
     }
 
-    /// Queues profile, relay lists and handler, as far as they have changed.
+    /// Queues profile, relay lists and handler if they have changed.
     fn announce(&self) {
         let ours = |relay: &RelayEntry| relay.inbox || relay.status || relay.discovery;
         for (topic, builder) in [
@@ -77,14 +73,14 @@ impl Presence {
         }
     }
 
-    /// Keeps everything up to date until the shutdown, and says when it ends.
-    pub async fn run(self, mut status: watch::Receiver<Status>, mut shutdown: Shutdown) {
-        let mut looks = tokio::time::interval(LOOK);
+    /// Keeps all events up to date until the shutdown, then queues the last status. `status`: the bot's status in words.
+    pub async fn run(self, mut status: watch::Receiver<String>, mut shutdown: Shutdown) {
+        let mut checks = tokio::time::interval(CHECK);
         loop {
             tokio::select! {
                 () = shutdown.stopped() => break,
                 changed = status.changed() => if changed.is_err() { break },
-                _ = looks.tick() => {}
+                _ = checks.tick() => {}
             }
             self.announce();
             self.show(&status.borrow_and_update());
@@ -98,22 +94,22 @@ impl Presence {
         self.goodbye.notify_one();
     }
 
-    fn show(&self, status: &Status) {
+    fn show(&self, status: &str) {
         let said = self.ledger.posted("status").map(|said| {
             said.map(|(json, at)| (Event::from_json(json).map(|event| event.content).unwrap_or_default(), at))
         });
         match said {
-            // Not more often than once a minute, whatever changes; but nobody is told that the bot sleeps when it does not.
+            // At most one status a minute, except after a stop.
             Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
-            Ok(_) if self.bot.live_status => self.say_status(&describe(status), STATUS_LIFE, STATUS_RENEWAL),
-            // Switched off: what was said before is taken back (NIP-38), or it would stay as it is.
+            Ok(_) if self.bot.live_status => self.say_status(status, STATUS_LIFE, STATUS_RENEWAL),
+            // Switched off: an empty status removes the last one (NIP-38).
             Ok(Some((text, _))) if !text.is_empty() => self.say_status("", ASLEEP_FOR, 0),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the status cannot be looked up yet"),
         }
     }
 
-    /// NIP-38, with an end (NIP-40), so that a dead bot's status dies too.
+    /// Queues a status (NIP-38) that expires (NIP-40), so that it does not outlive the bot.
     fn say_status(&self, text: &str, life: u64, renew_after: u64) {
         let mut status = LiveStatus::new(StatusType::General);
         let expires_at = self.clock.now() + life;
@@ -123,7 +119,7 @@ impl Presence {
         });
     }
 
-    /// One note for each day in which something happened: totals only.
+    /// Queues the note of yesterday, with totals only, if anything happened.
     fn note_yesterday(&self) {
         let now = self.clock.now();
         let yesterday = (now / DAY).saturating_sub(1);
@@ -144,7 +140,7 @@ impl Presence {
         }
     }
 
-    /// Queues an event unless its topic says the same already, and that not longer ago than `renew_after` seconds.
+    /// Queues an event, unless its topic has an equal one that is younger than `renew_after` seconds.
     fn say(
         &self,
         topic: &str,
@@ -156,7 +152,7 @@ impl Presence {
         let now = self.clock.now();
         let queued = self.ledger.posted(topic).map(|before| {
             let before = before.and_then(|(json, at)| Some((Event::from_json(json).ok()?, at)));
-            // Of two events of one second relays may keep the older.
+            // Of two events of the same second, relays may keep the older one.
             let date = before.as_ref().map_or(now, |(old, _)| now.max(old.created_at.as_secs().min(now) + 1));
             let event = self.sign(builder, date)?;
             let is_said = before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event));
@@ -193,19 +189,19 @@ impl Presence {
         profile
     }
 
-    /// NIP-65: where what the bot publishes is found.
+    /// NIP-65: the relays where the bot publishes.
     fn relay_list(&self) -> EventBuilder {
         let urls = self.relays.ours(|relay| relay.status);
         EventBuilder::new(Kind::RelayList, "").tags(urls.into_iter().map(|url| Tag::relay_metadata(url, None)))
     }
 
-    /// NIP-17: where the bot takes messages.
+    /// NIP-17: the relays where the bot receives messages.
     fn dm_relays(&self) -> EventBuilder {
         let urls = self.relays.ours(|relay| relay.inbox);
         EventBuilder::new(Kind::InboxRelays, "").tags(urls.into_iter().map(Tag::relay))
     }
 
-    /// NIP-89: it handles private messages.
+    /// NIP-89: the bot handles private messages.
     fn handler(&self) -> EventBuilder {
         let kind = Tag::custom(TagKind::custom("k"), ["14"]);
         EventBuilder::new(Kind::from(31990u16), self.profile_json().to_string())
@@ -213,12 +209,12 @@ impl Presence {
     }
 }
 
-/// Whether `at` is at most `seconds` ago. A clock that has gone back since makes it long ago.
+/// Whether `at` is less than `seconds` ago; `false` for a time in the future.
 fn within(at: u64, seconds: u64, now: u64) -> bool {
     at <= now && now - at < seconds
 }
 
-/// All but the dates.
+/// Whether two events are equal but for their dates.
 fn says_same(one: &Event, other: &Event) -> bool {
     let tags = |event: &Event| -> Vec<Vec<String>> {
         let dated = |tag: &&Tag| tag.kind() != TagKind::Expiration;
@@ -227,42 +223,7 @@ fn says_same(one: &Event, other: &Event) -> bool {
     one.kind == other.kind && one.content == other.content && tags(one) == tags(other)
 }
 
-/// The status in words: totals only. The rate is rounded, so that its jitter is no news.
-fn describe(status: &Status) -> String {
-    let Some(rate) = status.rate.map(rounded) else {
-        return match status.open_jobs {
-            0 => "no request is open; my speed is not known now".to_owned(),
-            1 => "1 request is open; my speed is not known now".to_owned(),
-            jobs => format!("{jobs} requests are open; my speed is not known now"),
-        };
-    };
-    let doing = match status.open_jobs {
-        0 => "ready for requests".to_owned(),
-        1 => "searching for 1 request".to_owned(),
-        jobs => format!("searching for {jobs} requests"),
-    };
-    let seconds: Vec<String> = TOLD.iter().map(|&characters| expected(characters, rate)).collect();
-    format!("{doing}; {rate} keys tested; 6, 7, 8 characters take about {} s", seconds.join(", "))
-}
-
-/// Two digits.
-fn rounded(Rate(rate): Rate) -> Rate {
-    let unit = 10f64.powf(rate.max(1.0).log10().floor() - 1.0);
-    Rate((rate / unit).round() * unit)
-}
-
-/// Expected seconds, with two digits at least; no finer than hundredths.
-fn expected(characters: u32, Rate(rate): Rate) -> String {
-    let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
-    match seconds {
-        ..0.01 => "0.01".to_owned(),
-        ..1.0 => format!("{seconds:.2}"),
-        ..10.0 => format!("{seconds:.1}"),
-        _ => format!("{seconds:.0}"),
-    }
-}
-
-/// A day in words; `None` for one on which nothing happened.
+/// The text of a daily note; `None` if nothing happened.
 fn describe_day(day: &DayFigures) -> Option<String> {
     let DayFigures { candidates, accepted, delivered } = *day;
     if accepted == 0 && delivered == 0 {
@@ -283,16 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_tells_rate_jobs_and_times() {
-        let text = |rate: Option<f64>, open_jobs| describe(&Status { rate: rate.map(Rate), open_jobs });
-        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about 0.01, 0.31, 10.0 s");
-        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s");
-        insta::assert_snapshot!(text(None, 1), @"1 request is open; my speed is not known now");
-        assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "jitter is no news");
-    }
-
-    #[test]
-    fn a_day_is_told_in_totals_and_a_quiet_one_is_not() {
+    fn a_note_has_totals_and_a_quiet_day_has_none() {
         let day = DayFigures { candidates: 9_400_000_000_000_000, accepted: 41, delivered: 1 };
         insta::assert_snapshot!(describe_day(&day).unwrap(), @"Yesterday: 41 requests accepted, 1 key delivered, 9.40e15 keys tested. Send me a prefix by private message and I find you an npub that starts with it.");
         assert_eq!(describe_day(&DayFigures { candidates: 5, ..DayFigures::default() }), None);

@@ -3,5 +3,5 @@
 mod compose;
 mod publisher;
 
-pub use compose::{Presence, Status};
+pub use compose::Presence;
 pub use publisher::Publisher;

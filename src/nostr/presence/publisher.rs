@@ -1,6 +1,7 @@
-//! Public events out: whatever the ledger has queued, to each relay that does not have it yet.
+//! Sends queued public events to each relay that does not have them yet.
 
 use crate::ledger::{DuePost, Ledger};
+use crate::nostr::relay::backoff::Backoff;
 use crate::nostr::relay::connections::Relays;
 use crate::shutdown::Shutdown;
 use nostr_sdk::{Event, JsonUtil, RelayUrl};
@@ -10,29 +11,32 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// How often it is looked whether a relay has come back.
-const LOOK: Duration = Duration::from_secs(15);
-/// A relay that refused an event gets it again after this, doubling up to the last.
+/// How often relays that were away are tried again.
+const ROUND: Duration = Duration::from_secs(15);
+/// Pauses before a refused event is sent again, doubling from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
+/// See [`FIRST_PAUSE`].
 const LAST_PAUSE: Duration = Duration::from_secs(3600);
-/// The end does not wait longer than this for the last word to be written, and as long again for it to be sent.
+/// Time limit at the shutdown for the last status to be queued, and again for it to be sent.
 const END_PATIENCE: Duration = Duration::from_millis(700);
 
+/// Sends public events.
 #[derive(Clone)]
 pub struct Publisher {
     relays: Relays,
     ledger: Ledger,
-    /// When to try again, and the pause that led there.
-    refused: HashMap<(i64, String), (Instant, Duration)>,
+    /// When events that a relay refused are sent there again.
+    refused: HashMap<(i64, String), (Instant, Backoff)>,
 }
 
 impl Publisher {
+    /// Sends the events queued in `ledger`.
     pub fn new(relays: Relays, ledger: Ledger) -> Publisher {
         Publisher { relays, ledger, refused: HashMap::new() }
     }
 
-    /// Sends what is queued until the shutdown, and then what is queued for it. `posted` says that something new is, `goodbye`
-    /// that nothing comes any more.
+    /// Sends queued events until the shutdown, then the last status. `posted` announces new events, `goodbye` the last
+    /// one.
     pub async fn run(mut self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
         loop {
             tokio::select! {
@@ -42,17 +46,17 @@ impl Publisher {
             tokio::select! {
                 () = shutdown.stopped() => break,
                 () = posted.notified() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(ROUND) => {}
             }
         }
         let _ = tokio::time::timeout(END_PATIENCE, goodbye.notified()).await;
         let _ = tokio::time::timeout(END_PATIENCE, self.round()).await;
     }
 
-    /// One attempt for everything that is due.
+    /// One attempt for every due event and relay.
     pub async fn round(&mut self) {
         let due = self.ledger.due_posts().unwrap_or_else(|error| {
-            tracing::warn!(%error, "what is to be announced cannot be read yet");
+            tracing::warn!(%error, "public events cannot be read yet");
             Vec::new()
         });
         let known: Vec<i64> = due.iter().map(|post| post.id).collect();
@@ -62,16 +66,16 @@ impl Publisher {
             self.start(&mut sending, post, url);
         }
         while let Some(sent) = sending.join_next().await {
-            let Ok((post, url, took)) = sent else { continue };
-            if took {
+            let Ok((post, url, accepted)) = sent else { continue };
+            if accepted {
                 self.refused.remove(&(post, url.clone()));
                 if let Err(error) = self.ledger.post_reached(post, &url) {
-                    tracing::warn!(%error, "an announcement could not be noted; it is repeated");
+                    tracing::warn!(%error, "a public event could not be recorded as sent; it is sent again");
                 }
             } else {
-                let before = self.refused.get(&(post, url.clone())).map(|(_, pause)| *pause);
-                let pause = before.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LAST_PAUSE));
-                self.refused.insert((post, url), (Instant::now() + pause, pause));
+                let new = || (Instant::now(), Backoff::new(FIRST_PAUSE, LAST_PAUSE));
+                let (again, backoff) = self.refused.entry((post, url)).or_insert_with(new);
+                *again = Instant::now() + backoff.next_pause();
             }
         }
     }
@@ -83,10 +87,9 @@ impl Publisher {
         };
         let (relays, topic, id, url) = (self.relays.clone(), post.topic.clone(), post.id, url.to_owned());
         sending.spawn(async move {
-            // A relay that is away is not a refusal: it gets everything as soon as it is back.
             let sent = relays.publish(&parsed, &event).await;
             if let Err(error) = &sent {
-                tracing::debug!(%error, topic, "not announced there yet");
+                tracing::debug!(%error, topic, "a public event is not accepted yet");
             }
             (id, url, sent.is_ok())
         });

@@ -1,32 +1,32 @@
-//! Which addresses are public, and which belong to the operator's own network: askers name relays, and must not make the
-//! bot knock at what only the operator can reach.
+//! Public and private addresses. Askers list relays, and must not make the bot connect to hosts in the operator's own
+//! network.
 
 use nostr_sdk::RelayUrl;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Names that are never public.
-const INSIDE: [&str; 5] = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
+/// Domains that are never public.
+const PRIVATE_DOMAINS: [&str; 5] = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
 
-/// Whether a relay lies within the operator's own network as far as its address says. Where a name leads is seen only when
+/// Whether a relay's URL names a host in the operator's own network. A domain is resolved, and checked again, only when
 /// it is dialled.
-pub(in crate::nostr) fn is_private(url: &RelayUrl) -> bool {
+pub(super) fn is_private(url: &RelayUrl) -> bool {
     let Some(host) = url.host() else { return true };
     let host = host.to_string();
-    // A name may end with the root's dot.
+    // A fully qualified domain may end with a dot.
     let bare = host.trim_matches(['[', ']']).trim_end_matches('.');
     match bare.parse() {
         Ok(ip) => !is_public(ip),
-        Err(_) => !bare.contains('.') || INSIDE.iter().any(|end| bare.ends_with(end)),
+        Err(_) => !bare.contains('.') || PRIVATE_DOMAINS.iter().any(|end| bare.ends_with(end)),
     }
 }
 
-/// Whether an address can be reached by everybody.
-pub(in crate::nostr) fn is_public(ip: IpAddr) -> bool {
+/// Whether an address is globally reachable.
+pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
-        IpAddr::V6(ip) => match within(ip) {
+        IpAddr::V6(ip) => match embedded_v4(ip) {
             Some(ip) => is_public_v4(ip),
-            // 2000::/3 is all there is; of it Teredo's 2001::/32 and the documents' 2001:db8::/32 lead elsewhere.
+            // Global addresses are 2000::/3, without Teredo (2001::/32) and documentation (2001:db8::/32).
             None => {
                 let [first, second, ..] = ip.segments();
                 first & 0xe000 == 0x2000 && !(first == 0x2001 && matches!(second, 0 | 0xdb8))
@@ -36,21 +36,21 @@ pub(in crate::nostr) fn is_public(ip: IpAddr) -> bool {
 }
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
-    let inside = ip.is_loopback()
+    let private = ip.is_loopback()
         || ip.is_private()
         || ip.is_link_local()
         || ip.is_documentation()
         || matches!(
             ip.octets(),
-            // This network; shared by a provider's customers (RFC 6598); protocols; measurements (RFC 2544); several at
-            // once, reserved, and all.
+            // This network; carrier-grade NAT (RFC 6598); protocol assignments; benchmarks (RFC 2544); multicast,
+            // reserved, and broadcast.
             [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] | [224..=255, ..]
         );
-    !inside
+    !private
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, translated (RFC 6052), or through a tunnel (6to4).
-fn within(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The IPv4 address embedded in an IPv6 address: mapped, translated (RFC 6052), or tunnelled (6to4).
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match ip.segments() {
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_within_the_operators_network_are_known() {
+    fn addresses_in_the_operators_network_are_private() {
         for url in ["ws://127.0.0.1:80", "ws://localhost", "ws://10.1.2.3", "wss://192.168.0.1", "ws://[::1]:7"] {
             assert!(private(url), "{url}");
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_spelling_leads_into_the_operators_network() {
+    fn other_spellings_of_private_addresses_are_private() {
         for url in ["ws://localhost.", "ws://printer.local.", "ws://nas.", "ws://127.0.0.1.", "ws://2130706433"] {
             assert!(private(url), "{url}");
         }
@@ -94,7 +94,7 @@ mod tests {
         for url in ["ws://[ff02::1]", "ws://224.0.0.1", "ws://240.0.0.1", "ws://198.18.0.1", "ws://router.home.arpa"] {
             assert!(private(url), "{url}");
         }
-        // What stands for a public address is public: a network without IPv4 knows no other way.
+        // An embedded public address is public: networks without IPv4 use these.
         for url in ["ws://[64:ff9b::808:808]", "ws://[2002:808:808::1]", "ws://100.128.0.1", "ws://172.32.0.1"] {
             assert!(!private(url), "{url}");
         }

@@ -1,35 +1,34 @@
-//! Relays that are not ours, for as long as they are needed: those that askers list.
+//! External relays: relays that askers list, connected for as long as they are needed.
 //!
-//! They have a client of their own. Nothing that such a relay says reaches the inbox, its memory of events, or the queue of
-//! signatures to be checked. And each is dialled when it is needed, never again by itself: whoever names a host that is no
-//! relay must not have it knocked at.
+//! They have a client of their own, so nothing that such a relay sends reaches the inbox. Each is dialled when it is
+//! needed and never retried by itself: nobody can use the bot to keep dialling a host that is no relay.
 
+use super::error::NostrError;
 use super::null_database::NullDatabase;
 use super::transport::Transport;
-use crate::nostr::NostrError;
 use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// How long a relay is waited for.
+/// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(7);
-/// One that could not be reached is not dialled again before this.
+/// A relay that could not be reached is not dialled again before this.
 const RETRY: Duration = Duration::from_secs(5);
-/// A relay is left after this long without use.
-pub(in crate::nostr) const LINGER: Duration = Duration::from_secs(600);
-/// At once.
+/// An unused connection is closed after this.
+pub(super) const LINGER: Duration = Duration::from_secs(600);
+/// Connections at once.
 const MOST: usize = 200;
-/// What one relay may say before it is read: an OK for each letter the outbox has under way. The library's 2,048 take half a
-/// megabyte a relay.
+/// Unread messages of one relay: an OK for each message the outbox has under way. The library's default of 2,048 takes
+/// half a megabyte a relay.
 const NOTIFICATIONS: usize = 512;
 
-/// Cheap to clone.
+/// Connections to external relays. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::nostr) struct ExternalRelays {
+pub(super) struct ExternalRelays {
     client: Client,
-    /// Those that are in the client. Locked while relays are added and removed, which waits for no network.
+    /// The relays in the client. Locked while relays are added and removed, which does not wait for the network.
     known: Arc<Mutex<HashMap<RelayUrl, Visit>>>,
 }
 
@@ -39,9 +38,9 @@ struct Visit {
 }
 
 impl ExternalRelays {
-    /// `transport` decides which addresses may be dialled.
+    /// `transport` restricts the addresses that may be dialled.
     pub fn new(signer: impl NostrSigner + 'static, transport: Transport) -> ExternalRelays {
-        // Nobody listens to what they say together: each answer is awaited at its own relay.
+        // Nobody reads the combined stream: each answer is awaited at its own relay.
         let options = ClientOptions::new().pool(RelayPoolOptions::new().notification_channel_size(1));
         let builder = Client::builder().signer(signer).websocket_transport(transport);
         let client = builder.database(NullDatabase).opts(options).build();
@@ -56,7 +55,7 @@ impl ExternalRelays {
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }
 
-    /// A relay that is connected or about to be; `None` where nobody answered a moment ago.
+    /// A relay that is connected or being dialled; `None` if it could not be reached a moment ago.
     async fn dial(&self, url: &RelayUrl) -> Result<Option<Relay>, NostrError> {
         let mut known = self.known.lock().await;
         let now = Instant::now();
@@ -67,7 +66,7 @@ impl ExternalRelays {
             match relay.status() {
                 RelayStatus::Connected | RelayStatus::Connecting | RelayStatus::Pending => return Ok(Some(relay)),
                 _ if relay.stats().success() == 0 && visit.dialled.elapsed() < RETRY => return Ok(None),
-                // From the library's `connect` just after the end of a connection, a relay may never recover.
+                // After the library's own `connect` just after a disconnect, a relay may never recover.
                 _ => self.leave(url).await,
             }
         } else if known.len() >= MOST {
@@ -86,8 +85,8 @@ impl ExternalRelays {
         Ok(Some(relay))
     }
 
-    /// Leaves the relay that was not used for the longest time, one that is not connected before all others: neither hosts that
-    /// do not answer nor relays that do lock anybody out. A letter under way there is sent again.
+    /// Disconnects from the relay that was unused for the longest time, unconnected ones first. A message under way there
+    /// is sent again.
     async fn make_room(&self, known: &mut HashMap<RelayUrl, Visit>) {
         let relays = self.client.pool().all_relays().await;
         let is_connected = |url: &RelayUrl| relays.get(url).is_some_and(Relay::is_connected);
@@ -99,11 +98,11 @@ impl ExternalRelays {
     }
 
     async fn leave(&self, url: &RelayUrl) {
-        // One that is gone already is left as well.
+        // An error means that it is gone already.
         let _ = self.client.force_remove_relay(url).await;
     }
 
-    /// Leaves those that were not used for a while.
+    /// Disconnects from relays that were not used for a while.
     pub async fn leave_idle(&self) {
         let mut known = self.known.lock().await;
         let idle: Vec<RelayUrl> =
@@ -114,7 +113,7 @@ impl ExternalRelays {
         }
     }
 
-    /// Leaves all.
+    /// Disconnects from all relays.
     pub async fn disconnect(&self) {
         self.client.shutdown().await;
     }
@@ -128,69 +127,69 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
 
-    fn strangers() -> ExternalRelays {
+    fn external() -> ExternalRelays {
         ExternalRelays::new(Keys::generate(), Transport::to_external(false))
     }
 
-    /// Hosts that nobody answers at: their port was free a moment ago.
+    /// Addresses of a port that nobody listens on.
     async fn dead(count: usize) -> Vec<RelayUrl> {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
         (0..count).map(|number| RelayUrl::parse(&format!("ws://127.0.0.1:{port}/{number}")).unwrap()).collect()
     }
 
     #[tokio::test]
-    async fn a_host_that_is_no_relay_is_not_knocked_at_again_unasked() {
-        let strangers = strangers();
+    async fn a_host_that_is_no_relay_is_not_dialled_again() {
+        let external = external();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
-        // It takes the connection and hangs up.
-        let knocks = tokio::spawn(async move { drop(listener.accept().await) });
-        assert!(strangers.visit(&url).await.is_err());
-        knocks.await.unwrap();
-        let relay = strangers.client.relay(&url).await.unwrap();
+        // It accepts the connection and hangs up.
+        let accepted = tokio::spawn(async move { drop(listener.accept().await) });
+        assert!(external.visit(&url).await.is_err());
+        accepted.await.unwrap();
+        let relay = external.client.relay(&url).await.unwrap();
         let given_up = async {
             while relay.status() != RelayStatus::Terminated {
                 tokio::task::yield_now().await;
             }
         };
         tokio::time::timeout(CONNECT, given_up).await.expect("the library would dial it again");
-        // Who asks again at once does not make it be dialled either.
-        assert!(strangers.visit(&url).await.is_err());
+        // Another visit at once does not dial it either.
+        assert!(external.visit(&url).await.is_err());
         assert_eq!(relay.stats().attempts(), 1);
-        assert!(strangers.client.relay(&url).await.unwrap().stats().attempts() <= 1);
+        assert!(external.client.relay(&url).await.unwrap().stats().attempts() <= 1);
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn however_many_dead_hosts_are_named_a_relay_that_lives_is_reached() {
-        let strangers = strangers();
+    async fn a_live_relay_is_reached_beside_any_number_of_dead_hosts() {
+        let external = external();
         let alive = LocalRelay::new(RelayBuilder::default());
         alive.run().await.unwrap();
         let url = alive.url().await;
-        strangers.visit(&url).await.unwrap();
-        // All at once, and more than there is room for.
+        external.visit(&url).await.unwrap();
+        // More at once than there is room for.
         let mut visits = JoinSet::new();
         for dead in dead(MOST + 100).await {
-            let strangers = strangers.clone();
-            visits.spawn(async move { strangers.visit(&dead).await.is_ok() });
+            let external = external.clone();
+            visits.spawn(async move { external.visit(&dead).await.is_ok() });
         }
         while let Some(reached) = visits.join_next().await {
             assert!(!reached.unwrap());
         }
-        assert_eq!(strangers.client.pool().all_relays().await.len(), MOST);
-        assert_eq!(strangers.known.lock().await.len(), MOST);
-        assert!(strangers.client.relay(&url).await.unwrap().is_connected(), "who is connected stays");
+        assert_eq!(external.client.pool().all_relays().await.len(), MOST);
+        assert_eq!(external.known.lock().await.len(), MOST);
+        assert!(external.client.relay(&url).await.unwrap().is_connected(), "a connected relay stays");
         let other = LocalRelay::new(RelayBuilder::default());
         other.run().await.unwrap();
-        strangers.visit(&other.url().await).await.expect("the dead make room");
+        external.visit(&other.url().await).await.expect("unreachable hosts make room");
     }
 
     #[tokio::test]
-    async fn a_relay_that_hung_up_is_dialled_anew() {
-        let strangers = strangers();
+    async fn a_relay_that_hung_up_is_dialled_again() {
+        let external = external();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
         let accept = || async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap() };
-        let (first, visited) = tokio::join!(accept(), strangers.visit(&url));
+        let (first, visited) = tokio::join!(accept(), external.visit(&url));
         let relay = visited.unwrap();
         drop(first);
         let gone = async {
@@ -199,7 +198,7 @@ mod tests {
             }
         };
         tokio::time::timeout(CONNECT, gone).await.expect("the connection ends");
-        let (_second, visited) = tokio::join!(accept(), strangers.visit(&url));
-        visited.expect("dialled anew, at once");
+        let (_second, visited) = tokio::join!(accept(), external.visit(&url));
+        visited.expect("dialled again at once");
     }
 }

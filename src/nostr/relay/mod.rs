@@ -1,14 +1,20 @@
-//! Relay connections: our own relays with their roles, and external relays that askers name.
+//! Relay connections: our own relays with their roles, and external relays that askers list.
 
 mod address;
+pub(in crate::nostr) mod backoff;
 pub(in crate::nostr) mod connections;
+pub(in crate::nostr) mod error;
 mod external;
+mod fetch;
 pub mod nip11;
 mod null_database;
+mod publish;
 pub(in crate::nostr) mod query;
 pub(in crate::nostr) mod relay_lists;
 mod throttle;
+pub(in crate::nostr) mod timer;
 mod transport;
 
 pub use connections::{Relays, reach};
+pub use error::NostrError;
 pub use relay_lists::RelayLists;

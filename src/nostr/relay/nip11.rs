@@ -1,18 +1,19 @@
-//! What a relay says of itself (NIP-11), read at the start: better a word to the operator than wraps that vanish.
+//! Relay information documents (NIP-11): the operator is warned of DM relays that would lose wraps.
 
 use nostr::nips::nip11::{Limitation, RelayInformationDocument};
 use nostr_sdk::{JsonUtil, RelayUrl};
 use std::time::Duration;
 
+/// Time limit for one document.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A document is some kilobytes; nobody needs more.
+/// Bytes of a document; some kilobytes are usual.
 const LARGEST: u64 = 256 * 1024;
-/// Wraps are dated up to two days back (NIP-59), seconds.
+/// Seconds that wraps are backdated at most (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
-/// A wrap with a key has some 2 KB, and one with a long text up to this many bytes.
+/// Bytes of a wrap with a long text. One with a key has some 3 KB.
 const LONGEST_WRAP: i32 = 16 * 1024;
 
-/// Reads the document of a relay. `None` where there is none, or it cannot be read: that is no fault.
+/// Reads the document of a relay. `None` if it has none or it cannot be read, which is no error.
 pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     let address = url.to_string().replacen("ws", "http", 1);
     let read = tokio::task::spawn_blocking(move || {
@@ -23,24 +24,24 @@ pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     RelayInformationDocument::from_json(read.await.ok()??).ok()
 }
 
-/// What makes a relay a bad DM relay, each with what to do about it.
+/// Reasons why a relay is a bad DM relay, each with a remedy.
 pub fn problems(document: &RelayInformationDocument) -> Vec<String> {
     let Some(limits) = &document.limitation else { return Vec::new() };
     let mut problems = Vec::new();
-    let mut say = |is: bool, what: &str| {
-        if is {
+    let mut check = |applies: bool, what: &str| {
+        if applies {
             problems.push(format!("{what}; give the role \"inbox\" to another relay in relays.toml"));
         }
     };
-    say(limits.payment_required == Some(true), "it wants to be paid, so most askers cannot write there");
-    say(refuses_old(limits), "it refuses events that are two days old, as sealed messages may be dated");
-    say(
+    check(limits.payment_required == Some(true), "it requires payment, so most askers cannot write there");
+    check(refuses_old(limits), "it refuses events that are two days old, as gift wraps may be");
+    check(
         limits.min_pow_difficulty.is_some_and(|bits| bits > 0),
-        "it wants proof of work, which no client puts on sealed messages",
+        "it requires proof of work, which no client puts on gift wraps",
     );
-    say(
+    check(
         limits.max_message_length.is_some_and(|bytes| bytes > 0 && bytes < LONGEST_WRAP),
-        "it takes only small messages, so long requests are lost",
+        "it accepts only small messages, so long requests are lost",
     );
     problems
 }

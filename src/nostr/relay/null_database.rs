@@ -1,7 +1,7 @@
-//! What the library is given for a store: nothing is kept.
+//! A database for nostr-sdk that stores nothing.
 //!
-//! Its own remembers the ids of 35,000 events a client, for a stream of events it has not met before; nobody here listens to
-//! that (`nostr::lanes` says why). Where every event counts as met, it is not copied for that stream either.
+//! The default one remembers 35,000 event ids a client, for a stream of new events that we do not use (`inbox::queue`
+//! says why). Here every event counts as known, so the library does not copy it for that stream either.
 
 use nostr_relay_pool::prelude::{
     Backend, DatabaseError, DatabaseEventStatus, Events, NostrDatabase, RejectedReason, SaveEventStatus,
@@ -10,12 +10,13 @@ use nostr_sdk::{Event, EventId, Filter};
 use std::future::{Future, ready};
 use std::pin::Pin;
 
+/// Stores nothing, and says that it knows every event.
 #[derive(Debug)]
-pub(in crate::nostr) struct NullDatabase;
+pub(super) struct NullDatabase;
 
-type Said<'a, T> = Pin<Box<dyn Future<Output = Result<T, DatabaseError>> + Send + 'a>>;
+type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, DatabaseError>> + Send + 'a>>;
 
-fn say<'a, T: Send + 'a>(what: T) -> Said<'a, T> {
+fn reply<'a, T: Send + 'a>(what: T) -> Reply<'a, T> {
     Box::pin(ready(Ok(what)))
 }
 
@@ -24,31 +25,31 @@ impl NostrDatabase for NullDatabase {
         Backend::Custom("none".to_owned())
     }
 
-    fn save_event<'a>(&'a self, _: &'a Event) -> Said<'a, SaveEventStatus> {
-        say(SaveEventStatus::Rejected(RejectedReason::Duplicate))
+    fn save_event<'a>(&'a self, _: &'a Event) -> Reply<'a, SaveEventStatus> {
+        reply(SaveEventStatus::Rejected(RejectedReason::Duplicate))
     }
 
-    fn check_id<'a>(&'a self, _: &'a EventId) -> Said<'a, DatabaseEventStatus> {
-        say(DatabaseEventStatus::Saved)
+    fn check_id<'a>(&'a self, _: &'a EventId) -> Reply<'a, DatabaseEventStatus> {
+        reply(DatabaseEventStatus::Saved)
     }
 
-    fn event_by_id<'a>(&'a self, _: &'a EventId) -> Said<'a, Option<Event>> {
-        say(None)
+    fn event_by_id<'a>(&'a self, _: &'a EventId) -> Reply<'a, Option<Event>> {
+        reply(None)
     }
 
-    fn count(&self, _: Filter) -> Said<'_, usize> {
-        say(0)
+    fn count(&self, _: Filter) -> Reply<'_, usize> {
+        reply(0)
     }
 
-    fn query(&self, filter: Filter) -> Said<'_, Events> {
-        say(Events::new(&filter))
+    fn query(&self, filter: Filter) -> Reply<'_, Events> {
+        reply(Events::new(&filter))
     }
 
-    fn delete(&self, _: Filter) -> Said<'_, ()> {
-        say(())
+    fn delete(&self, _: Filter) -> Reply<'_, ()> {
+        reply(())
     }
 
-    fn wipe(&self) -> Said<'_, ()> {
-        say(())
+    fn wipe(&self) -> Reply<'_, ()> {
+        reply(())
     }
 }

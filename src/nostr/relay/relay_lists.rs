@@ -1,219 +1,205 @@
-//! Where an asker can be reached: found, absent, or could not look. The three are never mixed up.
+//! Relay lists: where an asker can be reached. A list is found, absent, or could not be looked up; these are never
+//! confused.
 
 use super::connections::Relays;
 use crate::job::Asker;
+use crate::vault::VerifiedEvent;
+use hashlink::LruCache;
 use nostr::nips::nip65::RelayMetadata;
 use nostr::nips::{nip17, nip65};
 use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl, Timestamp};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// How long one relay may take to answer.
+/// Time limit for one relay's answer.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long all of them together may take, those included that have to be connected first.
-const LONGEST_LOOK: Duration = Duration::from_secs(12);
-/// Relays of one asker that are used: NIP-17 wants one to three.
-const MOST: usize = 6;
-/// Once somebody has a list, the others may take this long to show a newer one.
+/// Time limit for one lookup, including relays that have to be connected first.
+const LONGEST_LOOKUP: Duration = Duration::from_secs(12);
+/// Relays of one list that are used; NIP-17 recommends one to three.
+const MAX_RELAYS: usize = 6;
+/// Once a relay has returned a list, the others get this long to return a newer one.
 const NEWER: Duration = Duration::from_millis(500);
-/// A relay that did not in that time is not waited for again before this.
+/// A relay that was too slow for that is not waited for during this time.
 const SLOW_FOR: Duration = Duration::from_secs(600);
-/// How long an answer is believed without looking again.
-const BELIEVED_FOR: Duration = Duration::from_secs(60);
-/// How long a list is good for when nobody can be asked, or when those who can do not have it.
-const KNOWN_FOR: Duration = Duration::from_secs(86_400);
-/// After so many attempts, relays that say there is no list are believed although more of them cannot be asked.
+/// Slow relays that are remembered.
+const SLOW_RELAYS: usize = 64;
+/// A result is used for this long without another lookup.
+const FRESH_FOR: Duration = Duration::from_secs(60);
+/// A list stays valid for this long while lookups fail or do not return it.
+const VALID_FOR: Duration = Duration::from_secs(86_400);
+/// After this many attempts, "no list" is believed even if most relays cannot be asked.
 const BELIEVED_AFTER: u32 = 2;
-/// Askers whose answer is remembered.
+/// Askers whose last lookup is remembered.
 const REMEMBERED: usize = 10_000;
 
-/// Where to send an asker's letters.
+/// The relays to send an asker's messages to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::nostr) enum Targets {
-    /// Their own DM relays (kind 10050).
+pub(in crate::nostr) enum Destination {
+    /// The asker's DM relays (kind 10050).
     Listed(Vec<RelayUrl>),
-    /// They publish none.
+    /// The asker lists no DM relays.
     Fallback {
-        /// Their read relays (NIP-65), or where their message was seen if they have none.
+        /// The asker's read relays (NIP-65), or the relays where their message was seen if they list none.
         first: Vec<RelayUrl>,
-        /// Where their message was seen, for a letter that none of the first takes.
+        /// The relays where their message was seen, if none of `first` accepts the answer.
         then: Vec<RelayUrl>,
     },
-    /// They publish none, and nothing else is known or allowed.
+    /// The asker lists no DM relays, and no fallback is known or allowed.
     Nowhere,
-    /// No relay could be asked: to be tried again.
-    CouldNotLook,
+    /// The lookup failed and is to be repeated.
+    Unknown,
 }
 
-/// How sure it has to be where a letter goes.
+/// How an asker's relays are looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::nostr) struct Care {
-    /// The list is looked up now, whatever is remembered: for a key, which is not sent twice.
+pub(in crate::nostr) struct LookupOptions {
+    /// Ignores the remembered result: for keys, which are sent once.
     pub fresh: bool,
     /// Attempts before this one.
     pub attempts: u32,
-    /// Whether somebody without DM relays is written to.
+    /// Whether to write to askers without DM relays.
     pub fall_back: bool,
 }
 
-/// A list as somebody published it.
+/// A relay list as its author published it.
 #[derive(Clone, Debug)]
 struct List {
-    /// Those that may be visited; none where the author has withdrawn what was there before.
+    /// The relays we may connect to; empty if the author withdrew an earlier list.
     urls: Vec<RelayUrl>,
     dated: Timestamp,
     found_at: Instant,
 }
 
-/// One look for a list.
-enum Look {
+/// The result of one lookup.
+enum Lookup {
     Found(List),
     Absent,
-    /// Some say that there is none, and more cannot be asked.
+    /// Some relays have no list, and more could not be asked.
     Unsure,
     Failed,
 }
 
-/// What the last look for somebody's list brought.
+/// The last lookup for one asker.
 #[derive(Debug)]
 struct Known {
     looked_at: Instant,
     list: Option<List>,
-    /// Its relays took nothing: the next look counts, even if it finds no list.
+    /// Its relays accepted nothing: the next lookup is believed even if it finds no list.
     doubted: bool,
 }
 
-/// Remembers lists for a while.
-#[derive(Debug, Default)]
+/// Looks up relay lists and remembers them for a while.
+#[derive(Debug)]
 pub struct RelayLists {
-    book: Mutex<Book>,
-    /// Relays that showed nothing within [`NEWER`] when somebody else had a list, and when that was.
-    slow: Mutex<HashMap<RelayUrl, Instant>>,
+    known: Mutex<LruCache<Asker, Known>>,
+    /// When relays returned nothing within [`NEWER`] while another relay had a list.
+    slow: Mutex<LruCache<RelayUrl, Instant>>,
 }
 
-#[derive(Debug, Default)]
-struct Book {
-    of: HashMap<Asker, Known>,
-    /// How many were left when those that are of no use any more were last taken out.
-    left: usize,
-}
-
-impl Book {
-    fn write(&mut self, asker: Asker, known: Known, now: Instant) {
-        // Not at each: looking through all of them costs as much as they are many.
-        if self.of.len() >= REMEMBERED.min(2 * self.left + 64) {
-            self.of.retain(|_, known| known.is_of_use(now));
-            if self.of.len() >= REMEMBERED {
-                self.of.clear();
-            }
-            self.left = self.of.len();
-        }
-        self.of.insert(asker, known);
-    }
-}
-
-impl Known {
-    fn is_of_use(&self, now: Instant) -> bool {
-        match &self.list {
-            Some(list) => now < list.found_at + KNOWN_FOR,
-            None => now < self.looked_at + BELIEVED_FOR,
-        }
+impl Default for RelayLists {
+    fn default() -> RelayLists {
+        RelayLists { known: Mutex::new(LruCache::new(REMEMBERED)), slow: Mutex::new(LruCache::new(SLOW_RELAYS)) }
     }
 }
 
 impl RelayLists {
-    /// Whether somebody publishes DM relays (kind 10050); `None` where nobody could be asked.
+    /// Whether an asker lists DM relays (kind 10050); `None` if the lookup failed.
     pub(in crate::nostr) async fn has_dm_relays(
         &self,
         relays: &Relays,
         asker: Asker,
         seen_on: &[String],
     ) -> Option<bool> {
-        match self.targets(relays, asker, seen_on, Care::default()).await {
-            Targets::Listed(_) => Some(true),
-            Targets::Nowhere | Targets::Fallback { .. } => Some(false),
-            Targets::CouldNotLook => None,
+        match self.destination(relays, asker, seen_on, LookupOptions::default()).await {
+            Destination::Listed(_) => Some(true),
+            Destination::Nowhere | Destination::Fallback { .. } => Some(false),
+            Destination::Unknown => None,
         }
     }
 
-    /// Where messages of kind 4 are read: the relays of the asker's own list (NIP-65), and where theirs was seen.
-    pub(in crate::nostr) async fn open_targets(&self, relays: &Relays, asker: Asker, seen_on: &[String]) -> Targets {
-        let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
-        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
-        let mut urls = seen.clone();
-        if let Look::Found(read) = self.look(relays, key, Kind::RelayList, &seen).await {
-            urls.extend(read.urls);
-        }
-        match usable(relays, urls) {
-            urls if urls.is_empty() => Targets::Nowhere,
-            urls => Targets::Listed(urls),
-        }
-    }
-
-    /// `seen_on`: relays where the asker's own message was seen.
-    pub(in crate::nostr) async fn targets(
+    /// The relays for messages of kind 4: the asker's read relays (NIP-65) and those where theirs was seen.
+    pub(in crate::nostr) async fn nip04_destination(
         &self,
         relays: &Relays,
         asker: Asker,
         seen_on: &[String],
-        care: Care,
-    ) -> Targets {
+    ) -> Destination {
         let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
-        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Targets::Nowhere };
-        let listed = match self.remembered(asker).filter(|_| !care.fresh) {
+        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Destination::Nowhere };
+        let mut urls = seen.clone();
+        if let Lookup::Found(read) = self.look_up(relays, key, Kind::RelayList, &seen).await {
+            urls.extend(read.urls);
+        }
+        match usable(relays, urls) {
+            urls if urls.is_empty() => Destination::Nowhere,
+            urls => Destination::Listed(urls),
+        }
+    }
+
+    /// The relays for sealed messages. `seen_on`: relays where the asker's own message was seen.
+    pub(in crate::nostr) async fn destination(
+        &self,
+        relays: &Relays,
+        asker: Asker,
+        seen_on: &[String],
+        options: LookupOptions,
+    ) -> Destination {
+        let seen: Vec<RelayUrl> = seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect();
+        let Ok(key) = PublicKey::from_slice(&asker.0) else { return Destination::Nowhere };
+        let listed = match self.remembered(asker).filter(|_| !options.fresh) {
             Some(listed) => listed,
             None => {
-                let looked = self.look(relays, key, Kind::InboxRelays, &seen).await;
-                let looked = if care.attempts >= BELIEVED_AFTER { looked.taken_at_its_word() } else { looked };
-                match self.learn(asker, looked) {
+                let lookup = self.look_up(relays, key, Kind::InboxRelays, &seen).await;
+                let lookup = if options.attempts >= BELIEVED_AFTER { lookup.or_absent() } else { lookup };
+                match self.learn(asker, lookup) {
                     Some(listed) => listed,
-                    None => return Targets::CouldNotLook,
+                    None => return Destination::Unknown,
                 }
             }
         };
         if !listed.is_empty() {
-            return Targets::Listed(listed);
+            return Destination::Listed(listed);
         }
-        if !care.fall_back {
-            return Targets::Nowhere;
+        if !options.fall_back {
+            return Destination::Nowhere;
         }
-        let read = match self.look(relays, key, Kind::RelayList, &seen).await {
-            Look::Found(list) => list.urls,
-            Look::Unsure | Look::Failed if care.attempts < BELIEVED_AFTER => return Targets::CouldNotLook,
-            Look::Absent | Look::Unsure | Look::Failed => Vec::new(),
+        let read = match self.look_up(relays, key, Kind::RelayList, &seen).await {
+            Lookup::Found(list) => list.urls,
+            Lookup::Unsure | Lookup::Failed if options.attempts < BELIEVED_AFTER => return Destination::Unknown,
+            Lookup::Absent | Lookup::Unsure | Lookup::Failed => Vec::new(),
         };
         match (read, usable(relays, seen)) {
-            (read, seen) if read.is_empty() && seen.is_empty() => Targets::Nowhere,
-            (read, seen) if read.is_empty() => Targets::Fallback { first: seen, then: Vec::new() },
+            (read, seen) if read.is_empty() && seen.is_empty() => Destination::Nowhere,
+            (read, seen) if read.is_empty() => Destination::Fallback { first: seen, then: Vec::new() },
             (read, mut seen) => {
                 seen.retain(|url| !read.contains(url));
-                Targets::Fallback { first: read, then: seen }
+                Destination::Fallback { first: read, then: seen }
             }
         }
     }
 
     /// Asks our relays and those where the asker was seen, all at once. The newest list counts.
-    async fn look(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Look {
+    async fn look_up(&self, relays: &Relays, key: PublicKey, kind: Kind, seen: &[RelayUrl]) -> Lookup {
         let mut asked = relays.ours(|relay| relay.discovery || relay.inbox);
         asked.extend(seen.iter().filter(|url| relays.may_visit(url)).cloned());
         let mut waited_for: HashSet<RelayUrl> = asked.into_iter().collect();
-        let mut looking = JoinSet::new();
+        let mut lookups = JoinSet::new();
         for url in waited_for.iter().cloned() {
             let relays = relays.clone();
             let filter = Filter::new().kind(kind).author(key);
-            looking.spawn(async move { (relays.fetch_one(&url, filter, PATIENCE).await, url) });
+            lookups.spawn(async move { (relays.fetch_one(&url, filter, PATIENCE).await, url) });
         }
-        let (mut newest, mut answered, mut failed): (Option<Event>, usize, usize) = (None, 0, 0);
-        // Until somebody has a list, everybody is waited for.
-        let mut ends = Instant::now() + LONGEST_LOOK;
-        while let Ok(Some(looked)) = tokio::time::timeout_at(ends.into(), looking.join_next()).await {
-            let looked = looked.ok().and_then(|(looked, url)| {
+        let (mut newest, mut answered, mut failed): (Option<VerifiedEvent>, usize, usize) = (None, 0, 0);
+        // Until a relay returns a list, all are waited for.
+        let mut ends = Instant::now() + LONGEST_LOOKUP;
+        while let Ok(Some(lookup)) = tokio::time::timeout_at(ends.into(), lookups.join_next()).await {
+            let answer = lookup.ok().and_then(|(answer, url)| {
                 waited_for.remove(&url);
-                looked.ok()
+                answer.ok()
             });
-            let Some(event) = looked else {
+            let Some(event) = answer else {
                 failed += 1;
                 continue;
             };
@@ -223,94 +209,96 @@ impl RelayLists {
                 ends = Instant::now() + NEWER;
             }
             newest = own.into_iter().chain(newest).max_by_key(|event| event.created_at);
-            if newest.is_some() && self.are_slow(&waited_for) {
+            if newest.is_some() && self.all_slow(&waited_for) {
                 break;
             }
         }
-        failed += looking.len();
+        failed += lookups.len();
         if newest.is_some() && Instant::now() >= ends {
             let mut slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
-            slow.extend(waited_for.into_iter().map(|url| (url, Instant::now())));
+            for url in waited_for {
+                slow.insert(url, Instant::now());
+            }
         }
         match newest {
-            Some(event) => Look::Found(List {
+            Some(event) => Lookup::Found(List {
                 urls: usable(relays, urls_of(&event)),
                 dated: event.created_at,
                 found_at: Instant::now(),
             }),
-            // A list that nobody has is absent only if somebody looked, and not fewer than did not answer.
-            None if answered > 0 && answered >= failed => Look::Absent,
-            None if answered > 0 => Look::Unsure,
-            None => Look::Failed,
+            // A list is absent only if at least as many relays said so as did not answer.
+            None if answered > 0 && answered >= failed => Lookup::Absent,
+            None if answered > 0 => Lookup::Unsure,
+            None => Lookup::Failed,
         }
     }
 
-    /// Whether nobody is left who is worth waiting for.
-    fn are_slow(&self, relays: &HashSet<RelayUrl>) -> bool {
+    /// Whether all of these relays were slow recently.
+    fn all_slow(&self, relays: &HashSet<RelayUrl>) -> bool {
         let slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
-        relays.iter().all(|url| slow.get(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
+        relays.iter().all(|url| slow.peek(url).is_some_and(|at| at.elapsed() < SLOW_FOR))
     }
 
-    /// The list as it was looked up a moment ago, empty if there was none.
+    /// The result of a recent lookup, empty if there was no list.
     fn remembered(&self, asker: Asker) -> Option<Vec<RelayUrl>> {
-        let known = self.lock();
-        let known = known.of.get(&asker).filter(|known| !known.doubted && known.looked_at.elapsed() < BELIEVED_FOR)?;
+        let mut known = self.lock();
+        let known = known.get(&asker).filter(|known| !known.doubted && known.looked_at.elapsed() < FRESH_FOR)?;
         Some(known.list.as_ref().map_or_else(Vec::new, |list| list.urls.clone()))
     }
 
-    /// What a look means beside what was known before; `None` where that is nothing. A list does not vanish because the
-    /// relay that has it is away, and does not become older.
-    fn learn(&self, asker: Asker, looked: Look) -> Option<Vec<RelayUrl>> {
+    /// Combines a lookup with what was known before; `None` if neither says anything. A list does not disappear because
+    /// the relay that has it is away, and is not replaced by an older one.
+    fn learn(&self, asker: Asker, lookup: Lookup) -> Option<Vec<RelayUrl>> {
         let mut known = self.lock();
-        let before = known.of.get(&asker);
+        let before = known.get(&asker);
         let doubted = before.is_some_and(|known| known.doubted);
-        let before = before.and_then(|known| known.list.clone()).filter(|list| list.found_at.elapsed() < KNOWN_FOR);
-        let list = match (looked, before) {
-            (Look::Failed | Look::Unsure, before) => return before.map(|list| list.urls),
-            (Look::Found(found), Some(before)) if before.dated > found.dated => Some(before),
-            (Look::Found(found), _) => Some(found),
-            (Look::Absent, before) => before.filter(|_| !doubted),
+        let before = before.and_then(|known| known.list.clone()).filter(|list| list.found_at.elapsed() < VALID_FOR);
+        let list = match (lookup, before) {
+            (Lookup::Failed | Lookup::Unsure, before) => return before.map(|list| list.urls),
+            (Lookup::Found(found), Some(before)) if before.dated > found.dated => Some(before),
+            (Lookup::Found(found), _) => Some(found),
+            (Lookup::Absent, before) => before.filter(|_| !doubted),
         };
         let urls = list.as_ref().map_or_else(Vec::new, |list| list.urls.clone());
-        known.write(asker, Known { looked_at: Instant::now(), list, doubted: false }, Instant::now());
+        known.insert(asker, Known { looked_at: Instant::now(), list, doubted: false });
         Some(urls)
     }
 
-    /// The next look is a fresh one: the list may be out of date when its relays do not take letters.
+    /// Repeats the lookup next time: the list may be out of date if its relays do not accept messages.
     pub(in crate::nostr) fn doubt(&self, asker: Asker) {
-        if let Some(known) = self.lock().of.get_mut(&asker) {
+        if let Some(known) = self.lock().get_mut(&asker) {
             known.doubted = true;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, LruCache<Asker, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Look {
-    /// Where only some could be asked, what they say is all there is to know.
-    fn taken_at_its_word(self) -> Look {
-        if let Look::Unsure = self { Look::Absent } else { self }
+impl Lookup {
+    /// Treats an unsure result as "no list".
+    fn or_absent(self) -> Lookup {
+        if let Lookup::Unsure = self { Lookup::Absent } else { self }
     }
 }
 
-/// The relays a list names: all of a DM relay list, those for reading of a relay list.
+/// The relays in a list: all of a DM relay list, the read relays of a NIP-65 list.
 fn urls_of(event: &Event) -> Vec<RelayUrl> {
     if event.kind == Kind::InboxRelays {
         return nip17::extract_relay_list(event).cloned().collect();
     }
-    let read = |(url, use_of): (&RelayUrl, &Option<RelayMetadata>)| {
-        (*use_of != Some(RelayMetadata::Write)).then(|| url.clone())
+    let read = |(url, marker): (&RelayUrl, &Option<RelayMetadata>)| {
+        (*marker != Some(RelayMetadata::Write)).then(|| url.clone())
     };
     nip65::extract_relay_list(event).filter_map(read).collect()
 }
 
-/// Without repeats and without what must not be visited, in the order given.
+/// The first [`MAX_RELAYS`] that we may connect to, without repeats, in the order given.
 fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
     let mut usable: Vec<RelayUrl> = Vec::new();
     for url in urls {
-        if usable.len() < MOST && !usable.contains(&url) && relays.may_visit(&url) {
+        if usable.len() < MAX_RELAYS && !usable.contains(&url) && relays.may_visit(&url) {
             usable.push(url);
         }
     }
@@ -322,30 +310,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_forgotten_when_they_are_of_no_use() {
-        let (mut book, start) = (Book::default(), Instant::now());
-        let asker = |number: u32| Asker(std::array::from_fn(|at| number.to_be_bytes()[at % 4]));
-        let nothing = |looked_at: Instant| Known { looked_at, list: None, doubted: false };
-        let something = |found_at: Instant| Known {
-            list: Some(List { urls: Vec::new(), dated: Timestamp::from(0), found_at }),
-            ..nothing(found_at)
+    fn the_most_recent_askers_are_remembered_and_no_more() {
+        let lists = RelayLists::default();
+        let asker = |number: usize| Asker(std::array::from_fn(|at| (number as u32).to_be_bytes()[at % 4]));
+        let url = RelayUrl::parse("wss://relay.example").unwrap();
+        let found = || List { urls: vec![url.clone()], dated: Timestamp::from(1), found_at: Instant::now() };
+        for number in 0..2 * REMEMBERED {
+            lists.learn(asker(number), Lookup::Found(found()));
+        }
+        assert_eq!(lists.lock().len(), REMEMBERED);
+        assert_eq!(lists.remembered(asker(0)), None, "the oldest are forgotten");
+        assert_eq!(lists.remembered(asker(2 * REMEMBERED - 1)), Some(vec![url]));
+    }
+
+    #[test]
+    fn a_list_survives_a_failed_lookup_and_an_older_list() {
+        let (lists, asker) = (RelayLists::default(), Asker([1; 32]));
+        let list = |name: &str, dated| {
+            let urls = vec![RelayUrl::parse(&format!("wss://{name}.example")).unwrap()];
+            Lookup::Found(List { urls, dated: Timestamp::from(dated), found_at: Instant::now() })
         };
-        for number in 0..1000 {
-            let known = if number % 2 == 0 { something(start) } else { nothing(start) };
-            book.write(asker(number), known, start);
+        assert_eq!(lists.learn(asker, Lookup::Failed), None);
+        let newer = lists.learn(asker, list("newer", 2)).unwrap();
+        for lookup in [Lookup::Failed, Lookup::Unsure, Lookup::Absent, list("older", 1)] {
+            assert_eq!(lists.learn(asker, lookup).as_ref(), Some(&newer));
         }
-        for number in 1000..2100 {
-            book.write(asker(number), nothing(start + BELIEVED_FOR), start + BELIEVED_FOR);
-        }
-        assert!(book.of.len() <= 1600, "{}", book.of.len());
-        assert!(book.of.contains_key(&asker(0)) && !book.of.contains_key(&asker(1)));
-        for number in 2100..5000 {
-            book.write(asker(number), nothing(start + KNOWN_FOR), start + KNOWN_FOR);
-        }
-        assert!(!book.of.contains_key(&asker(0)) && book.of.contains_key(&asker(4000)));
-        for number in 0..2 * REMEMBERED as u32 {
-            book.write(asker(number), something(start), start);
-        }
-        assert!(book.of.len() <= REMEMBERED);
+        lists.doubt(asker);
+        assert_eq!(lists.remembered(asker), None);
+        assert_eq!(lists.learn(asker, Lookup::Absent), Some(Vec::new()), "a doubted list may be absent");
     }
 }

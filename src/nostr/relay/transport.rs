@@ -1,10 +1,11 @@
-//! The library's WebSocket connection, without Nagle's delay: a subscription's end and the event behind it are two small
-//! writes, and the second would wait some 40 ms for the receipt of the first. And for strangers' relays a connection that
-//! leads into the operator's own network only where that is meant.
+//! WebSocket connections for nostr-sdk.
+//!
+//! Without Nagle's delay: closing a subscription and sending an event are two small writes, and the second would wait
+//! some 40 ms for the acknowledgement of the first. External relays are dialled at public addresses only.
 
 use super::address::is_public;
-use async_wsocket::futures_util::{Sink, StreamExt, TryStreamExt};
 use async_wsocket::{ConnectionMode, Message, WebSocket};
+use futures_util::{Sink, StreamExt, TryStreamExt};
 use nostr_relay_pool::transport::error::TransportError;
 use nostr_relay_pool::transport::websocket::{WebSocketSink, WebSocketStream, WebSocketTransport};
 use nostr_sdk::Url;
@@ -21,42 +22,43 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
 
-/// How long it may take to reach a stranger's relay.
+/// Time limit for dialling an external relay.
 const PATIENCE: Duration = Duration::from_secs(7);
-/// ExternalRelays' names that are looked up at once: each takes a thread until the last server has kept silent.
+/// DNS lookups of external relays at once: each occupies a thread until it ends.
 const LOOKUPS: usize = 64;
-/// Addresses of one name that are tried, each this long after the one before, until one answers.
+/// Addresses of one domain that are tried, each [`HEAD_START`] after the one before, until one answers.
 const ADDRESSES: usize = 4;
+/// See [`ADDRESSES`].
 const HEAD_START: Duration = Duration::from_millis(250);
-/// ExternalRelays' relays are asked for relay lists, and for nothing that is longer.
+/// Bytes of a message from an external relay. A relay list is the longest one we ask for.
 const LONGEST_MESSAGE: usize = 1024 * 1024;
 
-/// Connects and switches the delay off.
+/// Makes WebSocket connections without Nagle's delay.
 #[derive(Clone, Debug)]
-pub(in crate::nostr) struct Transport(Whom);
+pub(super) struct Transport(Peer);
 
-/// Whose relays are dialled.
+/// The relays that are dialled.
 #[derive(Clone, Debug)]
-enum Whom {
+enum Peer {
     Ours,
-    ExternalRelays { public_only: bool, lookups: Arc<Semaphore> },
+    External { public_only: bool, lookups: Arc<Semaphore> },
 }
 
 impl Transport {
-    /// To the relays of the operator's own choice, wherever they are.
+    /// For relays in the configuration, at any address.
     pub fn to_ours() -> Transport {
-        Transport(Whom::Ours)
+        Transport(Peer::Ours)
     }
 
-    /// To relays that askers name: whatever its name, to public addresses only, unless the bot itself lives elsewhere.
+    /// For relays that askers list. With `public_only`, domains that resolve to private addresses are not dialled.
     pub fn to_external(public_only: bool) -> Transport {
-        Transport(Whom::ExternalRelays { public_only, lookups: Arc::new(Semaphore::new(LOOKUPS)) })
+        Transport(Peer::External { public_only, lookups: Arc::new(Semaphore::new(LOOKUPS)) })
     }
 
     async fn open(&self, url: &Url, mode: &ConnectionMode, timeout: Duration) -> Result<WebSocket, TransportError> {
         match &self.0 {
-            Whom::Ours => WebSocket::connect(url, mode, timeout).await.map_err(TransportError::backend),
-            Whom::ExternalRelays { public_only, lookups } => {
+            Peer::Ours => WebSocket::connect(url, mode, timeout).await.map_err(TransportError::backend),
+            Peer::External { public_only, lookups } => {
                 let dialled = tokio::time::timeout(timeout.min(PATIENCE), dial(url, *public_only, lookups)).await;
                 let silent = || TransportError::backend(Error::from(ErrorKind::TimedOut));
                 dialled.unwrap_or_else(|_| Err(silent())).map(WebSocket::Tokio)
@@ -84,16 +86,16 @@ impl WebSocketTransport for Transport {
                 MaybeTlsStream::Rustls(tls) => Some(tls.get_ref().0),
                 _ => None,
             };
-            // Without it the connection works as well, only later.
+            // Without it the connection works, only slower.
             let _ = tcp.map(|tcp| tcp.set_nodelay(true));
             let (sink, stream) = socket.split();
             let stream: WebSocketStream = Box::pin(stream.map_err(TransportError::backend));
-            Ok((Box::new(Outward(sink)) as WebSocketSink, stream))
+            Ok((Box::new(ErrorAdapter(sink)) as WebSocketSink, stream))
         })
     }
 }
 
-/// A connection to an address that was looked at: asking for it again by name could lead elsewhere.
+/// Resolves the host and connects to a permitted address. (A second resolution could return another address.)
 async fn dial(
     url: &Url,
     public_only: bool,
@@ -104,7 +106,7 @@ async fn dial(
     let port = url.port_or_known_default().ok_or_else(|| wrong("no port"))?;
     let turn = Arc::clone(lookups).acquire_owned().await.map_err(TransportError::backend)?;
     let look_up = move || {
-        // Kept until the lookup ends, also when nobody waits for it any more.
+        // Held until the lookup ends, even if nobody waits for it any more.
         let _turn = turn;
         (host, port).to_socket_addrs().map(Vec::from_iter)
     };
@@ -133,10 +135,10 @@ async fn dial(
     Err(TransportError::backend(failure))
 }
 
-/// The library's error type around a sink. (Its own adapter for that panics when polled again after an error.)
-struct Outward<S>(S);
+/// A sink with the library's error type. (The library's own adapter panics when polled after an error.)
+struct ErrorAdapter<S>(S);
 
-impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for Outward<S> {
+impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for ErrorAdapter<S> {
     type Error = TransportError;
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
@@ -160,9 +162,9 @@ impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for O
 mod tests {
     use super::*;
 
-    /// A public name could lead there as well; this one does on every machine.
+    /// A public domain could resolve to a private address too; this one does on every machine.
     #[tokio::test]
-    async fn a_name_that_leads_home_is_not_dialled_for_a_stranger() {
+    async fn a_domain_with_a_private_address_is_not_dialled() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let url = Url::parse(&format!("ws://localhost:{port}")).unwrap();
@@ -171,7 +173,7 @@ mod tests {
         };
         let error = connect(Transport::to_external(true), url.clone()).await.unwrap_err();
         assert!(error.to_string().contains("no public address"), "{error}");
-        // Whoever lives at home may go there.
+        // Without the restriction it is dialled.
         let relay = async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.map(|_| ()) };
         let (served, connected) = tokio::join!(relay, connect(Transport::to_external(false), url));
         served.unwrap();

@@ -146,7 +146,7 @@ async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
     .await;
     let named: Vec<&str> = log.lines().filter(|line| line.contains("cannot serve")).collect();
     assert!(named.iter().all(|line| line.contains(url.as_str()) && line.contains("relays.toml")), "{named:?}");
-    assert!(log.contains("wants to be paid") && log.contains("two days old"), "{named:?}");
+    assert!(log.contains("requires payment") && log.contains("two days old"), "{named:?}");
 }
 
 async fn what_is_switched_off_is_not_said_and_what_is_configured_is() {

@@ -132,7 +132,7 @@ async fn a_letter_whose_sending_always_panics_holds_up_no_other() {
     let mut process = home.spawn_faulty("panics:send:before");
     let mut asker = Asker::connect(&relay.url(), bot).await;
     assert!(asker.ask("dad").await.contains("#1"));
-    let panicked = || home.log().matches("sending a letter panicked").count();
+    let panicked = || home.log().matches("sending a message panicked").count();
     until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
     let mut other = Asker::connect(&relay.url(), bot).await;
     other.ask("status").await;

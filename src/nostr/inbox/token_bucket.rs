@@ -1,0 +1,42 @@
+//! A token bucket.
+
+use std::time::{Duration, Instant};
+
+/// Allows a burst at once and then a fixed rate, in real time. Drops nothing: callers wait.
+#[derive(Debug)]
+pub(super) struct TokenBucket {
+    per_second: f64,
+    burst: f64,
+    level: f64,
+    at: Instant,
+}
+
+impl TokenBucket {
+    /// A full bucket of `burst` tokens that gets `per_second` tokens a second; each is at least one.
+    pub fn new(per_second: u32, burst: u32) -> TokenBucket {
+        let burst = f64::from(burst.max(1));
+        TokenBucket { per_second: f64::from(per_second.max(1)), burst, level: burst, at: Instant::now() }
+    }
+
+    /// Takes a token. Returns how long to wait before using it.
+    pub fn take(&mut self, now: Instant) -> Duration {
+        let refill = now.saturating_duration_since(self.at).as_secs_f64() * self.per_second;
+        self.at = now;
+        self.level = (self.level + refill).min(self.burst) - 1.0;
+        Duration::from_secs_f64((-self.level / self.per_second).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_the_rest_waits_its_turn() {
+        let mut bucket = TokenBucket::new(10, 3);
+        let now = Instant::now();
+        let waits: Vec<u128> = (0..6).map(|_| bucket.take(now).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 0, 100, 200, 300]);
+        assert_eq!(bucket.take(now + Duration::from_secs(60)).as_millis(), 0);
+    }
+}

@@ -1,0 +1,170 @@
+//! One attempt to deliver one message.
+
+use super::delivery::Outbox;
+use crate::fault::{self, Step};
+use crate::ledger::{Attempt, DueMessage, Next};
+use crate::nostr::relay::error::NostrError;
+use crate::nostr::relay::relay_lists::{Destination, LookupOptions};
+use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// The pause after each attempt, in seconds; the last one repeats. A table, because the ledger counts its steps.
+const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
+/// Seconds after which a message that no relay accepted is given up.
+const GIVE_UP_AFTER: u64 = 14 * 86_400;
+/// How long the read relays of an asker without DM relays are preferred to those where their message was seen.
+const FIRST_CHOICE: Duration = Duration::from_secs(3);
+/// Attempts for the remaining relays once one relay has the message.
+const ATTEMPTS_FOR_THE_REST: u32 = 3;
+
+/// One relay's answer.
+type Sent = (RelayUrl, Result<(), NostrError>);
+
+/// The result of sending a message once.
+#[derive(Default)]
+struct Published {
+    /// The relays it is meant for, including those that have it already.
+    tried: Vec<RelayUrl>,
+    /// Relays that accepted it now.
+    reached: Vec<String>,
+    /// Relays that will never accept it.
+    refused: usize,
+}
+
+impl Outbox {
+    /// Sends a message to those of its asker's relays that do not have it.
+    pub(super) async fn attempt(&self, message: &DueMessage) -> Attempt {
+        let Ok(event) = Event::from_json(&message.wrap.json) else {
+            tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
+            return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
+        };
+        let (first, then) = match self.destination(message, event.kind).await {
+            Destination::Listed(urls) => (urls, Vec::new()),
+            Destination::Fallback { first, then } => {
+                tracing::info!(
+                    message = message.id.0,
+                    "its asker lists no DM relays; it is sent where they read or wrote"
+                );
+                (first, then)
+            }
+            Destination::Nowhere | Destination::Unknown => Default::default(),
+        };
+        let Published { tried, reached, refused } = self.publish(message, &event, first, then).await;
+        let has = |url: &RelayUrl| {
+            let url = url.to_string();
+            reached.contains(&url) || message.acknowledged_by.contains(&url)
+        };
+        let have_it = tried.iter().filter(|url| has(url)).count();
+        let next = self.next(message, have_it, tried.len() - refused);
+        Attempt { message: message.id, reached, next }
+    }
+
+    async fn destination(&self, message: &DueMessage, kind: Kind) -> Destination {
+        let (asker, seen_on) = (message.wrap.to, &message.seen_on);
+        if kind == Kind::EncryptedDirectMessage {
+            return self.relay_lists.nip04_destination(&self.relays, asker, seen_on).await;
+        }
+        let options = LookupOptions {
+            fresh: message.result_of.is_some(),
+            attempts: message.attempts,
+            fall_back: self.bot.answer_without_relay_list,
+        };
+        self.relay_lists.destination(&self.relays, asker, seen_on, options).await
+    }
+
+    /// What follows from an attempt after which `reached` of `of` relays have the message.
+    pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> Next {
+        let complete = reached > 0 && reached >= of;
+        let enough = reached > 0 && message.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
+        if complete || enough {
+            return Next::Finished;
+        }
+        if reached == 0 {
+            self.relay_lists.doubt(message.wrap.to);
+        }
+        let now = self.clock.now();
+        if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER {
+            let job = message.result_of;
+            tracing::warn!(message = message.id.0, ?job, "given up: no relay of its asker accepted it in 14 days");
+            return Next::Finished;
+        }
+        Next::Again(now + pause_after(message.attempts))
+    }
+
+    /// Sends to all relays of `first` at once; if none of them accepts the message soon, to those of `then` as well.
+    async fn publish(
+        &self,
+        message: &DueMessage,
+        event: &Event,
+        first: Vec<RelayUrl>,
+        mut then: Vec<RelayUrl>,
+    ) -> Published {
+        let mut sending = JoinSet::new();
+        if message.result_of.is_some() {
+            fault::before(Step::Send);
+        }
+        self.send(&mut sending, message, event, &first);
+        if first.iter().any(|url| message.acknowledged_by.contains(&url.to_string())) {
+            then.clear();
+        }
+        let mut published = Published { tried: first, ..Published::default() };
+        let patience = tokio::time::sleep(FIRST_CHOICE);
+        tokio::pin!(patience);
+        loop {
+            let sent = tokio::select! {
+                sent = sending.join_next() => sent,
+                () = &mut patience, if !then.is_empty() => None,
+            };
+            match sent {
+                None if then.is_empty() => return published,
+                None => {
+                    self.send(&mut sending, message, event, &then);
+                    published.tried.append(&mut then);
+                }
+                Some(Ok((url, Ok(())))) => {
+                    then.clear();
+                    // A key is delivered with the first OK. Other messages are recorded at the end of the attempt.
+                    if message.result_of.is_some()
+                        && !sending.is_empty()
+                        && let Err(error) = self.ledger.acknowledge(message.id, &url.to_string())
+                    {
+                        tracing::warn!(%error, "a delivery is recorded later");
+                    }
+                    published.reached.push(url.to_string());
+                }
+                Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
+                    tracing::warn!(message = message.id.0, %url, reason, "a relay refuses a message and is skipped");
+                    published.refused += 1;
+                }
+                Some(Ok((_, Err(error)))) => tracing::debug!(message = message.id.0, %error, "not delivered yet"),
+                Some(Err(error)) => tracing::error!(message = message.id.0, %error, "sending panicked"),
+            }
+        }
+    }
+
+    /// Starts to send to the relays that have not acknowledged the message yet.
+    fn send(&self, sending: &mut JoinSet<Sent>, message: &DueMessage, event: &Event, urls: &[RelayUrl]) {
+        let is_result = message.result_of.is_some();
+        for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
+            let (relays, event) = (self.relays.clone(), event.clone());
+            sending.spawn(async move {
+                let sent = relays.publish(&url, &event).await;
+                if sent.is_ok() && is_result {
+                    fault::after(Step::Send);
+                }
+                (url, sent)
+            });
+        }
+    }
+}
+
+/// Seconds to wait after an attempt, with up to a quarter of jitter, so that a returning relay does not get everything
+/// at once. `attempts`: those before it.
+fn pause_after(attempts: u32) -> u64 {
+    let pause = PAUSES[(attempts as usize).min(PAUSES.len() - 1)];
+    let mut random = [0u8; 2];
+    // Without randomness there is no jitter, which does no harm.
+    let _ = getrandom::fill(&mut random);
+    pause + u64::from(u16::from_le_bytes(random)) * (pause / 4) / u64::from(u16::MAX)
+}

@@ -1,0 +1,71 @@
+//! Records ended attempts (T3) in groups: each transaction waits for the disk, and acceptances (T1) wait behind it.
+
+use crate::ledger::{Attempt, Ledger};
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+
+/// How long an ended attempt waits for others.
+const GATHER: Duration = Duration::from_millis(10);
+/// Pause after a transaction failed.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Ended attempts that are not recorded yet.
+pub(super) struct Recorder {
+    ledger: Ledger,
+    ended: Vec<Attempt>,
+    /// When they are recorded, even if other attempts are under way.
+    due: Instant,
+    recording: Option<(Vec<Attempt>, JoinHandle<()>)>,
+}
+
+impl Recorder {
+    /// Records into `ledger`.
+    pub fn new(ledger: Ledger) -> Recorder {
+        Recorder { ledger, ended: Vec::new(), due: Instant::now(), recording: None }
+    }
+
+    /// Adds an ended attempt.
+    pub fn add(&mut self, attempt: Attempt) {
+        if self.ended.is_empty() {
+            self.due = Instant::now() + GATHER;
+        }
+        self.ended.push(attempt);
+    }
+
+    /// The attempts recorded next; never returns while there are none. `at_once`: no other attempt is under way.
+    /// Cancel-safe.
+    pub async fn next(&mut self, at_once: bool) -> Vec<Attempt> {
+        if self.recording.is_none() {
+            if self.ended.is_empty() {
+                return std::future::pending().await;
+            }
+            if !at_once {
+                tokio::time::sleep_until(self.due.into()).await;
+            }
+            let (ledger, ended) = (self.ledger.clone(), std::mem::take(&mut self.ended));
+            let attempts = ended.clone();
+            self.recording = Some((ended, tokio::task::spawn_blocking(move || record(&ledger, &attempts))));
+        }
+        if let Some((_, recording)) = &mut self.recording
+            && let Err(error) = recording.await
+        {
+            tracing::error!(%error, "recording attempts panicked; they stay due");
+        }
+        self.recording.take().map_or_else(Vec::new, |(recorded, _)| recorded)
+    }
+
+    /// Records the rest.
+    pub async fn finish(mut self) {
+        while self.recording.is_some() || !self.ended.is_empty() {
+            self.next(true).await;
+        }
+    }
+}
+
+/// Attempts that cannot be recorded stay due.
+fn record(ledger: &Ledger, attempts: &[Attempt]) {
+    if let Err(error) = ledger.note_attempts(attempts) {
+        tracing::warn!(%error, "attempts could not be recorded");
+        std::thread::sleep(RETRY);
+    }
+}
