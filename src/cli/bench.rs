@@ -1,4 +1,4 @@
-//! `npubbot bench`: the rate over wall time, proven by hits.
+//! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
 use super::log;
 use super::search_flags::SearchFlags;
@@ -9,33 +9,40 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 
+/// Flags of `npubbot bench`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot bench                           every GPU, else the CPU, for 10 seconds
+  npubbot bench --device cpu --threads 1  one CPU thread
+  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script")]
 pub(super) struct Bench {
-    /// Patterns searched at once.
+    /// Number of patterns to search for at once.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     patterns: u32,
-    /// Length of the patterns [default: as long as they still hit some thousand times].
+    /// Length of each pattern [default: the longest that still gives about 1,000 hits].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12))]
     characters: Option<u32>,
-    /// How long to search.
+    /// Seconds to search.
     #[arg(long, default_value_t = 10.0, value_name = "S", value_parser = seconds)]
     seconds: f64,
-    /// Search at somebody's point, as for a split key.
+    /// Search from a split key's point.
     #[arg(long)]
     split: bool,
-    /// Print one JSON object.
+    /// Print the result as a JSON object.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     search: SearchFlags,
 }
 
+/// Parses the value of `--seconds`.
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "say a number of seconds, like 10 or 2.5".to_owned())?;
     (0.1..=86_400.0).contains(&seconds).then_some(seconds).ok_or_else(|| "say 0.1 to 86400 seconds".to_owned())
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Line {
     device: String,
@@ -51,6 +58,7 @@ struct Line {
 }
 
 impl Bench {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
         let options = self.search.over(SearchOptions::default());

@@ -1,4 +1,4 @@
-//! `npubbot combine`: half and tweak make the key, offline.
+//! `npubbot combine`: makes the key from half and tweak, offline.
 
 use super::split::prefixes;
 use super::unlock::{UnlockFlags, ask, first_line};
@@ -10,21 +10,30 @@ use clap::Args;
 use std::io::{Cursor, IsTerminal, Write};
 use std::path::PathBuf;
 
+/// Flags of `npubbot combine`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot combine ntweak1... --half half.age               print npub and nsec
+  npubbot combine ntweak1... --half half.age --ncryptsec   lock the key with a password
+  npubbot combine ntweak1... --prefix m0ctane              type the half yourself
+
+This works offline. The nsec is printed once and stored nowhere.")]
 pub(super) struct Combine {
-    /// The tweak the bot sent, `ntweak1…`. It is no secret.
+    /// The tweak that the bot sent, `ntweak1…`. It is not secret.
     #[arg(value_name = "TWEAK")]
     tweak: String,
-    /// The file of your half, as `split new` made it. Without it, the half is asked for, or read from standard input.
+    /// File of your half, made by `split new`. Without it, the half is prompted for or read from
+    /// standard input.
     #[arg(long, value_name = "FILE")]
     half: Option<PathBuf>,
-    /// What you asked for, so that another key is not taken for it. A half's file knows it.
+    /// Prefix you asked for, to check the tweak against. The half's file already holds it.
     #[arg(long = "prefix", value_name = "PREFIX", required_unless_present = "half")]
     prefixes: Vec<String>,
-    /// Print the key locked with a password (NIP-49), in place of the nsec.
+    /// Print the key encrypted with a password (NIP-49) instead of the nsec.
     #[arg(long)]
     ncryptsec: bool,
-    /// A file whose first line is that password.
+    /// File whose first line is that password.
     #[arg(long, value_name = "FILE", requires = "ncryptsec")]
     password_file: Option<PathBuf>,
     #[command(flatten)]
@@ -32,6 +41,7 @@ pub(super) struct Combine {
 }
 
 impl Combine {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let tweak: SplitTweak = self.tweak.parse()?;
         let mut requested = prefixes(&self.prefixes)?;
@@ -40,7 +50,7 @@ impl Combine {
             requested = named;
         }
         if requested.is_empty() {
-            bail!("what was asked for is not known; say it with --prefix");
+            bail!("the prefix you asked for is not known; give it with --prefix");
         }
         let key = half.combine(&tweak, &requested)?;
         let mut out = std::io::stdout().lock();

@@ -1,15 +1,17 @@
-//! `npubbot doctor`: what is there, and what to do about what is not.
+//! `npubbot doctor`: checks the installation and says how to fix each problem.
 
 use super::identity::IdentityFlags;
-use super::{log, runtime};
+use super::log;
+use super::runtime::runtime;
 use crate::service::{Verdict, doctor};
 use anyhow::bail;
 use clap::Args;
 use std::path::PathBuf;
 
+/// Flags of `npubbot doctor`.
 #[derive(Args, Debug)]
 pub(super) struct Doctor {
-    /// The configuration the bot is to run with.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", default_value = "relays.toml")]
     config: PathBuf,
     #[command(flatten)]
@@ -17,6 +19,7 @@ pub(super) struct Doctor {
 }
 
 impl Doctor {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         log::start("error");
         let findings = runtime()?.block_on(doctor(&self.config, &self.identity.data, &self.identity.file()));
@@ -30,7 +33,7 @@ impl Doctor {
         }
         let broken = findings.iter().filter(|finding| finding.verdict == Verdict::Broken).count();
         if broken > 0 {
-            bail!("{broken} of these must be mended before the bot can serve");
+            bail!("{broken} problems marked BAD must be fixed before the bot can serve");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Where the bot's identity is kept, and opening it.
+//! The bot's identity file: its place, making it, opening it.
 
 use super::unlock::UnlockFlags;
 use crate::vault::Vault;
@@ -7,12 +7,13 @@ use clap::Args;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-/// The name of the identity file in the data folder.
+/// Name of the identity file in the data folder.
 const IDENTITY_FILE: &str = "identity.age";
 
+/// Flags that name and open the identity.
 #[derive(Args, Clone, Debug)]
 pub(super) struct IdentityFlags {
-    /// Folder of the identity and the ledger.
+    /// Folder with the identity and the ledger.
     #[arg(long, value_name = "DIR", default_value = ".npubbot")]
     pub data: PathBuf,
     #[command(flatten)]
@@ -20,13 +21,14 @@ pub(super) struct IdentityFlags {
 }
 
 impl IdentityFlags {
+    /// Path of the identity file.
     pub fn file(&self) -> PathBuf {
         self.data.join(IDENTITY_FILE)
     }
 
-    /// Makes a new identity, which must not be there yet.
+    /// Makes a new identity. Errors: there is one already.
     pub fn create(&self) -> anyhow::Result<Vault> {
-        // Nobody else's business, should it be new.
+        // A new folder is for its owner only.
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -36,7 +38,7 @@ impl IdentityFlags {
         Ok(Vault::create(&self.file(), &unlock)?)
     }
 
-    /// Opens the identity that is there, or makes one.
+    /// Opens the identity, or makes one if there is none.
     pub fn open_or_create(&self) -> anyhow::Result<Vault> {
         if !self.file().exists() {
             return self.create();

@@ -1,4 +1,4 @@
-//! `npubbot init`: configuration and identity, without serving.
+//! `npubbot init`: writes the configuration and makes the identity.
 
 use super::identity::IdentityFlags;
 use crate::config::Config;
@@ -6,9 +6,15 @@ use clap::Args;
 use nostr::ToBech32;
 use std::path::PathBuf;
 
+/// Flags of `npubbot init`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot init                                   ask for a passphrase
+  npubbot init --passphrase-file secret.txt      for a service without a terminal
+  npubbot init --data /var/lib/npubbot           another folder")]
 pub(super) struct Init {
-    /// The configuration; one with the defaults is written where there is none.
+    /// Configuration file. Written with the defaults if it does not exist.
     #[arg(long, value_name = "FILE", default_value = "relays.toml")]
     config: PathBuf,
     #[command(flatten)]
@@ -16,9 +22,10 @@ pub(super) struct Init {
 }
 
 impl Init {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         if Config::write_default(&self.config)? {
-            eprintln!("The configuration is in {}; choose your relays and limits there.", self.config.display());
+            eprintln!("The configuration is in {}. Choose your relays and limits there.", self.config.display());
         }
         let vault = self.identity.create()?;
         println!("{}", vault.public_key().to_bech32()?);

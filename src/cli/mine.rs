@@ -1,4 +1,4 @@
-//! `npubbot mine`: a search for oneself, without any relay.
+//! `npubbot mine`: a local search, without a relay.
 
 use super::log;
 use super::search_flags::SearchFlags;
@@ -16,18 +16,24 @@ use std::io::Write;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+/// Flags of `npubbot mine`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot mine m0ctane              one key, printed as npub and nsec
+  npubbot mine cat dxg --count 3    three keys, each with one of the prefixes
+  npubbot mine m0c --split 02ab...  the tweak for somebody's half")]
 pub(super) struct Mine {
-    /// Characters the npub is to have after `npub1`; of several, any one will do.
+    /// Prefix of the npub, after `npub1`. With several, the first one found counts.
     #[arg(required = true, value_name = "PREFIX")]
     prefixes: Vec<String>,
-    /// Keys to find before it ends.
+    /// Number of keys to find.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "split")]
     count: u32,
-    /// Search at somebody's point and print the tweak for their half, not a key.
+    /// Search from the public point of somebody's half, and print the tweak instead of a key.
     #[arg(long, value_name = "POINT")]
     split: Option<HalfPoint>,
-    /// Print one JSON object a key.
+    /// Print one JSON object per key.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -35,6 +41,7 @@ pub(super) struct Mine {
 }
 
 impl Mine {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
         let patterns = prefixes(&self.prefixes)?;
@@ -44,17 +51,17 @@ impl Mine {
         let vault = Vault::without_identity()?;
         let (sender, finds) = mpsc::channel();
         let job = JobId(1);
-        let (purse, json, split, began) = (vault.clone(), self.json, self.split.is_some(), Instant::now());
+        let (redeemer, json, split, began) = (vault.clone(), self.json, self.split.is_some(), Instant::now());
         let mut left = self.count;
         let bar = SearchBar::new(difficulty);
         let shown = bar.clone();
         let scheduler = Scheduler::start(&options, vault, move |find| {
             let printed = shown.suspend(|| {
-                if split { print_tweak(&purse, &find, json) } else { print(&purse, &find, json, began.elapsed()) }
+                if split { print_tweak(&redeemer, &find, json) } else { print(&redeemer, &find, json, began.elapsed()) }
             });
             left -= u32::from(printed.is_ok());
             let ended = left == 0 || printed.is_err();
-            // The other side waits as long as this one lives.
+            // The receiver lives as long as the scheduler, so this cannot fail.
             let _ = sender.send((printed, ended));
             if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
@@ -95,7 +102,7 @@ fn print_tweak(vault: &Vault, find: &Find, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints npub and nsec. The secret goes from the vault to standard output and nowhere else.
+/// Prints npub and nsec. The vault writes the secret to standard output and nowhere else.
 fn print(vault: &Vault, find: &Find, json: bool, after: Duration) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let (npub, prefix, seconds) = (find.hit.npub(), &find.pattern, after.as_secs_f64());

@@ -1,32 +1,41 @@
-//! One small file a command: flags in, calls out.
+//! The command line: one small file per command.
 
 mod bench;
 mod combine;
 #[cfg(feature = "demo")]
 mod demo;
 mod doctor;
+mod exit;
 mod identity;
 mod init;
 mod log;
 mod mine;
+mod runtime;
 mod search_flags;
 mod serve;
 mod signals;
 mod split;
 mod unlock;
 
-use crate::config::ConfigError;
-use crate::ledger::LedgerError;
-use crate::search::SearchError;
-use crate::service::ServiceError;
-use crate::vault::VaultError;
-use clap::{Parser, Subcommand};
-use std::io::Write;
-use std::process::ExitCode;
+pub use exit::{exit_code, explain};
 
-/// Finds vanity npubs for whoever asks by encrypted Nostr message.
+use clap::{Parser, Subcommand};
+
+/// Examples at the end of `npubbot --help`.
+const EXAMPLES: &str = "\
+Examples:
+  npubbot demo                     see all of it on this machine
+  npubbot mine m0ctane             search for one key here
+  npubbot init                     make a bot's identity and configuration
+  npubbot serve                    run the bot
+  npubbot serve --device cuda:0    run it on the first GPU only
+  npubbot doctor                   check the installation
+
+`npubbot COMMAND --help` shows the options and examples of a command.";
+
+/// A Nostr bot that finds vanity npubs and sends the nsec by encrypted message.
 #[derive(Parser, Debug)]
-#[command(name = "npubbot", version, about, propagate_version = true)]
+#[command(name = "npubbot", version, about, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -35,26 +44,29 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     #[cfg(feature = "demo")]
-    /// Shows the whole thing on this machine: a relay, the bot, and an asker who gets a key.
+    /// Run a relay, the bot and an asker on this machine, and show their conversation.
     Demo(demo::Demo),
-    /// Runs the bot until Ctrl-C. The first run makes its identity.
+    /// Run the bot until Ctrl-C. The first run makes its identity.
     Serve(serve::Serve),
-    /// Makes configuration and identity of a bot, without serving.
+    /// Write a configuration and make a bot's identity.
     Init(init::Init),
-    /// Searches a key here and now, and prints it.
+    /// Search for a key without a bot, and print it.
     Mine(mine::Mine),
-    /// Makes your secret half of a key, for a bot you need not trust.
+    /// Make your secret half of a split key, which the bot's operator cannot know.
     Split(split::Split),
-    /// Makes the key of your half and the tweak a bot sent.
+    /// Make the key from your half and the tweak that a bot sent.
     Combine(combine::Combine),
-    /// Looks at everything the bot needs, and says what to do about what is missing.
+    /// Check GPUs, relays, identity and ledger, and say how to fix each problem.
     Doctor(doctor::Doctor),
-    /// Measures how fast this machine searches, proven by what it finds.
+    /// Measure how fast this machine searches. Only verified hits count.
     Bench(bench::Bench),
 }
 
 impl Cli {
-    /// Runs the command. Errors say what is wrong and what would work.
+    /// Runs the command.
+    ///
+    /// Errors: their text says what is wrong and what would work; [`exit_code`] tells whether a
+    /// restart can help.
     pub fn run(self) -> anyhow::Result<()> {
         no_core_dumps();
         match self.command {
@@ -71,36 +83,11 @@ impl Cli {
     }
 }
 
-/// Prints an error with all its causes to standard error.
-pub fn explain(error: &anyhow::Error) {
-    // Where even that fails there is nobody left to tell.
-    let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
-}
-
-/// What a service manager may go by: 2 if starting again is of no use before somebody has put something right (so it is for
-/// flags nobody knows), else 1.
-pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    let is_wrong_key = matches!(error.downcast_ref(), Some(VaultError::WrongKey { .. }));
-    let cannot_start = matches!(
-        error.downcast_ref(),
-        Some(
-            ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })
-                | ServiceError::Ledger(LedgerError::TooNew { .. })
-        )
-    );
-    if error.is::<ConfigError>() || is_wrong_key || cannot_start { ExitCode::from(2) } else { ExitCode::FAILURE }
-}
-
-/// A dead process must not leave its secrets in a file.
+/// Switches core dumps off: a crash must not write secrets to a file.
 fn no_core_dumps() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     if let Err(error) = setrlimit(Resource::Core, none) {
         tracing::warn!(%error, "core dumps could not be switched off");
     }
-}
-
-/// The runtime every command with sockets runs on.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }

@@ -1,15 +1,17 @@
-//! The flags that say where and how to search.
+//! Flags for the devices of a search.
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, SearchOptions};
 use clap::Args;
 
+/// Flags that choose devices, threads and kernel.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct SearchFlags {
-    /// Where to search: `cpu`, `cuda` (every GPU), `cuda:N`, or `all` (every GPU there is, else the CPU).
+    /// Where to search: `cpu`, `cuda` (every GPU), `cuda:N`, or `all` (every GPU; the CPU if there
+    /// is none).
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,
-    /// CPU threads [default: one a core].
+    /// CPU threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// CPU kernel: `auto`, `ifma` or `portable`.
@@ -18,7 +20,7 @@ pub(super) struct SearchFlags {
 }
 
 impl SearchFlags {
-    /// These flags over what `options` says.
+    /// `options` with these flags in place of its values.
     pub fn over(&self, options: SearchOptions) -> SearchOptions {
         SearchOptions {
             devices: self.device.unwrap_or(options.devices),

@@ -1,8 +1,10 @@
-//! `npubbot serve`: the bot, until it is told to stop.
+//! `npubbot serve`: runs the bot until a signal stops it.
 
 use super::identity::IdentityFlags;
+use super::log;
+use super::runtime::runtime;
 use super::search_flags::SearchFlags;
-use super::{log, runtime, signals};
+use super::signals;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::scheduler::Health;
@@ -12,12 +14,20 @@ use nostr::ToBech32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long threads that are at something else may hold up the end, after the service has ended.
+/// Longest wait for other threads after the service has ended.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
+/// Flags of `npubbot serve`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot serve                                  ask for the passphrase
+  npubbot serve --passphrase-file secret.txt     for a service without a terminal
+  npubbot serve --device cuda:1                  search on the second GPU only
+
+Exit codes: 0 stopped; 1 failed, a restart may help; 2 the operator must change something first.")]
 pub(super) struct Serve {
-    /// The relays and everything else an operator can set.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", default_value = "relays.toml")]
     config: PathBuf,
     #[command(flatten)]
@@ -27,6 +37,7 @@ pub(super) struct Serve {
 }
 
 impl Serve {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         log::start("info");
         let mut config = Config::load(&self.config)?;
@@ -34,7 +45,7 @@ impl Serve {
         let vault = self.identity.open_or_create()?;
         println!("{}", vault.public_key().to_bech32()?);
         let data = self.identity.data;
-        // From here on there is something to end cleanly.
+        // Signals are caught from here on, because now there is something to end cleanly.
         let mut shutdown = signals::listen()?;
         let runtime = runtime()?;
         let served = runtime.block_on(async move {
@@ -54,7 +65,7 @@ impl Serve {
             service.stop().await;
             Ok(())
         });
-        // Threads that wait for a device, a name or a page of a relay are not waited for.
+        // Threads that wait for a device or the network are abandoned.
         runtime.shutdown_timeout(LAST_PATIENCE);
         served
     }

@@ -1,23 +1,24 @@
-//! SIGINT and SIGTERM: the first asks for a clean end, a second ends at once. What does not end in its time (a launch that
-//! hangs in a driver, say) is not waited for: after a hard end the ledger is what it is after `kill -9`, and nothing
-//! accepted is lost.
+//! SIGINT and SIGTERM. The first asks for a clean end, the second ends at once. The clean end has a
+//! time limit, because a launch may hang in a driver. A hard end is as safe as `kill -9`: no
+//! accepted job is lost.
 
 use crate::shutdown::{self, Shutdown, Stopper};
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a clean end may take.
+/// Time limit of a clean end.
 const GRACE: Duration = Duration::from_millis(1700);
-/// How long the end of a process may take, with all that libraries do there.
+/// Time limit of `exit`, which runs the exit handlers of libraries.
 const LAST_GRACE: Duration = Duration::from_millis(50);
 
-/// What the shell says of a program that Ctrl-C ended.
+/// Exit code of a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
+/// Exit code after the time limit of a clean end.
 const NOT_CLEAN: i32 = 1;
 
-/// Listens from now on, on a thread of its own, until the process is gone: tokio has taken the signals for good, so
-/// nobody else ends a program that is stuck.
+/// Starts a thread that listens for signals until the process ends. tokio has replaced the default
+/// handlers for good, so this thread must be able to end a stuck program.
 pub(super) fn listen() -> anyhow::Result<Shutdown> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut interrupt, mut terminate) = {
@@ -37,7 +38,7 @@ pub(super) fn listen() -> anyhow::Result<Shutdown> {
         let code = match tokio::time::timeout(GRACE, next()).await {
             Ok(()) => INTERRUPTED,
             Err(_) => {
-                tracing::warn!("the clean end takes too long; what is left undone is done after the next start");
+                tracing::warn!("the clean end takes too long; the rest is done after the next start");
                 NOT_CLEAN
             }
         };
@@ -47,13 +48,14 @@ pub(super) fn listen() -> anyhow::Result<Shutdown> {
     Ok(shutdown)
 }
 
+/// Asks for the clean end.
 fn stop(stopper: &Stopper) {
-    tracing::info!("stopping; once more ends at once");
+    tracing::info!("stopping; send the signal again to end at once");
     stopper.stop();
 }
 
-/// Ends the process. What libraries do at its end may hang as well (and a second `exit` beside the first waits for it),
-/// so that is not waited for either.
+/// Ends the process. Exit handlers of libraries may hang, and a second `exit` would wait for the
+/// first, so a thread kills the process after [`LAST_GRACE`].
 fn end(code: i32) -> ! {
     let last = std::thread::Builder::new().name("last".to_owned());
     let killer = last.spawn(|| {

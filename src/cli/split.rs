@@ -1,4 +1,5 @@
-//! `npubbot split new`: the asker's half of a key, made offline. It never leaves this machine; its point does.
+//! `npubbot split new`: makes the asker's half of a key, offline. Only its point is sent to the
+//! bot.
 
 use super::unlock::UnlockFlags;
 use crate::bot::MOST_SPLIT_PREFIXES;
@@ -9,27 +10,37 @@ use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 
+/// Flags of `npubbot split`.
 #[derive(Args, Debug)]
 pub(super) struct Split {
     #[command(subcommand)]
     command: SplitCommand,
 }
 
+/// Commands under `npubbot split`.
 #[derive(Subcommand, Debug)]
 enum SplitCommand {
-    /// Makes a new secret half, and shows the message to send to a bot.
+    /// Make a new secret half, and print the message for the bot.
     New(New),
 }
 
+/// Flags of `npubbot split new`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot split new m0ctane --out half.age    keep the half in a file
+  npubbot split new cat dxg --print           keep it yourself
+
+Send the printed line to the bot. When the tweak arrives:
+  npubbot combine ntweak1... --half half.age")]
 struct New {
-    /// Characters the npub is to have after `npub1`; of several, any one will do.
+    /// Prefix of the npub, after `npub1`. With several, the first one found counts.
     #[arg(required = true, value_name = "PREFIX")]
     prefixes: Vec<String>,
-    /// Where to keep the half, locked with age. Never overwritten.
+    /// File for the half, encrypted with age. Never overwritten.
     #[arg(long, value_name = "FILE", required_unless_present = "print")]
     out: Option<PathBuf>,
-    /// Print the half once instead, for you to keep.
+    /// Print the half instead of storing it.
     #[arg(long, conflicts_with = "out")]
     print: bool,
     #[command(flatten)]
@@ -37,6 +48,7 @@ struct New {
 }
 
 impl Split {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let SplitCommand::New(new) = self.command;
         new.run()
@@ -75,7 +87,7 @@ impl New {
     }
 }
 
-/// Reads prefixes as they are typed.
+/// Parses prefixes as they are typed.
 pub(super) fn prefixes(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
-    words.iter().map(|word| Pattern::parse(word).with_context(|| format!("`{word}` is no prefix"))).collect()
+    words.iter().map(|word| Pattern::parse(word).with_context(|| format!("`{word}` is not a prefix"))).collect()
 }

@@ -1,4 +1,4 @@
-//! Flags and prompts that open a file with a secret in it.
+//! Flags and prompts for passphrases.
 
 use crate::vault::Unlock;
 use age::secrecy::SecretString;
@@ -8,18 +8,19 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
+/// Flags that open a file with a secret in it.
 #[derive(Args, Clone, Debug)]
 pub(super) struct UnlockFlags {
-    /// A file whose first line is the passphrase.
+    /// File whose first line is the passphrase.
     #[arg(long, value_name = "FILE", conflicts_with = "age_identity")]
     passphrase_file: Option<PathBuf>,
-    /// An age identity file (`age-keygen`) in place of a passphrase.
+    /// Use an age identity file (from `age-keygen`) instead of a passphrase.
     #[arg(long, value_name = "FILE")]
     age_identity: Option<PathBuf>,
 }
 
 impl UnlockFlags {
-    /// What the flags say; without any, asks on the terminal: twice for a new passphrase.
+    /// The key that the flags name. Without flags, asks on the terminal, twice if `twice`.
     pub fn unlock(&self, prompt: &str, twice: bool) -> anyhow::Result<Unlock> {
         if let Some(file) = &self.age_identity {
             return Ok(Unlock::AgeIdentityFile(file.clone()));
@@ -35,6 +36,7 @@ impl UnlockFlags {
     }
 }
 
+/// First line of a file with a passphrase.
 pub(super) fn first_line(file: &Path) -> anyhow::Result<Zeroizing<String>> {
     let text = std::fs::read_to_string(file)
         .map(Zeroizing::new)
@@ -42,6 +44,9 @@ pub(super) fn first_line(file: &Path) -> anyhow::Result<Zeroizing<String>> {
     Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
 }
 
+/// Asks for a secret on the terminal, twice if `twice`, without showing it.
+///
+/// Errors: no terminal, or two different answers.
 pub(super) fn ask(prompt: &str, twice: bool) -> anyhow::Result<Zeroizing<String>> {
     if !std::io::stdin().is_terminal() {
         bail!("there is no terminal to ask for a passphrase; use --passphrase-file FILE or --age-identity FILE");

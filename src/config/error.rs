@@ -1,18 +1,45 @@
-//! Why a configuration is refused: file, line, what is wrong and what is allowed.
+//! Reasons to refuse a configuration.
 
 use thiserror::Error;
 
-/// The start stops; nothing was changed.
+/// Reason to refuse a configuration: file, line, the mistake, and the allowed values. Nothing was
+/// changed.
 #[derive(Debug, Error)]
 pub enum ConfigError {
+    /// The file is missing or cannot be read.
     #[error(
         "{file} cannot be read ({error}); `npubbot init` writes one with the defaults, or name another with --config"
     )]
-    Unreadable { file: String, error: std::io::Error },
+    Unreadable {
+        /// Path of the file.
+        file: String,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// The default configuration cannot be written.
     #[error("{file} cannot be written ({error}); name another with --config")]
-    Unwritable { file: String, error: std::io::Error },
+    Unwritable {
+        /// Path of the file.
+        file: String,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// The file is not text.
     #[error("{file}, line {line}: this is not UTF-8 text; save the file as UTF-8")]
-    NotUtf8 { file: String, line: usize },
+    NotUtf8 {
+        /// Path of the file.
+        file: String,
+        /// Line of the first wrong byte, from 1.
+        line: usize,
+    },
+    /// A key or a value is wrong.
     #[error("{file}, line {line}: {what}")]
-    Wrong { file: String, line: usize, what: String },
+    Wrong {
+        /// Path of the file.
+        file: String,
+        /// Line of the mistake, from 1.
+        line: usize,
+        /// The mistake and the allowed values.
+        what: String,
+    },
 }

@@ -1,6 +1,8 @@
-//! From text to checked types. Every value keeps its place in the file until it is checked.
+//! Parsing. Every value keeps its position in the file until it is checked.
 
-use super::{BotConfig, Config, ConfigError, Limits, RelayEntry, time};
+use super::error::ConfigError;
+use super::time;
+use super::types::{BotConfig, Config, Limits, RelayEntry};
 use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
@@ -10,7 +12,7 @@ use std::time::Duration;
 use toml::Spanned;
 
 const ROLES: &str = "\"inbox\", \"status\", \"discovery\"";
-/// Profiles with longer texts are refused by relays.
+/// Longest text of a profile, bytes. Relays refuse longer ones.
 const LONGEST_TEXT: usize = 2000;
 
 #[derive(Deserialize, Default)]
@@ -66,12 +68,13 @@ struct Search {
     cpu_kernel: Option<Spanned<String>>,
 }
 
-/// Where errors point to.
+/// The file under check, for error messages.
 struct Place<'a> {
     text: &'a str,
     file: &'a str,
 }
 
+/// Parses and checks a configuration. Errors call it `file`.
 pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
     let place = Place { text, file };
     let raw: File = toml::from_str(text).map_err(|error| {
@@ -92,7 +95,7 @@ impl Place<'_> {
         ConfigError::Wrong { file: self.file.to_owned(), line: 1 + before.matches('\n').count(), what }
     }
 
-    /// A whole number within `allowed`, or `default` where there is none.
+    /// A whole number within `allowed`, or `default` if the key is missing.
     fn number(
         &self,
         key: &str,
@@ -107,9 +110,9 @@ impl Place<'_> {
         })
     }
 
-    /// A span of time of `least` at the least, both as an operator writes them, or `default` where there is none. `why` says
-    /// what is wrong with less.
-    fn span_of_time(
+    /// A duration of at least `least`, or `default` if the key is missing. `why` says what is wrong
+    /// with a shorter one. Both limits are written as an operator writes them.
+    fn duration(
         &self,
         key: &str,
         value: &Option<Spanned<String>>,
@@ -129,7 +132,7 @@ impl Place<'_> {
         Ok(time)
     }
 
-    /// A value in words that `T` knows.
+    /// A value that `T` parses; `None` if the key is missing.
     fn choice<T: FromStr<Err: std::fmt::Display>>(
         &self,
         key: &str,
@@ -140,6 +143,7 @@ impl Place<'_> {
         chosen.map(Some).map_err(|error: T::Err| self.wrong(value.span(), format!("`{key}`: {error}")))
     }
 
+    /// A text; `None` if it is missing or empty.
     fn text(&self, key: &str, value: Option<Spanned<String>>) -> Result<Option<String>, ConfigError> {
         let Some(value) = value else { return Ok(None) };
         if value.get_ref().len() > LONGEST_TEXT {
@@ -197,7 +201,7 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
         nip05: place.text("nip05", raw.nip05)?,
         live_status: raw.live_status.unwrap_or(true),
         daily_note: raw.daily_note.unwrap_or(true),
-        try_relays_every: place.span_of_time(
+        try_relays_every: place.duration(
             "try_relays_every",
             &raw.try_relays_every,
             "15 min",
@@ -205,7 +209,7 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
         )?,
         answer_without_relay_list: raw.answer_without_relay_list.unwrap_or(true),
         visit_askers_relays: raw.visit_askers_relays.unwrap_or(true),
-        answers_expire_after: place.span_of_time(
+        answers_expire_after: place.duration(
             "answers_expire_after",
             &raw.answers_expire_after,
             "30 days",
@@ -217,8 +221,8 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
 fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
     let number = |key, value, default, most| place.number(key, value, default, 1..=most);
     let any = ("1 s", "no job is that short");
-    let longest_expected_time = place.span_of_time("longest_expected_time", &raw.longest_expected_time, "24 h", any)?;
-    let give_up_after = place.span_of_time("give_up_after", &raw.give_up_after, "30 days", any)?;
+    let longest_expected_time = place.duration("longest_expected_time", &raw.longest_expected_time, "24 h", any)?;
+    let give_up_after = place.duration("give_up_after", &raw.give_up_after, "30 days", any)?;
     if give_up_after < longest_expected_time {
         let said = |value: &Option<Spanned<String>>, default: &str| {
             value

@@ -1,8 +1,11 @@
-//! A hit nobody has to take on trust.
+//! A hit that was recomputed and needs no trust.
 
-use super::{Npub, StartPoint, Tweak, candidate};
+use super::npub::Npub;
+use super::start_point::StartPoint;
+use super::tweak::{Tweak, candidate};
 
-/// A tweak whose npub was recomputed with libsecp256k1. There is no other way to make one.
+/// A tweak whose npub was recomputed with libsecp256k1. [`VerifiedHit::recompute`] is the only
+/// constructor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedHit {
     point: StartPoint,
@@ -11,21 +14,24 @@ pub struct VerifiedHit {
 }
 
 impl VerifiedHit {
-    /// Recomputes the npub of `tweak` from `point`. `None` where the tweak leads to the point at infinity.
-    /// Whether the npub is one that somebody requested is the caller's to ask.
+    /// Recomputes the npub of `tweak` from `point`; `None` if the result is the point at infinity.
+    /// The caller checks whether anybody asked for this npub.
     pub fn recompute(point: StartPoint, tweak: Tweak) -> Option<VerifiedHit> {
         let npub = candidate(&point, &tweak)?;
         Some(VerifiedHit { point, tweak, npub })
     }
 
+    /// The start point of the search.
     pub fn point(&self) -> &StartPoint {
         &self.point
     }
 
+    /// The offset and rotation that were claimed.
     pub fn tweak(&self) -> &Tweak {
         &self.tweak
     }
 
+    /// The recomputed npub.
     pub fn npub(&self) -> Npub {
         self.npub
     }

@@ -1,6 +1,8 @@
-//! Split keys: the asker keeps a secret half `h`, we search at its point `h·G`, and the tweak alone travels.
+//! Split keys. The asker keeps a secret half `h`, we search at its point `h·G`, and only the tweak
+//! is sent.
 
-use super::{Offset, Rotation, StartPoint, Tweak};
+use super::start_point::StartPoint;
+use super::tweak::{Offset, Rotation, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, Hrp};
 use nostr::hashes::{Hash, sha256};
@@ -9,37 +11,41 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The human part of a tweak's text.
+/// Human-readable part of a tweak's bech32 text.
 const NTWEAK: Hrp = Hrp::parse_unchecked("ntweak");
-/// The only layout there is so far.
+/// Version of the payload layout; the only one so far.
 const VERSION: u8 = 1;
-/// Version, rotation, offset, fingerprint.
+/// Bytes of the payload: version, rotation, offset, fingerprint.
 const PAYLOAD: usize = 1 + 1 + 32 + 8;
 
-/// The public point `h·G` of an asker's half. Nothing in it is secret.
+/// Public point `h·G` of an asker's half. Not a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HalfPoint(PublicKey);
 
-/// Why a text is no point. The text of the error says what would work.
+/// Reason why a text is not a point. Its text says what would work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HalfPointError {
+    /// Neither 66 hexadecimal digits nor an npub.
     #[error("a point is 66 hexadecimal digits that start with 02 or 03, or an npub")]
     NotAPoint,
+    /// The digits are not on the curve.
     #[error("these digits are no point of the curve, so part of them is missing or mistyped; copy all of it")]
     NotOnCurve,
+    /// The npub's checksum is wrong.
     #[error("the npub's checksum is wrong, so part of it is missing or mistyped; copy all of it")]
     Damaged,
+    /// The text is an nsec or a secret half.
     #[error("this is a secret key. Never send it to anybody; make a half with: npubbot split new")]
     Secret,
 }
 
 impl HalfPoint {
-    /// Any point of the curve except infinity, as libsecp256k1 accepted it.
+    /// A half's point from a point that libsecp256k1 accepted: on the curve and not infinity.
     pub fn new(point: PublicKey) -> HalfPoint {
         HalfPoint(point)
     }
 
-    /// Whether a word looks as if a point was meant, right or wrong.
+    /// Whether a word was probably meant as a point, even if it is mistyped.
     pub fn is_meant(word: &str) -> bool {
         let word = word.strip_prefix("nostr:").unwrap_or(word);
         let is_long_hex = word.len() >= 60 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -47,27 +53,30 @@ impl HalfPoint {
         is_long_hex || (is_key && word.len() >= 58)
     }
 
+    /// The point as libsecp256k1 has it.
     pub fn public_key(&self) -> &PublicKey {
         &self.0
     }
 
-    /// 33 bytes: the parity of y, and x big-endian (SEC 1).
+    /// The compressed point (SEC 1), 33 bytes: the parity of y, then x big-endian.
     pub fn serialize(&self) -> [u8; 33] {
         self.0.serialize()
     }
 
-    /// Reads [`HalfPoint::serialize`].
+    /// Reads the bytes of [`HalfPoint::serialize`].
     pub fn from_bytes(bytes: &[u8]) -> Option<HalfPoint> {
         (bytes.len() == 33).then(|| PublicKey::from_slice(bytes).ok()).flatten().map(HalfPoint)
     }
 
-    /// Where a search for this half starts: `h·G + r·G`. `None` where that is infinity.
+    /// Start point of a search for this half: `h·G + r·G`. `None` if that is infinity.
     pub fn blinded(&self, r: &Scalar) -> Option<StartPoint> {
         self.0.add_exp_tweak(SECP256K1, r).ok().map(StartPoint::new)
     }
 
-    /// The same for every point whose keys follow from this one's by a rotation or a sign: the least x-coordinate of
-    /// the three of `λ^k·P`. Two requests with one family must not both be served (`docs/askers/split-keys.md`).
+    /// Identifier shared by all related points: those that differ from this one by a rotation or a
+    /// sign. It is the smallest x-coordinate of the three points `λ^k·P`. Two requests of one
+    /// family must not both be served, because one key would reveal the other
+    /// (`docs/askers/split-keys.md`).
     pub fn family(&self) -> [u8; 32] {
         let x_of = |rotation: Rotation| {
             let turned = self.0.mul_tweak(SECP256K1, &rotation.scalar()).expect("λ is not zero");
@@ -76,7 +85,8 @@ impl HalfPoint {
         Rotation::ALL.map(x_of).into_iter().min().expect("there are three rotations")
     }
 
-    /// The first 8 bytes of the SHA-256 of the 33 bytes: tells a tweak for another point, and nothing else.
+    /// First 8 bytes of the SHA-256 of [`HalfPoint::serialize`]. It tells which point a tweak
+    /// belongs to.
     pub fn fingerprint(&self) -> [u8; 8] {
         let hash = sha256::Hash::hash(&self.serialize());
         let mut first = [0; 8];
@@ -88,7 +98,8 @@ impl HalfPoint {
 impl FromStr for HalfPoint {
     type Err = HalfPointError;
 
-    /// 66 hexadecimal digits (SEC 1, compressed), or an npub, which stands for its point with an even y.
+    /// Reads 66 hexadecimal digits (SEC 1, compressed), or an npub, which means the point with an
+    /// even y.
     fn from_str(text: &str) -> Result<HalfPoint, HalfPointError> {
         let text = text.trim().to_lowercase();
         let text = text.strip_prefix("nostr:").unwrap_or(&text);
@@ -112,44 +123,51 @@ impl FromStr for HalfPoint {
 }
 
 impl fmt::Display for HalfPoint {
-    /// 66 hexadecimal digits.
+    /// Writes 66 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
 }
 
-/// A point beside its asker does not belong in a log.
+/// Hides the point: a log must not join it with its asker.
 impl fmt::Debug for HalfPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HalfPoint")
     }
 }
 
-/// What the asker of a split key gets: the tweak, and which point it is for. Useless without the half.
+/// Answer to a split request: a tweak and the point it belongs to. Useless without the half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitTweak {
+    /// Offset and rotation to apply to the half.
     pub tweak: Tweak,
     /// [`HalfPoint::fingerprint`] of the point the tweak is for.
     pub fingerprint: [u8; 8],
 }
 
-/// Why a text is no tweak. The text of the error says what would work.
+/// Reason why a text is not a tweak. Its text says what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SplitTweakError {
+    /// Not a tweak at all.
     #[error("a tweak starts with ntweak1; copy the whole word from the bot's message")]
     NotATweak,
+    /// Another kind of bech32 text, with its human-readable part.
     #[error("this starts with {0}1, so it is no tweak; copy the word that starts with ntweak1 from the bot's message")]
     OtherKind(String),
+    /// The checksum is wrong.
     #[error("the tweak is damaged: its checksum is wrong. Copy the whole word from the bot's message once more")]
     Damaged,
+    /// A layout version that this program does not know.
     #[error("the tweak is of version {0}, which this program does not know; use a newer one")]
     Version(u8),
+    /// A valid checksum over an invalid payload.
     #[error("the tweak is malformed although its checksum is right; ask the operator")]
     Malformed,
 }
 
 impl fmt::Display for SplitTweak {
-    /// bech32 (BIP 173) with the human part `ntweak`: version, rotation, offset (32 bytes big-endian), fingerprint.
+    /// Writes bech32 (BIP 173) with the human-readable part `ntweak`. The payload is version,
+    /// rotation, offset (32 bytes, big-endian) and fingerprint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut payload = Vec::with_capacity(PAYLOAD);
         payload.extend([VERSION, self.tweak.rotation.power()]);

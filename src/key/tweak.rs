@@ -1,10 +1,12 @@
-//! What a search answers with: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
+//! The answer of a search: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
 
-use super::{Npub, StartPoint};
+use super::npub::Npub;
+use super::start_point::StartPoint;
 use secp256k1::{SECP256K1, Scalar, SecretKey};
 use std::fmt;
 
-/// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)` (`docs/developers/search.md`).
+/// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)`
+/// (`docs/developers/search.md`).
 const LAMBDA: [u8; 32] = [
     0x53, 0x63, 0xad, 0x4c, 0xc0, 0x5c, 0x30, 0xe0, 0xa5, 0x26, 0x1c, 0x02, 0x88, 0x12, 0x64, 0x5a, //
     0x12, 0x2e, 0x22, 0xea, 0x20, 0x81, 0x66, 0x78, 0xdf, 0x02, 0x96, 0x7c, 0x1b, 0x23, 0xbd, 0x72,
@@ -21,18 +23,20 @@ const LAMBDA_SQUARED: [u8; 32] = [
 pub struct Rotation(u8);
 
 impl Rotation {
+    /// All three rotations, by power.
     pub const ALL: [Rotation; 3] = [Rotation(0), Rotation(1), Rotation(2)];
 
-    /// `None` above 2.
+    /// The rotation `λ^power`; `None` if `power` is above 2.
     pub fn new(power: u8) -> Option<Rotation> {
         (power < 3).then_some(Rotation(power))
     }
 
+    /// The power of λ: 0, 1 or 2.
     pub fn power(self) -> u8 {
         self.0
     }
 
-    /// `λ^power mod n` as a scalar, big-endian.
+    /// `λ^power mod n`.
     pub fn scalar(self) -> Scalar {
         match self.0 {
             0 => Scalar::ONE,
@@ -42,13 +46,14 @@ impl Rotation {
     }
 }
 
-/// A scalar modulo n that is added to the start point. Public: it says nothing without the start point's secret.
+/// Scalar modulo n that is added to the start secret. Public: useless without that secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Offset(Scalar);
 
 impl Offset {
-    /// `centre ± step·λ^turn mod n`, the offset of one of the six points a table entry gives (`docs/developers/search.md`).
-    /// `step` is 1 or more in size; its sign is the point's sign.
+    /// `centre ± step·λ^turn mod n`, the offset of one of the six points of a table entry
+    /// (`docs/developers/search.md`). The sign of `step` is the sign of the point; 0 is the centre
+    /// itself.
     pub fn of_point(centre: u64, step: i64, turn: Rotation) -> Offset {
         let small = |value: u64| {
             let mut bytes = [0; 32];
@@ -65,11 +70,12 @@ impl Offset {
         Offset(signed.add_tweak(&centre).map_or(Scalar::ZERO, Scalar::from))
     }
 
-    /// Any scalar below n.
+    /// An offset from any scalar below n.
     pub fn from_scalar(scalar: Scalar) -> Offset {
         Offset(scalar)
     }
 
+    /// The offset as libsecp256k1 has it.
     pub fn scalar(&self) -> &Scalar {
         &self.0
     }
@@ -83,14 +89,18 @@ impl fmt::Debug for Offset {
     }
 }
 
-/// What turns a start point into a key: `λ^rotation · (s + offset) mod n`.
+/// Pair of offset and rotation that turns a start secret `s` into a key: `λ^rotation · (s + offset)
+/// mod n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tweak {
+    /// Added to the start secret first.
     pub offset: Offset,
+    /// Multiplied in after the addition.
     pub rotation: Rotation,
 }
 
-/// The npub of `λ^rotation · (P + offset·G)`, by libsecp256k1. `None` for the point at infinity.
+/// Computes the npub of `λ^rotation · (P + offset·G)` with libsecp256k1; `None` for the point at
+/// infinity.
 pub fn candidate(point: &StartPoint, tweak: &Tweak) -> Option<Npub> {
     let moved = point.public_key().add_exp_tweak(SECP256K1, tweak.offset.scalar()).ok()?;
     let turned = moved.mul_tweak(SECP256K1, &tweak.rotation.scalar()).ok()?;

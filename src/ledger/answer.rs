@@ -1,15 +1,78 @@
-//! T1: a message and all that follows from it, at once or not at all.
+//! T1: a message and all its effects, recorded together or not at all.
 
-use super::open::seconds;
+use super::error::LedgerError;
+use super::job::JobState;
+use super::open::{Ledger, seconds};
 use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
-use super::{Answer, Effect, JobState, Ledger, LedgerError, Recorded};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, Transaction, params};
+use std::fmt;
+
+/// One message with its effect and its answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Author of the message.
+    pub asker: Asker,
+    /// Id of the message.
+    pub rumor: RumorId,
+    /// Relays where the message was seen.
+    pub seen_on: Vec<String>,
+    /// Change beside the answer.
+    pub effect: Effect,
+    /// The one answer. `None` for messages that are ignored.
+    pub reply: Option<GiftWrap>,
+}
+
+/// Effect of a message beside its answer. Its `Debug` shows no pattern.
+#[derive(Clone)]
+pub enum Effect {
+    /// No effect.
+    Nothing,
+    /// A new job under the number from [`Ledger::next_job`]. Its asker is the answer's; it has at
+    /// least one pattern.
+    Accept(JobId, JobSpec),
+    /// Cancels accepted jobs of this asker. Others are left as they are.
+    Cancel(Vec<JobId>),
+    /// Sends the wrap of a found or delivered job of this asker again.
+    Resend(JobId),
+    /// Cancels all jobs of this asker. They get no more messages until [`Effect::Start`].
+    Stop,
+    /// Ends [`Effect::Stop`].
+    Start,
+    /// Deletes everything about this asker, with three exceptions: ids of their messages, as long
+    /// as a relay can replay them; the times of the last day's jobs, as long as those count; and
+    /// the reply to this message.
+    Forget,
+}
+
+impl fmt::Debug for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Effect::Nothing => f.write_str("Nothing"),
+            Effect::Accept(id, spec) => write!(f, "Accept {id}, {spec:?}"),
+            Effect::Cancel(jobs) => write!(f, "Cancel {jobs:?}"),
+            Effect::Resend(job) => write!(f, "Resend {job}"),
+            Effect::Stop => f.write_str("Stop"),
+            Effect::Start => f.write_str("Start"),
+            Effect::Forget => f.write_str("Forget"),
+        }
+    }
+}
+
+/// Outcome of T1 for one message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorded {
+    /// Recorded now.
+    Now,
+    /// Recorded before, under the same asker and id. Nothing was changed.
+    Before,
+}
 
 impl Ledger {
-    /// The number the next accepted job will have. Only one caller may be between this and its T1.
+    /// Number of the next accepted job. Only one caller at a time may be between this and its T1.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let connection = self.read();
         let mut statement = connection.prepare_cached(
@@ -19,23 +82,24 @@ impl Ledger {
         Ok(JobId(statement.query_row([], |row| row.get(0))?))
     }
 
-    /// Whether this message of this asker was answered before (as long as it is remembered: [`Ledger::clean`]).
+    /// Whether this message of this asker was answered in the last 15 days (see [`Ledger::clean`]).
     pub fn has_seen(&self, asker: Asker, rumor: RumorId) -> Result<bool, LedgerError> {
         let connection = self.read();
         let mut statement = connection.prepare_cached("SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2")?;
         Ok(statement.exists(params![asker.0, rumor.0])?)
     }
 
-    /// T1. A second answer to the same rumor of the same asker changes nothing and says [`Recorded::Before`].
+    /// T1. A second answer to the same message changes nothing and returns [`Recorded::Before`].
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the reply is sealed to somebody else; [`LedgerError::Database`] also if
-    /// the number of an accepted job is taken. Nothing is recorded then, not even that the message was seen.
+    /// Errors: [`LedgerError::Misaddressed`] if the reply is sealed to somebody else;
+    /// [`LedgerError::Database`], also if the number of a new job is taken. Nothing is recorded
+    /// then, not even that the message was seen.
     pub fn answer(&self, answer: &Answer) -> Result<Recorded, LedgerError> {
         let recorded = self.answer_all(std::slice::from_ref(answer))?;
         Ok(recorded.first().copied().unwrap_or(Recorded::Before))
     }
 
-    /// T1 of several messages at once, with one wait for the disk: all of them are recorded or none.
+    /// T1 of several messages in one transaction, so with one wait for the disk.
     ///
     /// Errors: as [`Ledger::answer`].
     pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<Recorded>, LedgerError> {
@@ -51,6 +115,7 @@ impl Ledger {
     }
 }
 
+/// Records one message, unless it was recorded before.
 fn record(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Recorded, LedgerError> {
     let age = super::clean::age(transaction)?;
     let first = transaction
@@ -69,6 +134,7 @@ fn record(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Re
     Ok(Recorded::Now)
 }
 
+/// Applies the effect of a message.
 fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     match &answer.effect {
         Effect::Nothing => Ok(()),
@@ -92,6 +158,7 @@ fn apply(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<(),
     }
 }
 
+/// Inserts the row of a new job.
 fn accept(
     transaction: &Transaction<'_>,
     id: JobId,
@@ -126,29 +193,30 @@ fn accept(
     Ok(())
 }
 
-/// Makes the kept wrap of a result due again, as if it had just been queued: the relays that had it may have lost it,
-/// and the asker may be found on other relays by now. Somebody else's job, or one without a wrap, is left alone.
+/// Makes the wrap of a result due again, as if it were new: its relays may have lost it, and the
+/// asker may use other relays now. Does nothing for somebody else's job or a job without a wrap.
 fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     let kept: Option<(i64, String)> = transaction
         .prepare_cached("SELECT id, seen_on FROM mail WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?
         .query_row(params![job.0, answer.asker.0, now], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some((mail, seen_on)) = kept else {
+    let Some((message, seen_on)) = kept else {
         return Ok(());
     };
     let mut relays = answer.seen_on.clone();
-    let before = read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(format!("mail {mail}, column seen_on")))?;
+    let before =
+        read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(format!("mail {message}, column seen_on")))?;
     relays.extend(before.into_iter().filter(|relay| !answer.seen_on.contains(relay)));
-    relays.truncate(RELAYS_A_LETTER);
+    relays.truncate(MOST_RELAYS);
     transaction
         .prepare_cached(
             "UPDATE mail SET finished = 0, attempts = 0, queued_at = ?2, due_at = ?2, due_set_at = ?2, seen_on = ?3
              WHERE id = ?1",
         )?
-        .execute(params![mail, now, write_relays(&relays)])?;
-    transaction.prepare_cached("DELETE FROM acknowledged WHERE mail = ?1")?.execute([mail])?;
+        .execute(params![message, now, write_relays(&relays)])?;
+    transaction.prepare_cached("DELETE FROM acknowledged WHERE mail = ?1")?.execute([message])?;
     Ok(())
 }
 
-/// Repeated requests to send again must not make a row grow.
-const RELAYS_A_LETTER: usize = 16;
+/// Relays kept for one message, so that repeated requests to send again cannot make its row grow.
+const MOST_RELAYS: usize = 16;

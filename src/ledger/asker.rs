@@ -1,14 +1,15 @@
-//! What an asker may want of us beside keys: to be left alone, and to be forgotten.
+//! Askers who want no more messages, and askers who want to be forgotten.
 
 use super::clean::{DAY, read_note, write_note};
-use super::open::seconds;
-use super::{Ledger, LedgerError};
+use super::error::LedgerError;
+use super::open::{Ledger, seconds};
 use crate::job::{Asker, JobId};
 use rusqlite::{Connection, Transaction, params};
 
 impl Ledger {
-    /// Forgets of an asker what is not newer than `until` (Unix seconds), without an answer, as their vanish request
-    /// (NIP-62) wants. Returns the accepted jobs that went; `None` where there was nothing to forget.
+    /// Deletes everything about an asker up to the time `until` (Unix seconds), as a vanish request
+    /// (NIP-62) asks. They get no answer. Returns the accepted jobs that were deleted; `None` if
+    /// nothing was deleted.
     pub fn forget(&self, asker: Asker, until: u64) -> Result<Option<Vec<JobId>>, LedgerError> {
         let now = self.now();
         self.write(|transaction| {
@@ -23,7 +24,7 @@ impl Ledger {
         })
     }
 
-    /// Askers of whom anything is kept.
+    /// All askers with a job, a message in the outbox, or a stop.
     pub fn askers(&self) -> Result<Vec<Asker>, LedgerError> {
         let connection = self.read();
         let mut statement = connection.prepare_cached(
@@ -34,24 +35,29 @@ impl Ledger {
     }
 }
 
+/// Whether an asker said stop.
 pub(super) fn is_silent(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
     Ok(connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?)
 }
 
+/// Records a stop and cancels the asker's jobs.
 pub(super) fn silence(transaction: &Transaction<'_>, asker: Asker, now: i64) -> Result<(), LedgerError> {
     transaction.execute("INSERT OR IGNORE INTO silent (asker, since) VALUES (?1, ?2)", params![asker.0, now])?;
     transaction.execute("UPDATE job SET state = 'cancelled' WHERE asker = ?1 AND state = 'accepted'", [asker.0])?;
     Ok(())
 }
 
+/// Ends a stop.
 pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
     transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
     Ok(())
 }
 
-/// Removes jobs and letters that are not newer than `until`; returns how many rows went. No number is given twice, the ids
-/// of messages stay until no relay can replay them (without those an old request would come to life again), and the times of
-/// the last day's jobs stay for that day: forgetting opens no second quota.
+/// Deletes jobs and messages up to the time `until`; returns the number of rows deleted.
+///
+/// Three things stay. The highest job number, so that none is given twice. The ids of messages,
+/// until no relay can replay them; otherwise an old request would become a new job. The times of
+/// the last day's jobs, for that day, so that a deletion does not open a second quota.
 pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, now: i64) -> Result<usize, LedgerError> {
     let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
     let noted = read_note(transaction, "last_job")?;
@@ -60,7 +66,7 @@ pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, no
     }
     let mut gone = 0;
     for statement in [
-        // A result goes with its job, however late it was found.
+        // A result is deleted with its job, even if it was found after `until`.
         "DELETE FROM mail WHERE asker = ?1 AND (queued_at <= ?2 OR result_of IN
              (SELECT id FROM job WHERE asker = ?1 AND accepted_at <= ?2))",
         "DELETE FROM silent WHERE asker = ?1 AND since <= ?2",

@@ -1,24 +1,26 @@
-//! What may be forgotten, and the two numbers that say how far the bot has come.
+//! Deleting old rows, and the cursor of the inbox.
 //!
-//! Seen ids are what keeps a replayed message from starting a second job, so they must outlive every wrap a relay may
-//! still give us. A wall clock is no safe measure of that: one that jumps a year ahead and back would make us forget
-//! everything, and then answer everything again. So the ledger counts its own *age*: each cleaning adds the time since
-//! the last one, but never more than a day.
+//! Seen ids keep a replayed message from starting a second job, so they must outlive every wrap
+//! that a relay can still send. The wall clock cannot measure that: if it jumps a year ahead and
+//! back, all ids would be deleted, and every message answered again. So the ledger counts its own
+//! *age*: each cleaning adds the time since the last one, at most a day.
 
-use super::open::seconds;
+use super::error::LedgerError;
+use super::open::{Ledger, seconds};
 use super::rows::unsigned;
-use super::{Ledger, LedgerError};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+/// Seconds of a day.
 pub(super) const DAY: i64 = 86_400;
 
-/// Age in seconds at which a seen id may go: 15 days, and one more because an id recorded just before a cleaning gets
-/// the age of the cleaning before. The inbox takes rumors of the last week, in wraps dated two days back.
+/// Age at which a seen id is deleted, seconds: 15 days, and one more because an id gets the age of
+/// the cleaning before it. The inbox accepts rumors of the last 7 days, in wraps dated up to 2 days
+/// back.
 const SEEN_FOR: i64 = 16 * DAY;
 
 impl Ledger {
-    /// Forgets what nobody will ask for again: finished wraps past their expiry, seen ids older than a replay can be.
-    /// Jobs are kept. To be called at least daily.
+    /// Deletes finished wraps past their expiry and seen ids that can no longer be replayed. Jobs
+    /// are kept. Call it at least daily.
     pub fn clean(&self) -> Result<(), LedgerError> {
         let now = self.now();
         self.write(|transaction| {
@@ -35,14 +37,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// When this bot last was in contact with its relays, by its own clock; `None` at the first start.
-    /// Never later than now: a clock that was ahead must not make us miss messages.
+    /// Time of the last contact with the relays, Unix seconds; `None` at the first start. Never
+    /// later than now, so that a clock that was ahead does not make the bot miss messages.
     pub fn last_contact(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
         Ok(read_note(&self.read(), "last_contact")?.map(|at| unsigned(at.min(now))))
     }
 
-    /// Notes that every message up to `at` (at most now) was fetched. It only moves back if it was in the future.
+    /// Records that every message up to `at` was fetched. A time in the future counts as now. The
+    /// cursor moves back only if it was in the future.
     pub fn set_last_contact(&self, at: u64) -> Result<(), LedgerError> {
         let now = self.now();
         let at = seconds(at).min(now);
@@ -55,16 +58,18 @@ impl Ledger {
     }
 }
 
-/// The ledger's own count of time, seconds.
+/// Age of the ledger, seconds.
 pub(super) fn age(transaction: &Transaction<'_>) -> Result<i64, LedgerError> {
     Ok(read_note(transaction, "age")?.unwrap_or(0))
 }
 
+/// A number by its name in the table `note`.
 pub(super) fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
     let mut statement = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
+/// Writes a number to the table `note`.
 pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
     transaction
         .prepare_cached("INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?

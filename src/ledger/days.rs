@@ -1,23 +1,27 @@
-//! Totals of each day, for the daily note.
+//! Totals per day, for the daily note.
 
-use super::{Ledger, LedgerError};
-use crate::ledger::rows::unsigned;
+use super::clean::DAY;
+use super::error::LedgerError;
+use super::open::Ledger;
+use super::rows::unsigned;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-const DAY: i64 = 86_400;
-/// Days kept: yesterday is what is told.
+/// Days that are kept.
 const KEPT: i64 = 30;
 
-/// What happened on one day (UTC).
+/// Totals of one day (UTC).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DayFigures {
+    /// Candidates tested.
     pub candidates: u64,
+    /// Jobs accepted.
     pub accepted: u64,
+    /// Results delivered.
     pub delivered: u64,
 }
 
 impl Ledger {
-    /// Adds candidates tested to today.
+    /// Adds tested candidates to today's total.
     pub fn count_candidates(&self, candidates: u64) -> Result<(), LedgerError> {
         let today = self.now() / DAY;
         self.write(|transaction| {
@@ -33,7 +37,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The figures of a day, counted from 1970-01-01 (UTC); zeros if nothing is known.
+    /// Totals of a day, in days since 1970-01-01 (UTC); zeros for an unknown day.
     pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
         let connection = self.read();
         let mut statement =
@@ -51,7 +55,7 @@ impl Ledger {
     }
 }
 
-/// Adds one to today's `accepted` or `delivered`.
+/// Adds one to today's column `what`: `accepted` or `delivered`.
 pub(super) fn count(transaction: &Transaction<'_>, now: i64, what: &'static str) -> Result<(), LedgerError> {
     transaction
         .prepare_cached(&format!(

@@ -1,11 +1,21 @@
-//! Which halves were used: two keys of one half, or of related halves, would betray each other.
+//! Used halves of split keys. Two keys of one half, or of related halves, reveal each other.
 
-use super::{HalfUse, Ledger, LedgerError};
+use super::error::LedgerError;
+use super::open::Ledger;
 use crate::key::HalfPoint;
 use rusqlite::Transaction;
 
+/// Earlier use of a half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HalfUse {
+    /// An open job searches for it, or for a related half.
+    Open,
+    /// A key was found for it, or for a related half.
+    Spent,
+}
+
 impl Ledger {
-    /// What this half, or one related to it, was used for; `None` if it is fresh.
+    /// Earlier use of this half or a related one; `None` if it is fresh.
     pub fn half_use(&self, half: &HalfPoint) -> Result<Option<HalfUse>, LedgerError> {
         let family = half.family();
         let connection = self.read();
@@ -19,7 +29,7 @@ impl Ledger {
     }
 }
 
-/// A key was found for this family.
+/// Records that a key was found for this family.
 pub(super) fn spend(transaction: &Transaction<'_>, family: &[u8; 32]) -> Result<(), LedgerError> {
     transaction.execute("INSERT OR IGNORE INTO used_half (family) VALUES (?1)", [family])?;
     Ok(())

@@ -1,25 +1,25 @@
-//! T2, and what can be asked about jobs.
+//! T2, and queries about jobs.
 
-use super::open::seconds;
+use super::clean::DAY;
+use super::error::LedgerError;
+use super::job::{AskerView, Job, JobState, Totals};
+use super::open::{Ledger, seconds};
 use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs, unsigned};
-use super::{AskerView, Job, JobState, Ledger, LedgerError, Totals};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, params};
 
-/// Seconds.
-const DAY: i64 = 86_400;
-
-/// The query of [`Ledger::overdue_jobs`]. The indices are named: left to itself SQLite reads every accepted job.
+/// Query of [`Ledger::overdue_jobs`]. It names the index, because SQLite would read every accepted
+/// job.
 pub(super) fn overdue() -> String {
     format!(
         "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_expiry WHERE state = 'accepted' AND expires_at <= ?1 ORDER BY id"
     )
 }
 
-/// The query of [`Ledger::late_jobs`].
+/// Query of [`Ledger::late_jobs`].
 pub(super) fn late() -> String {
     format!(
         "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_notice WHERE state = 'accepted' AND notice_at <= ?1 ORDER BY id"
@@ -27,22 +27,24 @@ pub(super) fn late() -> String {
 }
 
 impl Ledger {
-    /// T2: `false` when the job was no longer accepted; then nothing was changed.
+    /// T2: records a result. Returns `false` and changes nothing if the job is no longer accepted.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's
+    /// asker.
     pub fn found(&self, job: JobId, result: &GiftWrap) -> Result<bool, LedgerError> {
         self.end(job, JobState::Found, result)
     }
 
-    /// Gives an accepted job up: `false` when it was no longer accepted; then nothing was changed.
+    /// Gives up an accepted job. Returns `false` and changes nothing if it is no longer accepted.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's
+    /// asker.
     pub fn expire(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         self.end(job, JobState::Expired, notice)
     }
 
-    /// Compare and set: whoever is first to end an accepted job queues its letter, and nobody after.
-    fn end(&self, job: JobId, state: JobState, letter: &GiftWrap) -> Result<bool, LedgerError> {
+    /// Compare and set: the first caller to end an accepted job queues its message.
+    fn end(&self, job: JobId, state: JobState, message: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {
             let ended: Option<([u8; 32], String, Option<[u8; 32]>)> = transaction
@@ -54,14 +56,14 @@ impl Ledger {
             let Some((asker, seen_on, family)) = ended else {
                 return Ok(None);
             };
-            if letter.to.0 != asker {
+            if message.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
             if let Some(family) = family.filter(|_| state == JobState::Found) {
                 super::halves::spend(transaction, &family)?;
             }
             let result_of = (state == JobState::Found).then_some(job);
-            queue(transaction, letter, result_of, &seen_on, now)?;
+            queue(transaction, message, result_of, &seen_on, now)?;
             fault::before(Step::Found);
             Ok(Some(()))
         })?;
@@ -69,19 +71,21 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// Accepted jobs whose askers are to be told that it takes longer than promised, oldest first.
+    /// Accepted jobs that take longer than promised and whose askers were not told, oldest first.
     pub fn late_jobs(&self) -> Result<Vec<Job>, LedgerError> {
         jobs(&self.read(), &late(), [self.now()])
     }
 
-    /// Accepted jobs whose time is over at `now` (Unix seconds), oldest first.
+    /// Accepted jobs that expire at `now` (Unix seconds) or before, oldest first.
     pub fn overdue_jobs(&self, now: u64) -> Result<Vec<Job>, LedgerError> {
         jobs(&self.read(), &overdue(), [seconds(now)])
     }
 
-    /// Queues the one notice that a job takes longer than promised: `false` when there was one, or the job has ended.
+    /// Queues the one notice that a job takes longer than promised. Returns `false` if there was
+    /// one, or the job has ended.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's
+    /// asker.
     pub fn tell_late(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {
@@ -116,7 +120,7 @@ impl Ledger {
         Ok(jobs(&self.read(), &query, [job.0])?.pop())
     }
 
-    /// What the bot's decisions about this asker's next message rest on.
+    /// Facts about an asker, for the decision about their next message.
     pub fn asker_view(&self, asker: Asker) -> Result<AskerView, LedgerError> {
         let now = self.now();
         let connection = self.read();
@@ -125,8 +129,9 @@ impl Ledger {
             "SELECT {JOB_COLUMNS} FROM job JOIN mail ON mail.result_of = job.id
              WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND mail.expires_at > ?2 ORDER BY job.id DESC"
         );
-        // A clock that has gone back leaves times in the future. Those of a day count as just now, so that a small step
-        // opens no second quota; those of a year do not, so that a great one locks nobody out.
+        // A clock that was set back leaves times in the future. Up to a day ahead they count as
+        // now, so that a small step opens no second quota. Further ahead they do not count, so that
+        // a large step locks nobody out.
         let mut last_day = connection.prepare_cached(
             "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
                                       UNION ALL SELECT at FROM started WHERE asker = ?1)
@@ -146,7 +151,7 @@ impl Ledger {
         })
     }
 
-    /// How many jobs are in each state, and how many letters are not finished.
+    /// Number of jobs in each state, and of messages not sent yet.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         let connection = self.read();
         let mut totals = Totals::default();
@@ -160,7 +165,7 @@ impl Ledger {
                 Some(JobState::Delivered) => &mut totals.delivered,
                 Some(JobState::Cancelled) => &mut totals.cancelled,
                 Some(JobState::Expired) => &mut totals.expired,
-                None => return Err(LedgerError::Corrupt(format!("{count} jobs in a state of no known name"))),
+                None => return Err(LedgerError::Corrupt(format!("{count} jobs in an unknown state"))),
             };
             *place = unsigned(count);
         }

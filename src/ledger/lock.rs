@@ -1,22 +1,21 @@
-//! One process, one ledger: an advisory lock that the operating system drops when its holder dies, however it dies.
+//! The lock of the data folder: one process per ledger. The operating system releases it when the
+//! process dies.
 
-use super::LedgerError;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use super::error::LedgerError;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Held as long as it lives. The file stays behind; it is the lock on it that counts.
+/// An advisory lock, held until it is dropped. The file stays behind.
 pub(super) struct FolderLock {
     _file: File,
 }
 
 impl FolderLock {
-    /// Locks `ledger.lock` in `folder` at once, or says who is in the way.
+    /// Locks `ledger.lock` in `folder` without waiting.
     ///
-    /// Errors: [`LedgerError::InUse`] if another opening (of this process or another) holds it; [`LedgerError::Folder`]
-    /// if the file cannot be made or the file system knows no locks.
+    /// Errors: [`LedgerError::InUse`] if this process or another holds it; [`LedgerError::Folder`]
+    /// if the file cannot be made or the file system has no locks.
     pub(super) fn take(folder: &Path) -> Result<FolderLock, LedgerError> {
         let name = || folder.display().to_string();
         let unusable = |reason: std::io::Error| LedgerError::Folder {
@@ -32,10 +31,10 @@ impl FolderLock {
             .mode(0o600)
             .open(folder.join("ledger.lock"))
             .map_err(unusable)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => Ok(FolderLock { _file: file }),
-            Err(Errno::WOULDBLOCK) => Err(LedgerError::InUse { folder: name() }),
-            Err(other) => Err(unusable(other.into())),
+            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
 }

@@ -1,27 +1,31 @@
-//! Looking at a ledger without changing it, for `npubbot doctor`.
+//! Inspecting a ledger without changing it, for `npubbot doctor`.
 
+use super::error::LedgerError;
 use super::lock::FolderLock;
 use super::open::FILE;
-use super::{LedgerError, schema};
+use super::schema;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// What a data folder holds.
+/// State of a data folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Look {
-    /// No ledger yet: the first start makes it.
+    /// No ledger; the first start makes one.
     Absent,
-    /// An npubbot runs on it.
+    /// A running npubbot uses it.
     InUse,
+    /// An intact ledger.
     Sound {
+        /// Schema of the file.
         schema: i64,
+        /// Number of accepted jobs.
         open_jobs: u64,
     },
 }
 
-/// Looks at the ledger in `folder`, checks the file's integrity, and leaves everything as it is.
+/// Checks the integrity of the ledger in `folder` without changing it.
 ///
-/// Errors: as [`super::Ledger::open`], and [`LedgerError::Corrupt`] if the check finds damage.
+/// Errors: as `Ledger::open`, and [`LedgerError::Corrupt`] if the file is damaged.
 pub fn look(folder: &Path) -> Result<Look, LedgerError> {
     let path = folder.join(FILE);
     if !path.exists() {

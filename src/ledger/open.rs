@@ -1,7 +1,8 @@
 //! Opening: the folder, the lock, the file, the schema.
 
+use super::error::LedgerError;
 use super::lock::FolderLock;
-use super::{LedgerError, schema};
+use super::schema;
 use crate::clock::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::{DirBuilder, OpenOptions};
@@ -10,33 +11,35 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The file in the data folder.
+/// Name of the file in the data folder.
 pub(super) const FILE: &str = "ledger.sqlite";
 
-/// How long a statement waits for a visitor (a backup, somebody's `sqlite3`) to let go of the file.
+/// Longest wait of a statement for another process that reads the file, such as a backup or
+/// `sqlite3`.
 const BUSY: Duration = Duration::from_secs(5);
-/// Statements kept ready: more than there are. One that falls out is parsed anew at each use.
+/// Size of the cache of prepared statements: more than there are.
 const STATEMENTS: usize = 128;
 
-/// One process's hold on its ledger. Cheap to clone; clones share the one connection, so there is one writer.
+/// An open ledger. Cheap to clone; clones share one connection, so there is one writer.
 #[derive(Clone)]
 pub struct Ledger {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    // Declared, and so closed, before the lock is given back.
+    // Declared before the lock, so that it is closed before the lock is released.
     connection: Mutex<Connection>,
     clock: Clock,
     _lock: FolderLock,
 }
 
 impl Ledger {
-    /// Opens or makes the ledger of a data folder (`ledger.sqlite`), locks it, and brings its schema up to date.
-    /// The folder is made with permissions 0700 if it is missing, the file with 0600.
+    /// Locks a data folder, opens or makes its `ledger.sqlite`, and brings the schema up to date. A
+    /// missing folder is made with permissions 0700, a missing file with 0600.
     ///
-    /// Errors: [`LedgerError::InUse`], [`LedgerError::TooNew`] (the file is left as it is), [`LedgerError::Folder`],
-    /// [`LedgerError::Corrupt`] if the file is no SQLite file, [`LedgerError::Database`] for the rest.
+    /// Errors: [`LedgerError::InUse`], [`LedgerError::TooNew`] (the file is left as it is),
+    /// [`LedgerError::Folder`], [`LedgerError::Corrupt`] if the file is no SQLite file,
+    /// [`LedgerError::Database`] for the rest.
     pub fn open(folder: &Path, clock: Clock) -> Result<Ledger, LedgerError> {
         let unusable = |reason: std::io::Error| LedgerError::Folder {
             folder: folder.display().to_string(),
@@ -45,25 +48,26 @@ impl Ledger {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
         let lock = FolderLock::take(folder)?;
         let path = folder.join(FILE);
-        // SQLite would make it readable to all that the umask allows; its WAL takes over the permissions of the file.
+        // SQLite would make it with the permissions of the umask. Its WAL copies the permissions of
+        // the file.
         OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(unusable)?;
         let connection = connect(&path, folder).map_err(|error| foreign(error, &path))?;
         let shared = Shared { connection: Mutex::new(connection), clock, _lock: lock };
         Ok(Ledger { shared: Arc::new(shared) })
     }
 
-    /// Seconds since 1970 as the ledger's clock shows them.
+    /// The time by the ledger's clock, Unix seconds.
     pub(super) fn now(&self) -> i64 {
         seconds(self.shared.clock.now())
     }
 
-    /// The connection, for reading. A panic elsewhere rolled its transaction back, so the connection is sound.
+    /// The connection, for reading. A poisoned lock is fine: a panic rolls its transaction back.
     pub(super) fn read(&self) -> MutexGuard<'_, Connection> {
         self.shared.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `work` in one immediate transaction: all of it is recorded when this returns `Ok`, and nothing otherwise.
-    /// `work` says with `None` that there is nothing to record.
+    /// Runs `work` in one immediate transaction. If it returns `Some`, the transaction is
+    /// committed; if it returns `None` or an error, nothing is recorded.
     pub(super) fn write<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<Option<T>, LedgerError>,
@@ -77,20 +81,21 @@ impl Ledger {
         Ok(done)
     }
 
-    /// Folds the log into the file and lets go of it, whoever still holds a clone: nothing is recorded any more, and every
-    /// transaction fails. The lock stays until the last clone is gone.
+    /// Closes the file, also for all clones: later transactions fail. The lock stays until the last
+    /// clone is dropped.
     pub fn close(&self) {
         let closed = Connection::open_in_memory().and_then(|nothing| {
             let connection = std::mem::replace(&mut *self.read(), nothing);
             connection.close().map_err(|(_, error)| error)
         });
         if let Err(error) = closed {
-            tracing::warn!(%error, "the ledger could not be closed; the next start takes it up as it is");
+            tracing::warn!(%error, "the ledger could not be closed; the next start recovers it");
         }
     }
 
-    /// For tests of a full disk: at most this many pages of 4 KiB, and no fewer than there are.
-    #[doc(hidden)]
+    /// Limits the file to this many pages of 4 KiB, but not below its size: for tests of a full
+    /// disk.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn limit_pages(&self, pages: u32) -> Result<(), LedgerError> {
         let connection = self.read();
         connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
@@ -98,6 +103,7 @@ impl Ledger {
     }
 }
 
+/// Opens the file with our settings and brings its schema up to date.
 fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
@@ -111,7 +117,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
             reason: "its file system cannot keep a write-ahead log; choose a folder on a local disk".to_owned(),
         });
     }
-    // NORMAL may lose the last commits when the power goes.
+    // NORMAL may lose the last commits at a power failure.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
@@ -119,7 +125,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     Ok(connection)
 }
 
-/// A file that is no ledger is not the database's failure.
+/// Maps the error for a file of another format.
 fn foreign(error: LedgerError, path: &Path) -> LedgerError {
     match error {
         LedgerError::Database(rusqlite::Error::SqliteFailure(failure, _))
@@ -131,7 +137,7 @@ fn foreign(error: LedgerError, path: &Path) -> LedgerError {
     }
 }
 
-/// SQLite counts to 2^63; so far a clock does not.
+/// Unix seconds as SQLite stores them.
 pub(super) fn seconds(unix: u64) -> i64 {
     i64::try_from(unix).unwrap_or(i64::MAX)
 }

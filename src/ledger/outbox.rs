@@ -1,18 +1,63 @@
-//! The outbox: letters that are due, and T3.
+//! The outbox: messages that are due, and T3.
 
+use super::error::LedgerError;
+use super::open::{Ledger, seconds};
 use super::rows::{read_relays, unsigned};
-use super::{DueMessage, Ledger, LedgerError, MessageId};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
 use rusqlite::{Connection, Row, Transaction, params};
 
-/// A letter waits for its time by the clock that chose it. If that clock has gone back since, the letter is due now:
-/// a clock that was a year ahead must not make an asker wait for a year.
+/// Number of a message in the outbox.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct MessageId(pub i64);
+
+/// A message that is due to be sent.
+#[derive(Clone, Debug)]
+pub struct DueMessage {
+    /// Its number.
+    pub id: MessageId,
+    /// The job whose result it is; `None` for other messages.
+    pub result_of: Option<JobId>,
+    /// The sealed message.
+    pub wrap: GiftWrap,
+    /// When it was queued or last asked for again, Unix seconds.
+    pub queued_at: u64,
+    /// Earlier attempts.
+    pub attempts: u32,
+    /// Relays where the asker's message was seen.
+    pub seen_on: Vec<String>,
+    /// Relays that said OK already.
+    pub acknowledged_by: Vec<String>,
+}
+
+/// Outcome of one attempt to send a message.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The message.
+    pub message: MessageId,
+    /// Relays that said OK now.
+    pub reached: Vec<String>,
+    /// The next step.
+    pub next: Next,
+}
+
+/// Next step after an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// No more attempts: every relay that should have the message has it, or it is given up.
+    Finished,
+    /// The next attempt, Unix seconds.
+    Again(u64),
+}
+
+/// Condition for a message to be due at ?1. `due_set_at` is the time at which `due_at` was chosen.
+/// If the clock was set back since then, the message is due now; otherwise it could wait for a
+/// year.
 const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
-    /// Letters whose time has come, the longest due first, at most `limit`.
+    /// Messages that are due, the longest due first, at most `limit`.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let connection = self.read();
@@ -23,12 +68,12 @@ impl Ledger {
         let mut rows = statement.query(params![self.now(), limit])?;
         let mut due = Vec::new();
         while let Some(row) = rows.next()? {
-            due.push(letter(&connection, row)?);
+            due.push(due_message(&connection, row)?);
         }
         Ok(due)
     }
 
-    /// When the next unsent letter is due, Unix seconds; a time that has passed means at once.
+    /// When the next message is due, Unix seconds. A time in the past means now.
     pub fn next_due(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
         let connection = self.read();
@@ -40,18 +85,18 @@ impl Ledger {
         Ok(due.map(|due| unsigned(if set > Some(now) { due.min(now) } else { due })))
     }
 
-    /// T3 of several attempts at once, with one wait for the disk.
+    /// T3 of several attempts in one transaction, so with one wait for the disk.
     pub fn note_attempts(&self, attempts: &[Attempt]) -> Result<(), LedgerError> {
         let now = self.now();
         let mut delivers = false;
         self.write(|transaction| {
             for attempt in attempts {
                 for relay in &attempt.reached {
-                    delivers |= acknowledge(transaction, attempt.mail, relay, now)?;
+                    delivers |= acknowledge(transaction, attempt.message, relay, now)?;
                 }
                 match attempt.next {
-                    Next::Finished => finish(transaction, attempt.mail)?,
-                    Next::Again(at) => postpone(transaction, attempt.mail, super::open::seconds(at), now)?,
+                    Next::Finished => finish(transaction, attempt.message)?,
+                    Next::Again(at) => postpone(transaction, attempt.message, seconds(at), now)?,
                 }
             }
             Ok((!attempts.is_empty()).then_some(()))
@@ -62,61 +107,28 @@ impl Ledger {
         Ok(())
     }
 
-    /// T3: `relay` has the letter. A found job whose result it is becomes delivered.
-    /// A letter that is not kept any more, or a relay that said so before, changes nothing.
-    pub fn acknowledge(&self, mail: MessageId, relay: &str) -> Result<(), LedgerError> {
+    /// T3: `relay` has the message. If it is the result of a found job, the job becomes delivered.
+    /// A deleted message or a repeated OK changes nothing.
+    pub fn acknowledge(&self, message: MessageId, relay: &str) -> Result<(), LedgerError> {
         let now = self.now();
-        if self.write(|transaction| acknowledge(transaction, mail, relay, now).map(Some))? == Some(true) {
+        if self.write(|transaction| acknowledge(transaction, message, relay, now).map(Some))? == Some(true) {
             fault::after(Step::Deliver);
         }
         Ok(())
     }
-
-    /// Counts an attempt and tries again at `due_at`.
-    pub fn postpone(&self, mail: MessageId, due_at: u64) -> Result<(), LedgerError> {
-        let due_at = super::open::seconds(due_at);
-        let now = self.now();
-        self.write(|transaction| postpone(transaction, mail, due_at, now).map(Some))?;
-        Ok(())
-    }
-
-    /// No more attempts: every relay that should have it does, or it is given up. The wrap is kept for `resend` until
-    /// it expires.
-    pub fn finish(&self, mail: MessageId) -> Result<(), LedgerError> {
-        self.write(|transaction| finish(transaction, mail).map(Some))?;
-        Ok(())
-    }
 }
 
-/// What came of one attempt to send a letter.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    pub mail: MessageId,
-    /// Relays that said OK now.
-    pub reached: Vec<String>,
-    pub next: Next,
-}
-
-/// What becomes of a letter after an attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next {
-    /// No more attempts.
-    Finished,
-    /// The next attempt, Unix seconds.
-    Again(u64),
-}
-
-/// Says whether a job becomes delivered by it.
-fn acknowledge(transaction: &Transaction<'_>, mail: MessageId, relay: &str, now: i64) -> Result<bool, LedgerError> {
+/// Records an OK of a relay. Returns whether a job became delivered.
+fn acknowledge(transaction: &Transaction<'_>, message: MessageId, relay: &str, now: i64) -> Result<bool, LedgerError> {
     transaction
         .prepare_cached("INSERT OR IGNORE INTO acknowledged (mail, relay) SELECT id, ?2 FROM mail WHERE id = ?1")?
-        .execute(params![mail.0, relay])?;
+        .execute(params![message.0, relay])?;
     let delivered = transaction
         .prepare_cached(
             "UPDATE job SET state = 'delivered'
              WHERE id = (SELECT result_of FROM mail WHERE id = ?1) AND state = 'found'",
         )?
-        .execute([mail.0])?;
+        .execute([message.0])?;
     if delivered > 0 {
         super::days::count(transaction, now, "delivered")?;
         fault::before(Step::Deliver);
@@ -124,19 +136,21 @@ fn acknowledge(transaction: &Transaction<'_>, mail: MessageId, relay: &str, now:
     Ok(delivered > 0)
 }
 
-fn postpone(transaction: &Transaction<'_>, mail: MessageId, due_at: i64, now: i64) -> Result<(), LedgerError> {
+/// Counts an attempt and sets the time of the next.
+fn postpone(transaction: &Transaction<'_>, message: MessageId, due_at: i64, now: i64) -> Result<(), LedgerError> {
     transaction
         .prepare_cached("UPDATE mail SET attempts = attempts + 1, due_at = ?2, due_set_at = ?3 WHERE id = ?1")?
-        .execute(params![mail.0, due_at, now])?;
+        .execute(params![message.0, due_at, now])?;
     Ok(())
 }
 
-fn finish(transaction: &Transaction<'_>, mail: MessageId) -> Result<(), LedgerError> {
-    transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([mail.0])?;
+/// Ends the attempts. The wrap is kept for `Effect::Resend` until it expires.
+fn finish(transaction: &Transaction<'_>, message: MessageId) -> Result<(), LedgerError> {
+    transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([message.0])?;
     Ok(())
 }
 
-/// Puts a wrap into the outbox, due at once. Only T1 and T2 do this.
+/// Puts a wrap into the outbox, due now. Called by T1, T2 and the notices.
 pub(super) fn queue(
     transaction: &Transaction<'_>,
     wrap: &GiftWrap,
@@ -154,14 +168,15 @@ pub(super) fn queue(
             wrap.to.0,
             result_of.map(|job| job.0),
             wrap.json,
-            super::open::seconds(wrap.expires_at),
+            seconds(wrap.expires_at),
             now,
             seen_on,
         ])?;
     Ok(())
 }
 
-fn letter(connection: &Connection, row: &Row<'_>) -> Result<DueMessage, LedgerError> {
+/// A message from its row.
+fn due_message(connection: &Connection, row: &Row<'_>) -> Result<DueMessage, LedgerError> {
     let id: i64 = row.get(0)?;
     let seen_on: String = row.get(8)?;
     let mut acknowledged =

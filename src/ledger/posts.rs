@@ -1,43 +1,47 @@
-//! What the bot says in public, waiting for its relays. A newer event of a topic takes the place of the one before.
+//! Public events that wait for their relays. A newer event replaces the older one of its topic.
 
 use super::clean::{read_note, write_note};
-use super::open::seconds;
+use super::error::LedgerError;
+use super::open::{Ledger, seconds};
 use super::rows::{read_relays, write_relays};
-use super::{Ledger, LedgerError};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// A public event to send.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// What it is about; one event is kept for each topic.
+    /// Its topic. One event is kept per topic.
     pub topic: String,
     /// The signed event.
     pub json: String,
-    /// Where it is to go.
+    /// Relays that should have it.
     pub relays: Vec<String>,
-    /// Unix seconds after which nobody wants it any more.
+    /// When it becomes useless, Unix seconds.
     pub expires_at: Option<u64>,
 }
 
-/// A public event that some relay does not have yet.
+/// A public event that at least one relay does not have yet.
 #[derive(Clone, Debug)]
 pub struct DuePost {
+    /// Its number.
     pub id: i64,
+    /// Its topic.
     pub topic: String,
+    /// The signed event.
     pub json: String,
     /// Relays that do not have it yet.
     pub left: Vec<String>,
 }
 
 impl Ledger {
-    /// Queues an event, in place of what its topic had before.
+    /// Queues an event. It replaces the earlier event of its topic.
     pub fn post(&self, post: &Post) -> Result<(), LedgerError> {
         let now = self.now();
         self.write(|transaction| replace(transaction, post, now).map(Some))?;
         Ok(())
     }
 
-    /// Queues the note of a day, unless that day or a later one has had its note: `false` then.
+    /// Queues the note of a day. Returns `false` and changes nothing if that day or a later one had
+    /// its note.
     pub fn post_note(&self, day: u64, post: &Post) -> Result<bool, LedgerError> {
         let (now, day) = (self.now(), seconds(day));
         let done = self.write(|transaction| {
@@ -50,12 +54,12 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// The last day that had its note, counted from 1970-01-01 (UTC).
+    /// The last day that had its note, in days since 1970-01-01 (UTC).
     pub fn noted_day(&self) -> Result<Option<u64>, LedgerError> {
         Ok(read_note(&self.read(), "noted_day")?.map(super::rows::unsigned))
     }
 
-    /// The event a topic has, and when it was queued, Unix seconds.
+    /// The current event of a topic, and when it was queued, Unix seconds.
     pub fn posted(&self, topic: &str) -> Result<Option<(String, u64)>, LedgerError> {
         let connection = self.read();
         let mut statement = connection.prepare_cached("SELECT json, queued_at FROM post WHERE topic = ?1")?;
@@ -63,7 +67,7 @@ impl Ledger {
         Ok(found.map(|(json, at)| (json, super::rows::unsigned(at))))
     }
 
-    /// Events that are still wanted and that some relay does not have yet.
+    /// Events that are not expired and that at least one relay does not have yet.
     pub fn due_posts(&self) -> Result<Vec<DuePost>, LedgerError> {
         let connection = self.read();
         let mut statement = connection.prepare_cached(
@@ -89,7 +93,7 @@ impl Ledger {
         Ok(due)
     }
 
-    /// A relay has the event.
+    /// Records that a relay has the event.
     pub fn post_reached(&self, post: i64, relay: &str) -> Result<(), LedgerError> {
         self.write(|transaction| {
             transaction
@@ -101,7 +105,7 @@ impl Ledger {
     }
 }
 
-/// Puts an event in the place of what its topic had.
+/// Replaces the event of a topic.
 fn replace(transaction: &Transaction<'_>, post: &Post, now: i64) -> Result<(), LedgerError> {
     transaction.execute("DELETE FROM post WHERE topic = ?1", [&post.topic])?;
     transaction

@@ -1,6 +1,7 @@
-//! From rows to what the other rooms speak of, and back. What cannot be read is said with its place, never skipped.
+//! Conversion between rows and types. An unreadable column is an error that names its place.
 
-use super::{Job, JobState, LedgerError};
+use super::error::LedgerError;
+use super::job::{Job, JobState};
 use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::message::Channel;
@@ -8,7 +9,7 @@ use crate::pattern::Pattern;
 use rusqlite::{Connection, Params, Row};
 
 impl JobState {
-    /// The word in the column `state`.
+    /// The state as the column `state` has it.
     pub(super) fn word(self) -> &'static str {
         match self {
             JobState::Accepted => "accepted",
@@ -19,17 +20,18 @@ impl JobState {
         }
     }
 
+    /// Reads the column `state`; `None` for an unknown word.
     pub(super) fn parse(word: &str) -> Option<JobState> {
         use JobState::{Accepted, Cancelled, Delivered, Expired, Found};
         [Accepted, Found, Delivered, Cancelled, Expired].into_iter().find(|state| state.word() == word)
     }
 }
 
-/// The columns [`jobs`] reads, in its order, of a table or alias `job`.
+/// Columns of the table `job` that [`jobs`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at";
 
-/// All jobs of a query that selects [`JOB_COLUMNS`].
+/// Reads all jobs of a query that selects [`JOB_COLUMNS`].
 pub(super) fn jobs(connection: &Connection, query: &str, values: impl Params) -> Result<Vec<Job>, LedgerError> {
     let mut statement = connection.prepare_cached(query)?;
     let mut rows = statement.query(values)?;
@@ -40,6 +42,7 @@ pub(super) fn jobs(connection: &Connection, query: &str, values: impl Params) ->
     Ok(jobs)
 }
 
+/// Reads one job.
 fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
     let id = JobId(row.get(0)?);
     let place = |column: &str| format!("job {id}, column {column}");
@@ -69,17 +72,17 @@ fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
     })
 }
 
-/// Patterns as one text; no pattern has a space in it.
+/// Patterns separated by spaces.
 pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
     patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// `None` unless every word is a pattern, spelt as it was written.
+/// Reads [`write_patterns`]; `None` unless every word is a pattern in its normal spelling.
 fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
     text.split(' ').map(|word| Pattern::parse(word).ok().filter(|pattern| pattern.as_str() == word)).collect()
 }
 
-/// The word in the column `channel`.
+/// The channel as the column `channel` has it.
 pub(super) fn write_channel(channel: Channel) -> &'static str {
     match channel {
         Channel::Sealed => "sealed",
@@ -87,19 +90,22 @@ pub(super) fn write_channel(channel: Channel) -> &'static str {
     }
 }
 
+/// Reads [`write_channel`].
 fn read_channel(word: &str) -> Option<Channel> {
     [Channel::Sealed, Channel::Nip04].into_iter().find(|&channel| write_channel(channel) == word)
 }
 
+/// Relays as a JSON array.
 pub(super) fn write_relays(relays: &[String]) -> String {
     serde_json::Value::from(relays).to_string()
 }
 
+/// Reads [`write_relays`].
 pub(super) fn read_relays(text: &str) -> Option<Vec<String>> {
     serde_json::from_str(text).ok()
 }
 
-/// A time before 1970 reads as 0.
+/// A number of SQLite as an unsigned one. A negative number reads as 0.
 pub(super) fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }

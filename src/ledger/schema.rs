@@ -1,22 +1,22 @@
-//! The numbered steps a ledger file has gone through. A step that landed is never edited: a new one follows it.
+//! Migrations of the ledger file. A released step is never changed; a new step follows it.
 
-use super::LedgerError;
+use super::error::LedgerError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
+/// The migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
 const STEPS: [&str; 3] =
     [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
 
-/// The schema this npubbot writes.
+/// Schema that this program writes.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;
 
-/// The schema of the file; 0 for an empty one.
+/// Schema of the file; 0 for an empty one.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Refuses a file from the future before anything in it is touched.
+/// Refuses a file with a later schema, before anything in it is changed.
 pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(), LedgerError> {
     let found = version(connection)?;
     if found > KNOWN {
@@ -28,7 +28,7 @@ pub(super) fn refuse_newer(connection: &Connection, folder: &Path) -> Result<(),
     Ok(())
 }
 
-/// Takes all missing steps, each whole or not at all.
+/// Runs the missing steps, each in one transaction.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<(), LedgerError> {
     for (number, step) in (1i64..).zip(STEPS) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

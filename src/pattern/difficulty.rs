@@ -1,30 +1,31 @@
-//! How hard a request is, how fast a search goes, and what the two say about waiting.
+//! Difficulty of a request, rate of a search, and the waiting time that follows from both.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Expected number of candidates until one matches, 1 or more.
+/// Expected number of candidates until one matches; at least 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Difficulty(f64);
 
 impl Difficulty {
-    /// `2^bits`.
+    /// A difficulty of `2^bits`.
     pub fn from_bits(bits: u32) -> Difficulty {
         Difficulty(f64::from(bits).exp2())
     }
 
-    /// Any one of several, found independently: `1 / Σ 1/d`. Never below 1. `None` for none.
+    /// Difficulty of finding any one of several independent patterns: `1 / Σ 1/d`, at least 1.
+    /// `None` if there are none.
     pub fn any_of(difficulties: impl IntoIterator<Item = Difficulty>) -> Option<Difficulty> {
         let chance: f64 = difficulties.into_iter().map(|d| 1.0 / d.0).sum();
         (chance > 0.0).then(|| Difficulty((1.0 / chance).max(1.0)))
     }
 
-    /// A match when the top 64 bits of x are one of `values`.
-    pub(super) fn of_top_values(values: f64) -> Difficulty {
+    /// Difficulty of a match in which the upper 64 bits of x take one of `values` values.
+    pub(super) fn from_top_values(values: f64) -> Difficulty {
         Difficulty((64f64.exp2() / values).max(1.0))
     }
 
-    /// Expected candidates.
+    /// Expected number of candidates.
     pub fn candidates(self) -> f64 {
         self.0
     }
@@ -35,35 +36,36 @@ impl Difficulty {
         (rate.0 > 0.0).then(|| Duration::from_secs_f64((self.0 / rate.0).min(THOUSAND_YEARS)))
     }
 
-    /// The chance, 0 to 1, that `candidates` tested so far would have held a match.
+    /// Probability, 0 to 1, of at least one match among `candidates` tested.
     pub fn chance_after(self, candidates: f64) -> f64 {
         -(-candidates / self.0).exp_m1()
     }
 }
 
-/// How many times the mean one waits at most in 95 of 100 cases: `ln 20`, for a memoryless search.
+/// Ratio of the 95th percentile of the waiting time to its mean: `ln 20`, as the search is
+/// memoryless.
 pub const NINETY_FIVE_PERCENT: f64 = 2.995_732_273_553_991;
 
 impl fmt::Display for Difficulty {
-    /// `33.6 M`, `1.10 T`, `3.5e20`.
+    /// Writes three digits and a prefix: `33.6 M`, `1.10 T`, `3.5e20`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         with_prefix(self.0, f)
     }
 }
 
-/// Candidates a second over wall time.
+/// Candidates per second of wall time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Rate(pub f64);
 
 impl fmt::Display for Rate {
-    /// `81.2 M/s`, `132 G/s`.
+    /// Writes three digits, a prefix and `/s`: `81.2 M/s`, `132 G/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         with_prefix(self.0, f)?;
         f.write_str("/s")
     }
 }
 
-/// Three significant digits and a decimal prefix.
+/// Writes three significant digits and a decimal prefix.
 fn with_prefix(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const PREFIXES: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
     let mut scaled = value;

@@ -1,4 +1,4 @@
-//! What is requested: the alphabet, patterns, how hard they are, and whether a full key matches. No I/O.
+//! Patterns: their alphabet, their difficulty, and whether a full key matches. No I/O.
 
 mod alphabet;
 mod difficulty;

@@ -1,36 +1,42 @@
-//! One request: the characters that follow `npub1`.
+//! One pattern: the characters that follow `npub1`.
 
 use super::alphabet::{nearest, value_of};
-use super::{Difficulty, difficulty};
+use super::difficulty::Difficulty;
 use crate::key::Npub;
 use std::fmt;
 use thiserror::Error;
 
-/// Characters of an npub that say something about the key; the six behind them are a checksum.
+/// Characters of an npub that encode the key. The six after them are a checksum.
 pub const MAX_CHARACTERS: usize = 52;
 
-/// A prefix that some npub can have. One that exists is valid.
+/// Prefix that at least one npub has. Every value of this type is valid.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Pattern {
     text: String,
-    /// The least and the greatest x-coordinate that match, big-endian, both included.
+    /// Smallest and largest x-coordinate that match, big-endian, both included.
     first: [u8; 32],
     last: [u8; 32],
 }
 
-/// Why a text is no pattern. The text of the error says what would work.
+/// Reason why a text is not a pattern. Its text says what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PatternError {
+    /// Nothing is left after `npub1`.
     #[error("there is no prefix in it; send 1 to {MAX_CHARACTERS} of the characters {}", alphabet_text())]
     Empty,
+    /// Longer than an npub, with the number of characters.
     #[error("{0} characters are too many; an npub has {MAX_CHARACTERS} that can be chosen, so send at most that many")]
     TooLong(usize),
+    /// A character that bech32 does not have.
     #[error("“{character}” cannot occur in an npub{}", suggestion(.nearest))]
     Forbidden {
+        /// The first such character, in lower case.
         character: char,
-        /// The whole text with characters that can occur, the nearest spelling first; empty where nothing is near.
+        /// Spellings of the whole text that can occur, the most similar first; empty if none is
+        /// similar.
         nearest: Vec<String>,
     },
+    /// A 52nd character or a value of x that no key has.
     #[error("no public key starts like that; the last of {MAX_CHARACTERS} characters can only be q or s, so send 51")]
     Impossible,
 }
@@ -48,7 +54,10 @@ fn suggestion(nearest: &[String]) -> String {
 }
 
 impl Pattern {
-    /// Reads what a person wrote. Upper case, a leading `nostr:`, `npub1` or `/` and outer spaces are forgiven.
+    /// Reads a prefix as a person writes it. Upper case, a leading `nostr:`, `npub1` or `/`, and
+    /// spaces around it are accepted.
+    ///
+    /// Errors: [`PatternError`].
     pub fn parse(written: &str) -> Result<Pattern, PatternError> {
         let lower = written.trim().to_lowercase();
         let bare = lower.strip_prefix("nostr:").unwrap_or(&lower);
@@ -69,32 +78,33 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), first, last })
     }
 
-    /// The characters behind `npub1`, lower case.
+    /// The characters after `npub1`, in lower case.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Bits of the x-coordinate the pattern fixes, 5 to 256.
+    /// Number of leading bits of x that the pattern fixes, 5 to 256.
     pub fn bits(&self) -> u32 {
         (self.text.len() as u32 * 5).min(256)
     }
 
+    /// Expected number of candidates until one matches.
     pub fn difficulty(&self) -> Difficulty {
-        difficulty::Difficulty::from_bits(self.bits())
+        Difficulty::from_bits(self.bits())
     }
 
-    /// Whether all fixed bits of the key agree.
+    /// Whether the key has all fixed bits.
     pub fn matches(&self, npub: &Npub) -> bool {
         self.first <= npub.0 && npub.0 <= self.last
     }
 
-    /// The least and the greatest x-coordinate that match, big-endian, both included.
+    /// Smallest and largest x-coordinate that match, big-endian, both included.
     pub fn range(&self) -> (&[u8; 32], &[u8; 32]) {
         (&self.first, &self.last)
     }
 }
 
-/// Up to three spellings of `text` with only characters that can occur.
+/// Up to three spellings of `text` in characters that can occur.
 fn spellings(text: &str) -> Vec<String> {
     let respell = |choice: usize| {
         text.chars()
@@ -104,8 +114,9 @@ fn spellings(text: &str) -> Vec<String> {
     (0..3).filter_map(respell).collect()
 }
 
-/// The x-coordinates whose leading 5-bit groups are `values`. `None` where no x-coordinate has them:
-/// the 52nd group has one bit of the key and four of padding, which are zero, and x is below p.
+/// Smallest and largest x-coordinate whose leading 5-bit groups are `values`; `None` if no key has
+/// them. The 52nd group is one bit of the key and four bits of padding, which are zero, and x is
+/// below p.
 fn range(values: &[u8]) -> Option<([u8; 32], [u8; 32])> {
     let fill = |fill_bit: u8| {
         let mut bytes = [0u8; 32];
@@ -177,7 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle is the text itself: an npub matches a pattern if and only if its text starts with it.
+        /// The oracle is the text itself: an npub matches a pattern if and only if its text starts
+        /// with it.
         #[test]
         fn matching_agrees_with_the_text(x in any::<[u8; 32]>(), length in 1usize..=52, change in 0usize..52) {
             let npub = Npub(x);

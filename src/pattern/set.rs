@@ -1,43 +1,52 @@
-//! All patterns of one pass: which of them a key matches, and the intervals a device filters by.
+//! The patterns of one launch: which of them a key matches, and the intervals that a device filters
+//! by.
 
-use super::{Difficulty, Pattern};
+use super::difficulty::Difficulty;
+use super::prefix::Pattern;
 use crate::key::Npub;
 
-/// The place of a pattern in its set, as given.
+/// Index of a pattern in its set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PatternId(pub usize);
 
-/// The patterns that every candidate of a launch is tested against. Duplicates and patterns within one another are fine.
+/// Patterns that every candidate of a launch is tested against. Duplicates and overlaps are
+/// allowed.
 #[derive(Clone, Debug, Default)]
 pub struct PatternSet {
     patterns: Vec<Pattern>,
-    /// Disjoint and sorted: the first and last value of the top 64 bits of x that can match, both included.
+    /// Intervals of the upper 64 bits of x that can match: sorted, disjoint, both ends included.
     intervals: Vec<(u64, u64)>,
 }
 
 impl PatternSet {
+    /// A set in the given order.
     pub fn new(patterns: Vec<Pattern>) -> PatternSet {
         let intervals = merge(patterns.iter().map(top_64_bits).collect());
         PatternSet { patterns, intervals }
     }
 
+    /// Number of patterns, duplicates included.
     pub fn len(&self) -> usize {
         self.patterns.len()
     }
 
+    /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
+    /// The pattern at an index that [`PatternSet::iter`] or [`PatternSet::matches`] gave. Panics at
+    /// any other.
     pub fn get(&self, id: PatternId) -> &Pattern {
         &self.patterns[id.0]
     }
 
+    /// All patterns with their indices, in order.
     pub fn iter(&self) -> impl Iterator<Item = (PatternId, &Pattern)> {
         self.patterns.iter().enumerate().map(|(at, pattern)| (PatternId(at), pattern))
     }
 
-    /// Every pattern that `npub` matches, in the order of the set.
+    /// Indices of all patterns that `npub` matches, in order.
     pub fn matches(&self, npub: &Npub) -> Vec<PatternId> {
         if !self.may_match(npub) {
             return Vec::new();
@@ -45,17 +54,17 @@ impl PatternSet {
         self.iter().filter(|(_, pattern)| pattern.matches(npub)).map(|(id, _)| id).collect()
     }
 
-    /// What a device filters by: disjoint, sorted intervals of the top 64 bits of x, both ends included.
-    /// A key outside all of them matches nothing; one inside may match.
+    /// Intervals of the upper 64 bits of x for a device to filter by: sorted, disjoint, both ends
+    /// included. A key outside all of them matches nothing; a key inside may match.
     pub fn intervals(&self) -> &[(u64, u64)] {
         &self.intervals
     }
 
-    /// Expected candidates until any pattern of the set matches. `None` for the empty set.
+    /// Expected number of candidates until any pattern matches; `None` for the empty set.
     pub fn difficulty(&self) -> Option<Difficulty> {
         Difficulty::any_of(self.intervals.iter().map(|&(first, last)| {
-            // Longer patterns than 64 bits look easier than they are; at 2^64 that no longer matters.
-            Difficulty::of_top_values((last - first) as f64 + 1.0)
+            // Only 64 bits are counted: harder patterns are out of reach anyway.
+            Difficulty::from_top_values((last - first) as f64 + 1.0)
         }))
     }
 

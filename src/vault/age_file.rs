@@ -1,8 +1,9 @@
-//! A secret at rest: a few lines of text in an `age` file that is written once and never overwritten.
+//! Secrets at rest: a few lines of text in an `age` file, written once and never overwritten.
 
+use super::error::VaultError;
 use super::random::Source;
 use super::secret::SecretText;
-use super::{Unlock, VaultError};
+use super::unlock::Unlock;
 use age::secrecy::ExposeSecret;
 use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -10,29 +11,30 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of text in one of our files at most: what is written can be read again.
+/// Longest text in one of our files, bytes, for writing and reading.
 pub(super) const LONGEST_TEXT: usize = 4096;
 
-/// Our files are a few thousand bytes; nothing larger is one.
+/// Largest file that is read, bytes. Ours have a few thousand.
 const LARGEST: u64 = 64 * 1024;
 
-/// The most scrypt may cost, as the power of two `age` writes. 20 takes a gigabyte and some seconds. `age` would measure
-/// how fast this machine is and refuse what a faster one wrote.
+/// Highest accepted scrypt cost, as a power of two. 20 takes 1 GiB and some seconds. The default of
+/// `age` depends on the speed of this machine, so it would refuse files from a faster one.
 const WORK: u8 = 20;
 
-/// Why this file cannot be used, with what would work.
+/// An error about this file. `reason` says what is wrong and what would work.
 pub(super) fn unusable(path: &Path, reason: impl ToString) -> VaultError {
     VaultError::File { path: path.display().to_string(), reason: reason.to_string() }
 }
 
+/// An error about the key to this file.
 fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
     VaultError::WrongKey { path: path.display().to_string(), reason: reason.to_string() }
 }
 
 /// Writes `text` to a new file at `path`, locked with `unlock` (permissions 0600).
 ///
-/// Errors: [`VaultError::FileExists`] if anything is there, [`VaultError::File`], [`VaultError::WrongKey`] if `unlock`
-/// locks nothing, [`VaultError::NoRandomness`].
+/// Errors: [`VaultError::FileExists`] if anything is there, [`VaultError::File`],
+/// [`VaultError::WrongKey`] if `unlock` locks nothing, [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
     refuse_existing(path)?;
     let locked = lock(path, unlock, text.as_bytes())?;
@@ -42,7 +44,7 @@ pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: So
     })
 }
 
-/// Says at once, before anything is drawn or asked, that a file is in the way.
+/// Fails early if there is a file at `path`, before a secret is drawn or a passphrase asked for.
 pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
     match path.symlink_metadata() {
         Ok(_) => Err(VaultError::FileExists { path: path.display().to_string() }),
@@ -50,10 +52,10 @@ pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
     }
 }
 
-/// Reads the text a file locks.
+/// Reads the text in a file.
 ///
-/// Errors: [`VaultError::File`] if it is missing, unreadable or no `age` file; [`VaultError::WrongKey`] if `unlock`
-/// does not open it.
+/// Errors: [`VaultError::File`] if it is missing, unreadable or no `age` file;
+/// [`VaultError::WrongKey`] if `unlock` does not open it.
 pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultError> {
     let size = fs::metadata(path).map_err(|error| unusable(path, error))?.len();
     if size > LARGEST {
@@ -123,7 +125,7 @@ fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText
     Ok(text)
 }
 
-/// The `AGE-SECRET-KEY-1…` lines of a file; at least one.
+/// The keys in the `AGE-SECRET-KEY-1…` lines of a file; at least one.
 fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
     let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
     let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
@@ -137,8 +139,8 @@ fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>,
     Ok(keys)
 }
 
-/// Writes a file that is there whole or not at all, and only if there is none: written beside, synced, linked to its
-/// name (which fails if the name is taken, where renaming would replace), and the folder synced.
+/// Writes a new file atomically: to a temporary name, synced, then linked to `path`, and the folder
+/// synced. Linking fails if `path` exists; renaming would replace it.
 fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -147,16 +149,16 @@ fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut number = [0; 8];
     source(&mut number).map_err(io::Error::other)?;
-    let beside = folder.join(format!(".npubbot-{:016x}.new", u64::from_le_bytes(number)));
-    let _removed = Removed(beside.clone());
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
+    let temporary = folder.join(format!(".npubbot-{:016x}.new", u64::from_le_bytes(number)));
+    let _removed = Removed(temporary.clone());
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::hard_link(&beside, path)?;
+    fs::hard_link(&temporary, path)?;
     File::open(folder)?.sync_all()
 }
 
-/// A file that goes when this does.
+/// A temporary file that is deleted on drop.
 struct Removed(PathBuf);
 
 impl Drop for Removed {

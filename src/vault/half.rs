@@ -1,8 +1,10 @@
-//! The asker's side of a split key: the half that never leaves them, and putting the two halves together.
+//! The asker's side of a split key: drawing a half, keeping it, and combining it with a tweak.
 
+use super::age_file;
+use super::error::VaultError;
 use super::random::{self, Source};
 use super::secret::{DerivedKey, HalfKey, NHALF_LENGTH, NSEC_LENGTH, SecretText};
-use super::{Unlock, VaultError, age_file};
+use super::unlock::Unlock;
 use crate::key::{HalfPoint, Npub, SplitTweak};
 use crate::pattern::Pattern;
 use std::fmt::{self, Write as _};
@@ -10,12 +12,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use thiserror::Error;
 
-/// Before the prefixes in a half's file.
+/// Start of the line with the prefixes in a half's file.
 const PREFIXES: &str = "# prefixes:";
-/// Bytes typed or piped in that could be a half with spaces around it.
+/// Longest typed or piped text that is read as a half, bytes.
 const ROOM_FOR_TYPING: usize = 1024;
 
-/// A secret half of a key to be. It is used once.
+/// Secret half of a future key. It is used once.
 pub struct Half {
     key: HalfKey,
     point: HalfPoint,
@@ -27,13 +29,16 @@ impl fmt::Debug for Half {
     }
 }
 
-/// Why half and tweak do not make the key.
+/// Reason why half and tweak do not make the requested key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum CombineError {
+    /// The fingerprint is that of another point.
     #[error("this tweak was made for another half; use the half whose point you sent, or ask again with this one's")]
     OtherHalf,
+    /// The sum is zero.
     #[error("this tweak leads to no key; it is not from a search, so ask the operator")]
     NoKey,
+    /// The key matches none of the prefixes.
     #[error("the key is not one you asked for: its npub is {0}. Do not use it; ask the operator")]
     NotAsked(Npub),
 }
@@ -43,17 +48,18 @@ impl Half {
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn draw() -> Result<Half, VaultError> {
-        HalfKey::draw(random::system).and_then(Half::of)
+        HalfKey::draw(random::system).and_then(Half::from_key)
     }
 
-    fn of(key: HalfKey) -> Result<Half, VaultError> {
+    fn from_key(key: HalfKey) -> Result<Half, VaultError> {
         let point = key.point().ok_or(VaultError::NotAHalf)?;
         Ok(Half { key, point })
     }
 
-    /// Keeps the half in a new age file (permissions 0600), with what it is for.
+    /// Writes the half and its prefixes to a new age file (permissions 0600).
     ///
-    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`], [`VaultError::NoRandomness`].
+    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`],
+    /// [`VaultError::NoRandomness`].
     pub fn keep(&self, path: &Path, unlock: &Unlock, prefixes: &[Pattern]) -> Result<(), VaultError> {
         let mut text = SecretText::with_capacity(age_file::LONGEST_TEXT);
         let too_many = || age_file::unusable(path, "it has no room for so many prefixes; name fewer");
@@ -72,7 +78,7 @@ impl Half {
         text.write_str("\n")
     }
 
-    /// Opens a half's file: the half, and the prefixes it is for.
+    /// Reads the half and its prefixes from a file.
     ///
     /// Errors: [`VaultError::File`], [`VaultError::WrongKey`], [`VaultError::NotAHalf`].
     pub fn open(path: &Path, unlock: &Unlock) -> Result<(Half, Vec<Pattern>), VaultError> {
@@ -83,7 +89,7 @@ impl Half {
         Ok((read_half(text)?, prefixes))
     }
 
-    /// Reads `nhalf1…` from a pipe or a terminal; spaces and lines around it are forgiven.
+    /// Reads `nhalf1…` from a pipe or a terminal. Spaces, empty lines and `#` lines are skipped.
     ///
     /// Errors: [`VaultError::NotAHalf`].
     pub fn read(input: impl Read) -> Result<Half, VaultError> {
@@ -92,12 +98,12 @@ impl Half {
         read_half(text.as_str().ok_or(VaultError::NotAHalf)?)
     }
 
-    /// What is sent to the bot.
+    /// The public point, to be sent to the bot.
     pub fn point(&self) -> HalfPoint {
         self.point
     }
 
-    /// Writes `nhalf1…`, without a line break. The one way out, for who keeps it elsewhere.
+    /// Writes `nhalf1…`, without a line break, for askers who keep it elsewhere.
     ///
     /// Errors: [`VaultError::Output`].
     pub fn write_to(&self, output: &mut dyn Write) -> Result<(), VaultError> {
@@ -106,7 +112,8 @@ impl Half {
         output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
     }
 
-    /// The key that half and tweak make, if it is one of those asked for; no prefix allows any.
+    /// Combines half and tweak and checks the key against `prefixes`. An empty list accepts any
+    /// key.
     ///
     /// Errors: [`CombineError`].
     pub fn combine(&self, split: &SplitTweak, prefixes: &[Pattern]) -> Result<CombinedKey, CombineError> {
@@ -126,10 +133,10 @@ impl Half {
 
 fn read_half(text: &str) -> Result<Half, VaultError> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    line.and_then(HalfKey::parse).ok_or(VaultError::NotAHalf).and_then(Half::of)
+    line.and_then(HalfKey::parse).ok_or(VaultError::NotAHalf).and_then(Half::from_key)
 }
 
-/// The key, put together, on its way to its owner.
+/// Key made of half and tweak, on its way to its owner.
 pub struct CombinedKey {
     key: DerivedKey,
     npub: Npub,
@@ -143,6 +150,7 @@ impl fmt::Debug for CombinedKey {
 }
 
 impl CombinedKey {
+    /// The public key.
     pub fn npub(&self) -> Npub {
         self.npub
     }

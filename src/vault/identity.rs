@@ -1,9 +1,10 @@
-//! The bot's identity at rest: its nsec, on a line, in an `age` file.
+//! The bot's identity at rest: one line with its nsec in an `age` file.
 
 use super::age_file::{self, unusable};
+use super::error::VaultError;
 use super::random::Source;
 use super::secret::Signing;
-use super::{Unlock, VaultError};
+use super::unlock::Unlock;
 use std::path::Path;
 
 /// Makes a new identity in `path`.
@@ -26,6 +27,6 @@ pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Signing, VaultError> 
     text.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with('#'))
-        .and_then(Signing::of_nsec)
+        .and_then(Signing::from_nsec)
         .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))
 }

@@ -1,18 +1,19 @@
-//! The operating system's generator, and nothing else. When it fails, whatever needed it fails too.
+//! Randomness, from the operating system only. If its generator fails, the caller fails too.
 
-use super::VaultError;
+use super::error::VaultError;
 use secp256k1::rand::{CryptoRng, Error, RngCore};
 
-/// Fills a buffer with random bytes, or says that there are none. Tests put a failing one in its place.
+/// Function that fills a buffer with random bytes or fails. Tests use a failing one.
 pub(super) type Source = fn(&mut [u8]) -> Result<(), VaultError>;
 
-/// The operating system's.
+/// The source of the operating system.
 pub(super) fn system(bytes: &mut [u8]) -> Result<(), VaultError> {
     getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)
 }
 
-/// A source in the shape libraries ask for. Their interface knows no failure and would have us panic; this one gives
-/// zeros and remembers, and [`Generator::checked`] throws away what was made of them.
+/// Adapter of a [`Source`] to the interface of libraries, which has no error and would panic. On
+/// failure it returns zeros and remembers that, and [`Generator::checked`] discards the value made
+/// from them.
 pub(super) struct Generator {
     source: Source,
     failed: bool,
@@ -23,7 +24,7 @@ impl Generator {
         Generator { source, failed: false }
     }
 
-    /// `made`, unless any of the randomness in it was missing.
+    /// Returns `made`, or an error if the source failed at any time.
     pub(super) fn checked<T>(self, made: T) -> Result<T, VaultError> {
         if self.failed { Err(VaultError::NoRandomness) } else { Ok(made) }
     }

@@ -1,10 +1,11 @@
-//! Sealing: a kind 14 rumor, in a kind 13 seal signed by the bot, in a kind 1059 wrap signed by a key used once
-//! (NIP-17, NIP-59).
+//! Sealing: a kind 14 rumor, in a kind 13 seal signed by the bot, in a kind 1059 wrap signed by a
+//! key used once (NIP-17, NIP-59).
 //!
-//! `nostr`'s own builders are not used: they would copy the text of the rumor, which may hold an nsec, into strings that
-//! nobody clears, and they panic where the operating system has no randomness. NIP-44 encrypts its one copy in place.
+//! The builders of `nostr` are not used, for two reasons. They copy the rumor, which may hold an
+//! nsec, to strings that nobody clears. And they panic if the operating system has no randomness.
+//! NIP-44 encrypts its one copy in place.
 
-use super::VaultError;
+use super::error::VaultError;
 use super::random::{Generator, Source};
 use super::secret::{SecretText, Signing};
 use crate::message::{GiftWrap, OutgoingMessage};
@@ -16,13 +17,13 @@ use secp256k1::SECP256K1;
 use serde::Serialize;
 use std::io;
 
-/// NIP-17, a plain text message.
+/// Kind of a plain text message (NIP-17).
 const CHAT: u16 = 14;
 
-/// Seal and wrap are dated up to this many seconds back, each by itself (NIP-59).
+/// Range of the random dates of seal and wrap, in seconds before now (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
 
-/// A rumor as its receiver will parse it.
+/// JSON of a rumor.
 #[derive(Serialize)]
 struct RumorJson<'a> {
     id: &'a str,
@@ -33,19 +34,20 @@ struct RumorJson<'a> {
     content: &'a str,
 }
 
-/// Seals `text` (the letter's, or the letter's with a key in it) to the letter's asker.
+/// Seals `text` to the receiver of `message`. `text` is the message's own, or its own with a key
+/// added.
 ///
-/// Errors: [`VaultError::Unsealable`] if the asker is no point of the curve or the text is longer than NIP-44 takes
-/// (64 KiB); [`VaultError::NoRandomness`].
+/// Errors: [`VaultError::Unsealable`] if the asker is no point of the curve or the text is longer
+/// than NIP-44 takes (64 KiB); [`VaultError::NoRandomness`].
 pub(super) fn seal(
     bot: &Signing,
     source: Source,
     now: u64,
-    letter: &OutgoingMessage,
+    message: &OutgoingMessage,
     text: &str,
 ) -> Result<GiftWrap, VaultError> {
-    let to = PublicKey::from_slice(&letter.to.0).map_err(|_| VaultError::Unsealable)?;
-    let rumor = rumor(bot, now, letter, text)?;
+    let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
+    let rumor = rumor(bot, now, message, text)?;
     let sealed = encrypt(bot, source, &to, rumor.as_bytes())?;
     drop(rumor);
     let seal = sign(bot, source, backdated(source, now)?, Kind::Seal, Vec::new(), sealed)?;
@@ -53,52 +55,52 @@ pub(super) fn seal(
 
     let once = Signing::draw(source)?;
     let wrapped = encrypt(&once, source, &to, seal.as_bytes())?;
-    let tags = vec![Tag::public_key(to), Tag::expiration(Timestamp::from_secs(letter.expires_at))];
+    let tags = vec![Tag::public_key(to), Tag::expiration(Timestamp::from_secs(message.expires_at))];
     let wrap = sign(&once, source, backdated(source, now)?, Kind::GiftWrap, tags, wrapped)?;
     Ok(GiftWrap {
         id: wrap.id.to_bytes(),
-        to: letter.to,
+        to: message.to,
         json: wrap.try_as_json().map_err(|_| VaultError::Unsealable)?,
-        expires_at: letter.expires_at,
+        expires_at: message.expires_at,
     })
 }
 
-/// A message of kind 4 (NIP-04), signed by the bot, for clients that know nothing else.
+/// Encrypts and signs a message of kind 4 (NIP-04), for clients without NIP-17.
 ///
 /// Errors: as [`seal`].
 pub(super) fn as_nip04(
     bot: &Signing,
     source: Source,
     now: u64,
-    letter: &OutgoingMessage,
+    message: &OutgoingMessage,
 ) -> Result<GiftWrap, VaultError> {
-    let to = PublicKey::from_slice(&letter.to.0).map_err(|_| VaultError::Unsealable)?;
+    let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
     let mut generator = Generator::new(source);
-    let encrypted = nip04::encrypt_with_rng(&mut generator, bot.keys().secret_key(), &to, &letter.text)
+    let encrypted = nip04::encrypt_with_rng(&mut generator, bot.keys().secret_key(), &to, &message.text)
         .map_err(|_| VaultError::Unsealable)?;
     let encrypted = generator.checked(encrypted)?;
     let mut tags = vec![Tag::public_key(to)];
-    if let Some(answered) = &letter.in_reply_to {
+    if let Some(answered) = &message.in_reply_to {
         tags.push(Tag::event(EventId::from_byte_array(answered.rumor.0)));
     }
-    tags.push(Tag::expiration(Timestamp::from_secs(letter.expires_at)));
+    tags.push(Tag::expiration(Timestamp::from_secs(message.expires_at)));
     let event = sign(bot, source, Timestamp::from_secs(now), Kind::EncryptedDirectMessage, tags, encrypted)?;
     Ok(GiftWrap {
         id: event.id.to_bytes(),
-        to: letter.to,
+        to: message.to,
         json: event.try_as_json().map_err(|_| VaultError::Unsealable)?,
-        expires_at: letter.expires_at,
+        expires_at: message.expires_at,
     })
 }
 
 /// The rumor's JSON, with its id (NIP-01).
-fn rumor(bot: &Signing, now: u64, letter: &OutgoingMessage, text: &str) -> Result<SecretText, VaultError> {
+fn rumor(bot: &Signing, now: u64, message: &OutgoingMessage, text: &str) -> Result<SecretText, VaultError> {
     let pubkey = bot.public_key().to_hex();
-    let tags = tags(letter);
+    let tags = tags(message);
     let mut hash = Hashing(sha256::Hash::engine());
     serde_json::to_writer(&mut hash, &(0, &pubkey, now, CHAT, &tags, text)).map_err(|_| VaultError::Unsealable)?;
     let id = sha256::Hash::from_engine(hash.0).to_string();
-    // JSON makes at most six bytes of one.
+    // JSON escapes one byte as at most six.
     let tagged: usize = tags.iter().flatten().map(String::len).sum();
     let room = 6 * (text.len() + tagged) + 1024;
     let mut json = SecretText::with_capacity(room);
@@ -107,17 +109,18 @@ fn rumor(bot: &Signing, now: u64, letter: &OutgoingMessage, text: &str) -> Resul
     Ok(json)
 }
 
-/// As clients thread a conversation (NIP-17): its receiver, the message answered, each with a relay, and its subject.
-fn tags(letter: &OutgoingMessage) -> Vec<Vec<String>> {
-    let answered = letter.in_reply_to.as_ref();
+/// The tags by which clients thread a conversation (NIP-17): the receiver and the answered message,
+/// each with a relay hint, and the subject.
+fn tags(message: &OutgoingMessage) -> Vec<Vec<String>> {
+    let answered = message.in_reply_to.as_ref();
     let hint = answered.and_then(|answered| answered.hint.clone());
     let tag = |name: &str, value: String| vec![name.to_owned(), value];
     let hinted = |name: &str, value: String| tag(name, value).into_iter().chain(hint.clone()).collect();
-    let mut tags: Vec<Vec<String>> = vec![hinted("p", hex(&letter.to.0))];
+    let mut tags: Vec<Vec<String>> = vec![hinted("p", hex(&message.to.0))];
     if let Some(answered) = answered {
         tags.push(hinted("e", hex(&answered.rumor.0)));
     }
-    if let Some(subject) = &letter.subject {
+    if let Some(subject) = &message.subject {
         tags.push(tag("subject", subject.clone()));
     }
     tags
@@ -155,7 +158,7 @@ fn hex(bytes: &[u8; 32]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Hashes what is written to it and keeps nothing.
+/// Writer that hashes its input and keeps nothing else.
 struct Hashing(sha256::HashEngine);
 
 impl io::Write for Hashing {

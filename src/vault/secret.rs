@@ -1,10 +1,11 @@
-//! The types that hold a secret. None can be printed, cloned or serialised, and each clears its memory when it goes.
+//! Types that hold a secret. None can be printed, cloned or serialised, and each clears its memory
+//! on drop.
 //!
-//! A secret sits in one heap cell that never moves, so no table or stack keeps a copy when it is passed on. What remains
-//! is beyond our reach: libsecp256k1 and the NIP-44 code work on copies in registers and on the stack, and `age` buffers
-//! the identity while it encrypts its file.
+//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. Some copies
+//! are out of our reach: libsecp256k1 and the NIP-44 code work in registers and on the stack, and
+//! `age` buffers the identity while it encrypts its file.
 
-use super::VaultError;
+use super::error::VaultError;
 use super::random::{Generator, Source};
 use crate::key::{HalfPoint, Npub, Offset, SplitTweak, StartPoint, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
@@ -15,22 +16,23 @@ use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
 use std::{fmt, io};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The human part of a secret key's text (NIP-19).
+/// Human-readable part of an nsec (NIP-19).
 const NSEC: Hrp = Hrp::parse_unchecked("nsec");
 
 /// Characters of an nsec: `nsec1`, 52 of data, 6 of checksum.
 pub(super) const NSEC_LENGTH: usize = 63;
 
-/// The human part of a half's text, the only layout there is so far, and its characters: `nhalf1`, 53 of data, 6 of
-/// checksum.
+/// Human-readable part of a half's text.
 const NHALF: Hrp = Hrp::parse_unchecked("nhalf");
+/// Version of its layout; the only one so far.
 const HALF_VERSION: u8 = 1;
+/// Characters of a half: `nhalf1`, 53 of data, 6 of checksum.
 pub(super) const NHALF_LENGTH: usize = 65;
 
-/// NIP-49's scrypt cost as a power of two: 64 MiB and some tenths of a second.
+/// Scrypt cost of NIP-49 as a power of two: 64 MiB and some tenths of a second.
 const NCRYPTSEC_WORK: u8 = 16;
 
-/// A number from 1 to n-1.
+/// Secret number from 1 to n-1.
 struct Scalar(Box<[u8; 32]>);
 
 impl Drop for Scalar {
@@ -40,7 +42,8 @@ impl Drop for Scalar {
 }
 
 impl Scalar {
-    /// 256 random bits; 0 and n or above are drawn again. A source that gives nothing else is not one.
+    /// Draws 256 bits, again if they are 0 or at least n. After 64 tries the source counts as
+    /// broken.
     fn draw(source: Source) -> Result<Scalar, VaultError> {
         let mut scalar = Scalar(Box::new([0; 32]));
         for _ in 0..64 {
@@ -52,7 +55,7 @@ impl Scalar {
         Err(VaultError::NoRandomness)
     }
 
-    /// Lends libsecp256k1 a copy and clears it. `None` if this is 0 or not below n.
+    /// Lends a copy in the form of libsecp256k1 and clears it. `None` if this is 0 or at least n.
     fn with_key<T>(&self, work: impl FnOnce(&SecretKey) -> T) -> Option<T> {
         let mut key = SecretKey::from_slice(self.0.as_slice()).ok()?;
         let done = work(&key);
@@ -60,7 +63,7 @@ impl Scalar {
         Some(done)
     }
 
-    /// Takes a key over and clears where it was.
+    /// Moves a key in and clears the original.
     fn take(mut key: SecretKey) -> Scalar {
         let mut scalar = Scalar(Box::new([0; 32]));
         scalar.0.copy_from_slice(key.as_ref());
@@ -69,7 +72,8 @@ impl Scalar {
     }
 }
 
-/// The secret `s` of a start point `P = s·G`. It gives at most one key: [`Start point::derive`] consumes it.
+/// Start secret `s` of a start point `P = s·G`. It yields at most one key: [`Start::derive`]
+/// consumes it.
 pub(super) struct Start(Scalar);
 
 impl Start {
@@ -78,12 +82,12 @@ impl Start {
         Scalar::draw(source).map(Start)
     }
 
-    /// `P`. `None` never happens to a drawn start point.
+    /// `P`. Never `None` for a drawn start secret.
     pub(super) fn point(&self) -> Option<StartPoint> {
         self.0.with_key(|key| StartPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
     }
 
-    /// `λ^rotation · (s + offset) mod n`; `None` where that is zero.
+    /// The key `λ^rotation · (s + offset) mod n`; `None` if it is zero.
     pub(super) fn derive(self, tweak: &Tweak) -> Option<DerivedKey> {
         let mut moved = self.0.with_key(|key| key.add_tweak(tweak.offset.scalar()).ok())??;
         let turned = moved.mul_tweak(&tweak.rotation.scalar());
@@ -92,8 +96,9 @@ impl Start {
     }
 }
 
-/// A start point on an asker's own point: `P = h·G + r·G`. The asker holds `h`; the `r` is ours, so that nobody can choose a
-/// point that makes a search stumble. It gives at most one tweak: [`SplitStart::tweak`] consumes it.
+/// Secret `r` of a split start point `P = h·G + r·G`, where the asker holds `h`. Because `r` is
+/// random, an asker cannot choose where the search starts. It yields at most one tweak:
+/// [`SplitStart::tweak`] consumes it.
 pub(super) struct SplitStart {
     r: Scalar,
     half: HalfPoint,
@@ -105,27 +110,28 @@ impl SplitStart {
         Ok(SplitStart { r: Scalar::draw(source)?, half })
     }
 
-    /// `P`. `None` where the sum is infinity.
+    /// `P`; `None` if the sum is infinity.
     pub(super) fn point(&self) -> Option<StartPoint> {
         self.r.with_key(|r| self.half.blinded(&(*r).into()))?
     }
 
-    /// What turns `h` itself into the key: `r` added to the offset. Not a secret to anybody without `h`.
+    /// The tweak that turns `h` into the key: `r` is added to the offset. Useless without `h`.
     pub(super) fn tweak(self, found: &Tweak) -> Option<SplitTweak> {
         let offset = self.r.with_key(|r| {
-            // The one sum libsecp256k1 refuses is zero.
+            // libsecp256k1 refuses only a sum of zero.
             r.add_tweak(found.offset.scalar()).map_or(secp256k1::Scalar::ZERO, secp256k1::Scalar::from)
         })?;
         let tweak = Tweak { offset: Offset::from_scalar(offset), rotation: found.rotation };
         Some(SplitTweak { tweak, fingerprint: self.half.fingerprint() })
     }
 
+    /// The asker's point.
     pub(super) fn half(&self) -> &HalfPoint {
         &self.half
     }
 }
 
-/// An asker's half `h` of a split key.
+/// Half `h` of a split key.
 pub(super) struct HalfKey(Scalar);
 
 impl HalfKey {
@@ -133,7 +139,7 @@ impl HalfKey {
         Scalar::draw(source).map(HalfKey)
     }
 
-    /// Reads `nhalf1…`. `None` if it is none.
+    /// Reads `nhalf1…`; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<HalfKey> {
         let checked = CheckedHrpstring::new::<Bech32>(text).ok()?;
         if checked.hrp() != NHALF || text.len() != NHALF_LENGTH {
@@ -151,19 +157,19 @@ impl HalfKey {
         Some(HalfKey(scalar))
     }
 
-    /// `h·G`. `None` never happens to a drawn or read half.
+    /// `h·G`. Never `None` for a drawn or parsed half.
     pub(super) fn point(&self) -> Option<HalfPoint> {
         self.0.with_key(|key| HalfPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
     }
 
-    /// Writes `nhalf1…` into a text that will be cleared.
+    /// Writes `nhalf1…` to a text that is cleared on drop.
     pub(super) fn write_text(&self, text: &mut SecretText) -> fmt::Result {
         let bytes = std::iter::once(HALF_VERSION).chain(self.0.0.iter().copied());
         write_bech32(text, NHALF, bytes)
     }
 
-    /// `λ^rotation · (±h + offset) mod n`, with the minus where the tweak is for the opposite point, as it is where the
-    /// point was given as an npub. `None` where that is zero.
+    /// The key `λ^rotation · (±h + offset) mod n`; `None` if it is zero. `opposite` selects the
+    /// minus sign: the tweak belongs to `-h·G`, which happens if the point was sent as an npub.
     pub(super) fn combine(&self, tweak: &Tweak, opposite: bool) -> Option<DerivedKey> {
         let mut half = self.0.with_key(|key| if opposite { key.negate() } else { *key })?;
         let start = Start(Scalar::take(half));
@@ -172,11 +178,11 @@ impl HalfKey {
     }
 }
 
-/// The key somebody requested, on its way into its one message.
+/// Requested key, on its way into its one message.
 pub(super) struct DerivedKey(Scalar);
 
 impl DerivedKey {
-    /// What the world will see of it.
+    /// The public key.
     pub(super) fn npub(&self) -> Option<Npub> {
         self.0.with_key(|key| {
             let mut pair = Keypair::from_secret_key(SECP256K1, key);
@@ -186,12 +192,12 @@ impl DerivedKey {
         })
     }
 
-    /// Writes the nsec into a text that will be cleared.
+    /// Writes the nsec to a text that is cleared on drop.
     pub(super) fn write_nsec(&self, text: &mut SecretText) -> fmt::Result {
         write_bech32(text, NSEC, self.0.0.iter().copied())
     }
 
-    /// NIP-49: the key locked with a password, as its text.
+    /// The key locked with a password (NIP-49), as text.
     pub(super) fn ncryptsec(&self, password: &str, source: Source) -> Result<String, VaultError> {
         let mut generator = Generator::new(source);
         let locked = self
@@ -206,7 +212,7 @@ impl DerivedKey {
     }
 }
 
-/// The bot's own key, or the one-time key of a wrap.
+/// Signing key: the identity of the bot, or the one-time key of a wrap.
 pub(super) struct Signing(Keys);
 
 impl Signing {
@@ -215,8 +221,8 @@ impl Signing {
         Scalar::draw(source)?.with_key(|key| Signing(keys(key))).ok_or(VaultError::NoRandomness)
     }
 
-    /// Reads an nsec. `None` if it is none.
-    pub(super) fn of_nsec(nsec: &str) -> Option<Signing> {
+    /// Reads an nsec; `None` for anything else.
+    pub(super) fn from_nsec(nsec: &str) -> Option<Signing> {
         let checked = CheckedHrpstring::new::<Bech32>(nsec).ok()?;
         if checked.hrp() != NSEC || nsec.len() != NSEC_LENGTH {
             return None;
@@ -229,7 +235,7 @@ impl Signing {
         scalar.with_key(|key| Signing(keys(key)))
     }
 
-    /// The nsec and a line break: what the identity file holds.
+    /// The content of the identity file: the nsec and a line break.
     pub(super) fn nsec_line(&self) -> Result<SecretText, fmt::Error> {
         let mut text = SecretText::with_capacity(NSEC_LENGTH + 1);
         write_bech32(&mut text, NSEC, self.0.secret_key().as_secret_bytes().iter().copied())?;
@@ -241,27 +247,29 @@ impl Signing {
         self.0.public_key()
     }
 
-    /// For `nostr`'s signing and encryption. The keys clear themselves when the last of this goes.
+    /// The key as `nostr` has it, for signing and encryption. It clears itself on drop.
     pub(super) fn keys(&self) -> &Keys {
         &self.0
     }
 }
 
-/// Character by character: `bech32`'s own encoding to a text goes through a buffer on the stack and leaves it there.
+/// Writes bech32 character by character. The encoder of `bech32` would leave a copy in a buffer on
+/// the stack.
 fn write_bech32(text: &mut SecretText, kind: Hrp, bytes: impl Iterator<Item = u8>) -> fmt::Result {
     let mut characters = bytes.bytes_to_fes().with_checksum::<Bech32>(&kind).chars();
     characters.try_for_each(|character| fmt::Write::write_char(text, character))
 }
 
-/// `nostr::Keys` clears its parts when it is dropped.
+/// The key as `nostr` has it, which clears itself on drop.
 fn keys(key: &SecretKey) -> Keys {
     Keys::new((*key).into())
 }
 
-/// A text with a secret in it. Its room is set aside at once: growing would leave a copy behind, so it refuses to.
+/// Text with a secret in it. Its capacity is fixed: growing would leave a copy behind.
 pub(super) struct SecretText(Zeroizing<Vec<u8>>);
 
 impl SecretText {
+    /// An empty text with room for `bytes`.
     pub(super) fn with_capacity(bytes: usize) -> SecretText {
         SecretText(Zeroizing::new(Vec::with_capacity(bytes)))
     }
@@ -270,12 +278,12 @@ impl SecretText {
         &self.0
     }
 
-    /// The text, if it is UTF-8 to the end.
+    /// The text; `None` if it is not UTF-8.
     pub(super) fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Reads all there is, as far as there is room.
+    /// Reads to the end. Errors: more bytes than the capacity.
     pub(super) fn fill_from(&mut self, mut reader: impl io::Read) -> io::Result<()> {
         let room = self.0.capacity() - self.0.len();
         let start = self.0.len();
@@ -297,6 +305,7 @@ impl SecretText {
         Ok(())
     }
 
+    /// Appends `bytes`, or returns `false` if they do not fit.
     fn append(&mut self, bytes: &[u8]) -> bool {
         let fits = bytes.len() <= self.0.capacity() - self.0.len();
         if fits {

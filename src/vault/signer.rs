@@ -1,4 +1,4 @@
-//! Signing as the bot what the bot says in public, for the code that speaks to relays.
+//! Signatures of public events, for the code that talks to relays.
 
 use super::secret::Signing;
 use nostr::signer::SignerBackend;
@@ -7,11 +7,11 @@ use nostr::{Event, NostrSigner, PublicKey, SignerError, UnsignedEvent};
 use std::fmt;
 use std::sync::Arc;
 
-/// Profile, note, deletion, relay list, DM relays, AUTH, status, handler.
+/// Kinds that are signed: profile, note, deletion, relay list, DM relays, AUTH, status, handler.
 const KINDS: [u16; 8] = [0, 1, 5, 10002, 10050, 22242, 30315, 31990];
 
-/// Signs as the bot, and only what the bot publishes: kinds 0, 1, 5, 10002, 10050, 22242 (AUTH), 30315, 31990.
-/// It encrypts and decrypts nothing: letters go through [`super::Vault::seal`] and [`super::Vault::unwrap`].
+/// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10050, 22242 (AUTH), 30315, 31990.
+/// It refuses to encrypt and decrypt. Messages go through `Vault::seal` and `Vault::unwrap`.
 #[derive(Clone)]
 pub struct BotSigner {
     bot: Arc<Signing>,
@@ -22,9 +22,9 @@ impl BotSigner {
         BotSigner { bot }
     }
 
-    /// Signs an event of a listed kind in the bot's name.
+    /// Signs an event of a listed kind with the bot's key.
     ///
-    /// Errors: another kind, another author, an id that is not the event's.
+    /// Errors: another kind, another author, or a wrong id.
     pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
         let kind = unsigned.kind.as_u16();
         if !KINDS.contains(&kind) {
@@ -43,7 +43,7 @@ impl fmt::Debug for BotSigner {
     }
 }
 
-/// An answer that is there at once.
+/// The refusal to encrypt or decrypt, as a ready future.
 fn refuse<'a>() -> BoxedFuture<'a, Result<String, SignerError>> {
     Box::pin(std::future::ready(Err(SignerError::from("the bot's signer does not encrypt or decrypt"))))
 }

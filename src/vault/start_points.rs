@@ -1,12 +1,17 @@
-//! The open start points. A start point is taken out of here before anything is made of it, and never comes back.
+//! The table of open start points. A start point is removed before it is used, and never put back.
 
+use super::error::VaultError;
 use super::random::Source;
 use super::secret::{SplitStart, Start};
-use super::{StartId, VaultError};
 use crate::key::{HalfPoint, StartPoint};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Number of an open start point. Independent of its secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct StartId(pub u64);
+
+/// The open start points and their secrets.
 #[derive(Default)]
 pub(super) struct StartPoints {
     open: Mutex<Open>,
@@ -14,21 +19,21 @@ pub(super) struct StartPoints {
 
 #[derive(Default)]
 struct Open {
-    /// The number given last.
+    /// The last number given.
     last: u64,
     starts: HashMap<StartId, Kind>,
 }
 
-/// Whose secret the start point is.
+/// Secret behind a start point.
 enum Kind {
-    /// Ours: it gives a key.
+    /// Our own start secret: it yields a key.
     Own(Start),
-    /// The asker's, blinded by us: it gives a tweak.
+    /// An asker's point, blinded by us: it yields a tweak.
     Split(SplitStart),
 }
 
 impl StartPoints {
-    /// Draws a start point and keeps it.
+    /// Draws a start secret and keeps it.
     pub(super) fn open(&self, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = Start::draw(source)?;
         let point = start.point().ok_or(VaultError::NoRandomness)?;
@@ -38,7 +43,7 @@ impl StartPoints {
     /// Draws a start point on an asker's point and keeps it.
     pub(super) fn open_split(&self, half: &HalfPoint, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = SplitStart::draw(*half, source)?;
-        // Infinity, the opposite of the asker's point, has the chance of guessing a key.
+        // The sum is infinity with the probability of guessing a key.
         let point = start.point().ok_or(VaultError::NoRandomness)?;
         Ok((self.keep(Kind::Split(start)), point))
     }
@@ -51,7 +56,7 @@ impl StartPoints {
         id
     }
 
-    /// Takes a start point out, for good. One of the other kind is gone as well.
+    /// Removes a start point of our own. A split start point under this number is removed as well.
     pub(super) fn spend(&self, id: StartId) -> Result<Start, VaultError> {
         match self.lock().starts.remove(&id) {
             Some(Kind::Own(start)) => Ok(start),
@@ -59,7 +64,7 @@ impl StartPoints {
         }
     }
 
-    /// As [`Start points::spend`], for a start point on an asker's point.
+    /// Removes a split start point. A start point of our own under this number is removed as well.
     pub(super) fn spend_split(&self, id: StartId) -> Result<SplitStart, VaultError> {
         match self.lock().starts.remove(&id) {
             Some(Kind::Split(start)) => Ok(start),
@@ -67,7 +72,7 @@ impl StartPoints {
         }
     }
 
-    /// Clears start points. Unknown ones are ignored.
+    /// Removes start points. Unknown ones are ignored.
     pub(super) fn discard(&self, ids: &[StartId]) {
         let mut open = self.lock();
         for id in ids {
@@ -75,7 +80,7 @@ impl StartPoints {
         }
     }
 
-    /// A panic between two lines here leaves the table whole.
+    /// A poisoned lock is fine: no method leaves the table half changed.
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

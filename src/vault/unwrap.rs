@@ -1,27 +1,29 @@
-//! Opening a wrap. Everything a stranger can lie about is checked here, the cheap things first.
+//! Opening a wrap. Every field that a sender can forge is checked here, the cheap checks first.
 //!
-//! `nostr` 0.44.8's own unwrapping accepts wraps with a bad signature, seals of another kind and rumors that lie about
-//! their id, so this is done by hand. The rumor's kind and date are the inbox's to judge.
+//! The unwrapping of `nostr` 0.44.8 is not used: it accepts wraps with a bad signature, seals of
+//! another kind and rumors with a wrong id. The inbox checks kind and date of the rumor.
 
+use super::error::UnwrapError;
+use super::rumor::Rumor;
 use super::secret::Signing;
-use super::{Rumor, UnwrapError, VerifiedEvent};
+use super::verified::VerifiedEvent;
 use crate::job::{Asker, RumorId};
 use nostr::nips::{nip04, nip44};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
 use std::io;
 
-/// Bytes of JSON a wrap may have. A text of 40,000 bytes, the longest that fits NIP-44's ordinary length in a seal and a
-/// wrap, makes one of 77,000: it gets an answer too.
+/// Largest wrap, bytes of JSON. The longest text that NIP-44 allows in a seal and a wrap, 40,000
+/// bytes, needs 77,000.
 const LARGEST: usize = 128 * 1024;
 
-/// Bytes of a subject that is taken over into answers; a longer one is as good as none.
+/// Longest subject, bytes. A longer one is ignored.
 const LONGEST_SUBJECT: usize = 256;
 
-/// Messages one deletion takes back; more are not read.
+/// Messages that one deletion can take back. Further ones are ignored.
 const MOST_TAKEN_BACK: usize = 64;
 
-/// Opens a message of kind 4 (NIP-04): no seal, no rumor, the author in the open.
+/// Opens a message of kind 4 (NIP-04). It has no seal and no rumor, and its author is public.
 pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
     if message.content.len() > LARGEST || json_length(message).is_none_or(|length| length > LARGEST) {
         return Err(UnwrapError::TooLarge);
@@ -79,8 +81,8 @@ fn open_seal(json: &str) -> Result<Event, UnwrapError> {
     Ok(seal)
 }
 
-/// A rumor without an id is tolerated (NIP-59 did not ask for one for a while), and so is `"sig": null`; an id that is
-/// there must be the right one.
+/// Parses and checks a rumor. An id may be missing, because older versions of NIP-59 did not ask
+/// for one, but a present id must be right. `"sig": null` is accepted.
 fn open_rumor(us: &PublicKey, seal: &Event, json: &str) -> Result<Rumor, UnwrapError> {
     let rumor = UnsignedEvent::from_json(json).map_err(|_| UnwrapError::BadRumor)?;
     if rumor.pubkey != seal.pubkey {
@@ -114,7 +116,7 @@ fn open_rumor(us: &PublicKey, seal: &Event, json: &str) -> Result<Rumor, UnwrapE
     })
 }
 
-/// The keys in `p` tags, as far as they are keys.
+/// The valid keys in `p` tags.
 fn receivers<'a>(tags: impl Iterator<Item = &'a [String]>) -> impl Iterator<Item = PublicKey> {
     tags.filter_map(|tag| match tag {
         [name, key, ..] if name == "p" => PublicKey::from_hex(key).ok(),
@@ -122,7 +124,7 @@ fn receivers<'a>(tags: impl Iterator<Item = &'a [String]>) -> impl Iterator<Item
     })
 }
 
-/// Bytes of the event's JSON, without writing it.
+/// Length of the event's JSON, without storing it.
 fn json_length(event: &Event) -> Option<usize> {
     struct Counting(usize);
     impl io::Write for Counting {

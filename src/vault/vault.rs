@@ -1,9 +1,14 @@
-//! The door: what other rooms may ask of the vault.
+//! The interface of the vault to other rooms.
 
+use super::error::{UnwrapError, VaultError};
 use super::random::{self, Source};
+use super::rumor::Rumor;
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
-use super::start_points::StartPoints;
-use super::{BotSigner, Rumor, StartId, Unlock, UnwrapError, VaultError, VerifiedEvent, identity, seal, unwrap};
+use super::signer::BotSigner;
+use super::start_points::{StartId, StartPoints};
+use super::unlock::Unlock;
+use super::verified::VerifiedEvent;
+use super::{identity, seal, unwrap};
 use crate::clock::Clock;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit, candidate};
 use crate::message::{Channel, GiftWrap, OutgoingMessage};
@@ -12,7 +17,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The keeper of every secret. Cheap to clone; clones share what is open.
+/// Owner of every secret: the identity and the open start points. Cheap to clone; clones share
+/// both.
 #[derive(Clone)]
 pub struct Vault {
     bot: Arc<Signing>,
@@ -28,10 +34,11 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Makes a new identity and keeps it in `path` under `unlock` (permissions 0600). Never overwrites.
+    /// Makes a new identity and writes it to a new file at `path` (permissions 0600), locked with
+    /// `unlock`.
     ///
-    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if `unlock` is
-    /// empty or holds no key, [`VaultError::NoRandomness`].
+    /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if
+    /// `unlock` is empty or holds no key, [`VaultError::NoRandomness`].
     pub fn create(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
         identity::create(path, unlock, random::system).map(Vault::with)
     }
@@ -43,8 +50,7 @@ impl Vault {
         identity::open(path, unlock).map(Vault::with)
     }
 
-    /// A vault with no identity file, for `npubbot mine` and `bench`: it can open and redeem start points, and cannot be asked
-    /// again. Its public key is drawn anew each time.
+    /// A vault with a temporary identity that is not stored, for `npubbot mine` and `bench`.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn without_identity() -> Result<Vault, VaultError> {
@@ -55,7 +61,7 @@ impl Vault {
         Vault { bot: Arc::new(bot), starts: Arc::default(), source: random::system, clock: Clock::System }
     }
 
-    /// The same vault, dating its letters by `clock`.
+    /// The same vault, with another clock for the dates of messages.
     pub fn with_clock(self, clock: Clock) -> Vault {
         Vault { clock, ..self }
     }
@@ -76,28 +82,30 @@ impl Vault {
         self.bot.public_key()
     }
 
-    /// A fresh start point: 256 bits from the operating system.
+    /// Draws a start secret, 256 bits from the operating system, and returns its point.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn open_start(&self) -> Result<(StartId, StartPoint), VaultError> {
         self.starts.open(self.source)
     }
 
-    /// A fresh start point on an asker's own point, blinded with 256 bits from the operating system.
+    /// Draws a blinding secret, 256 bits from the operating system, and returns the blinded point
+    /// of an asker's half.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn open_split_start(&self, half: &HalfPoint) -> Result<(StartId, StartPoint), VaultError> {
         self.starts.open_split(half, self.source)
     }
 
-    /// Forgets start points that will not be redeemed. Unknown ones are ignored.
+    /// Removes start points that will not be redeemed. Unknown ones are ignored.
     pub fn discard(&self, starts: &[StartId]) {
         self.starts.discard(starts);
     }
 
-    /// Spends the start point, derives the key, and seals it to the asker: `letter.text`, the nsec on a line of its own, `after`.
-    /// A key is always sealed, whatever the letter's channel.
-    /// The start point is gone before anything is derived, whatever happens next.
+    /// Spends the start point, derives the key and seals it to the asker. The text is
+    /// `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
+    /// (NIP-17), also if the message's channel is NIP-04. The start point is spent before anything
+    /// is derived, so an error never allows a second try.
     ///
     /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`], [`VaultError::Unsealable`],
     /// [`VaultError::NoRandomness`].
@@ -105,19 +113,20 @@ impl Vault {
         &self,
         start: StartId,
         hit: &VerifiedHit,
-        letter: &OutgoingMessage,
+        message: &OutgoingMessage,
         after: &str,
     ) -> Result<GiftWrap, VaultError> {
         let key = self.derive(start, hit)?;
-        let mut text = SecretText::with_capacity(letter.text.len() + NSEC_LENGTH + after.len() + 2);
-        write_message(&mut text, &letter.text, &key, after).map_err(|_| VaultError::Unsealable)?;
+        let mut text = SecretText::with_capacity(message.text.len() + NSEC_LENGTH + after.len() + 2);
+        write_message(&mut text, &message.text, &key, after).map_err(|_| VaultError::Unsealable)?;
         drop(key);
-        self.seal_text(letter, text.as_str().ok_or(VaultError::Unsealable)?)
+        self.seal_text(message, text.as_str().ok_or(VaultError::Unsealable)?)
     }
 
     /// Spends the start point and writes the nsec, without a line break, to `output`.
     ///
-    /// Errors: as [`Vault::redeem`], and [`VaultError::Output`]; the start point is spent then, too.
+    /// Errors: as [`Vault::redeem`], and [`VaultError::Output`]; the start point is spent then,
+    /// too.
     pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
         let key = self.derive(start, hit)?;
         let mut text = SecretText::with_capacity(NSEC_LENGTH);
@@ -125,7 +134,8 @@ impl Vault {
         output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
     }
 
-    /// Spends a start point on an asker's point and says what turns their half into the key. That is no secret.
+    /// Spends a split start point and returns the tweak for the asker's half. The tweak is not a
+    /// secret.
     ///
     /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`].
     pub fn reveal(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
@@ -141,34 +151,39 @@ impl Vault {
         Ok(split)
     }
 
-    /// Seals a letter to its asker: rumor, seal and wrap (NIP-17, NIP-59), once; or as kind 4, if it is to travel so.
+    /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59), or kind 4 if its
+    /// channel is NIP-04.
     ///
     /// Errors: [`VaultError::Unsealable`] if the asker's key is no key or the text is too long,
     /// [`VaultError::NoRandomness`].
-    pub fn seal(&self, letter: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        match letter.channel {
-            Channel::Sealed => self.seal_text(letter, &letter.text),
-            Channel::Nip04 => seal::as_nip04(&self.bot, self.source, self.clock.now(), letter),
+    pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
+        match message.channel {
+            Channel::Sealed => self.seal_text(message, &message.text),
+            Channel::Nip04 => seal::as_nip04(&self.bot, self.source, self.clock.now(), message),
         }
     }
 
-    /// Opens a wrap to us and checks all that can be checked, in the order of [`UnwrapError`]. The rumor's kind and date
-    /// are not judged here.
+    /// Opens a wrap to us and checks it, in the order of [`UnwrapError`]. The caller checks kind
+    /// and date of the rumor.
+    ///
+    /// Errors: [`UnwrapError`].
     pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
         unwrap::unwrap(&self.bot, wrap)
     }
 
-    /// Opens a message of kind 4 to us (NIP-04), checked as far as that old form allows.
+    /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows.
+    ///
+    /// Errors: [`UnwrapError`].
     pub fn open_nip04(&self, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
         unwrap::open_nip04(&self.bot, message)
     }
 
-    /// Signs what the bot publishes.
+    /// A signer for public events.
     pub fn signer(&self) -> BotSigner {
         BotSigner::new(Arc::clone(&self.bot))
     }
 
-    /// One start point, at most one key, ever: the start point leaves the table first.
+    /// Removes the start point from the table first, so that it yields at most one key.
     fn derive(&self, start: StartId, hit: &VerifiedHit) -> Result<DerivedKey, VaultError> {
         let start = self.starts.spend(start)?;
         if start.point().as_ref() != Some(hit.point()) {
@@ -181,8 +196,8 @@ impl Vault {
         Ok(key)
     }
 
-    fn seal_text(&self, letter: &OutgoingMessage, text: &str) -> Result<GiftWrap, VaultError> {
-        seal::seal(&self.bot, self.source, self.clock.now(), letter, text)
+    fn seal_text(&self, message: &OutgoingMessage, text: &str) -> Result<GiftWrap, VaultError> {
+        seal::seal(&self.bot, self.source, self.clock.now(), message, text)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Somebody with keys and a client of their own, who knows nothing of the bot but its npub.
+//! An asker with their own keys and client, who knows only the bot's npub.
 
 use crate::key::Npub;
 use anyhow::{Context, bail};
@@ -6,9 +6,10 @@ use nostr_sdk::prelude::*;
 use std::time::Duration;
 use tokio::sync::broadcast;
 
-/// How long a relay may take to answer.
+/// Longest wait for a relay.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A Nostr client with fresh keys.
 pub(super) struct Asker {
     client: Client,
     bot: PublicKey,
@@ -18,7 +19,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// Connects with fresh keys, publishes where messages reach them, and looks up where the bot takes messages.
+    /// Connects with fresh keys, publishes its DM relay, and looks up the DM relays of the bot.
     pub async fn connect(relay: RelayUrl, bot: PublicKey) -> anyhow::Result<Asker> {
         let keys = Keys::generate();
         let client = Client::builder().signer(keys.clone()).build();
@@ -67,12 +68,13 @@ impl Asker {
         }
     }
 
+    /// Disconnects.
     pub async fn leave(self) {
         self.client.shutdown().await;
     }
 }
 
-/// The npub of the nsec that stands on a line of its own, derived with libsecp256k1.
+/// The npub of the nsec in a text, derived with libsecp256k1. The nsec stands on a line of its own.
 pub(super) fn npub_of_secret_in(text: &str) -> Option<Npub> {
     let secret = text.lines().find_map(|line| SecretKey::from_bech32(line.trim()).ok())?;
     let (public, _) = secp256k1::SecretKey::from_slice(secret.as_secret_bytes()).ok()?.x_only_public_key(SECP256K1);

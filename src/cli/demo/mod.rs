@@ -1,9 +1,11 @@
-//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the one `serve` runs, configured otherwise.
+//! `npubbot demo`: a relay, the bot and an asker on this machine. The bot is the same as in
+//! `serve`.
 
 mod asker;
 
+use super::log;
+use super::runtime::runtime;
 use super::search_flags::SearchFlags;
-use super::{log, runtime};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::pattern::{Pattern, Rate};
@@ -20,29 +22,29 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// Words every letter of which can occur in an npub. The longer one takes 32 times as long.
+/// Words that can occur in an npub. The longer one takes 32 times as long.
 const SHORT_WORD: &str = "relay";
 const LONG_WORD: &str = "secret";
-/// The rate from which on the longer word is found in a few seconds.
+/// Rate above which the longer word takes only a few seconds.
 const FAST: Rate = Rate(400e6);
-/// The bot's answer to a request.
+/// Longest wait for the bot's answer to a request.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
-/// Once in a million searches takes longer than this many times the mean.
+/// Longest search, as a multiple of its mean. One search in a million takes longer.
 const SEARCH_PATIENCE: f64 = 14.0;
 
 #[derive(Args, Debug)]
 pub(super) struct Demo {
-    /// Characters the npub is to have after `npub1` [default: a word this machine finds in seconds].
+    /// Prefix to ask for, after `npub1` [default: a word this machine finds in seconds].
     #[arg(long)]
     prefix: Option<String>,
-    /// Print one JSON object last.
+    /// Print the result as a JSON object on the last line.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     search: SearchFlags,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Line {
     prefix: String,
@@ -72,7 +74,7 @@ impl Demo {
         relay.run().await?;
         let url = relay.url().await;
         let folder = tempfile::tempdir()?;
-        let vault = throw_away_identity(folder.path())?;
+        let vault = temporary_identity(folder.path())?;
         let bot = vault.public_key();
         let mut config = Config::parse(&config_text(url.as_str()), "the demo's configuration")?;
         config.search = self.search.over(config.search);
@@ -107,7 +109,7 @@ impl Demo {
     }
 }
 
-/// Waits for the bot's next message with a bar that shows how the search goes.
+/// Waits for the bot's next message and shows the progress of the search.
 async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern) -> anyhow::Result<String> {
     let mean =
         service.rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
@@ -126,19 +128,19 @@ async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern
     result
 }
 
-/// An identity under an age key that is thrown away with the folder.
-fn throw_away_identity(folder: &Path) -> anyhow::Result<Vault> {
+/// An identity for one run, deleted with its folder.
+fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
     let key_file = folder.join("age-identity.txt");
     std::fs::write(&key_file, age::x25519::Identity::generate().to_string().expose_secret())?;
     Ok(Vault::create(&folder.join("identity.age"), &Unlock::AgeIdentityFile(key_file))?)
 }
 
-/// One relay for everything; the rest as it comes.
+/// A configuration with one relay for all roles.
 fn config_text(relay: &str) -> String {
     format!("[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n")
 }
 
-/// One message of the conversation, with its speaker.
+/// Prints one message of the conversation.
 fn say(who: &str, text: &str) {
     for (at, line) in text.lines().enumerate() {
         let speaker = if at == 0 { who } else { "" };

@@ -1,6 +1,7 @@
-//! One test a mistake, with the words the operator reads.
+//! Mistakes in a configuration, with the messages that operators read.
 
-use super::{Config, SHIPPED};
+use super::Config;
+use super::load::SHIPPED;
 use crate::search::DeviceChoice;
 use std::time::Duration;
 

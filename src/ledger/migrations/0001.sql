@@ -1,7 +1,7 @@
--- Times are Unix seconds. Keys and ids are their 32 bytes. Lists of relay addresses are JSON arrays.
--- Nothing here is secret in the clear: a wrap is ciphertext that only its asker opens.
+-- Times are Unix seconds. Keys and ids are their 32 bytes. Lists of relay addresses are JSON
+-- arrays. Nothing here is secret in the clear: a wrap is ciphertext that only its asker can open.
 
--- Messages answered, so that none is answered twice. `age` is the ledger's own count of time (see clean.rs).
+-- Messages that were answered. `age` is the age of the ledger at that time (see clean.rs).
 CREATE TABLE seen (
     asker BLOB NOT NULL CHECK (length(asker) = 32),
     rumor BLOB NOT NULL CHECK (length(rumor) = 32),
@@ -10,7 +10,7 @@ CREATE TABLE seen (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX seen_by_age ON seen (age);
 
--- Requests that were accepted. Rows stay for good, so that no number is given twice.
+-- Accepted jobs.
 CREATE TABLE job (
     id          INTEGER PRIMARY KEY CHECK (id > 0),
     asker       BLOB NOT NULL CHECK (length(asker) = 32),
@@ -25,7 +25,7 @@ CREATE TABLE job (
 CREATE INDEX job_by_state ON job (state, id);
 CREATE INDEX job_by_asker ON job (asker, accepted_at);
 
--- The outbox: sealed letters, sent as they are until somebody has them.
+-- The outbox: sealed messages. Each is sent as it is until a relay has it.
 CREATE TABLE mail (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     wrap       BLOB NOT NULL UNIQUE CHECK (length(wrap) = 32), -- the event's id
@@ -35,7 +35,7 @@ CREATE TABLE mail (
     expires_at INTEGER NOT NULL,
     queued_at  INTEGER NOT NULL,
     due_at     INTEGER NOT NULL,
-    due_set_at INTEGER NOT NULL, -- what the clock said when due_at was chosen
+    due_set_at INTEGER NOT NULL, -- the time at which due_at was chosen
     attempts   INTEGER NOT NULL DEFAULT 0,
     finished   INTEGER NOT NULL DEFAULT 0 CHECK (finished IN (0, 1)),
     seen_on    TEXT NOT NULL
@@ -45,14 +45,14 @@ CREATE INDEX mail_due ON mail (due_at, id) WHERE finished = 0;
 CREATE INDEX mail_due_set ON mail (due_set_at) WHERE finished = 0;
 CREATE INDEX mail_kept ON mail (expires_at) WHERE finished = 1;
 
--- Relays that said OK to a letter.
+-- Relays that said OK to a message.
 CREATE TABLE acknowledged (
     mail  INTEGER NOT NULL REFERENCES mail (id) ON DELETE CASCADE,
     relay TEXT NOT NULL,
     PRIMARY KEY (mail, relay)
 ) STRICT, WITHOUT ROWID;
 
--- Single numbers: last_contact, age, cleaned_at.
+-- Single numbers by name: last_contact, age, cleaned_at.
 CREATE TABLE note (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_accepted_request_is_a_job_and_a_letter_and_survives_reopening() {
+fn an_accepted_request_is_a_job_and_a_message_and_survives_reopening() {
     let bench = bench();
     assert_eq!(bench.ledger.next_job().unwrap(), JobId(1));
     let id = bench.accept(1, 10);
@@ -16,9 +16,9 @@ fn an_accepted_request_is_a_job_and_a_letter_and_survives_reopening() {
         (Some("vanity"), NOW, NOW + 7 * DAY)
     );
     assert_eq!((&job.spec.patterns, &job.seen_on), (&patterns("m0ctane qqqq"), &request(1, 10, id).seen_on));
-    let [mail] = &bench.ledger.due_messages(9).unwrap()[..] else { panic!("one letter") };
-    assert_eq!((&mail.wrap, mail.result_of, mail.queued_at, mail.attempts), (&wrap(1, 10), None, NOW, 0));
-    assert_eq!(mail.seen_on, job.seen_on);
+    let [message] = &bench.ledger.due_messages(9).unwrap()[..] else { panic!("one message") };
+    assert_eq!((&message.wrap, message.result_of, message.queued_at, message.attempts), (&wrap(1, 10), None, NOW, 0));
+    assert_eq!(message.seen_on, job.seen_on);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_job_number_that_is_taken_records_nothing() {
 }
 
 #[test]
-fn a_letter_to_somebody_else_is_not_queued() {
+fn a_message_to_somebody_else_is_not_queued() {
     let bench = bench();
     let astray = Answer { reply: Some(wrap(2, 10)), ..reply(1, 10) };
     assert!(matches!(bench.ledger.answer(&astray), Err(LedgerError::Misaddressed)));
@@ -104,7 +104,7 @@ fn an_expired_job_has_a_notice_and_no_result() {
     assert!(!bench.ledger.found(id, &wrap(1, 51)).unwrap());
     assert_eq!(bench.ledger.totals().unwrap(), Totals { expired: 1, unsent_messages: 2, ..Totals::default() });
     assert!(bench.result_of(id).is_none());
-    assert!(bench.ledger.due_messages(9).unwrap().iter().any(|mail| mail.wrap == wrap(1, 50)));
+    assert!(bench.ledger.due_messages(9).unwrap().iter().any(|message| message.wrap == wrap(1, 50)));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Halves that serve once, askers who want to be left alone or forgotten, notices, days and public events.
+//! Halves that serve once, askers who want to be left alone or forgotten, notices, days and public
+//! events.
 
 use super::*;
 use crate::key::HalfPoint;
@@ -66,7 +67,11 @@ fn who_is_forgotten_leaves_nothing_and_no_number_comes_twice() {
     let view = bench.ledger.asker_view(asker(1)).unwrap();
     assert!(view.open.is_empty() && view.results.is_empty() && !view.known);
     let kept = bench.ledger.due_messages(99).unwrap();
-    assert_eq!(kept.iter().filter(|mail| mail.wrap.to == asker(1)).count(), 1, "only the answer to the last message");
+    assert_eq!(
+        kept.iter().filter(|message| message.wrap.to == asker(1)).count(),
+        1,
+        "only the answer to the last message"
+    );
     assert!(bench.ledger.open_job(other).unwrap().is_some());
     assert!(bench.ledger.next_job().unwrap() > last);
     assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "an old request must not come to life again");
@@ -152,9 +157,9 @@ fn days_are_counted() {
     let job = bench.accept(1, 1);
     bench.ledger.count_candidates(1 << 40).unwrap();
     bench.ledger.count_candidates(7).unwrap();
-    let mail = bench.found(job, 1, 100);
+    let message = bench.found(job, 1, 100);
     for relay in ["wss://one.example", "wss://two.example"] {
-        bench.ledger.acknowledge(mail.id, relay).unwrap();
+        bench.ledger.acknowledge(message.id, relay).unwrap();
     }
     let figures = bench.ledger.day(today).unwrap();
     assert_eq!(figures, DayFigures { candidates: (1 << 40) + 7, accepted: 1, delivered: 1 });

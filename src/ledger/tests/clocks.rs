@@ -36,16 +36,16 @@ fn a_clock_a_year_ahead_and_back_doubles_nothing() {
 }
 
 #[test]
-fn a_letter_postponed_by_a_clock_that_was_ahead_is_due_now() {
+fn a_message_postponed_by_a_clock_that_was_ahead_is_due_now() {
     let bench = bench();
     bench.clock.set(NOW + 365 * DAY);
     bench.accept(1, 10);
-    let mail = bench.ledger.due_messages(1).unwrap()[0].id;
-    bench.ledger.postpone(mail, NOW + 365 * DAY + 60).unwrap();
+    let message = bench.ledger.due_messages(1).unwrap()[0].id;
+    bench.postpone(message, NOW + 365 * DAY + 60).unwrap();
     bench.clock.set(NOW);
     assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW));
     assert_eq!(bench.ledger.due_messages(9).unwrap().len(), 1);
-    bench.ledger.postpone(mail, NOW + 30).unwrap();
+    bench.postpone(message, NOW + 30).unwrap();
     assert_eq!((bench.ledger.due_messages(9).unwrap().len(), bench.ledger.next_due().unwrap()), (0, Some(NOW + 30)));
 }
 
@@ -64,10 +64,10 @@ fn quota_times_of_a_clock_that_was_far_ahead_do_not_count() {
 fn finished_wraps_go_when_they_expire_and_unfinished_ones_stay() {
     let bench = bench();
     let (id, other) = (bench.accept(1, 10), bench.accept(1, 11));
-    let mail = bench.found(id, 1, 50);
+    let message = bench.found(id, 1, 50);
     bench.found(other, 1, 51);
-    bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
-    bench.ledger.finish(mail.id).unwrap();
+    bench.ledger.acknowledge(message.id, "wss://a").unwrap();
+    bench.finish(message.id).unwrap();
     bench.clock.set(NOW + 30 * DAY - 1);
     bench.ledger.clean().unwrap();
     assert_eq!(ids(&bench.ledger.asker_view(asker(1)).unwrap().results), [other.0, id.0]);

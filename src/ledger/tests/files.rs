@@ -76,8 +76,8 @@ fn a_file_or_folder_that_is_no_ledger_is_said_to_be_none() {
     assert!(matches!(Ledger::open(&file, Clock::System), Err(LedgerError::Folder { .. })));
 }
 
-/// A file of every schema that ever landed opens, keeps its jobs and finishes them. When a schema lands, its dump is
-/// added here: `tests/fixtures/ledger-v<number>.sql`.
+/// A file of every schema that ever landed opens, keeps its jobs and finishes them. When a schema
+/// lands, its dump is added here: `tests/fixtures/ledger-v<number>.sql`.
 #[test]
 fn a_ledger_of_every_schema_that_landed_finishes_its_jobs() {
     for number in 1..=schema::KNOWN {
@@ -98,10 +98,10 @@ fn a_ledger_of_every_schema_that_landed_finishes_its_jobs() {
         let [open] = &ledger.open_jobs().unwrap()[..] else { panic!("one open job") };
         assert_eq!((&open.spec.patterns, open.spec.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
         let bench = Bench { folder, clock: Clock::at(NOW), ledger };
-        let mail = bench.found(open.id, open.spec.asker.0[0], 200);
-        bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
+        let message = bench.found(open.id, open.spec.asker.0[0], 200);
+        bench.ledger.acknowledge(message.id, "wss://a").unwrap();
         let waiting = bench.ledger.due_messages(9).unwrap();
-        let waiting = waiting.iter().find(|mail| mail.result_of == Some(JobId(2))).unwrap();
+        let waiting = waiting.iter().find(|message| message.result_of == Some(JobId(2))).unwrap();
         bench.ledger.acknowledge(waiting.id, "wss://a").unwrap();
         let totals = bench.ledger.totals().unwrap();
         assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 3));

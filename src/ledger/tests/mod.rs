@@ -1,4 +1,4 @@
-//! The ledger's behaviour, tried from inside the room so that its connection can be disturbed.
+//! Behaviour of the ledger. These tests are in its room, because they disturb its connection.
 
 mod answers;
 mod askers;
@@ -9,6 +9,8 @@ mod trouble;
 
 use super::*;
 use crate::clock::Clock;
+use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::message::GiftWrap;
 use crate::pattern::Pattern;
 use std::path::Path;
 use tempfile::TempDir;
@@ -16,7 +18,7 @@ use tempfile::TempDir;
 const NOW: u64 = 1_800_000_000;
 const DAY: u64 = 86_400;
 
-/// A ledger in its own folder, with a clock that tests turn.
+/// A ledger in a temporary folder, with a clock that the test sets.
 struct Bench {
     folder: TempDir,
     clock: Clock,
@@ -39,7 +41,7 @@ impl Bench {
         Bench { folder, clock, ledger }
     }
 
-    /// Accepts a request of `asker`, asked for in the rumor `rumor`, and says its number.
+    /// Accepts a request that `asker` sent in the message `rumor`, and returns its number.
     fn accept(&self, asker: u8, rumor: u8) -> JobId {
         let id = self.ledger.next_job().unwrap();
         assert_eq!(self.ledger.answer(&request(asker, rumor, id)).unwrap(), Recorded::Now);
@@ -52,7 +54,17 @@ impl Bench {
     }
 
     fn result_of(&self, job: JobId) -> Option<DueMessage> {
-        self.ledger.due_messages(usize::MAX).unwrap().into_iter().find(|mail| mail.result_of == Some(job))
+        self.ledger.due_messages(usize::MAX).unwrap().into_iter().find(|message| message.result_of == Some(job))
+    }
+
+    /// Counts an attempt to send a message; the next is at `due_at`.
+    fn postpone(&self, message: MessageId, due_at: u64) -> Result<(), LedgerError> {
+        self.ledger.note_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Again(due_at) }])
+    }
+
+    /// Ends the attempts to send a message.
+    fn finish(&self, message: MessageId) -> Result<(), LedgerError> {
+        self.ledger.note_attempts(&[Attempt { message, reached: Vec::new(), next: Next::Finished }])
     }
 
     fn sql(&self, statement: &str) {
@@ -72,7 +84,7 @@ fn patterns(words: &str) -> Vec<Pattern> {
     words.split(' ').map(|word| Pattern::parse(word).unwrap()).collect()
 }
 
-/// T1 of a request. Its reply's wrap has the number of the rumor.
+/// T1 of a request. The wrap of its reply has the number of the message.
 fn request(from: u8, rumor: u8, id: JobId) -> Answer {
     let patterns = patterns("m0ctane qqqq");
     Answer {
@@ -89,7 +101,7 @@ fn request(from: u8, rumor: u8, id: JobId) -> Answer {
     }
 }
 
-/// T1 of a message that has no effect beside being answered.
+/// T1 of a message without an effect.
 fn reply(from: u8, rumor: u8) -> Answer {
     Answer {
         asker: asker(from),

@@ -1,4 +1,4 @@
-//! T3 and what becomes of letters.
+//! T3 and what becomes of messages.
 
 use super::*;
 
@@ -6,9 +6,9 @@ use super::*;
 fn the_first_ok_delivers_a_result_and_others_are_noted_once() {
     let bench = bench();
     let id = bench.accept(1, 10);
-    let mail = bench.found(id, 1, 50);
+    let message = bench.found(id, 1, 50);
     for relay in ["wss://a", "wss://b", "wss://a"] {
-        bench.ledger.acknowledge(mail.id, relay).unwrap();
+        bench.ledger.acknowledge(message.id, relay).unwrap();
         assert_eq!(bench.ledger.totals().unwrap().delivered, 1);
     }
     let bench = bench.reopened();
@@ -16,7 +16,7 @@ fn the_first_ok_delivers_a_result_and_others_are_noted_once() {
 }
 
 #[test]
-fn an_ok_to_another_letter_or_to_none_delivers_nothing() {
+fn an_ok_to_another_message_or_to_none_delivers_nothing() {
     let bench = bench();
     let id = bench.accept(1, 10);
     let acceptance = bench.ledger.due_messages(1).unwrap()[0].id;
@@ -28,18 +28,18 @@ fn an_ok_to_another_letter_or_to_none_delivers_nothing() {
 }
 
 #[test]
-fn a_postponed_letter_waits_and_counts() {
+fn a_postponed_message_waits_and_counts() {
     let bench = bench();
     bench.accept(1, 10);
-    let mail = bench.ledger.due_messages(1).unwrap()[0].id;
+    let message = bench.ledger.due_messages(1).unwrap()[0].id;
     assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW));
-    bench.ledger.postpone(mail, NOW + 60).unwrap();
+    bench.postpone(message, NOW + 60).unwrap();
     assert!(bench.ledger.due_messages(9).unwrap().is_empty());
     assert_eq!(bench.ledger.next_due().unwrap(), Some(NOW + 60));
     bench.clock.set(NOW + 60);
     let due = bench.ledger.due_messages(9).unwrap();
     assert_eq!((due[0].attempts, due[0].queued_at), (1, NOW));
-    bench.ledger.finish(mail).unwrap();
+    bench.finish(message).unwrap();
     assert!(bench.ledger.due_messages(9).unwrap().is_empty());
     assert_eq!(bench.ledger.next_due().unwrap(), None);
 }
@@ -51,9 +51,9 @@ fn the_longest_due_comes_first_and_no_more_than_asked_for() {
         bench.accept(1, rumor);
     }
     let first = bench.ledger.due_messages(1).unwrap()[0].id;
-    bench.ledger.postpone(first, NOW + 5).unwrap();
+    bench.postpone(first, NOW + 5).unwrap();
     bench.clock.set(NOW + 10);
-    let order: Vec<u8> = bench.ledger.due_messages(9).unwrap().iter().map(|mail| mail.wrap.id[0]).collect();
+    let order: Vec<u8> = bench.ledger.due_messages(9).unwrap().iter().map(|message| message.wrap.id[0]).collect();
     assert_eq!(order, [11, 12, 10]);
     assert_eq!(bench.ledger.due_messages(2).unwrap().len(), 2);
 }
@@ -62,9 +62,9 @@ fn the_longest_due_comes_first_and_no_more_than_asked_for() {
 fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
     let bench = bench();
     let id = bench.accept(1, 10);
-    let mail = bench.found(id, 1, 50);
-    bench.ledger.acknowledge(mail.id, "wss://a").unwrap();
-    bench.ledger.finish(mail.id).unwrap();
+    let message = bench.found(id, 1, 50);
+    bench.ledger.acknowledge(message.id, "wss://a").unwrap();
+    bench.finish(message.id).unwrap();
     assert!(bench.result_of(id).is_none());
     bench.clock.set(NOW + DAY);
 
@@ -75,12 +75,12 @@ fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
     let again = Answer { seen_on: vec!["wss://new".to_owned(), "wss://two.example".to_owned()], ..ask(1, 21) };
     bench.ledger.answer(&again).unwrap();
     let due = bench.result_of(id).unwrap();
-    assert_eq!((due.id, &due.wrap, due.attempts, due.queued_at), (mail.id, &wrap(1, 50), 0, NOW + DAY));
+    assert_eq!((due.id, &due.wrap, due.attempts, due.queued_at), (message.id, &wrap(1, 50), 0, NOW + DAY));
     assert_eq!(due.seen_on, ["wss://new", "wss://two.example", "wss://one.example"]);
     assert!(due.acknowledged_by.is_empty(), "relays that had it are asked to take it again");
     assert_eq!(bench.ledger.totals().unwrap().delivered, 1, "delivered stays delivered");
 
-    bench.ledger.finish(mail.id).unwrap();
+    bench.finish(message.id).unwrap();
     bench.ledger.answer(&again).unwrap();
     assert!(bench.result_of(id).is_none(), "a replayed request to send again sends nothing");
 }

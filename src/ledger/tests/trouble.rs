@@ -3,8 +3,8 @@
 use super::*;
 use std::time::{Duration, Instant};
 
-/// Leaves no room for another page. In write-ahead mode a page is wanted as soon as a table needs one more, so rows are
-/// made large enough for that.
+/// Leaves no room for another page. In write-ahead mode a page is wanted as soon as a table needs
+/// one more, so rows are made large enough for that.
 fn fill(bench: &Bench) {
     bench.ledger.limit_pages(1).unwrap();
 }
@@ -49,13 +49,13 @@ fn a_full_disk_undoes_t2_and_the_job_is_still_accepted() {
 fn a_full_disk_undoes_t3() {
     let bench = bench();
     let id = bench.accept(1, 10);
-    let mail = bench.found(id, 1, 50);
+    let message = bench.found(id, 1, 50);
     let relay = format!("wss://{}", "x".repeat(20_000));
     fill(&bench);
-    assert!(matches!(bench.ledger.acknowledge(mail.id, &relay), Err(LedgerError::Database(_))));
+    assert!(matches!(bench.ledger.acknowledge(message.id, &relay), Err(LedgerError::Database(_))));
     assert_eq!(bench.ledger.totals().unwrap().delivered, 0);
     free(&bench);
-    bench.ledger.acknowledge(mail.id, &relay).unwrap();
+    bench.ledger.acknowledge(message.id, &relay).unwrap();
     assert_eq!(bench.ledger.totals().unwrap().delivered, 1);
 }
 
@@ -126,7 +126,8 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }
 
-/// Every half minute, beside ten thousand open jobs: the index leads to those whose time is over, and to no other row.
+/// Every half minute, beside ten thousand open jobs: the index leads to those whose time is over,
+/// and to no other row.
 #[test]
 fn jobs_past_their_time_are_found_without_reading_the_others() {
     let bench = bench();

@@ -43,7 +43,7 @@ impl Outbox {
     pub(super) async fn attempt(&self, message: &DueMessage) -> Attempt {
         let Ok(event) = Event::from_json(&message.wrap.json) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
-            return Attempt { mail: message.id, reached: Vec::new(), next: Next::Finished };
+            return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
         };
         let (first, then) = match self.destination(message, event.kind).await {
             Destination::Listed(urls) => (urls, Vec::new()),
@@ -63,7 +63,7 @@ impl Outbox {
         };
         let have_it = tried.iter().filter(|url| has(url)).count();
         let next = self.next(message, have_it, tried.len() - refused);
-        Attempt { mail: message.id, reached, next }
+        Attempt { message: message.id, reached, next }
     }
 
     async fn destination(&self, message: &DueMessage, kind: Kind) -> Destination {

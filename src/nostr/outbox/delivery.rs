@@ -72,7 +72,7 @@ impl Outbox {
                         read_at = read_at.min(Instant::now() + outbox.until_next_due());
                     }
                     for attempt in recorded {
-                        under_way.ids.remove(&attempt.mail);
+                        under_way.ids.remove(&attempt.message);
                     }
                 }
                 () = tokio::time::sleep_until(read_at.into()) => {}
@@ -120,7 +120,7 @@ impl UnderWay {
         Some(attempt.unwrap_or_else(|| {
             // Counts as an attempt that no relay accepted.
             tracing::error!(message = message.id.0, "sending a message panicked; it is tried again");
-            Attempt { mail: message.id, reached: Vec::new(), next: outbox.next(&message, 0, 0) }
+            Attempt { message: message.id, reached: Vec::new(), next: outbox.next(&message, 0, 0) }
         }))
     }
 }

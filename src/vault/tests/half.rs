@@ -86,7 +86,8 @@ fn one_start_point_gives_one_tweak() {
     let hit = hit(point, &mut rng);
     assert!(vault.reveal(start, &hit).is_ok());
     assert!(matches!(vault.reveal(start, &hit), Err(VaultError::StartSpent)));
-    // A split start point is no key of ours, and a start point of ours gives no tweak; either is spent by the attempt.
+    // A split start point is no key of ours, and a start point of ours gives no tweak; either is
+    // spent by the attempt.
     let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit_of_split = super::hit(point, &mut rng);
     assert!(matches!(vault.redeem_to(start, &hit_of_split, &mut Vec::new()), Err(VaultError::StartSpent)));
@@ -101,7 +102,8 @@ fn one_start_point_gives_one_tweak() {
 #[test]
 fn points_are_blinded_anew_each_time() {
     let (vault, mut rng) = (vault(), seeded());
-    // Points an attacker would choose: ±G, small multiples, their rotations, and one chosen to meet a centre.
+    // Points an attacker would choose: ±G, small multiples, their rotations, and one chosen to meet
+    // a centre.
     let generator = PublicKey::from_secret_key(SECP256K1, &secp256k1::SecretKey::from_slice(&one()).unwrap());
     let mut chosen = vec![generator, generator.negate(SECP256K1)];
     for rotation in Rotation::ALL {

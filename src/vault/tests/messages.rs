@@ -1,4 +1,4 @@
-//! Letters as their asker reads them, with `nostr`'s own unwrapping as a second opinion.
+//! Messages as their asker reads them, with `nostr`'s own unwrapping as a second opinion.
 
 use super::*;
 use crate::clock::Clock;
@@ -13,13 +13,13 @@ async fn read(to: &Keys, wrap: &GiftWrap) -> UnwrappedGift {
 }
 
 #[tokio::test]
-async fn a_letter_arrives_as_it_was_written() {
+async fn a_message_arrives_as_it_was_written() {
     let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
     let written = OutgoingMessage {
         text: "Ünïcode \"quotes\" \\ \u{1}\u{7f}\u{2028}\n😀".to_owned(),
         in_reply_to: Some(Answered::seen(RumorId([0xab; 32]), &["wss://one".to_owned(), "wss://two".to_owned()])),
         subject: Some("a \"subject\"".to_owned()),
-        ..letter(&to)
+        ..message(&to)
     };
     let wrap = vault.seal(&written).unwrap();
     assert_eq!((wrap.to, wrap.expires_at), (written.to, written.expires_at));
@@ -40,7 +40,7 @@ async fn a_letter_arrives_as_it_was_written() {
 #[tokio::test]
 async fn wrap_and_seal_tell_strangers_nothing_but_the_receiver() {
     let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
-    let wraps: Vec<Event> = (0..20).map(|_| event(&vault.seal(&letter(&to)).unwrap())).collect();
+    let wraps: Vec<Event> = (0..20).map(|_| event(&vault.seal(&message(&to)).unwrap())).collect();
     let mut gaps = Vec::new();
     for wrap in &wraps {
         wrap.verify().unwrap();
@@ -63,11 +63,11 @@ async fn wrap_and_seal_tell_strangers_nothing_but_the_receiver() {
 }
 
 #[tokio::test]
-async fn a_redeemed_letter_has_the_nsec_of_the_hit_on_a_line_of_its_own() {
+async fn a_redeemed_message_has_the_nsec_of_the_hit_on_a_line_of_its_own() {
     let (vault, to, mut rng) = (vault(), Keys::generate(), seeded());
     let (start, point) = vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
-    let wrap = vault.redeem(start, &hit, &letter(&to), "Keep it.\nGood bye.").unwrap();
+    let wrap = vault.redeem(start, &hit, &message(&to), "Keep it.\nGood bye.").unwrap();
     let text = read(&to, &wrap).await.rumor.content;
     let lines: Vec<&str> = text.split('\n').collect();
     assert_eq!((lines[0], &lines[2..]), ("Your key is ready.", &["Keep it.", "Good bye."][..]));
@@ -76,18 +76,18 @@ async fn a_redeemed_letter_has_the_nsec_of_the_hit_on_a_line_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_letter_of_nothing_but_escapes_has_room() {
+async fn a_message_of_nothing_but_escapes_has_room() {
     let (vault, to) = (vault(), Keys::generate());
     let hostile = "\u{1}".repeat(2000);
-    let written = OutgoingMessage { text: hostile.clone(), subject: Some(hostile.clone()), ..letter(&to) };
+    let written = OutgoingMessage { text: hostile.clone(), subject: Some(hostile.clone()), ..message(&to) };
     assert_eq!(read(&to, &vault.seal(&written).unwrap()).await.rumor.content, hostile);
 }
 
 #[test]
 fn what_cannot_be_sealed_is_refused() {
     let (vault, to) = (vault(), Keys::generate());
-    let nobody = OutgoingMessage { to: Asker([0; 32]), ..letter(&to) };
-    let endless = OutgoingMessage { text: "x".repeat(70_000), ..letter(&to) };
+    let nobody = OutgoingMessage { to: Asker([0; 32]), ..message(&to) };
+    let endless = OutgoingMessage { text: "x".repeat(70_000), ..message(&to) };
     for unsealable in [nobody, endless] {
         assert!(matches!(vault.seal(&unsealable), Err(VaultError::Unsealable)));
     }
@@ -97,7 +97,7 @@ fn what_cannot_be_sealed_is_refused() {
 fn the_bot_opens_what_it_sealed_to_itself() {
     let vault = vault().with_clock(Clock::at(NOW));
     let us = Asker(vault.public_key().to_bytes());
-    let to_us = OutgoingMessage { to: us, ..letter(&Keys::generate()) };
+    let to_us = OutgoingMessage { to: us, ..message(&Keys::generate()) };
     let rumor = vault.unwrap(&VerifiedEvent::check(event(&vault.seal(&to_us).unwrap())).unwrap()).unwrap();
     assert_eq!((rumor.author, rumor.kind, rumor.created_at, rumor.other_receivers), (us, 14, NOW, 0));
     assert_eq!(rumor.content, to_us.text);

@@ -1,4 +1,5 @@
-//! The vault's behaviour, tried from inside the room so that a failing source of randomness can be put in.
+//! The vault's behaviour, tried from inside the room so that a failing source of randomness can be
+//! put in.
 
 mod half;
 mod identity;
@@ -9,6 +10,7 @@ mod start_points;
 mod wraps;
 
 use super::*;
+use crate::job::{Asker, RumorId};
 use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
 use crate::message::{Answered, Channel, GiftWrap, OutgoingMessage};
 use nostr::{Event, FromBech32, JsonUtil, Keys};
@@ -35,7 +37,7 @@ fn asker(keys: &Keys) -> Asker {
     Asker(keys.public_key().to_bytes())
 }
 
-fn letter(to: &Keys) -> OutgoingMessage {
+fn message(to: &Keys) -> OutgoingMessage {
     OutgoingMessage {
         to: asker(to),
         channel: Channel::Sealed,

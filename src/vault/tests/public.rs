@@ -48,7 +48,7 @@ async fn the_signer_neither_encrypts_nor_decrypts() {
 #[test]
 fn debug_output_holds_no_secret() {
     let vault = vault();
-    let bot = secret::Signing::of_nsec(vault_nsec(&vault).trim()).unwrap();
+    let bot = secret::Signing::from_nsec(vault_nsec(&vault).trim()).unwrap();
     let shown = format!("{vault:?} {:?} {:?}", vault.signer(), vault.open_start().unwrap());
     let secret = bot.keys().secret_key();
     assert!(!shown.contains("nsec1") && !shown.contains(&secret.to_secret_hex()));

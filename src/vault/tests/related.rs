@@ -1,6 +1,6 @@
-//! S1: keys of one start point betray each other; keys that left the vault do not. The attack is baby-step-giant-step over
-//! every rotation and sign. In full:
-//! `cargo test --release --lib vault::tests::related -- --ignored --nocapture`
+//! S1: keys of one start point betray each other; keys that left the vault do not. The attack is
+//! baby-step-giant-step over every rotation and sign. In full: `cargo test --release --lib
+//! vault::tests::related -- --ignored --nocapture`
 
 use super::*;
 use crate::vault::secret::{SecretText, Start};
@@ -64,9 +64,10 @@ impl Attack {
         })
     }
 
-    /// Whether `known` (an nsec that was delivered) and the npub of another tell that they share a start point:
-    /// `λ^-b·(±Q) - λ^-a·k·G = d·G` for some rotations a, b and small d. One of the two rotations can be any; only how
-    /// they differ counts up to the scale of d, so all nine are tried.
+    /// Whether `known` (an nsec that was delivered) and the npub of another tell that they share a
+    /// start point: `λ^-b·(±Q) - λ^-a·k·G = d·G` for some rotations a, b and small d. One of the
+    /// two rotations can be any; only how they differ counts up to the scale of d, so all nine are
+    /// tried.
     fn betrays(&self, known: &SecretKey, other: &Npub) -> bool {
         let even = XOnlyPublicKey::from_slice(&other.0).unwrap().public_key(secp256k1::Parity::Even);
         for turn in Rotation::ALL {
@@ -141,8 +142,9 @@ fn ten_thousand_hits_on_a_thousand_start_points_give_a_thousand_keys() {
     assert_eq!(keys.len(), 1000);
 }
 
-/// Attacks all pairs of `runs` keys, each of a start point of its own with ten hits; then two keys of one start point, which the
-/// vault would not give: drawn twice from a source that repeats itself.
+/// Attacks all pairs of `runs` keys, each of a start point of its own with ten hits; then two keys
+/// of one start point, which the vault would not give: drawn twice from a source that repeats
+/// itself.
 fn attack_all_pairs(keys: usize, bits: u32) {
     let mut rng = seeded();
     let vault = vault();

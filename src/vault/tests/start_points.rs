@@ -22,18 +22,18 @@ fn a_second_redeem_of_a_start_point_is_refused_however_the_first_ended() {
     let (vault, mut rng, to) = (vault(), seeded(), Keys::generate());
     let (start, point) = vault.open_start().unwrap();
     let first = hit(point, &mut rng);
-    vault.redeem(start, &first, &letter(&to), "").unwrap();
+    vault.redeem(start, &first, &message(&to), "").unwrap();
     for _ in 0..2 {
         let again = hit(point, &mut rng);
-        assert!(matches!(vault.redeem(start, &again, &letter(&to), ""), Err(VaultError::StartSpent)));
+        assert!(matches!(vault.redeem(start, &again, &message(&to), ""), Err(VaultError::StartSpent)));
         assert!(matches!(vault.redeem_to(start, &first, &mut Vec::new()), Err(VaultError::StartSpent)));
     }
 
     let (start, point) = vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
-    let nobody = OutgoingMessage { to: Asker([0xff; 32]), ..letter(&to) };
+    let nobody = OutgoingMessage { to: Asker([0xff; 32]), ..message(&to) };
     assert!(matches!(vault.redeem(start, &hit, &nobody, ""), Err(VaultError::Unsealable)));
-    assert!(matches!(vault.redeem(start, &hit, &letter(&to), ""), Err(VaultError::StartSpent)));
+    assert!(matches!(vault.redeem(start, &hit, &message(&to), ""), Err(VaultError::StartSpent)));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn ones(bytes: &mut [u8]) -> Result<(), VaultError> {
 fn without_randomness_nothing_is_opened_or_sealed() {
     let (vault, to) = (vault().with_source(no_randomness), Keys::generate());
     assert!(matches!(vault.open_start(), Err(VaultError::NoRandomness)));
-    assert!(matches!(vault.seal(&letter(&to)), Err(VaultError::NoRandomness)));
+    assert!(matches!(vault.seal(&message(&to)), Err(VaultError::NoRandomness)));
     // A source that gives the same out-of-range number for ever is none either.
     for stuck in [zeros as random::Source, ones] {
         assert!(matches!(vault.clone().with_source(stuck).open_start(), Err(VaultError::NoRandomness)));
@@ -151,11 +151,11 @@ fn fails_once(bytes: &mut [u8]) -> Result<(), VaultError> {
 }
 
 #[test]
-fn no_letter_is_made_of_randomness_that_was_missing_at_any_step() {
+fn no_message_is_made_of_randomness_that_was_missing_at_any_step() {
     let (vault, to) = (vault().with_source(fails_once), Keys::generate());
     for step in 0..20 {
         FAILS_IN.set(step);
-        match vault.seal(&letter(&to)) {
+        match vault.seal(&message(&to)) {
             Err(error) => assert!(matches!(error, VaultError::NoRandomness)),
             // Two dates, two nonces, two signatures and a key.
             Ok(_) => return assert!(step >= 7, "{step} steps"),

@@ -77,7 +77,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
     assert!(line(&said, "relay ").contains("cannot be reached"), "{said}");
     assert!(line(&said, "relays").starts_with("BAD"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("must be mended"), "{error}");
+    assert!(error.contains("must be fixed"), "{error}");
     // A file where the folder should be, and a configuration that is none.
     std::fs::write(&config, "[relay]\n").unwrap();
     let said = text(&doctor(&config, &config));

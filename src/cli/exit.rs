@@ -1,0 +1,34 @@
+//! Error messages and exit codes.
+
+use crate::config::ConfigError;
+use crate::ledger::LedgerError;
+use crate::search::SearchError;
+use crate::service::ServiceError;
+use crate::vault::VaultError;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Exit code for errors that a restart cannot fix. Service managers stop restarting on it. clap
+/// uses it for wrong flags.
+const NEEDS_OPERATOR: u8 = 2;
+
+/// Prints an error with all its causes to standard error.
+pub fn explain(error: &anyhow::Error) {
+    // If standard error is closed, nobody reads it.
+    let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
+}
+
+/// Exit code of an error: 2 if the operator has to change something before a restart can succeed,
+/// else 1.
+pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    let is_wrong_key = matches!(error.downcast_ref(), Some(VaultError::WrongKey { .. }));
+    let cannot_start = matches!(
+        error.downcast_ref(),
+        Some(
+            ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })
+                | ServiceError::Ledger(LedgerError::TooNew { .. })
+        )
+    );
+    let needs_operator = error.is::<ConfigError>() || is_wrong_key || cannot_start;
+    if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,53 @@
+//! Reading and writing the configuration file.
+
+use super::error::ConfigError;
+use super::raw;
+use super::types::Config;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// The configuration file that ships with npubbot: every key with its default.
+pub(super) const SHIPPED: &str = include_str!("../../relays.toml");
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// Errors: [`ConfigError`], with the line.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| ConfigError::Unreadable { file: file.clone(), error })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            ConfigError::NotUtf8 { line: 1 + good.iter().filter(|&&byte| byte == b'\n').count(), file: file.clone() }
+        })?;
+        Config::parse(&text, &file)
+    }
+
+    /// Checks a text. Errors name it `name`.
+    ///
+    /// Errors: [`ConfigError::Wrong`].
+    pub fn parse(text: &str, name: &str) -> Result<Config, ConfigError> {
+        raw::read(text, name)
+    }
+
+    /// Writes the default configuration to `path`. An existing file is left alone; the result is
+    /// `false` then.
+    ///
+    /// Errors: [`ConfigError::Unwritable`].
+    pub fn write_default(path: &Path) -> Result<bool, ConfigError> {
+        let unwritable = |error| ConfigError::Unwritable { file: path.display().to_string(), error };
+        match OpenOptions::new().create_new(true).write(true).open(path) {
+            Ok(mut file) => file.write_all(SHIPPED.as_bytes()).map(|()| true).map_err(unwritable),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(unwritable(error)),
+        }
+    }
+
+    /// The default configuration.
+    ///
+    /// Errors: none for the file that ships; a test holds that.
+    pub fn embedded_default() -> Result<Config, ConfigError> {
+        Config::parse(SHIPPED, "relays.toml")
+    }
+}

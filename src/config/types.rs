@@ -1,0 +1,79 @@
+//! The checked types of the configuration.
+
+use crate::search::SearchOptions;
+use std::time::Duration;
+
+/// All settings of an operator.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Relays of the bot; at least one has the role `inbox`.
+    pub relays: Vec<RelayEntry>,
+    /// Profile and behaviour of the bot.
+    pub bot: BotConfig,
+    /// Limits for askers.
+    pub limits: Limits,
+    /// Devices and threads of the search.
+    pub search: SearchOptions,
+}
+
+/// One relay of the bot, with at least one role.
+#[derive(Clone, Debug)]
+pub struct RelayEntry {
+    /// `ws://` or `wss://`.
+    pub url: nostr::RelayUrl,
+    /// Askers send here: listed in kind 10050, subscribed for gift wraps.
+    pub inbox: bool,
+    /// Profile, lists and status notes are published here; listed in kind 10002.
+    pub status: bool,
+    /// Relay lists of askers are looked up here, and our own are published here.
+    pub discovery: bool,
+}
+
+/// Profile and behaviour of the bot.
+#[derive(Clone, Debug)]
+pub struct BotConfig {
+    /// Name in the profile (kind 0).
+    pub name: String,
+    /// Description in the profile.
+    pub about: String,
+    /// Address of a picture for the profile.
+    pub picture: Option<String>,
+    /// NIP-05 address for the profile.
+    pub nip05: Option<String>,
+    /// Publish the live status (kind 30315).
+    pub live_status: bool,
+    /// Publish one note (kind 1) a day with yesterday's totals.
+    pub daily_note: bool,
+    /// Time between two test messages of the bot to itself through each DM relay.
+    pub try_relays_every: Duration,
+    /// Answer askers without a DM relay list (kind 10050) on the relays where they read or wrote.
+    pub answer_without_relay_list: bool,
+    /// Connect to the relays that askers list. If false, answers go through our own relays only.
+    pub visit_askers_relays: bool,
+    /// Age at which relays may delete our answers (NIP-40).
+    pub answers_expire_after: Duration,
+}
+
+/// Limits for askers.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Open jobs of one asker.
+    pub open_jobs_per_asker: usize,
+    /// Jobs of one asker in 24 hours.
+    pub jobs_per_day: usize,
+    /// Prefixes in one request.
+    pub prefixes_per_job: usize,
+    /// Longest expected time of an accepted job, at the rate measured when the request arrives.
+    pub longest_expected_time: Duration,
+    /// Age at which an open job is given up.
+    pub give_up_after: Duration,
+    /// Wraps that the inbox opens per second, on average.
+    pub wraps_per_second: u32,
+    /// Wraps that the inbox opens at once after a pause.
+    pub wraps_burst: u32,
+    /// Requests per minute from new askers above which there is a flood.
+    pub new_askers_per_minute: u32,
+    /// Proof of work (NIP-13) that new askers owe during a flood: leading zero bits of the wrap's
+    /// id.
+    pub flood_work_bits: u32,
+}

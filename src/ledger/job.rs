@@ -1,0 +1,75 @@
+//! Jobs and askers, as the ledger knows them.
+
+use crate::job::{JobId, JobSpec, RumorId};
+use std::fmt;
+
+/// State of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum JobState {
+    /// Promised and being searched.
+    Accepted,
+    /// The sealed result is in the outbox.
+    Found,
+    /// A relay of the asker has the result.
+    Delivered,
+    /// Given up by its asker.
+    Cancelled,
+    /// Given up by the bot.
+    Expired,
+}
+
+/// An accepted job, as the ledger keeps it.
+#[derive(Clone)]
+pub struct Job {
+    /// Its number.
+    pub id: JobId,
+    /// The message that asked.
+    pub rumor: RumorId,
+    /// Its state.
+    pub state: JobState,
+    /// When it was accepted, Unix seconds.
+    pub accepted_at: u64,
+    /// Relays where the asker's message was seen: the last choice for the answer.
+    pub seen_on: Vec<String>,
+    /// What is searched, for whom, and until when.
+    pub spec: JobSpec,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job {}, {:?}, {} patterns", self.id, self.state, self.spec.patterns.len())
+    }
+}
+
+/// Facts about one asker, for the bot's decisions.
+#[derive(Clone, Debug, Default)]
+pub struct AskerView {
+    /// Accepted jobs, oldest first.
+    pub open: Vec<Job>,
+    /// Found and delivered jobs whose result is still kept, newest first.
+    pub results: Vec<Job>,
+    /// Times when the jobs of the last 24 hours were accepted, Unix seconds, oldest first. Ended
+    /// jobs count too.
+    pub accepted_last_day: Vec<u64>,
+    /// Whether they said stop.
+    pub silent: bool,
+    /// Whether the ledger has a job of theirs, in any state.
+    pub known: bool,
+}
+
+/// Number of jobs in each state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Jobs being searched.
+    pub accepted: u64,
+    /// Jobs whose result no relay has yet.
+    pub found: u64,
+    /// Jobs whose result a relay has.
+    pub delivered: u64,
+    /// Jobs given up by their askers.
+    pub cancelled: u64,
+    /// Jobs given up by the bot.
+    pub expired: u64,
+    /// Messages in the outbox that are not sent yet.
+    pub unsent_messages: u64,
+}

@@ -1,0 +1,80 @@
+//! Reasons of the vault to refuse.
+
+use thiserror::Error;
+
+/// Reason why a wrap is not a message to us. Holds no content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum UnwrapError {
+    /// Over the size limit, before anything is verified.
+    #[error("larger than 128 KiB")]
+    TooLarge,
+    /// An event of another kind.
+    #[error("neither a gift wrap nor a message of kind 4")]
+    NotAWrap,
+    /// No `p` tag with our key.
+    #[error("addressed to somebody else")]
+    NotForUs,
+    /// Wrap or seal does not decrypt.
+    #[error("cannot be decrypted")]
+    Undecryptable,
+    /// The seal is not an event of kind 13 without tags.
+    #[error("the seal is malformed, of another kind, or has tags")]
+    BadSeal,
+    /// Wrong id or signature of the seal.
+    #[error("the seal's id or signature is wrong")]
+    ForgedSeal,
+    /// The rumor is not an unsigned event.
+    #[error("the rumor is malformed")]
+    BadRumor,
+    /// The rumor names another author than the signer of the seal.
+    #[error("seal and rumor have different authors")]
+    Impostor,
+    /// The rumor's id is not the hash of its content.
+    #[error("the rumor's id is not that of its content")]
+    LyingId,
+}
+
+/// Reason why the vault refused.
+#[derive(Debug, Error)]
+pub enum VaultError {
+    /// A file with a secret is never overwritten.
+    #[error("there is a file at {path} already; it is not overwritten")]
+    FileExists {
+        /// Path of the file.
+        path: String,
+    },
+    /// The file is missing, unreadable, damaged or of another kind.
+    #[error("the file {path} cannot be used: {reason}")]
+    File {
+        /// Path of the file.
+        path: String,
+        /// What is wrong and what would work.
+        reason: String,
+    },
+    /// The passphrase or the age key does not open the file.
+    #[error("the file {path} does not open: {reason}")]
+    WrongKey {
+        /// Path of the file.
+        path: String,
+        /// What is wrong and what would work.
+        reason: String,
+    },
+    /// The operating system's generator failed.
+    #[error("the operating system gives no randomness; nothing is searched until it does")]
+    NoRandomness,
+    /// A start point yields at most one key.
+    #[error("this start point is spent or was never opened")]
+    StartSpent,
+    /// The hit does not fit the start point it was claimed for.
+    #[error("the hit is not one of this start point")]
+    ForeignHit,
+    /// The text or file is not a half of a split key.
+    #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
+    NotAHalf,
+    /// The receiver's key is not a point, or the text is too long for NIP-44.
+    #[error("the answer could not be sealed")]
+    Unsealable,
+    /// The output for a key failed.
+    #[error("the key could not be written: {0}")]
+    Output(std::io::Error),
+}
