@@ -75,7 +75,8 @@ impl HalfPoint {
 
     /// Identifier shared by all related points: those that differ from this one by a rotation or a
     /// sign. It is the smallest x-coordinate of the three points `λ^k·P`. Two requests of one
-    /// family must not both be served, because one key would reveal the other (`docs/askers/split-keys.md`).
+    /// family must not both be served, because one key would reveal the other
+    /// (`docs/askers/split-keys.md`).
     pub fn family(&self) -> [u8; 32] {
         let x_of = |rotation: Rotation| {
             let turned = self.0.mul_tweak(SECP256K1, &rotation.scalar()).expect("λ is not zero");

@@ -52,7 +52,8 @@ pub struct Offset(Scalar);
 
 impl Offset {
     /// `centre ± step·λ^turn mod n`, the offset of one of the six points of a table entry
-    /// (`docs/developers/search.md`). The sign of `step` is the sign of the point; 0 is the centre itself.
+    /// (`docs/developers/search.md`). The sign of `step` is the sign of the point; 0 is the centre
+    /// itself.
     pub fn of_point(centre: u64, step: i64, turn: Rotation) -> Offset {
         let small = |value: u64| {
             let mut bytes = [0; 32];

@@ -1,22 +1,22 @@
-//! Events that are what their authors signed.
+//! Events with a checked id and signature.
 
 use nostr::Event;
 use std::ops::Deref;
 
-/// An event whose id and signature were checked. [`VerifiedEvent::check`] is the only way to one.
+/// Event with a checked id and signature. [`VerifiedEvent::check`] is the only constructor.
 ///
-/// `nostr-sdk` checks an id once: a copy that comes later under the same id passes unseen. So an event is checked here
-/// before it is believed, opened, or its id remembered.
+/// `nostr-sdk` checks each id once, so a forged copy that arrives later under the same id passes.
+/// Every event is checked here before it is used or its id is remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifiedEvent(Event);
 
 impl VerifiedEvent {
-    /// Recomputes the id and verifies the signature; `None` where one of them is wrong.
+    /// Recomputes the id and verifies the signature; `None` if one of them is wrong.
     pub fn check(event: Event) -> Option<VerifiedEvent> {
         (event.verify_id() && event.verify_signature()).then_some(VerifiedEvent(event))
     }
 
-    /// The event itself.
+    /// Returns the event.
     pub fn into_event(self) -> Event {
         self.0
     }

@@ -5,8 +5,9 @@ use crate::fault::{self, Step};
 use crate::ledger::{Attempt, DueMessage, Next};
 use crate::nostr::relay::error::NostrError;
 use crate::nostr::relay::relay_lists::{Destination, LookupOptions};
+use crate::nostr::relay::said::{LogLimit, said};
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// The pause after each attempt, in seconds; the last one repeats. A table, because the ledger counts its steps.
@@ -17,6 +18,11 @@ const GIVE_UP_AFTER: u64 = 14 * 86_400;
 const FIRST_CHOICE: Duration = Duration::from_secs(3);
 /// Attempts for the remaining relays once one relay has the message.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
+
+/// Log lines that askers can cause: one a minute each.
+static REFUSED: LogLimit = LogLimit::new();
+static NOT_LISTED: LogLimit = LogLimit::new();
+static GIVEN_UP: LogLimit = LogLimit::new();
 
 /// One relay's answer.
 type Sent = (RelayUrl, Result<(), NostrError>);
@@ -42,10 +48,10 @@ impl Outbox {
         let (first, then) = match self.destination(message, event.kind).await {
             Destination::Listed(urls) => (urls, Vec::new()),
             Destination::Fallback { first, then } => {
-                tracing::info!(
-                    message = message.id.0,
-                    "its asker lists no DM relays; it is sent where they read or wrote"
-                );
+                if let Some(skipped) = NOT_LISTED.next(Instant::now()) {
+                    let message = message.id.0;
+                    tracing::info!(message, skipped, "its asker lists no DM relays; it is sent where they read or wrote");
+                }
                 (first, then)
             }
             Destination::Nowhere | Destination::Unknown => Default::default(),
@@ -85,8 +91,10 @@ impl Outbox {
         }
         let now = self.clock.now();
         if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER {
-            let job = message.result_of;
-            tracing::warn!(message = message.id.0, ?job, "given up: no relay of its asker accepted it in 14 days");
+            if let Some(skipped) = GIVEN_UP.next(Instant::now()) {
+                let (message, job) = (message.id.0, message.result_of);
+                tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
+            }
             return Next::Finished;
         }
         Next::Again(now + pause_after(message.attempts))
@@ -134,7 +142,10 @@ impl Outbox {
                     published.reached.push(url.to_string());
                 }
                 Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
-                    tracing::warn!(message = message.id.0, %url, reason, "a relay refuses a message and is skipped");
+                    if let Some(skipped) = REFUSED.next(Instant::now()) {
+                        let (message, url) = (message.id.0, said(url));
+                        tracing::warn!(message, url, reason, skipped, "a relay refuses a message and is skipped");
+                    }
                     published.refused += 1;
                 }
                 Some(Ok((_, Err(error)))) => tracing::debug!(message = message.id.0, %error, "not delivered yet"),

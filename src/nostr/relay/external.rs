@@ -49,7 +49,7 @@ impl ExternalRelays {
 
     /// A connected relay.
     pub async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
-        let not_connected = || NostrError::NotConnected(url.to_string());
+        let not_connected = || NostrError::not_connected(url);
         let relay = self.dial(url).await?.ok_or_else(not_connected)?;
         relay.wait_for_connection(CONNECT).await;
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
@@ -75,10 +75,7 @@ impl ExternalRelays {
         known.insert(url.clone(), Visit { used: now, dialled: now });
         let options =
             RelayOptions::new().reconnect(false).verify_subscriptions(true).notification_channel_size(NOTIFICATIONS);
-        let failed = |error: nostr_relay_pool::pool::Error| NostrError::Relay {
-            url: url.to_string(),
-            reason: error.to_string(),
-        };
+        let failed = |error: nostr_relay_pool::pool::Error| NostrError::relay(url, error);
         self.client.pool().add_relay(url, options).await.map_err(failed)?;
         let relay = self.client.pool().relay(url).await.map_err(failed)?;
         relay.connect();

@@ -95,7 +95,7 @@ mod tests {
         let url = liar(Arc::clone(&shown)).await;
         let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], true, signer).await.unwrap();
+        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
         let (author, victim) = (Keys::generate(), Keys::generate());
         let signed =

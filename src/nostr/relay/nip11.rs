@@ -13,11 +13,11 @@ const BACKDATED: u64 = 2 * 86_400;
 /// Bytes of a wrap with a long text. One with a key has some 3 KB.
 const LONGEST_WRAP: i32 = 16 * 1024;
 
-/// Reads the document of a relay. `None` if it has none or it cannot be read, which is no error.
+/// Reads the document of a relay. Redirects are not followed. `None` if it has none or it cannot be read, which is no error.
 pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     let address = url.to_string().replacen("ws", "http", 1);
     let read = tokio::task::spawn_blocking(move || {
-        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).build().into();
         let mut answer = agent.get(&address).header("Accept", "application/nostr+json").call().ok()?;
         answer.body_mut().with_config().limit(LARGEST).read_to_string().ok()
     });

@@ -19,7 +19,7 @@ impl Relays {
         let deadline = Instant::now() + PUBLISH;
         loop {
             let Some(turn) = self.throttle.turn(url, Instant::now(), deadline) else {
-                return Err(NostrError::Busy(url.to_string()));
+                return Err(NostrError::busy(url));
             };
             wait_until(turn).await;
             match self.publish_now(url, event).await {
@@ -35,21 +35,21 @@ impl Relays {
 
     async fn publish_now(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
         let relay = self.visit(url).await?;
-        let silent = || NostrError::Silent(url.to_string());
+        let silent = || NostrError::silent(url);
         let delivery = self.throttle.begin_delivery(url, Instant::now()).ok_or_else(silent)?;
         let sent = tokio::time::timeout(PUBLISH, relay.send_event(event)).await;
         delivery.end(!matches!(sent, Err(_) | Ok(Err(relay::Error::Timeout))));
         let Err(error) = sent.map_err(|_| silent())? else { return Ok(()) };
-        let (url, reason) = (url.to_string(), error.to_string());
+        let reason = error.to_string();
         // The first word of a refusal is machine-readable (NIP-01).
         match reason.split(':').next().unwrap_or_default() {
             // The relay has the event already.
             "duplicate" => Ok(()),
-            "rate-limited" => Err(NostrError::Busy(url)),
-            "invalid" | "blocked" | "pow" | "restricted" => Err(NostrError::Refused { url, reason }),
+            "rate-limited" => Err(NostrError::busy(url)),
+            "invalid" | "blocked" | "pow" | "restricted" => Err(NostrError::refused(url, reason)),
             // Some relays enforce a rate limit by closing the connection.
-            _ if !relay.is_connected() => Err(NostrError::Busy(url)),
-            _ => Err(NostrError::Relay { url, reason }),
+            _ if !relay.is_connected() => Err(NostrError::busy(url)),
+            _ => Err(NostrError::relay(url, reason)),
         }
     }
 
