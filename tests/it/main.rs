@@ -2,6 +2,8 @@
 //!
 //! `support` holds the harness and everything that two files use.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod architecture;
 mod cli;
 mod conversation;
