@@ -331,17 +331,13 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         .collect();
     for &more in &with_remainder[..5] {
         let x = above_p(more);
-        texts.extend([
-            (format!("02{}", hex::encode(x)), NOT_ON_CURVE),
-            (format!("03{}", hex::encode(x)), NOT_ON_CURVE),
-        ]);
+        texts
+            .extend([(format!("02{}", hex::encode(x)), NOT_ON_CURVE), (format!("03{}", hex::encode(x)), NOT_ON_CURVE)]);
         texts.push((text_of("npub", &x), NOT_ON_CURVE));
     }
     for x in [[0; 32], above_p(0), [0xff; 32]] {
-        texts.extend([
-            (format!("02{}", hex::encode(x)), NOT_ON_CURVE),
-            (format!("03{}", hex::encode(x)), NOT_ON_CURVE),
-        ]);
+        texts
+            .extend([(format!("02{}", hex::encode(x)), NOT_ON_CURVE), (format!("03{}", hex::encode(x)), NOT_ON_CURVE)]);
     }
     // Cut, or with something behind it.
     texts.extend([60, 62, 64, 65].map(|length| (short[..length].to_owned(), NOT_A_POINT)));

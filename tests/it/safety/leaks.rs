@@ -66,8 +66,8 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     // What was searched can be found: the bot's own point in its memory, and a key that is planted there and in a file.
     let known = Needle { form: "npub".to_owned(), bytes: bot.to_string().into_bytes() };
     assert!(!Search::new(&[known]).process(process.0.id()).is_empty());
-    for needle in &needles[..10] {
-        plant(process.0.id(), &needle.bytes);
+    for (place, needle) in (0..).zip(&needles[..10]) {
+        plant(process.0.id(), place, &needle.bytes);
     }
     let found = search.process(process.0.id());
     for needle in &needles[..10] {

@@ -102,9 +102,15 @@ impl Home {
 
     /// Starts the bot within this process, by this clock.
     pub async fn start_at(&self, clock: Clock) -> RunningBot {
-        let vault = self.vault();
-        let public_key = vault.public_key();
-        let service = Service::start(self.config(), &self.data(), vault, clock).await.unwrap();
+        // On a machine that is very busy a bot that was just stopped may still hold the folder.
+        let service = until("the folder is free", || async {
+            match Service::start(self.config(), &self.data(), self.vault(), clock.clone()).await {
+                Err(error) if error.to_string().contains("another npubbot uses") => None,
+                started => Some(started.unwrap()),
+            }
+        })
+        .await;
+        let public_key = self.vault().public_key();
         RunningBot { service, public_key }
     }
 

@@ -98,11 +98,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Writes `bytes` into the unused end of a process's first stack.
-pub fn plant(pid: u32, bytes: &[u8]) {
+/// Writes `bytes` into one of the places of 256 bytes at the unused end of a process's first stack.
+pub fn plant(pid: u32, place: u64, bytes: &[u8]) {
     let (start, ..) = mappings(pid, 'r').into_iter().find(|(.., line)| line.ends_with("[stack]")).unwrap();
     let mut memory = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).unwrap();
-    memory.seek(SeekFrom::Start(start)).unwrap();
+    memory.seek(SeekFrom::Start(start + 256 * place)).unwrap();
     memory.write_all(bytes).unwrap();
 }
 
