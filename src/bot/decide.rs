@@ -19,7 +19,9 @@ const HALF_AS_LONG_AGAIN: f64 = 1.5;
 /// Everything a decision depends on, beside the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
+    /// The operator's limits.
     pub limits: &'a Limits,
+    /// What the ledger knows of the asker.
     pub asker: &'a AskerView,
     /// Jobs of the pool being searched, of all askers.
     pub pool_jobs: usize,
@@ -79,20 +81,27 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 pub enum Decision {
     /// Nothing to say and nothing to do.
     Ignore,
+    /// An answer that changes nothing.
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
+        /// The job.
         spec: JobSpec,
+        /// Its acceptance.
         reply: Reply,
     },
-    /// Without an answer where the request itself was taken back.
     /// Some of the asker's jobs are cancelled.
     Cancel {
+        /// The jobs.
         jobs: Vec<JobId>,
+        /// `None` if the asker deleted the request itself.
         reply: Option<Reply>,
     },
+    /// The result of a finished job is sent again.
     Resend {
+        /// The job.
         job: JobId,
+        /// What is said with it.
         reply: Reply,
     },
     /// Nothing more is said to this asker, and nothing searched.

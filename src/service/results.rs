@@ -162,7 +162,7 @@ mod tests {
                 let hit = VerifiedHit::recompute(point, Tweak { offset, rotation: Rotation::ALL[0] })?;
                 found.matches(&hit.npub()).then_some(hit)
             });
-            self.results.settle(Find { job, pattern: pattern(named), start, hit: hit.unwrap() })
+            self.results.settle(Find { job, pattern: pattern(named), half: None, start, hit: hit.unwrap() })
         }
 
         fn is_open(&self, job: JobId) -> bool {
