@@ -19,6 +19,7 @@ const LONGEST_TEXT: usize = 2000;
 #[serde(deny_unknown_fields, default)]
 struct File {
     relays: Vec<Relay>,
+    allow_private_relays: bool,
     bot: Bot,
     limits: RawLimits,
     search: Search,
@@ -83,6 +84,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
     })?;
     Ok(Config {
         relays: relays(&raw.relays, &place)?,
+        allow_private_relays: raw.allow_private_relays,
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
         search: search(&raw.search, &place)?,

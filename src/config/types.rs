@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct Config {
     /// Relays of the bot; at least one has the role `inbox`.
     pub relays: Vec<RelayEntry>,
+    /// Askers may list relays at private addresses. For test networks only.
+    pub allow_private_relays: bool,
     /// Profile and behaviour of the bot.
     pub bot: BotConfig,
     /// Limits for askers.

@@ -48,6 +48,11 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
         Ok(config) => {
             let relays = config.relays.len();
             findings.push(finding("configuration", Verdict::Good, format!("it is in order, with {relays} relays")));
+            if config.allow_private_relays {
+                let text = "`allow_private_relays` is on, so askers can make the bot connect to addresses in your own \
+                            network; remove it outside test networks";
+                findings.push(finding("private relays", Verdict::Weak, text));
+            }
             findings.extend(relay_findings(config.relays).await);
         }
         Err(error) => findings.push(finding("configuration", Verdict::Broken, error.to_string())),

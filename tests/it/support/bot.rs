@@ -56,7 +56,8 @@ impl Home {
     }
 
     fn config_text(&self) -> String {
-        let mut text = String::new();
+        // The relays of askers are on this machine too.
+        let mut text = "allow_private_relays = true\n".to_owned();
         for url in &self.relays {
             writeln!(text, "[[relays]]\nurl = \"{url}\"\nroles = [\"inbox\", \"status\", \"discovery\"]").unwrap();
         }
