@@ -59,6 +59,8 @@ struct RawLimits {
     wraps_burst: Option<Spanned<i64>>,
     new_askers_per_minute: Option<Spanned<i64>>,
     flood_work_bits: Option<Spanned<i64>>,
+    answers_per_hour: Option<Spanned<i64>>,
+    answers_per_second: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -250,6 +252,8 @@ fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
         wraps_burst: number("wraps_burst", &raw.wraps_burst, 2000, 1_000_000)?,
         new_askers_per_minute: number("new_askers_per_minute", &raw.new_askers_per_minute, 2000, 1_000_000)?,
         flood_work_bits: number("flood_work_bits", &raw.flood_work_bits, 20, 64)?,
+        answers_per_hour: number("answers_per_hour", &raw.answers_per_hour, 60, 1_000_000)?,
+        answers_per_second: number("answers_per_second", &raw.answers_per_second, 200, 1_000_000)?,
     })
 }
 

@@ -78,4 +78,9 @@ pub struct Limits {
     /// Proof of work (NIP-13) that new askers owe during a flood: leading zero bits of the wrap's
     /// id.
     pub flood_work_bits: u32,
+    /// Answers to one asker in an hour.
+    pub answers_per_hour: u32,
+    /// Answers a second to everybody together, on average; askers with an open job are answered
+    /// beyond it.
+    pub answers_per_second: u32,
 }

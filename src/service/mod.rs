@@ -4,6 +4,8 @@
 //! relays → inbox → requests (decide, T1) → scheduler → results (redeem, T2) → outbox (T3) → relays
 //! ```
 
+mod answer_limits;
+mod backlog;
 mod compose;
 mod context;
 mod doctor;

@@ -1,5 +1,7 @@
-//! The search on the processor: the formula of `docs/developers/search.md`, one thread a core, nice to the rest of the machine.
+//! The search on the processor: the formula of `docs/developers/search.md`, one thread a core, at
+//! the lowest priority.
 
+#[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub mod bench_support;
 mod dispatch;
@@ -19,23 +21,25 @@ mod walk;
 
 pub use dispatch::{KernelChoice, UnknownKernel};
 
-use super::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use super::device::{DeviceId, DeviceInfo};
+use super::error::SearchError;
+use super::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
 use dispatch::Kernel;
 use std::collections::VecDeque;
 use std::time::Duration;
 use threads::{Task, Threads};
 
-/// How long a launch is meant to last.
+/// Intended duration of a launch.
 const LAUNCH: Duration = Duration::from_millis(50);
-/// Hits of one start point after which its walk ends, whatever they are of: one is all that can be redeemed.
-const HITS_A_START: usize = 1024;
-/// Hits of patterns that do not last after which a walk leaves these out: one is all that can be redeemed, but other
-/// start points may have found the same at the same time.
-const ENOUGH: usize = 4;
+/// Hits of one start point after which its walk ends: only one of them becomes a key.
+const MOST_HITS: usize = 1024;
+/// Hits after which the early stop comes. One becomes a key, but other start points may have found
+/// a key for the same job at the same time.
+const EARLY_STOP_HITS: usize = 4;
 /// Rounds of the first launch, before the speed is known.
 const FIRST_ROUNDS: u64 = 4;
 
-/// All the threads together, as one device. Each walks a start point of its own.
+/// The processor as one device: all threads together, each on a start point of its own.
 pub struct CpuSearcher {
     info: DeviceInfo,
     threads: Threads,
@@ -43,7 +47,7 @@ pub struct CpuSearcher {
     submitted: VecDeque<Launch>,
 }
 
-/// The processor, and the kernel it would search with, in words.
+/// A text that names the processor and the kernel it would search with.
 pub fn describe_kernel() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
@@ -51,7 +55,7 @@ pub fn describe_kernel() -> String {
 }
 
 impl CpuSearcher {
-    /// `threads`: `None` for one a core.
+    /// Starts the threads; `None` for one a core. Errors: the processor lacks the kernel.
     pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
         let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let kernel = Kernel::choose(kernel)?;
@@ -65,10 +69,10 @@ impl CpuSearcher {
         })
     }
 
-    /// The next launch's length, from how long this one took.
+    /// Sets the length of the next launch from the duration of this one.
     fn adapt(&mut self, rounds: u64, busy: Duration) {
         if rounds < self.rounds || busy.is_zero() {
-            // It ended early, for its many hits: that says nothing of the speed.
+            // It ended early because of its hits, which says nothing of the speed.
             return;
         }
         let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
@@ -104,9 +108,9 @@ impl Searcher for CpuSearcher {
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
         let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
-        let sought = self.threads.sought(&launch);
+        let target = self.threads.target(&launch);
         let rounds = self.rounds;
-        let task = |start| Task { start, rounds, sought: sought.clone() };
+        let task = |start| Task { start, rounds, target: target.clone() };
         let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
         let mut report = LaunchReport::default();
         let mut least = rounds;
@@ -126,7 +130,7 @@ impl Searcher for CpuSearcher {
     }
 }
 
-/// What the operating system calls the processor.
+/// The name of the processor, from the operating system.
 fn processor_name() -> String {
     let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;

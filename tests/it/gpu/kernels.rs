@@ -2,6 +2,7 @@
 //! carried to a machine with a GPU. What cannot run says so by name.
 
 use crate::support::harness::{Test, needs_gpu, skip, test};
+use crate::support::hex;
 use npubbot::key::{Rotation, StartPoint, VerifiedHit};
 use npubbot::pattern::{Pattern, PatternSet};
 use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
@@ -39,9 +40,7 @@ const QUICK_OPERATIONS: [Operation; 3] = [Operation::MulQuick, Operation::SqrQui
 
 /// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
 fn seeded() -> StdRng {
-    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
-    println!("NPUBBOT_TEST_SEED={seed}");
-    StdRng::seed_from_u64(seed)
+    StdRng::seed_from_u64(crate::support::seed())
 }
 
 /// Edges against each other, then random limbs, edge limbs, and runs of ones and zeros.
@@ -267,17 +266,17 @@ fn field_arithmetic_compiled_for_the_host_is_right() {
         Err(error) => skip(&format!("no C++ compiler: {compiler}: {error}")),
     }
     check(|operation, pairs| {
-        let hex = |n: &Number| n.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let lines: String =
-            pairs.iter().map(|(a, b)| format!("{} {} {}\n", operation as u32, hex(a), hex(b))).collect();
+        let lines: String = pairs
+            .iter()
+            .map(|(a, b)| format!("{} {} {}\n", operation as u32, hex::encode(a), hex::encode(b)))
+            .collect();
         let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let byte = |line: &str, i: usize| u8::from_str_radix(&line[2 * i..2 * i + 2], 16).unwrap();
-        text.lines().map(|line| std::array::from_fn(|i| byte(line, i))).collect()
+        text.lines().map(|line| hex::decode(line).try_into().unwrap()).collect()
     });
 }
 
