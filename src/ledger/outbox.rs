@@ -19,6 +19,8 @@ pub struct DueMessage {
     pub id: MessageId,
     /// The job whose result it is; `None` for other messages.
     pub result_of: Option<JobId>,
+    /// Whether it is a result, or its asker has an open job.
+    pub urgent: bool,
     /// The sealed message.
     pub wrap: GiftWrap,
     /// When it was queued or last asked for again, Unix seconds.
@@ -57,13 +59,16 @@ pub enum Next {
 const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
-    /// Messages that are due, the longest due first, at most `limit`.
+    /// Messages that are due, at most `limit`: first urgent ones, then new ones before repeated ones,
+    /// each the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let connection = self.read();
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on
-             FROM mail WHERE {DUE} ORDER BY due_at, id LIMIT ?2"
+            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on,
+                 result_of IS NOT NULL OR EXISTS (
+                     SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
+             FROM mail WHERE {DUE} ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2"
         ))?;
         let mut rows = statement.query(params![self.now(), limit])?;
         let mut due = Vec::new();
@@ -185,6 +190,7 @@ fn due_message(connection: &Connection, row: &Row<'_>) -> Result<DueMessage, Led
     Ok(DueMessage {
         id: MessageId(id),
         result_of: row.get::<_, Option<i64>>(1)?.map(JobId),
+        urgent: row.get(9)?,
         wrap: GiftWrap {
             id: row.get(2)?,
             to: Asker(row.get(3)?),

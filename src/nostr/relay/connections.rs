@@ -4,6 +4,7 @@ use super::address::{has_allowed_port, is_private};
 use super::error::NostrError;
 use super::external::ExternalRelays;
 use super::null_database::NullDatabase;
+use super::slots::Visitor;
 use super::throttle::Throttle;
 use super::transport::Transport;
 use crate::config::RelayEntry;
@@ -164,11 +165,13 @@ impl Relays {
         self.is_ours(url) || (self.visits_external && is_usual && (self.allow_private || !is_private(url)))
     }
 
-    /// A connected relay. Our own are connected anyway; an external one is dialled and kept for a while.
+    /// A connected relay: one of our own, or an external one, which is dialled and kept for a while.
     pub(super) async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
-        if !self.is_ours(url) {
-            return self.external.visit(url).await;
-        }
+        if self.is_ours(url) { self.our_relay(url).await } else { self.external.visit(url, Visitor::NOBODY).await }
+    }
+
+    /// One of our own relays, if it is connected or about to be.
+    pub(super) async fn our_relay(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
         let not_connected = || NostrError::not_connected(url);
         let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
         if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {

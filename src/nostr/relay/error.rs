@@ -21,9 +21,12 @@ pub enum NostrError {
     /// The relay did not answer within the time limit.
     #[error("{0} did not answer in time")]
     Silent(String),
-    /// The relay limits our rate, or too much is under way to it.
+    /// The relay limits our rate.
     #[error("{0} takes fewer events at a time")]
     Busy(String),
+    /// Too much is under way to external relays, or to this one.
+    #[error("{0} is visited later")]
+    NoRoom(String),
     /// The relay will never accept this event.
     #[error("{url} refuses: {reason}")]
     Refused {
@@ -49,6 +52,10 @@ impl NostrError {
 
     pub(super) fn busy(url: &RelayUrl) -> NostrError {
         NostrError::Busy(said(url))
+    }
+
+    pub(super) fn no_room(url: &RelayUrl) -> NostrError {
+        NostrError::NoRoom(said(url))
     }
 
     pub(super) fn refused(url: &RelayUrl, reason: impl ToString) -> NostrError {

@@ -13,6 +13,7 @@ mod publish;
 pub(in crate::nostr) mod query;
 pub(in crate::nostr) mod relay_lists;
 pub(in crate::nostr) mod said;
+pub(in crate::nostr) mod slots;
 mod throttle;
 pub(in crate::nostr) mod timer;
 mod transport;

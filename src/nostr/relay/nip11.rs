@@ -54,6 +54,23 @@ fn refuses_old(limits: &Limitation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_redirect_is_not_followed() {
+        let (relay, router) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let url = RelayUrl::parse(&format!("ws://{}", relay.local_addr().unwrap())).unwrap();
+        let to = router.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = relay.accept().unwrap();
+            let _ = stream.read(&mut [0; 2048]);
+            write!(stream, "HTTP/1.1 302 Found\r\nLocation: http://{to}/\r\nContent-Length: 0\r\n\r\n").unwrap();
+        });
+        assert!(read(&url).await.is_none());
+        router.set_nonblocking(true).unwrap();
+        assert!(router.accept().is_err(), "nobody connected to the other address");
+    }
 
     #[test]
     fn a_relay_that_cannot_serve_is_named_with_what_to_do() {

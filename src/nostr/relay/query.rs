@@ -116,6 +116,7 @@ fn failure(relay: &Relay, reason: &str) -> NostrError {
 mod tests {
     use super::*;
     use crate::nostr::relay::external::ExternalRelays;
+    use crate::nostr::relay::slots::Visitor;
     use crate::nostr::relay::transport::Transport;
     use futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, JsonUtil, Keys, Kind, RelayUrl};
@@ -149,7 +150,7 @@ mod tests {
         };
         let client = async {
             let external = ExternalRelays::new(Keys::generate(), Transport::to_external(false));
-            let relay = external.visit(&url).await.unwrap();
+            let relay = external.visit(&url, Visitor::NOBODY).await.unwrap();
             let filter = Filter::new().kind(Kind::InboxRelays);
             run(&relay, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await
         };
