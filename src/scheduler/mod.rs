@@ -15,6 +15,9 @@
 //! `plan::split_line`). Every start point is fresh and serves one launch, so it yields at most one
 //! find, and a crash loses nothing: the search has no memory.
 
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub mod bench_support;
 mod plan;
 mod run;
 #[cfg(test)]

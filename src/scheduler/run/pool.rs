@@ -189,6 +189,12 @@ impl Pool {
         SplitQueue::new(state.jobs.split_line(), &seats(&state, fleet), asker, launch_seconds)
     }
 
+    /// Askers of split jobs who have had no turn while waiting.
+    #[cfg(test)]
+    pub(in crate::scheduler) fn new_split_askers(&self) -> usize {
+        self.lock().jobs.split_line().new_askers()
+    }
+
     /// How long a new job of the pool waits.
     pub(in crate::scheduler) fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
         WaitEstimate::new(self.lock().jobs.pool_index(), serving)

@@ -5,6 +5,7 @@ mod fairness;
 mod forged;
 mod selection;
 mod starving;
+mod sybils;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;

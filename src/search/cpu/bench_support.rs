@@ -5,7 +5,7 @@ use super::field::Fe;
 use super::formula::{Centre, Products, cube, factor};
 use super::simd::SimdField;
 use super::table::{Affine, Table, multiple_of_generator};
-use crate::search::SearchError;
+use crate::search::error::SearchError;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

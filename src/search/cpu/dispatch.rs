@@ -7,7 +7,7 @@ use super::table::Table;
 use super::walk::{Scratch, WalkResult, WalkTarget, walk};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
-use crate::search::SearchError;
+use crate::search::error::SearchError;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;

@@ -3,10 +3,9 @@
 use super::dispatch::Kernel;
 use super::filter::Filter;
 use super::walk::{Remaining, WalkResult, WalkTarget};
-use super::{EARLY_STOP_HITS, MOST_HITS};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
-use crate::search::Launch;
+use crate::search::searcher::Launch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,6 +15,11 @@ use std::time::{Duration, Instant};
 /// The lowest priority there is.
 const NICENESS: i32 = 19;
 
+/// Hits of one start point after which its walk ends: only one of them becomes a key.
+const MOST_HITS: usize = 1024;
+/// Hits after which the early stop comes. One becomes a key, but other start points may have found
+/// a key for the same job at the same time.
+const EARLY_STOP_HITS: usize = 4;
 /// The walk of one start point.
 pub(super) struct Task {
     /// Where it starts.

@@ -3,7 +3,7 @@
 //!
 //! The contract of every `unsafe` is that of the module above.
 
-use super::Fe8;
+use super::fe8::Fe8;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
 use crate::search::cpu::simd::{Marks, SLOTS, Screen};
 use bytemuck::Zeroable;

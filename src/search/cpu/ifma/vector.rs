@@ -4,6 +4,18 @@
 
 use std::arch::x86_64::*;
 
+/// Whether this processor has the instructions of this module.
+pub fn is_supported() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+}
+
 /// The same number in every lane.
 #[inline(always)]
 pub fn all(value: i64) -> __m512i {
