@@ -5,6 +5,8 @@
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
+#[allow(dead_code)]
+mod constants;
 mod filter;
 mod geometry;
 mod module;
