@@ -38,6 +38,18 @@ pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
     Ok(Box::new(searcher(ordinal)?))
 }
 
+/// Where GPU number `ordinal` sits, such as `0000:1b:00.0`: how other libraries of the driver name it.
+pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
+    let context = context(ordinal).ok()?;
+    let mut text = [0; 32];
+    // SAFETY: the driver is there, as `context` found; it writes at most as many bytes as it is told there are.
+    let code =
+        unsafe { cudarc::driver::sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, context.cu_device()) };
+    code.result().ok()?;
+    let bytes: Vec<u8> = text.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as u8).collect();
+    String::from_utf8(bytes).ok()
+}
+
 fn searcher(ordinal: usize) -> Result<searcher::CudaSearcher, SearchError> {
     let context =
         context(ordinal).map_err(|reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason })?;
