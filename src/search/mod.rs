@@ -8,12 +8,14 @@
 pub mod cpu;
 pub mod cuda;
 mod device;
+mod energy;
 mod error;
 mod open;
 mod options;
 mod searcher;
 
 pub use device::{DeviceId, DeviceInfo};
+pub use energy::EnergyMeter;
 pub use error::SearchError;
 pub use open::open;
 pub use options::{DeviceChoice, SearchOptions};

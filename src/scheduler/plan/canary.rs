@@ -24,9 +24,31 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
+/// The same canary moved onto `requested`: of the same length and frequency, one of the two is a prefix of the other. Both
+/// then filter by one interval, for which a GPU has its fastest kernel. The device cannot tell them apart: it sees the shorter
+/// one alone.
+pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
+    let length = canary.as_str().len();
+    let text: String =
+        requested.as_str().chars().chain(canary.as_str().chars().skip(requested.as_str().len())).collect();
+    Pattern::parse(&text[..length]).unwrap_or_else(|_| canary.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::PatternSet;
+
+    #[test]
+    fn a_nested_canary_is_as_frequent_and_shares_the_interval_of_a_longer_or_shorter_pattern() {
+        for requested in ["q", "m0ct", "m0ctane", "m0ctanev0st0rxx"] {
+            let requested = Pattern::parse(requested).unwrap();
+            let canary = choose(Some(Rate(150e9)));
+            let nested = nested(&canary, &requested);
+            assert_eq!(nested.bits(), canary.bits());
+            assert_eq!(PatternSet::new(vec![nested, requested]).intervals().len(), 1);
+        }
+    }
 
     #[test]
     fn every_rate_gets_a_canary_that_is_found_often_enough() {

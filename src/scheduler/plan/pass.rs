@@ -56,6 +56,9 @@ impl Pass {
         };
         let (before, plentiful_from) = rare.map(&mut take).last().unwrap_or((canary_chance, 1));
         let (all, _) = plentiful.map(&mut take).last().unwrap_or((before, plentiful_from));
+        if let [canary, requested] = &mut patterns[..] {
+            *canary = canary::nested(canary, requested);
+        }
         Pass {
             plentiful_from,
             plentiful_part: 1.0 - before / all,

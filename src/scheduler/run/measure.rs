@@ -7,7 +7,7 @@ use super::verify::{CollectedLaunch, verify};
 use super::workers::Workers;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, Rate};
-use crate::search::{self, SearchError, SearchOptions};
+use crate::search::{self, EnergyMeter, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -54,9 +54,21 @@ pub struct Measurement {
     pub hits_found: u64,
     /// Hits that match none.
     pub hits_wrong: u64,
+    /// Joules that the devices used in `wall` time; `None` where one has no counter that can be read.
+    pub joules: Option<f64>,
 }
 
 impl Measurement {
+    /// Mean power of the devices.
+    pub fn watts(&self) -> Option<f64> {
+        Some(self.joules? / self.wall.as_secs_f64())
+    }
+
+    /// Candidates tested for each joule.
+    pub fn candidates_per_joule(&self) -> Option<f64> {
+        Some(self.candidates as f64 / self.joules?)
+    }
+
     /// Candidates a second over wall time.
     pub fn rate(&self) -> Rate {
         Rate(self.candidates as f64 / self.wall.as_secs_f64())
@@ -105,6 +117,9 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     };
     let patterns = random_patterns(trial.patterns, characters)?;
 
+    let meter = EnergyMeter::new(&workers.devices().iter().map(|device| device.id).collect::<Vec<_>>());
+    let before = meter.read();
+    let mut after = before.clone();
     let began = Instant::now();
     let half = trial.split.then(Half::draw).transpose()?.map(|half| half.point());
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
@@ -120,6 +135,7 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
         match receiver.recv_timeout(Duration::from_millis(50)) {
             Ok((launch, _)) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
+                after = meter.read();
                 launches.push(launch);
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -131,7 +147,8 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working) {
         return Err(MeasureError::Device(reason.clone()));
     }
-    Ok(evaluate(launches, devices, characters, ended - began))
+    let joules = meter.joules_between(&before, &after);
+    Ok(Measurement { joules, ..evaluate(launches, devices, characters, ended - began) })
 }
 
 /// Waits for every device's first measured rate.
@@ -210,6 +227,7 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         hits_expected: launches.iter().map(expected).sum(),
         hits_found,
         hits_wrong,
+        joules: None,
         devices,
     }
 }

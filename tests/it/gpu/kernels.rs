@@ -25,7 +25,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 type Number = [u8; 32];
-const OPERATIONS: [Operation; 7] = [
+const OPERATIONS: [Operation; 9] = [
     Operation::Mul,
     Operation::Sqr,
     Operation::Add,
@@ -33,6 +33,8 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Inverse,
     Operation::Canonical,
     Operation::Top,
+    Operation::TopFine,
+    Operation::TopRough,
 ];
 
 /// What the search uses: right where the inputs are as good as random, so that only such are given.
@@ -178,14 +180,19 @@ fn check_one(
             Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
             Operation::Inverse => product(a, result) == [1, 0, 0, 0],
             Operation::Canonical => *result == canonical(a),
-            Operation::Top => {
-                let exact = (product(a, b)[3] >> 32) as u32;
-                let off = to_limbs(result)[0] as u32;
-                exact.wrapping_sub(off).wrapping_add(6) <= 12
-            }
+            Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
+            // The bounds that `kernels/field.cuh` states for any input.
+            Operation::TopFine => (-4..=2).contains(&top_word_error(a, b, result)),
+            Operation::TopRough => (-735..=246).contains(&top_word_error(a, b, result)),
         };
         assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
     }
+}
+
+/// How far a truncated product is above the top word of the true one.
+fn top_word_error(a: &Number, b: &Number, result: &Number) -> i32 {
+    let exact = (product(a, b)[3] >> 32) as u32;
+    (to_limbs(result)[0] as u32).wrapping_sub(exact).cast_signed()
 }
 
 fn canonical(n: &Number) -> Number {
@@ -307,9 +314,9 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
 
 /// A table's entries and the way from one centre to the next, and from a thread's first centre to the next thread's
 /// (`search::cuda::geometry`).
-const TABLE: u64 = 1024;
+const TABLE: u64 = 2048;
 const STEP: u64 = 2 * TABLE + 1;
-const STRIDE: u64 = 16 * STEP;
+const STRIDE: u64 = 17 * STEP;
 const THREADS_PER_BASE: u64 = 3072;
 
 /// A start point at which the search meets a zero: nobody can choose one, for the vault blinds them, and the kernel does not rely
@@ -322,7 +329,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     };
     let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
     let start = STRIDE * rng.random_range(1..=THREADS_PER_BASE);
-    let centre = small(start + STEP * rng.random_range(0..16)).negate();
+    let centre = small(start + STEP * rng.random_range(0..17)).negate();
     let i = [1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)];
     let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
     let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());
