@@ -91,7 +91,7 @@ describe('what is wrong is said, with what would work', () => {
 
   it('a tweak for another half', () => refuses(bad['other point'], /another half/));
 
-  it('an npub that is not as wished', () => {
+  it('an npub with another start', () => {
     const tweak = parseTweak(good.tweak);
     const start = good.npub!.slice(5, 9);
     expect(combine(parseHalf(good.half), tweak, ['qqqqqqqq', start]).npub).toBe(good.npub);
