@@ -1,7 +1,8 @@
-// One file, everything inside: the policy names the script and the style by their hashes, and allows nothing else
-// but connections to relays, which the page narrows to its bot's as soon as it knows them.
+// One file, everything inside: the policy names the script and the style by their hashes, and
+// allows nothing else but connections to relays, which the page narrows to its bot's as soon as it
+// knows them.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -25,7 +26,8 @@ const bundled = await build({
 });
 const script = bundled.outputFiles[0].text;
 const style = read('src/style.css');
-// Either would end its element early, and the hash would no longer be that of what the browser runs.
+// Either would end its element early, and the hash would no longer be that of what the browser
+// runs.
 if (/<\/script|<!--/i.test(script) || /<\/style/i.test(style)) throw new Error('the bundle closes its own element');
 
 const policy = [
@@ -46,14 +48,19 @@ const filled = read('src/index.html').replace(/%%(\w+)%%/g, (_, name) => {
   if (!(name in values)) throw new Error(`nothing is called ${name}`);
   return values[name];
 });
-// The page computes its own SHA-256 from what the browser's parser made of it, so the file is what a parser writes,
-// and its script comes last: nothing follows that is not parsed when it runs.
+// The page computes its own SHA-256 from what the browser's parser made of it, so the file is what
+// a parser writes, and its script comes last: nothing follows that is not parsed when it runs.
 const page = serialize(parse(filled.replace(/<\/script>\s*<\/body>\s*<\/html>\s*$/, '</script></body></html>')));
 if (serialize(parse(page)) !== page || !page.endsWith('</script></body></html>')) {
   throw new Error('the page is not what a browser would write');
 }
 const hash = sha256(page).digest('hex');
+// A file that stays the same keeps its date, so that cargo does not build the bot again.
+function write(name, text) {
+  const path = join(here, 'dist', name);
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
+}
 mkdirSync(join(here, 'dist'), { recursive: true });
-writeFileSync(join(here, 'dist/index.html'), page);
-writeFileSync(join(here, 'dist/page.sha256'), `${hash}  index.html\n`);
+write('index.html', page);
+write('page.sha256', `${hash}  index.html\n`);
 console.log(`dist/index.html ${page.length} characters, sha256 ${hash}`);

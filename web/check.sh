@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks the page: types, unit tests, the committed build, and a real browser against a real bot and relay.
-# Installs what it needs; what cannot run is named on stderr.
-# NPUBBOT_BIN=path/to/npubbot adds the tests with a real bot; NPUBBOT_RELAY_BIN=path/to/nostr-relay names a relay that
-# is installed already; NPUBBOT_REQUIRE_BROWSER=1 fails where a browser, a bot or a relay is missing.
+# Checks the page: types, unit tests, the committed build, and a real browser against a real bot
+# and relay. Installs what it needs; what cannot run is named on stderr.
+# NPUBBOT_BIN=path/to/npubbot adds the tests with a real bot; NPUBBOT_RELAY_BIN=path/to/nostr-relay
+# names a relay that is installed already; NPUBBOT_REQUIRE_BROWSER=1 fails where a browser, a bot
+# or a relay is missing.
 set -euo pipefail
 # A relative path is meant from where the script was called.
 for name in NPUBBOT_BIN NPUBBOT_RELAY_BIN; do

@@ -1,5 +1,6 @@
-// The bot's messages about one request, as far as a program can understand them. Its prose may change
-// and come in several languages, so only a job number, an npub, a duration and `ntweak1…` are read.
+// The bot's messages about one request, as far as a program can understand them. Its prose may
+// change and come in several languages, so only a job number, an npub, a duration and `ntweak1…`
+// are read.
 
 import { expectedIn } from './estimate';
 

@@ -98,7 +98,8 @@ function run(request: AskRequest, fresh: boolean): void {
         now.connected = connected;
         draw();
       },
-      // A saved request may have been sent by the tab that saved it. Sent again, it is the same message.
+      // A saved request may have been sent by the tab that saved it. Sent again, it is the same
+      // message.
       onStored: () => {
         if (now.messages.size === 0) sendRequest(now);
       },

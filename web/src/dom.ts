@@ -79,7 +79,10 @@ export function download(name: string, content: BlobPart, type: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Runs work that takes a while: the button waits, `said` says so, and what goes wrong is said beside the field. */
+/**
+ * Runs work that takes a while: the button waits, `said` says so, and what goes wrong is said
+ * beside the field.
+ */
 export async function attemptSlowly(
   ids: { button: string; said: string; error: string; field: string },
   act: () => Promise<string>,

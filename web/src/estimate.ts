@@ -3,7 +3,10 @@
 /** How many times the mean a search takes at most in 95 of 100 cases: `ln 20`. */
 export const RARELY_MORE = Math.log(20);
 
-/** `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`; at most a million years. */
+/**
+ * `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`; at most a million
+ * years.
+ */
 export function duration(seconds: number): string {
   const count = (value: number, unit: string) => `${value} ${unit}${value === 1 ? '' : 's'}`;
   const whole = Math.round(seconds);
@@ -41,8 +44,8 @@ function inSeconds(value: string, unit: string): number | undefined {
 }
 
 /**
- * Candidates a second that a live status (kind 30315) promises: `85.0 M/s`, or `6, 7, 8 characters take
- * about 13 s, 7 min, 3.6 h`. `undefined` where it says neither.
+ * Candidates a second that a live status (kind 30315) promises: `85.0 M/s`, or `6, 7, 8 characters
+ * take about 13 s, 7 min, 3.6 h`. `undefined` where it says neither.
  */
 export function rateIn(status: string): number | undefined {
   const said = status.match(/(\d+(?:\.\d+)?) ?([kMGTP]?)(?: keys)?\/s\b/);
@@ -52,7 +55,10 @@ export function rateIn(status: string): number | undefined {
   return seconds ? 32 ** Number(times[1]) / seconds : undefined;
 }
 
-/** The first expected time in a message of the bot, in seconds: `about 4 seconds`, `about 3 h 20 min`. */
+/**
+ * The first expected time in a message of the bot, in seconds: `about 4 seconds`, `about 3 h 20
+ * min`.
+ */
 export function expectedIn(message: string): number | undefined {
   for (const [, value, unit, more] of message.matchAll(/\babout (\d+(?:\.\d+)?) ?([a-z]+)\b(?: (\d+) min\b)?/g)) {
     const seconds = inSeconds(value ?? '', unit ?? '');

@@ -4,14 +4,17 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 
 /**
- * SHA-256 of the file the browser has read, hex. Only true before the page changes itself. The file is written as a
- * browser serializes it, so the two are the same bytes (`build.mjs` makes sure).
+ * SHA-256 of the file the browser has read, hex. Only true before the page changes itself. The
+ * file is written as a browser serializes it, so the two are the same bytes (`build.mjs` makes
+ * sure).
  */
 export function ownHash(): string {
   return bytesToHex(sha256(utf8ToBytes(`<!DOCTYPE html>${document.documentElement.outerHTML}`)));
 }
 
-/** Names the page as an app that opens at this address. Only pages from a server can be installed. */
+/**
+ * Names the page as an app that opens at this address. Only pages from a server can be installed.
+ */
 export function offerToInstall(): void {
   if (!location.protocol.startsWith('http')) return;
   const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href ?? '';

@@ -1,5 +1,5 @@
-// Requests and halves at rest: age files under a passphrase, in the browser's local storage or as a file.
-// `age -d` opens them, and `npubbot combine --half` does.
+// Requests and halves at rest: age files under a passphrase, in the browser's local storage or as
+// a file. `age -d` opens them, and `npubbot combine --half` does.
 
 import { base64 } from '@scure/base';
 import { Decrypter, Encrypter } from 'age-encryption';
@@ -61,7 +61,9 @@ export function kept(): Kept[] {
   }
 }
 
-/** Keeps an encrypted request under a name of its own: its date (Unix seconds) and a random number. */
+/**
+ * Keeps an encrypted request under a name of its own: its date (Unix seconds) and a random number.
+ */
 export function keep(asked: number, file: Uint8Array): Kept {
   if (kept().length >= MOST_KEPT) {
     throw new KeepError(`This browser keeps ${MOST_KEPT} requests already. Save this one as a file.`);

@@ -8,7 +8,10 @@ import { qrOf } from './qr';
 /** The key, until it is forgotten or the page closes. */
 let key: bigint | undefined;
 
-/** Shows a key. `onForget` runs when its owner says that it is saved; without it there is nothing to forget. */
+/**
+ * Shows a key. `onForget` runs when its owner says that it is saved; without it there is nothing
+ * to forget.
+ */
 export function showKey(made: { key: bigint; npub: string }, onForget?: () => void): void {
   forgetKey();
   key = made.key;

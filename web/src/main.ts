@@ -1,4 +1,5 @@
-// The page begins here: with a bot in its address it asks that bot, without one it connects to nothing.
+// The page begins here: with a bot in its address it asks that bot, without one it connects to
+// nothing.
 
 import { losesRequest, resume, startAsking } from './ask';
 import { attempt, input, onSubmit, say, show, the } from './dom';

@@ -1,4 +1,5 @@
-// Both steps by hand: make a half and a message to send, and combine the half with the bot's answer. Works offline.
+// Both steps by hand: make a half and a message to send, and combine the half with the bot's
+// answer. Works offline.
 
 import { area, attempt, attemptSlowly, chosenFile, copies, download, element, goTo, input, onSubmit, say, show } from './dom';
 import { odds } from './estimate';

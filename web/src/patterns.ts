@@ -73,7 +73,10 @@ function explain(text: string, strange: string): PatternError {
   return new PatternError(`${why} “${instead[0]}” or “${instead[1]}” would work.`, text, instead);
 }
 
-/** The 52nd character holds one bit of the key and four of padding, and x is below the field's prime. */
+/**
+ * The 52nd character holds one bit of the key and four of padding, and x is below the field's
+ * prime.
+ */
 function possible(text: string): boolean {
   const value = [...text].reduce((sum, letter) => sum * 32n + BigInt(ALPHABET.indexOf(letter)), 0n);
   const spare = 256 - 5 * text.length;

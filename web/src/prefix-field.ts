@@ -1,4 +1,5 @@
-// What the page says while a prefix is typed: how rare it is, how long it takes, and look-alikes for what cannot occur.
+// What the page says while a prefix is typed: how rare it is, how long it takes, and look-alikes
+// for what cannot occur.
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE } from './estimate';
@@ -36,7 +37,10 @@ function told(patterns: readonly string[]): string {
   return `${rarity} The bot takes ${mean}, rarely more than ${duration(seconds * RARELY_MORE)}.`;
 }
 
-/** Says what the field holds. Unfinished typing is no error: only characters that can never fit are. */
+/**
+ * Says what the field holds. Unfinished typing is no error: only characters that can never fit
+ * are.
+ */
 function describe(): void {
   const written = input('prefix').value;
   let text = written.trim() === '' ? ALLOWED : '';

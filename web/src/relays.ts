@@ -1,4 +1,5 @@
-// Connections to relays: one loop a relay that connects, listens and sends, and begins again when it ends.
+// Connections to relays: one loop a relay that connects, listens and sends, and begins again when
+// it ends.
 
 import { Relay, type Filter, type NostrEvent } from 'nostr-tools';
 
@@ -23,7 +24,10 @@ export interface Line {
   readonly onauth?: Sign;
 }
 
-/** Standing connections to a few relays. What is sent is sent again after each reconnection until one relay takes it. */
+/**
+ * Standing connections to a few relays. What is sent is sent again after each reconnection until
+ * one relay takes it.
+ */
 export class Lines {
   private readonly up = new Set<Relay>();
   private readonly waiting = new Map<string, { event: NostrEvent; taken: (accepted: boolean) => void }>();
@@ -151,13 +155,19 @@ function listen(relay: Relay, line: Line, mayAuthenticate = true): void {
   });
 }
 
-/** Ends subscriptions first: their last messages are sent a moment later, and find the connection still there. */
+/**
+ * Ends subscriptions first: their last messages are sent a moment later, and find the connection
+ * still there.
+ */
 function hangUp(relay: Relay): void {
   for (const subscription of relay.openSubs.values()) subscription.close();
   setTimeout(() => relay.close(), 0);
 }
 
-/** Asks relays for stored events; resolves when all have answered, or `enough` says so, or the time is up. */
+/**
+ * Asks relays for stored events; resolves when all have answered, or `enough` says so, or the time
+ * is up.
+ */
 export function look(
   urls: readonly string[],
   filters: Filter[],

@@ -1,4 +1,5 @@
-// One request: a half, a one-time Nostr identity that asks with it, and their way to the bot and back.
+// One request: a half, a one-time Nostr identity that asks with it, and their way to the bot and
+// back.
 
 import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip59, type NostrEvent } from 'nostr-tools';
 import { halfText, parseHalf, pointHex, randomHalf } from './key';
@@ -31,7 +32,9 @@ export function splitMessage(half: bigint, patterns: readonly string[]): string 
   return `split ${pointHex(half)} ${patterns.join(' ')}`;
 }
 
-/** A gift wrap (NIP-17, NIP-59) to the bot. The same text at the same second has the same rumor id. */
+/**
+ * A gift wrap (NIP-17, NIP-59) to the bot. The same text at the same second has the same rumor id.
+ */
 export function wrapped(request: AskRequest, text: string, at: number): NostrEvent {
   const rumor = { kind: 14, content: text, created_at: at, tags: [['p', request.to.bot]] };
   return nip59.wrapEvent(rumor, request.identity, request.to.bot);
@@ -51,7 +54,10 @@ export function authenticates(request: AskRequest) {
 /** Longest wrap that is opened, in characters; the bot's answers are a few thousand. */
 const LONGEST_WRAP = 65_536;
 
-/** A message of the bot in a gift wrap; `undefined` for anybody else's, and for what cannot be opened. */
+/**
+ * A message of the bot in a gift wrap; `undefined` for anybody else's, and for what cannot be
+ * opened.
+ */
 export function opened(request: AskRequest, wrap: NostrEvent): { text: string; at: number; id: string } | undefined {
   if (wrap.content.length > LONGEST_WRAP) return undefined;
   try {
@@ -64,7 +70,10 @@ export function opened(request: AskRequest, wrap: NostrEvent): { text: string; a
   }
 }
 
-/** A request as a few lines of text: secret, so only ever encrypted. `npubbot combine` reads the first two lines. */
+/**
+ * A request as a few lines of text: secret, so only ever encrypted. `npubbot combine` reads the
+ * first two lines.
+ */
 export function toLines(request: AskRequest): string {
   const { bot, relays } = request.to;
   return [

@@ -1,5 +1,5 @@
-// The built page by hand, in a real browser, from file:// and with no bot in its address: it connects to nothing.
-// What cannot run says so by name on stderr.
+// The built page by hand, in a real browser, from file:// and with no bot in its address: it
+// connects to nothing. What cannot run says so by name on stderr.
 
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -38,7 +38,10 @@ if (path === undefined) {
   process.stderr.write('NOT RUN: "a real search by npubbot mine --split" (NPUBBOT_BIN does not name the binary)\n');
 }
 
-/** What the bot does, knowing the point alone: tries P + i·G until the npub starts with the pattern. */
+/**
+ * What the bot does, knowing the point alone: tries P + i·G until the npub starts with the
+ * pattern.
+ */
 function mine(pointHex: string, pattern: string): { tweak: string; npub: string } {
   const point = secp256k1.Point.fromHex(pointHex);
   const fingerprint = sha256(point.toBytes(true)).subarray(0, 8);
@@ -81,7 +84,8 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   });
 
   afterEach(async () => {
-    // In every test: nothing but the page itself was asked for, nothing is stored, nothing complained.
+    // In every test: nothing but the page itself was asked for, nothing is stored, nothing
+    // complained.
     const stored = await page.evaluate(async () => ({
       local: localStorage.length,
       session: sessionStorage.length,

@@ -1,4 +1,5 @@
-// A real relay and a real `npubbot serve`, as processes of their own on loopback, and what a test needs of a browser.
+// A real relay and a real `npubbot serve`, as processes of their own on loopback, and what a test
+// needs of a browser.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -125,29 +126,36 @@ export class BotProcess {
   private constructor(
     private readonly child: ChildProcess,
     private readonly home: string,
-    readonly npub: string,
+    /** The address of the page it serves, with its npub. */
+    readonly link: string,
   ) {}
+
+  get npub(): string {
+    return this.link.match(/npub1[0-9a-z]+/)![0];
+  }
 
   static async start(program: string, relay: string): Promise<BotProcess> {
     const home = folder();
     const path = (name: string) => join(home, name);
-    const config = `[[relays]]\nurl = "${relay}"\nroles = ["inbox", "status", "discovery"]\n`;
-    writeFileSync(path('relays.toml'), config);
+    const config = [
+      '[[relays]]',
+      `url = "${relay}"`,
+      'roles = ["inbox", "status", "discovery"]',
+      '[web]',
+      'listen = "127.0.0.1:0"',
+      '',
+    ];
+    writeFileSync(path('relays.toml'), config.join('\n'));
     writeFileSync(path('passphrase'), 'a test\n');
     const out = openSync(path('out'), 'a');
     const args = ['serve', '--config', path('relays.toml'), '--data', path('data'), '--passphrase-file', path('passphrase')];
     const child = spawn(program, [...args, '--device', 'cpu'], { cwd: home, stdio: ['ignore', out, out] });
     const said = () => readFileSync(path('out'), 'utf8');
-    const npub = await until('the bot serves', () => {
+    const link = await until('the bot serves', () => {
       if (child.exitCode !== null) throw new Error(`the bot ended: ${said()}`);
-      return said().match(/searching on|serving/) ? said().match(/\bnpub1[0-9a-z]{58}\b/)?.[0] : undefined;
+      return said().includes('searching on') ? said().match(/^http\S+#npub1\S+/m)?.[0] : undefined;
     });
-    return new BotProcess(child, home, npub);
-  }
-
-  /** What it printed so far. */
-  said(): string {
-    return readFileSync(join(this.home, 'out'), 'utf8');
+    return new BotProcess(child, home, link);
   }
 
   /** It hears and does nothing until it goes on. */
@@ -190,7 +198,10 @@ export function camera(name: string): (page: Page, step: string) => Promise<void
   };
 }
 
-/** Names of controls that a screen reader would read without a name, from the browser's own accessibility tree. */
+/**
+ * Names of controls that a screen reader would read without a name, from the browser's own
+ * accessibility tree.
+ */
 export async function unnamed(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send('Accessibility.getFullAXTree');

@@ -1,4 +1,5 @@
-// The pure parts of asking: links, relays' addresses, durations, the bot's words, saved requests, gift wraps.
+// The pure parts of asking: links, relays' addresses, durations, the bot's words, saved requests,
+// gift wraps.
 
 import { finalizeEvent, generateSecretKey, getPublicKey, nip19, nip44, nip59 } from 'nostr-tools';
 import { describe, expect, it } from 'vitest';

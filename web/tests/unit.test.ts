@@ -1,4 +1,5 @@
-// Against vectors that plain integers made (vectors.py), edge values, and every way a text can be wrong.
+// Against vectors that plain integers made (vectors.py), edge values, and every way a text can be
+// wrong.
 
 import { describe, expect, it } from 'vitest';
 import { decrypt } from 'nostr-tools/nip49';

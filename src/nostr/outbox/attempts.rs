@@ -50,7 +50,11 @@ impl Outbox {
             Destination::Fallback { first, then } => {
                 if let Some(skipped) = NOT_LISTED.next(Instant::now()) {
                     let message = message.id.0;
-                    tracing::info!(message, skipped, "its asker lists no DM relays; it is sent where they read or wrote");
+                    tracing::info!(
+                        message,
+                        skipped,
+                        "its asker lists no DM relays; it is sent where they read or wrote"
+                    );
                 }
                 (first, then)
             }

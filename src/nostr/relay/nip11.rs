@@ -17,7 +17,8 @@ const LONGEST_WRAP: i32 = 16 * 1024;
 pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     let address = url.to_string().replacen("ws", "http", 1);
     let read = tokio::task::spawn_blocking(move || {
-        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).build().into();
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).build().into();
         let mut answer = agent.get(&address).header("Accept", "application/nostr+json").call().ok()?;
         answer.body_mut().with_config().limit(LARGEST).read_to_string().ok()
     });
