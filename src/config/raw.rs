@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::time;
-use super::types::{BotConfig, Config, Limits, RelayEntry};
+use super::types::{BotConfig, Config, Limits, RelayEntry, WebConfig};
 use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
@@ -23,6 +23,7 @@ struct File {
     bot: Bot,
     limits: RawLimits,
     search: Search,
+    web: Web,
 }
 
 #[derive(Deserialize)]
@@ -71,6 +72,13 @@ struct Search {
     cpu_kernel: Option<Spanned<String>>,
 }
 
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Web {
+    listen: Option<Spanned<String>>,
+    public_url: Option<Spanned<String>>,
+}
+
 /// The file under check, for error messages.
 struct Place<'a> {
     text: &'a str,
@@ -90,6 +98,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
         search: search(&raw.search, &place)?,
+        web: web(raw.web, &place)?,
     })
 }
 
@@ -267,4 +276,30 @@ fn search(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError>
         threads,
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
     })
+}
+
+fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {
+    let listen = raw.listen.filter(|listen| !listen.get_ref().is_empty());
+    let listen = listen.map(|listen| {
+        listen.get_ref().parse().map_err(|_| {
+            let what = format!(
+                "`listen` is \"{}\"; allowed is an address and a port, like \"127.0.0.1:8080\"",
+                listen.get_ref()
+            );
+            place.wrong(listen.span(), what)
+        })
+    });
+    let span = raw.public_url.as_ref().map_or(0..0, Spanned::span);
+    let public_url = place.text("public_url", raw.public_url)?;
+    let is_address = |url: &String| {
+        let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+        host.starts_with(|c: char| c.is_ascii_alphanumeric()) && host.chars().all(|c| c.is_ascii_graphic() && c != '#')
+    };
+    if let Some(url) = public_url.as_ref().filter(|url| !is_address(url)) {
+        let what = format!(
+            "`public_url` is \"{url}\"; allowed is the page's address without #, like \"https://bot.example/\""
+        );
+        return Err(place.wrong(span, what));
+    }
+    Ok(WebConfig { listen: listen.transpose()?, public_url })
 }

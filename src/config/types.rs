@@ -1,6 +1,7 @@
 //! The checked types of the configuration.
 
 use crate::search::SearchOptions;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// All settings of an operator.
@@ -16,6 +17,8 @@ pub struct Config {
     pub limits: Limits,
     /// Devices and threads of the search.
     pub search: SearchOptions,
+    /// The web page for people without an account.
+    pub web: WebConfig,
 }
 
 /// One relay of the bot, with at least one role.
@@ -83,4 +86,13 @@ pub struct Limits {
     /// Answers a second to everybody together, on average; askers with an open job are answered
     /// beyond it.
     pub answers_per_second: u32,
+}
+
+/// The web page for people without an account. Not served by default.
+#[derive(Clone, Debug, Default)]
+pub struct WebConfig {
+    /// Address and port the page is served at; `None`: it is not served.
+    pub listen: Option<SocketAddr>,
+    /// The page's address as people reach it, `https://…/`; `None`: the address it is served at.
+    pub public_url: Option<String>,
 }

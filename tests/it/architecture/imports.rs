@@ -22,7 +22,7 @@ const STOREYS: &[&[&str]] = &[
     &["message"],
     &["progress", "ledger", "vault", "search"],
     &["config"],
-    &["bot", "nostr", "scheduler"],
+    &["bot", "nostr", "scheduler", "web"],
     &["service"],
     &["cli"],
 ];

@@ -24,6 +24,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("nostr", "crate::search", "the relays do not know how a search works"),
     ("search", "crate::vault", "a device never sees a secret"),
     ("search", "crate::job", "a device does not know jobs"),
+    ("web", "crate::vault", "the server for strangers holds no secret"),
+    ("web", "crate::ledger", "the server for strangers knows no job"),
     ("key", "SecretKey::new", "this room makes no secret"),
     ("scheduler", "crate::message", "the scheduler writes no messages"),
 ];
