@@ -1,15 +1,17 @@
-//! Compiles `kernels/` with nvcc where there is one, and embeds the sources for NVRTC in any case. Makes Rust constants of
-//! `kernels/constants.h`.
+//! Compiles `kernels/` with nvcc where there is one, and embeds the sources for NVRTC in any case.
+//! Makes Rust constants of `kernels/constants.h`.
 //!
-//! `NVCC` or `CUDA_HOME` say where the compiler is, else `PATH`. `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits
-//! the machine code while developing; `NPUBBOT_CUDA_ARCHS=none` leaves nvcc alone.
+//! `NVCC` or `CUDA_HOME` say where the compiler is, else `PATH`. `NPUBBOT_CUDA_ARCHS` (such as `90`
+//! or `86,90`) limits the machine code while developing; `NPUBBOT_CUDA_ARCHS=none` leaves nvcc
+//! alone.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Compute capabilities with machine code of their own. PTX of the first that has everything serves any newer one.
+/// Compute capabilities with machine code of their own. PTX of the first that has everything serves
+/// any newer one.
 const ARCHS: &str = "75,80,86,89,90,100,120";
 const PTX_ARCH: &str = "80";
 

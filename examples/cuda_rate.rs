@@ -30,7 +30,9 @@ fn main() {
 fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: usize) {
     let mut rng = rand::rng();
     let mut random = || -> String { (0..length).map(|_| ALPHABET[rng.random_range(0..32)] as char).collect() };
-    let patterns = Arc::new(PatternSet::new((0..count).map(|_| Pattern::parse(&random()).unwrap()).collect()));
+    let patterns = Arc::new(PatternSet::new(
+        (0..count).map(|_| Pattern::parse(&random()).expect("letters of the alphabet")).collect(),
+    ));
     let chance: f64 =
         patterns.intervals().iter().map(|&(first, last)| ((last - first) as f64 + 1.0) / 2f64.powi(64)).sum();
     let mut submitted = VecDeque::new();
@@ -42,7 +44,9 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
                 StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
             })
             .collect();
-        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
+        searcher
+            .submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None })
+            .expect("a launch");
         submitted.push_back(starts);
     };
     let (mut candidates, mut busy, mut launches) = (0u64, Duration::ZERO, 0);
@@ -54,7 +58,7 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
         submit(searcher, &mut submitted);
     }
     while let Some(starts) = submitted.pop_front() {
-        let report = searcher.collect().unwrap();
+        let report = searcher.collect().expect("a launch that ends");
         if start.elapsed() < time {
             submit(searcher, &mut submitted);
         }

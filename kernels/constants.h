@@ -1,4 +1,5 @@
-// Numbers that the kernels and the host share. `build.rs` makes a Rust constant of each: plain numbers only.
+// Numbers that the kernels and the host share. `build.rs` makes a Rust constant of each: plain
+// numbers only.
 #pragma once
 
 // Table entries: i·G for i = 1…TABLE.
@@ -9,7 +10,8 @@
 #define MOST_STEPS 16
 // Entries whose differences share one prefix product in the tensor variants.
 #define GROUP 4
-// Phases that the warps of a multiprocessor are spread over, so that not all of them load the same unit at once.
+// Phases that the warps of a multiprocessor are spread over, so that not all of them load the same
+// unit at once.
 #ifndef STAGES
 #define STAGES 4
 #endif
@@ -20,7 +22,8 @@
 
 // Field elements that the tensor variants keep of a centre (tensor.cuh names them).
 #define CENTRE_CONSTANTS 17
-// How many of them stand in shared memory, with one interval and with many; the others stand in device memory.
+// How many of them stand in shared memory, with one interval and with many; the others stand in
+// device memory.
 #ifndef ONE_SHARED
 #define ONE_SHARED 12
 #endif
@@ -38,7 +41,8 @@
 #define MATRICES 10
 #define GROUP_MATRICES 5
 
-// Bits of the top word that the first bitmap of many intervals tells apart; it stands in shared memory.
+// Bits of the top word that the first bitmap of many intervals tells apart; it stands in shared
+// memory.
 #define PLAIN_COARSE_BITS 18
 #ifndef TENSOR_COARSE_BITS
 #define TENSOR_COARSE_BITS 19
@@ -46,7 +50,8 @@
 // The same of the second bitmap, in device memory.
 #define FINE_BITS 27
 
-// How far the top word of a candidate may be off, in both directions. With many intervals: a sum of some twelve truncated
-// products, each off by 1 (standard deviation). With one interval: never more, whatever the inputs (field.cuh).
+// How far the top word of a candidate may be off, in both directions. With many intervals: a sum of
+// some twelve truncated products, each off by 1 (standard deviation). With one interval: never
+// more, whatever the inputs (field.cuh).
 #define SLACK 32
 #define ROUGH_SLACK 8192

@@ -1,8 +1,10 @@
-// The prefix search: every thread walks `steps` centres, and at each the whole table in both directions.
+// The prefix search: every thread walks `steps` centres, and at each the whole table in both
+// directions.
 //
-// Forward it multiplies up the differences d_i = xA³ - xi³ and leaves the partial products in memory, one an entry or one a
-// group. One inversion follows. Backward it takes each 1/d_i out again and tests the eighteen candidates of the entry by their
-// top 32 bits. A candidate that passes is a suspect, and `confirm.cuh` computes it in full.
+// Forward it multiplies up the differences d_i = xA³ - xi³ and leaves the partial products in
+// memory, one an entry or one a group. One inversion follows. Backward it takes each 1/d_i out
+// again and tests the eighteen candidates of the entry by their top 32 bits. A candidate that
+// passes is a suspect, and `confirm.cuh` computes it in full.
 
 #include "filter.cuh"
 #include "points.cuh"
@@ -36,7 +38,8 @@ FN void report(const Search &s, u32 thread, u32 step, u32 entry, u32 found) {
     }
 }
 
-// The number of this thread in the launch. Asked for anew where it is rarely needed: it is not worth a register meanwhile.
+// The number of this thread in the launch. Asked for anew where it is rarely needed: it is not
+// worth a register meanwhile.
 FN u32 thread_number() {
     u32 block, size, thread;
     asm volatile("mov.u32 %0, %%ctaid.x; mov.u32 %1, %%ntid.x; mov.u32 %2, %%tid.x;" : "=r"(block), "=r"(size), "=r"(thread));
@@ -55,15 +58,16 @@ FN void wait_for_stage(u32 stage) {
     asm volatile("bar.sync %0, %1;" ::"r"(stage + 1), "n"(WARPS * 32 / STAGES) : "memory");
 }
 
-// Brings the matrices of an entry near, for the warps of a stage, each a part of them: to L1, where all find them.
+// Brings the matrices of an entry near, for the warps of a stage, each a part of them: to L1, where
+// all find them.
 FN void expect_matrices(const Search &s, u32 entry) {
     const u32 line = threadIdx.x % (WARPS * 32 / STAGES), bytes = MATRICES * MATRIX_BYTES;
     const char *at = (const char *)s.matrices + entry * bytes + line * 128;
     if (line < bytes / 128) asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
 }
 
-// Takes the pair of entries i - 1 and i out of `rest`, the inverse of all products up to theirs: returns the inverse of
-// their own, (z - u) of one times (z - u) of the other.
+// Takes the pair of entries i - 1 and i out of `rest`, the inverse of all products up to theirs:
+// returns the inverse of their own, (z - u) of one times (z - u) of the other.
 template <class Variant>
 FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i, u32 threads, u32 thread, Fe &rest) {
     const u32 group = i / GROUP;
@@ -103,7 +107,8 @@ FN void search(const Search &s) {
         x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), bx), sx));
         y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
     }
-    // Warps stand at different stages of a centre: the first one is cut short for most, and made up for at the end.
+    // Warps stand at different stages of a centre: the first one is cut short for most, and made up
+    // for at the end.
     const u32 stage = thread / 32 % WARPS * STAGES / WARPS;
     const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP;
     for (u32 step = 0; step <= s.steps; step++) {
@@ -127,8 +132,9 @@ FN void search(const Search &s) {
                 product = fe_mul<Quick>(product, fe_sub<Quick>(variant.z(), fe_load_wide(s.table[i].u)));
             }
         }
-        // One difference that is zero makes the whole product zero: nothing can be said about this centre, nor about
-        // those after it. The thread goes on, for its warp works together, but what it finds is nothing.
+        // One difference that is zero makes the whole product zero: nothing can be said about this
+        // centre, nor about those after it. The thread goes on, for its warp works together, but
+        // what it finds is nothing.
         bool usable = !fe_is_zero(product);
         if (ok && !usable) atomicAdd(&s.counters->skipped, s.steps + 1 - step);
         ok = ok && usable;
@@ -139,7 +145,8 @@ FN void search(const Search &s) {
             const Entry &e = s.table[i];
             Fe t, d;
             if constexpr (Variant::GROUPS) {
-                // Warps of a stage stay close together, so that L1 has the matrices for all of them.
+                // Warps of a stage stay close together, so that L1 has the matrices for all of
+                // them.
                 if (i % GROUP == GROUP - 1) wait_for_stage(stage);
                 if (i) expect_matrices(s, i - 1);
                 if (i % 2 == 1) of_pair = next_pair(s, variant, prefixes, i, threads, thread, rest);

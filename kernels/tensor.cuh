@@ -1,7 +1,9 @@
-// The second variant of the search: every product by a constant of the table on the tensor cores. Compute capability 8.0 and up.
+// The second variant of the search: every product by a constant of the table on the tensor cores.
+// Compute capability 8.0 and up.
 //
-// With t = 1/(z - u), z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The six sums that the top_words are made of
-// become, up to the -xA and -xi that the formula subtracts anyway, centre times a linear image of (t, t²):
+// With t = 1/(z - u), z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The six sums
+// that the top_words are made of become, up to the -xA and -xi that the formula subtracts anyway,
+// centre times a linear image of (t, t²):
 //
 //     A'·Y0 - xA = xA·W0            W0 = (5u + 14)·t + 3u(2u + 14)·t²
 //     A'·Y1 - xi = xi + W1          W1 = xi(7u + 28)·t + 3u·xi(2u + 14)·t²
@@ -10,21 +12,23 @@
 //     B·Y1       = yA·V1            V1 = 4xi·yi·t + 6u·xi·yi·t²
 //     B·Y2       = xA²·yA·V2        V2 = 6xi²·yi·t²
 //
-// A warp multiplies its 32 values of t and t² at once by m16n8k32. Of W1 only the top is wanted, and comes straight out of its
-// matrix. The five others come back through the warp's shared memory to a value a thread, and take two truncated products
-// each, by a constant of the centre and β times it.
+// A warp multiplies its 32 values of t and t² at once by m16n8k32. Of W1 only the top is wanted,
+// and comes straight out of its matrix. The five others come back through the warp's shared memory
+// to a value a thread, and take two truncated products each, by a constant of the centre and β
+// times it.
 //
-// Entries go by groups of four. Forward, the product of a group's differences is a polynomial in z = xA³ whose coefficients are
-// constants of the table, so that it comes from the tensor cores too and the batch inversion has one multiplication and
-// one prefix product a group. Backward, the products of both pairs do, and 9 multiplications give the four t.
+// Entries go by groups of four. Forward, the product of a group's differences is a polynomial in z
+// = xA³ whose coefficients are constants of the table, so that it comes from the tensor cores too
+// and the batch inversion has one multiplication and one prefix product a group. Backward, the
+// products of both pairs do, and 9 multiplications give the four t.
 #pragma once
 
 #include "matrices.cuh"
 
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 
-// A warp's own shared memory: 32 values in rows of 48 bytes on the way in (no bank conflicts for ldmatrix), or 32 values and
-// their carries on the way out.
+// A warp's own shared memory: 32 values in rows of 48 bytes on the way in (no bank conflicts for
+// ldmatrix), or 32 values and their carries on the way out.
 #define SCRATCH_WORDS (32 * SCRATCH_BYTES / 4)
 
 // 32 values of a warp as the left operand: two tiles of 16 rows.
@@ -32,7 +36,8 @@ struct Rows {
     u32 a[2][4];
 };
 
-// A warp's sums of byte columns: [tile of rows][tile of columns][row g column 0, 1, row g + 8 column 0, 1].
+// A warp's sums of byte columns: [tile of rows][tile of columns][row g column 0, 1, row g + 8
+// column 0, 1].
 struct Sums {
     int at[2][4][4];
 };
@@ -73,14 +78,16 @@ FN void multiply_add(Sums &s, const Rows &v, const uint4 *matrix, u32 lane) {
     }
 }
 
-// Sums stay below 2^24, so that the funnel brings in nothing from below: one LEA.HI, where the compiler would put a plain
-// shift on the multiplier.
+// Sums stay below 2^24, so that the funnel brings in nothing from below: one LEA.HI, where the
+// compiler would put a plain shift on the multiplier.
 FN u32 two_columns(const int *sum) { return (u32)sum[0] + __funnelshift_l((u32)sum[0], (u32)sum[1], 8); }
 
-// Where a value stands on the way out, in words: 16 bytes stay free after every four, so that reading meets no bank conflicts.
+// Where a value stands on the way out, in words: 16 bytes stay free after every four, so that
+// reading meets no bank conflicts.
 FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
 
-// Sums to a value a thread, through the scratch. What leaves 2^256 is folded once; Quick loses a carry out of limb 3 there.
+// Sums to a value a thread, through the scratch. What leaves 2^256 is folded once; Quick loses a
+// carry out of limb 3 there.
 template <Care care>
 FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {
     u32 row = lane / 4, quarter = lane % 4;
@@ -153,15 +160,16 @@ FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
     return rows_of(scratch, lane);
 }
 
-// The variant. Of what is kept of a centre the first SHARED elements stand in shared memory, the others in device memory.
+// The variant. Of what is kept of a centre the first SHARED elements stand in shared memory, the
+// others in device memory.
 template <int SHARED>
 struct Tensor {
     static constexpr u32 THREADS = TENSOR_THREADS;
     static constexpr u32 SHARED_BYTES = TENSOR_THREADS * (SHARED * 32 + SCRATCH_BYTES);
     static constexpr bool GROUPS = true;
 
-    // What is kept: z = xA³; the product of a pair of differences; five factors made ready, each followed by β times it; then
-    // powers of z, as values or as rows for the tensor cores.
+    // What is kept: z = xA³; the product of a pair of differences; five factors made ready, each
+    // followed by β times it; then powers of z, as values or as rows for the tensor cores.
     enum { Z, PAIR, FACTORS, Z_ROWS = FACTORS + 10, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
     static_assert(END == CENTRE_CONSTANTS, "as in constants.h");
 
@@ -239,7 +247,8 @@ struct Tensor {
         return r;
     }
 
-    // The product of the four differences z - u of a group: a polynomial in z, its coefficients constants of the table.
+    // The product of the four differences z - u of a group: a polynomial in z, its coefficients
+    // constants of the table.
     FN Fe product_of_four(const Search &s, u32 group) const {
         const u32 lane = threadIdx.x % 32;
         const uint4 *matrix = group_at(s, group);

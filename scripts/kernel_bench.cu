@@ -3,8 +3,9 @@
 //
 //     kernel_bench [centres a thread] [launches] [seconds with one interval] [seconds with many] [characters] [seed]
 //
-// With seconds, a variant runs on after the first one that was timed, and rate, watts and joules are of all that time but the
-// first second. The plain variant runs first and says which hits there are.
+// With seconds, a variant runs on after the first one that was timed, and rate, watts and joules
+// are of all that time but the first second. The plain variant runs first and says which hits there
+// are.
 
 #include "search.cu"
 

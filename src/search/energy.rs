@@ -1,5 +1,5 @@
-//! Energy that devices have used, by the counters of their makers: NVIDIA's management library (NVML), loaded at run time,
-//! for GPUs; RAPL for processors, where the system lets us read it.
+//! Energy that devices have used, by the counters of their makers: NVIDIA's management library
+//! (NVML), loaded at run time, for GPUs; RAPL for processors, where the system lets us read it.
 
 use super::cuda;
 use super::device::DeviceId;
@@ -52,7 +52,8 @@ impl EnergyMeter {
         Reading(self.counters.as_ref().and_then(|counters| counters.iter().map(joules).collect()))
     }
 
-    /// Joules used from one reading to a later one. `None` where a device has no counter that can be read.
+    /// Joules used from one reading to a later one. `None` where a device has no counter that can
+    /// be read.
     pub fn joules_between(&self, before: &Reading, after: &Reading) -> Option<f64> {
         let (before, after) = (before.0.as_ref()?, after.0.as_ref()?);
         let ranges = self.counters.as_ref()?.iter().map(|counter| match counter {
@@ -129,7 +130,8 @@ mod nvml {
             // SAFETY: the driver's own library, whose initialisers may run in any process.
             let library = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
             let mut handle: Handle = std::ptr::null_mut();
-            // SAFETY: the functions have these types (nvml.h), and the pointers are valid during the calls.
+            // SAFETY: the functions have these types (nvml.h), and the pointers are valid during
+            // the calls.
             unsafe {
                 let init = library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
                 let by_bus_id = library
@@ -148,7 +150,8 @@ mod nvml {
         /// Joules since the driver was loaded.
         pub fn joules(&self) -> Option<f64> {
             let mut millijoules: c_ulonglong = 0;
-            // SAFETY: the function has this type (nvml.h); the handle is of this library, and the pointer is valid.
+            // SAFETY: the function has this type (nvml.h); the handle is of this library, and the
+            // pointer is valid.
             let code = unsafe {
                 let energy = self
                     .library
@@ -164,7 +167,8 @@ mod nvml {
 
     impl Drop for Gpu {
         fn drop(&mut self) {
-            // SAFETY: the function has this type (nvml.h); `open` initialised the library once for this.
+            // SAFETY: the function has this type (nvml.h); `open` initialised the library once for
+            // this.
             unsafe {
                 if let Ok(shutdown) = self.library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
                     shutdown();

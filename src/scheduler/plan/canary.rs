@@ -24,9 +24,9 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
-/// The same canary moved onto `requested`: of the same length and frequency, one of the two is a prefix of the other. Both
-/// then filter by one interval, for which a GPU has its fastest kernel. The device cannot tell them apart: it sees the shorter
-/// one alone.
+/// The same canary moved onto `requested`: of the same length and frequency, one of the two is a
+/// prefix of the other. Both then filter by one interval, for which a GPU has its fastest kernel.
+/// The device cannot tell them apart: it sees the shorter one alone.
 pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
     let length = canary.as_str().len();
     let text: String =

@@ -1,4 +1,5 @@
-//! The structures that the host and the kernels pass to each other: `kernels/abi.h` in Rust. Both sides assert the layout.
+//! The structures that the host and the kernels pass to each other: `kernels/abi.h` in Rust. Both
+//! sides assert the layout.
 
 use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
@@ -24,7 +25,8 @@ pub fn limbs(bytes: &[u8; 32]) -> [u32; 8] {
     std::array::from_fn(|i| u32::from_be_bytes(std::array::from_fn(|b| bytes[28 - 4 * i + b])))
 }
 
-/// One candidate: which thread of the launch, which of its centres, which table entry, and `k·6 + minus·3 + j`.
+/// One candidate: which thread of the launch, which of its centres, which table entry, and `k·6 +
+/// minus·3 + j`.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Suspect {
@@ -94,13 +96,14 @@ const _: () = {
     assert!(offset_of!(Search, step) == 144);
 };
 
-// SAFETY: plain numbers in C layout, with no padding; all zero bits are a value of each.
-unsafe impl DeviceRepr for Point {}
-unsafe impl ValidAsZeroBits for Point {}
-unsafe impl DeviceRepr for Suspect {}
-unsafe impl ValidAsZeroBits for Suspect {}
-unsafe impl DeviceRepr for Counters {}
-unsafe impl ValidAsZeroBits for Counters {}
-unsafe impl DeviceRepr for Interval {}
-unsafe impl ValidAsZeroBits for Interval {}
-unsafe impl DeviceRepr for Search {}
+/// Lets structures be passed to kernels and lie in device memory.
+macro_rules! shared {
+    ($($structure:ty)*) => {$(
+        // SAFETY: plain numbers in C layout, with no padding.
+        unsafe impl DeviceRepr for $structure {}
+        // SAFETY: all zero bits are a value.
+        unsafe impl ValidAsZeroBits for $structure {}
+    )*};
+}
+
+shared!(Point Suspect Counters Interval Search);

@@ -1,4 +1,5 @@
-//! What a searcher keeps on its GPU, laid open: the tests of S3 look for secrets there. Nothing else comes here.
+//! A view of the buffers of a searcher. Tests scan them for secrets (promise S3); nothing else uses
+//! this.
 
 use super::searcher::CudaSearcher;
 use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
@@ -6,7 +7,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaSlice, DriverError, PinnedHostSlice, ValidAsZeroBits, result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A searcher as [`super::open`] gives it, and a window to look into it between its launches.
+/// Opens a searcher as [`super::open`] does, and a view of its buffers between launches.
 pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
     let searcher = super::searcher(ordinal)?;
     let info = searcher.info().clone();
@@ -14,13 +15,13 @@ pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
     Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))
 }
 
-/// Searches as the searcher in it does.
+/// A searcher whose buffers can be looked at.
 pub struct Watched {
     info: DeviceInfo,
     searcher: Arc<Mutex<CudaSearcher>>,
 }
 
-/// The searcher, and so its buffers, live as long as this does.
+/// A view of the buffers. The searcher lives as long as this does.
 pub struct Window(Arc<Mutex<CudaSearcher>>);
 
 fn lock(searcher: &Mutex<CudaSearcher>) -> MutexGuard<'_, CudaSearcher> {
@@ -70,20 +71,22 @@ enum Memory<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// Its copies do not wait for streams: whoever reads or writes it makes sure that nothing else does.
+    /// A buffer in device memory. Copies do not wait for streams: the caller makes sure that
+    /// nothing runs.
     pub fn on_device<T>(name: &'static str, slice: &'a CudaSlice<T>) -> Buffer<'a> {
         let (start, _) = cudarc::driver::DevicePtr::device_ptr(slice, slice.stream());
         Buffer { name, memory: Memory::Device { context: slice.context(), start, bytes: slice.num_bytes() } }
     }
 
-    /// Waits for copies from and to it. `T` has no padding.
+    /// A pinned buffer of the host. Waits for copies from and to it. `T` has no padding.
     pub(super) fn pinned<T: ValidAsZeroBits>(
         name: &'static str,
         slice: &'a PinnedHostSlice<T>,
     ) -> Result<Buffer<'a>, DriverError> {
         let start = slice.as_ptr()?.cast::<u8>();
-        // SAFETY: the allocation has this many bytes and is borrowed for as long; plain numbers in C layout have no
-        // padding (`abi.rs`). What was never written is whatever the driver left there, which is what is looked for.
+        // SAFETY: the allocation has this many bytes and is borrowed for as long; plain numbers in
+        // C layout have no padding (`abi.rs`). Bytes never written are what the driver left there:
+        // tests look for just that.
         let bytes = unsafe { std::slice::from_raw_parts(start, slice.num_bytes()) };
         Ok(Buffer { name, memory: Memory::Pinned(bytes) })
     }
@@ -99,7 +102,7 @@ impl<'a> Buffer<'a> {
         matches!(self.memory, Memory::Device { .. })
     }
 
-    /// Fills `into` with what stands from `at` on.
+    /// Copies the bytes from `at` on to `into`.
     pub fn read(&self, at: usize, into: &mut [u8]) -> Result<(), DriverError> {
         assert!(at.checked_add(into.len()).is_some_and(|end| end <= self.bytes()), "beyond the end of {}", self.name);
         match self.memory {
@@ -115,13 +118,14 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Writes into memory of a device, to try whether what lies there is found.
+    /// Writes to device memory, for tests that check that a scan finds it.
     pub fn plant(&self, at: usize, from: &[u8]) -> Result<(), DriverError> {
         assert!(at.checked_add(from.len()).is_some_and(|end| end <= self.bytes()), "beyond the end of {}", self.name);
         let Memory::Device { context, start, .. } = self.memory else { panic!("{} is not on a device", self.name) };
         context.bind_to_thread()?;
-        // SAFETY: inside an allocation that is borrowed, of plain numbers that may have any bits. For small copies from
-        // pageable memory the call may return before they have arrived, so that the device is waited for.
+        // SAFETY: inside an allocation that is borrowed, of plain numbers that may have any bits.
+        // For small copies from pageable memory the call may return before they have arrived, so
+        // that the device is waited for.
         unsafe { result::memcpy_htod_sync(start + at as u64, from) }?;
         context.synchronize()
     }

@@ -1,3 +1,4 @@
-//! The numbers of `kernels/constants.h`, which the kernels and the host share. `build.rs` writes them.
+//! The numbers of `kernels/constants.h`, which the kernels and the host share. `build.rs` writes
+//! them.
 
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));

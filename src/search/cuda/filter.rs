@@ -1,4 +1,4 @@
-//! What the kernels test candidates by, built on the device from the intervals of a pattern set.
+//! The filter of the kernels: bitmaps, built on the device from the intervals of a pattern set.
 
 use super::abi::Interval;
 use super::buffers::Buffer;
@@ -20,10 +20,11 @@ pub struct Filter {
     pub fine: CudaSlice<u32>,
     pub intervals: CudaSlice<Interval>,
     pub count: usize,
-    /// The single interval of top_words, widened: its first value and its width; `None` where there are several.
+    /// The single interval of top words, widened by the slack: first value and width. `None` for
+    /// several.
     pub single: Option<(u32, u32)>,
     staging: PinnedHostSlice<Interval>,
-    /// Behind the last copy out of `staging`.
+    /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
     patterns: Option<Arc<PatternSet>>,
     /// Bits of a top that the first bitmap was built for.
@@ -58,7 +59,8 @@ impl Filter {
         self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
     }
 
-    /// All that it keeps on the device and in memory shared with it. Names every field, so that no new one is forgotten.
+    /// All buffers on the device and pinned on the host. Destructures every field, so that no new
+    /// one is forgotten.
     pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
         let Filter {
             coarse,
@@ -80,7 +82,8 @@ impl Filter {
         ])
     }
 
-    /// Queues the change to `patterns`, for a variant whose first bitmap has `coarse_bits`, behind what the stream has to do.
+    /// Queues the change to `patterns` on the stream. `coarse_bits` is the size of the variant's
+    /// first bitmap.
     pub fn set(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -103,7 +106,8 @@ impl Filter {
         self.share = 1.0;
         self.patterns = Some(patterns.clone());
         self.coarse_bits = coarse_bits;
-        // The copy before this one ran ahead of the launch before this one, so that this wait is short.
+        // The copy before this one ran ahead of the launch before this one, so that this wait is
+        // short.
         if let Some(copied) = &self.copied {
             copied.synchronize()?;
         }
@@ -119,14 +123,15 @@ impl Filter {
                 LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
             let mut launch = stream.launch_builder(build);
             launch.arg(&self.intervals).arg(&count).arg(&mut self.coarse).arg(&coarse_bits).arg(&mut self.fine);
-            // SAFETY: the arguments are those of `build_filter`, and the buffers have the sizes it assumes.
+            // SAFETY: the arguments are those of `build_filter`, and the buffers have the sizes it
+            // assumes.
             unsafe { launch.launch(config)? };
         }
         Ok(())
     }
 }
 
-/// The intervals as the device takes them: at most `MOST_INTERVALS`, neighbours joined where there are more.
+/// The intervals for the device: at most `MOST_INTERVALS`, neighbours joined where there are more.
 fn condensed(intervals: &[(u64, u64)]) -> Vec<Interval> {
     let group = intervals.len().div_ceil(MOST_INTERVALS).max(1);
     intervals.chunks(group).map(|part| Interval { first: part[0].0, last: part[part.len() - 1].1 }).collect()

@@ -1,7 +1,8 @@
-//! How a launch is spread over a GPU: which thread searches which stretch around which start point.
+//! The geometry of a launch: which thread searches which stretch around which start point.
 //!
-//! Threads share a start point. Thread t of a start point walks up to `CENTRES` centres from `P + (t + 1)·STRIDE·G`.
-//! Each covers `TABLE` multiples of G on both sides, so that no two centres of a start point touch.
+//! Threads share a start point. Thread t of a start point walks up to `CENTRES` centres from `P +
+//! (t + 1)·STRIDE·G`. Each covers `TABLE` multiples of G on both sides, so that no two centres of a
+//! start point touch.
 
 use super::abi::Point;
 pub use super::constants::{GROUP, MOST_STEPS, TABLE};
@@ -10,8 +11,8 @@ use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 /// Threads of a launch for each multiprocessor, whatever the variant of the search.
 pub const THREADS_PER_MULTIPROCESSOR: u32 = 512;
-/// Centres a thread may stand on in one launch. The first one is cut short for most threads, so that warps stand at different
-/// stages, and one more makes up for it.
+/// Centres a thread may stand on in one launch. For most threads the first and the last are cut
+/// short, so that warps stand at different stages of a centre.
 pub const CENTRES: u32 = MOST_STEPS + 1;
 /// From one centre of a thread to its next, in multiples of G.
 pub const STEP: u64 = 2 * TABLE as u64 + 1;

@@ -1,10 +1,12 @@
 //! The search on NVIDIA GPUs: the kernels of `kernels/`, fed and read by one [`Searcher`] a GPU.
 //!
-//! The driver is loaded at run time; without it every question here gets an answer in words, never a panic.
+//! The driver is loaded at run time; without it every question here gets an answer in words, never
+//! a panic.
 
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
+// The kernels alone use some of them.
 #[allow(dead_code)]
 mod constants;
 mod filter;
@@ -33,16 +35,19 @@ pub fn device_count() -> Result<usize, String> {
     }
 }
 
-/// Opens GPU number `ordinal`: its tables are computed and its speed is measured, which takes some tenths of a second.
+/// Opens GPU number `ordinal`: its tables are computed and its speed is measured, which takes some
+/// tenths of a second.
 pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
     Ok(Box::new(searcher(ordinal)?))
 }
 
-/// Where GPU number `ordinal` sits, such as `0000:1b:00.0`: how other libraries of the driver name it.
+/// Where GPU number `ordinal` sits, such as `0000:1b:00.0`: how other libraries of the driver name
+/// it.
 pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
     let context = context(ordinal).ok()?;
     let mut text = [0; 32];
-    // SAFETY: the driver is there, as `context` found; it writes at most as many bytes as it is told there are.
+    // SAFETY: the driver is there, as `context` found; it writes at most as many bytes as it is
+    // told there are.
     let code =
         unsafe { cudarc::driver::sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, context.cu_device()) };
     code.result().ok()?;
@@ -62,7 +67,8 @@ fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {
         return Err(format!("there are {count} GPUs, numbered from 0"));
     }
     let context = CudaContext::new(ordinal).map_err(|error| error.to_string())?;
-    // The thread that waits sleeps. One stream orders everything, so no events between buffers are needed.
+    // The thread that waits sleeps. One stream orders everything, so no events between buffers are
+    // needed.
     context.set_blocking_synchronize().map_err(|error| error.to_string())?;
     // SAFETY: all buffers of a searcher are used on its one stream, and read after its events.
     unsafe { context.disable_event_tracking() };

@@ -12,7 +12,8 @@ const FATBIN: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/ker
 #[cfg(not(npubbot_fatbin))]
 const FATBIN: Option<&[u8]> = None;
 
-/// The compute capabilities that the build has machine code for, such as `80 90`; `none` without nvcc.
+/// The compute capabilities that the build has machine code for, such as `80 90`; `none` without
+/// nvcc.
 pub const BUILT_FOR: &str = env!("NPUBBOT_KERNELS_BUILT");
 
 pub fn nvrtc_is_present() -> bool {
@@ -20,7 +21,7 @@ pub fn nvrtc_is_present() -> bool {
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
 }
 
-/// The kernels beside the search itself, whose variants are in `variant.rs`.
+/// All kernels but the search itself, whose variants are in `variant.rs`.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
     pub confirm: CudaFunction,

@@ -1,31 +1,39 @@
-//! What there is to search with, for `npubbot doctor`; and single field operations on the GPU, for the tests.
+//! The GPUs and kernels found, for `npubbot doctor`; and single field operations on a GPU, for the
+//! tests.
 
 use super::abi::limbs;
 use super::constants::MATRIX_BYTES;
 use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
-/// What this machine and this build bring for the search on GPUs.
+/// Driver, GPUs and kernels of this machine and this build.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// The newest CUDA version that the driver serves, such as `13.0`; or why there is none.
     pub driver: Result<String, String>,
+    /// The GPUs the driver sees.
     pub gpus: Vec<Gpu>,
-    /// Compute capabilities the build has machine code for, such as `80 90`; `None` where it had no nvcc.
+    /// Compute capabilities the build has machine code for, such as `80 90`; `None` where it had no
+    /// nvcc.
     pub built_for: Option<&'static str>,
     /// Whether kernels can be compiled here.
     pub nvrtc: bool,
 }
 
+/// One GPU.
 #[derive(Clone, Debug)]
 pub struct Gpu {
+    /// Its number, from 0.
     pub ordinal: usize,
+    /// Its maker's name for it.
     pub name: String,
+    /// Major and minor number.
     pub compute_capability: (i32, i32),
+    /// All of its memory.
     pub memory_bytes: usize,
 }
 
-/// Looks; opens nothing for longer than it takes to ask.
+/// Asks the driver. Opens each GPU for a moment.
 pub fn findings() -> Findings {
     let count = super::device_count();
     let driver = count.clone().and_then(|_| {
@@ -55,17 +63,26 @@ pub fn findings() -> Findings {
 /// One operation of `kernels/field.cuh`, as `kernels/probe.cuh` numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
+    /// a·b
     Mul,
+    /// a²
     Sqr,
+    /// a + b
     Add,
+    /// a - b
     Sub,
+    /// 1/a; 0 of 0.
     Inverse,
+    /// a below p.
     Canonical,
     /// The top 32 bits of the product, in the lowest limb; off by a few.
     Top,
-    /// As the search does it: right for all but about one in 2^64 random inputs, not for every chosen one.
+    /// `Mul` as the search does it: right for all but about one in 2^64 random inputs, not for
+    /// every chosen one.
     MulQuick,
+    /// `Sqr`, likewise.
     SqrQuick,
+    /// `Sub`, likewise.
     SubQuick,
     /// `Top` with the second factor made ready, as the search with several intervals does it.
     TopFine,
@@ -82,14 +99,16 @@ pub enum TensorOperation {
     TimesQuick,
     /// a·c + a²·c
     Sum,
-    /// The top 32 bits of a·c + a²·c² in the lowest limb, of β times that in the next; low by a few.
+    /// The top 32 bits of a·c + a²·c² in the lowest limb, of β times that in the next; low by a
+    /// few.
     TopWords,
 }
 
 /// 32 bytes, big-endian.
 pub type Number = [u8; 32];
 
-/// Runs `operation` on every pair, on GPU `ordinal`. Numbers are 32 bytes, big-endian; results are below p.
+/// Runs `operation` on every pair, on GPU `ordinal`. Numbers are 32 bytes, big-endian; results are
+/// below p.
 pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;
     let kernels = Kernels::load(&context)?;
@@ -105,12 +124,14 @@ pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)])
     Ok(numbers(&stream.clone_dtoh(&out).map_err(text)?))
 }
 
-/// Whether the kernels compile at run time for this compute capability; `None` where the library for it is not there.
+/// Whether the kernels compile at run time for this compute capability; `None` where the library
+/// for it is not there.
 pub fn compiles_at_run_time(capability: (i32, i32)) -> Option<Result<(), String>> {
     nvrtc_is_present().then(|| ptx_for(capability).map(|_| ()))
 }
 
-/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`; `None` where it has no such tensor cores.
+/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`; `None` where it has no
+/// such tensor cores.
 pub fn operate_on_constants(
     ordinal: usize,
     operation: TensorOperation,

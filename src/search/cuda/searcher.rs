@@ -30,7 +30,7 @@ const LAUNCH_TARGET: Duration = Duration::from_millis(72);
 const CONFIRM_BLOCKS: u32 = 132;
 const CONFIRM_THREADS: u32 = 256;
 
-/// What one launch in flight has to itself.
+/// The buffers of one launch in flight.
 struct Slot {
     starts: CudaSlice<Point>,
     centres: CudaSlice<Point>,
@@ -44,7 +44,7 @@ struct Slot {
     finished: CudaEvent,
 }
 
-/// How much of the whole stretch a launch searches.
+/// The part of the stretch that a launch searches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Extent {
     steps: u32,
@@ -60,7 +60,7 @@ struct Pending {
 pub struct CudaSearcher {
     info: DeviceInfo,
     stream: Arc<CudaStream>,
-    /// For what is fetched while the next launch runs.
+    /// Fetches hits while the next launch runs.
     side: Arc<CudaStream>,
     kernels: Kernels,
     variant: Variant,
@@ -110,7 +110,8 @@ impl CudaSearcher {
         let mut table = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_table);
         build.arg(&points).arg(&mut table).arg(&TABLE);
-        // SAFETY: the arguments are those of `build_table`; the grid covers the table and the kernel checks its end.
+        // SAFETY: the arguments are those of `build_table`; the grid covers the table and the
+        // kernel checks its end.
         unsafe { build.launch(groups_of_128(TABLE))? };
         let mut matrices = stream.alloc_zeros::<u8>((TABLE * MATRICES * MATRIX_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_matrices);
@@ -157,8 +158,8 @@ impl CudaSearcher {
         })
     }
 
-    /// Chooses the variant that is fastest here of those that find what the plain one finds, and from its time on one
-    /// centre a thread how many a whole launch takes.
+    /// Chooses the fastest variant that finds the same hits as the plain one, and the extent of a
+    /// launch from its speed.
     fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
             let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
@@ -278,8 +279,8 @@ impl CudaSearcher {
         Ok((counters, hits, busy))
     }
 
-    /// All that it keeps on the device and in memory shared with it, with nothing under way. Names every field, so that
-    /// no new one is forgotten.
+    /// All buffers on the device and pinned on the host, with nothing running. Destructures every
+    /// field, so that no new one is forgotten.
     pub(super) fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
         let CudaSearcher {
             stream,
@@ -381,7 +382,8 @@ impl Searcher for CudaSearcher {
                     is_cut_short: false,
                 });
             }
-            // More than the buffers hold: the same stretch again, but only as much of it as they do hold.
+            // More than the buffers hold: the same stretch again, but only as much of it as they do
+            // hold.
             let fewer = Extent::of_entries(extent.total() / crowd * 0.7, self.whole.entries);
             tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
             extent = fewer;
@@ -416,7 +418,8 @@ impl Slot {
         let context = stream.context();
         let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
         let threads = geometry.threads() as usize;
-        // The smallest launch has to fit, were every candidate a hit: one group of entries a thread.
+        // The smallest launch has to fit, were every candidate a hit: one group of entries a
+        // thread.
         let hits = (18 * GROUP as usize * threads).max(FIRST_HITS);
         // SAFETY: the pinned buffers are written before they are read.
         unsafe {
@@ -473,7 +476,8 @@ fn run(
     if let Some(threads) = &threads {
         launch.arg(threads);
     }
-    // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid and the extent need.
+    // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid
+    // and the extent need.
     unsafe { launch.launch(config)? };
     Ok(())
 }

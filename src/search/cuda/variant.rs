@@ -1,4 +1,5 @@
-//! The variants of the search: kernels that find the same, and differ in what they ask of a GPU.
+//! The variants of the search. All find the same hits; they differ in shared memory and tensor
+//! cores.
 
 use super::constants::{
     GROUP, MANY_SHARED, ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_THREADS,
