@@ -26,7 +26,7 @@ describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () =>
       times.push([what, Date.now() - began]);
     };
 
-    await at.page.goto(at.bot.link);
+    await at.page.goto(at.link);
     await at.page.getByText(/You ask npubbot/).waitFor();
     times.push(['the page has found the bot', Date.now() - began]);
     await shot(at.page, 'opened');

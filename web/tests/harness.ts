@@ -4,6 +4,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, openSync } from 'node:fs';
+import { createServer as createWebServer } from 'node:http';
 import { createConnection, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -186,6 +187,21 @@ export async function slowTo(port: number, delay: number): Promise<{ port: numbe
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+}
+
+export interface Host {
+  readonly url: string;
+  readonly port: number;
+  readonly close: () => void;
+}
+
+/** A web server that adds no header of its own, as if the page stood on somebody's site. */
+export async function hosted(): Promise<Host> {
+  const page = readFileSync(FILE);
+  const server = createWebServer((_, reply) => reply.setHeader('content-type', 'text/html; charset=utf-8').end(page));
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/`, port, close: () => void server.close() };
 }
 
 /** Screenshots in the order they are taken, of what a person sees and of the whole page. */

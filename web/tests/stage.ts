@@ -6,7 +6,7 @@ import { nip19 } from 'nostr-tools';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { chromiumPath, launch } from './chromium';
-import { BotProcess, RelayProcess, until } from './harness';
+import { BotProcess, hosted, RelayProcess, until, type Host } from './harness';
 
 const browserPath = chromiumPath();
 export const bin = process.env.NPUBBOT_BIN;
@@ -41,14 +41,24 @@ export class Stage {
   problems: string[] = [];
   private asked: string[] = [];
 
+  /** The page's address, with the bot's name. */
+  link!: string;
+  private host: Host | undefined;
+
   async start(): Promise<void> {
     this.relay = await RelayProcess.start(relayBin!);
     this.bot = await BotProcess.start(bin!, this.relay.url);
+    this.link = this.bot.link;
+    if (process.env.NPUBBOT_WEB_DIST) {
+      this.host = await hosted();
+      this.link = this.host.url + new URL(this.bot.link).hash;
+    }
     this.browser = await launch(browserPath!);
   }
 
   async end(): Promise<void> {
     await this.browser?.close();
+    this.host?.close();
     await this.bot?.remove();
     await this.relay?.remove();
   }
@@ -57,7 +67,7 @@ export class Stage {
   async open(): Promise<void> {
     const viewport = { width: 390, height: 844 };
     this.context = await this.browser.newContext({ viewport, isMobile: true, hasTouch: true });
-    this.origin = new URL('/', this.bot.link).href;
+    this.origin = new URL('/', this.link).href;
     this.asked = [];
     this.problems = [];
     await this.newTab();
@@ -85,7 +95,7 @@ export class Stage {
 
   /** Opens the page, and waits until it has found the bot. */
   async arrive(): Promise<void> {
-    await this.page.goto(this.bot.link);
+    await this.page.goto(this.link);
     await this.page.getByText(/You ask npubbot/).waitFor();
   }
 

@@ -76,7 +76,9 @@ describe('the bot’s words', () => {
   });
 
   it('are no acceptance where they refuse', () => {
-    for (const text of ['That would take about 103 min', 'You have 3 open jobs (#1, #2)', 'This half has served already']) {
+    const refusals = ['That would take about 103 min', 'You have 3 open jobs (#1, #2)', 'This half has served already',
+      'I am searching for exactly that already, as job #1. Send status to see how it goes'];
+    for (const text of refusals) {
       expect(understand([message(text, 1)])).toMatchObject({ latest: { text } });
       expect(understand([message(text, 1)]).job).toBeUndefined();
     }
