@@ -34,6 +34,8 @@ const CHECK: Duration = Duration::from_secs(2);
 const SUBSCRIPTION: &str = "inbox";
 /// Ids of processed wraps that are remembered. The ledger's own record of messages lasts longer.
 const REMEMBERED: usize = 100_000;
+/// Ids of repeated wraps that are remembered, until it is known whether the first was genuine.
+const REPEATED: usize = 1000;
 
 /// Receives messages to the bot.
 #[derive(Clone)]
@@ -61,6 +63,8 @@ pub struct Inbox {
 /// The parts of a running inbox.
 struct Parts {
     seen: SeenIds,
+    /// Recent ids that came again.
+    repeated: SeenIds,
     bucket: TokenBucket,
     decryptions: Decryptions,
     lookups: Nip04Lookups,
@@ -89,6 +93,7 @@ impl Inbox {
         draining.spawn(entrance.drain(notifications));
         let mut parts = Parts {
             seen: SeenIds::new(REMEMBERED),
+            repeated: SeenIds::new(REPEATED),
             bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
             decryptions: Decryptions::new(self.vault.clone()),
             lookups: Nip04Lookups::new(self.relays.clone(), Arc::clone(&self.relay_lists)),
@@ -161,8 +166,11 @@ impl Inbox {
     /// Starts to decrypt an event, unless it was seen or is not acceptable.
     async fn decrypt(&self, parts: &mut Parts, arrival: Arrival) {
         let id = arrival.event.id.to_bytes();
-        if parts.seen.contains(&id) || !is_acceptable(&arrival.event, &self.relays.bot()) {
+        if !is_acceptable(&arrival.event, &self.relays.bot()) {
             return;
+        }
+        if parts.seen.contains(&id) {
+            return parts.repeated.insert(id);
         }
         fault::before(Step::Receive);
         let now = Instant::now();
@@ -180,8 +188,15 @@ impl Inbox {
         let rumor = match outcome {
             Outcome::Message(rumor) => rumor,
             Outcome::Ignored => return,
-            // A backfill brings the genuine event with this id.
-            Outcome::Forged => return parts.seen.forget(&id),
+            Outcome::Forged => {
+                parts.seen.forget(&id);
+                if parts.repeated.contains(&id) {
+                    // The genuine event may have been skipped: a backfill brings it.
+                    parts.repeated.forget(&id);
+                    parts.backfill.missed();
+                }
+                return;
+            }
         };
         let from_us = rumor.author == Asker(self.relays.bot().to_bytes());
         if from_us || !is_answerable(&rumor, self.clock.now()) {

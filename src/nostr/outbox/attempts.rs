@@ -170,7 +170,7 @@ impl Outbox {
                 Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
                     if let Some(skipped) = REFUSED.next(Instant::now()) {
                         let (message, url) = (message.id.0, said(url));
-                        tracing::warn!(message, url, reason, skipped, "a relay refuses a message and is skipped");
+                        tracing::warn!(message, url, reason, skipped, "a relay refuses a message and is left out");
                     }
                     published.refused += 1;
                 }

@@ -77,7 +77,9 @@ impl ExternalRelays {
             // Another visitor got the slot: that says nothing about the host.
             return Err(NostrError::no_room(url));
         }
-        known.unreachable.insert(Host::from_url(url), Instant::now());
+        if relay.stats().success() == 0 {
+            known.unreachable.insert(Host::from_url(url), Instant::now());
+        }
         Err(NostrError::not_connected(url))
     }
 
