@@ -1,7 +1,9 @@
 //! What a searcher keeps on its GPU, laid open: the tests of S3 look for secrets there. Nothing else comes here.
 
 use super::searcher::CudaSearcher;
-use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use crate::search::device::DeviceInfo;
+use crate::search::error::SearchError;
+use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaSlice, DriverError, PinnedHostSlice, ValidAsZeroBits, result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
