@@ -167,6 +167,20 @@ mod tests {
     }
 
     #[test]
+    fn new_askers_without_end_do_not_overtake_an_old_one() {
+        let mut share = FairShare::default();
+        let mut own = 0;
+        for number in 0..1000 {
+            // The other seat has a new asker each time, whose key sorts first.
+            share.renew(false, &seats(&[(number as u8 % 200, &[1]), (255, &[2])], false));
+            let (turn, charged) = share.next().unwrap();
+            share.settle(turn, charged, 100);
+            own += usize::from(turn == seated(255, 2));
+        }
+        assert!(own >= 490, "{own} of 1000 launches");
+    }
+
+    #[test]
     fn a_pool_that_comes_late_has_every_other_launch_from_then_on() {
         let mut share = FairShare::default();
         let askers: Vec<(u8, &[i64])> = (0..32).map(|asker| (asker, &[1i64][..])).collect();

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Turns<K> {
     entries: BTreeMap<K, Entry>,
+    /// The most that any key has been served.
+    most_served: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +21,16 @@ struct Entry {
 
 impl<K> Default for Turns<K> {
     fn default() -> Turns<K> {
-        Turns { entries: BTreeMap::new() }
+        Turns { entries: BTreeMap::new(), most_served: 0.0 }
     }
 }
 
 impl<K: Ord + Copy> Turns<K> {
-    /// Replaces the keys and their parts. Keys that stay keep their account. A new key starts where
-    /// the least served stands: it is next soon, and nobody waits until it has caught up.
+    /// Replaces the keys and their parts. Keys that stay keep their account. A new key starts
+    /// where the most served stands: nobody waits until it has caught up, and it waits for at most
+    /// one launch of each other key. However many new keys come, none overtakes an old one twice.
     pub fn renew(&mut self, parts: impl IntoIterator<Item = (K, f64)>) {
-        let start = self.entries.values().map(|entry| entry.served).reduce(f64::min).unwrap_or(0.0);
+        let start = self.most_served;
         let before = std::mem::take(&mut self.entries);
         let entry = |(key, part)| {
             let served = before.get(&key).map_or(start, |entry: &Entry| entry.served);
@@ -46,6 +49,7 @@ impl<K: Ord + Copy> Turns<K> {
     pub fn charge(&mut self, key: K, candidates: f64) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.served += candidates / entry.part;
+            self.most_served = self.most_served.max(entry.served);
         }
     }
 }

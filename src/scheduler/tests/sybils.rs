@@ -11,6 +11,7 @@ use crate::scheduler::run::pool::{Next, Pool, Subscription};
 use crate::search::LaunchReport;
 use rand::Rng;
 use rand::rngs::StdRng;
+use std::collections::HashSet;
 
 const SYBILS: i64 = 2000;
 /// Candidates a second of the device.
@@ -31,6 +32,8 @@ struct Attack {
     pool: Pool,
     device: Subscription,
     newest: i64,
+    /// Open jobs that are found in every launch they have.
+    easy: HashSet<JobId>,
 }
 
 impl Attack {
@@ -38,16 +41,24 @@ impl Attack {
         let pool = Pool::default();
         let mut device = pool.subscribe(Lane::All);
         device.set_device(1, false);
-        let mut attack = Attack { pool, device, newest: 0 };
+        let mut attack = Attack { pool, device, newest: 0, easy: HashSet::new() };
         (0..SYBILS).for_each(|_| attack.add_sybil());
         attack
     }
 
     /// Every other one asks for an easy key, the others for one that takes years.
     fn add_sybil(&mut self) {
-        self.newest += 1;
         let text = if self.newest % 2 == 0 { "qqqq" } else { "qqqqqqqqqqqq" };
-        self.pool.insert(JobId(self.newest), JobSpec::for_tests(&[text], Some(fresh_key(self.newest))));
+        let job = self.add(text, Some(fresh_key(self.newest + 1)));
+        if text == "qqqq" {
+            self.easy.insert(job);
+        }
+    }
+
+    fn add(&mut self, text: &str, asker: Option<Asker>) -> JobId {
+        self.newest += 1;
+        self.pool.insert(JobId(self.newest), JobSpec::for_tests(&[text], asker));
+        JobId(self.newest)
     }
 
     /// One launch, and the job it was for; `None` for the pool.
@@ -57,7 +68,7 @@ impl Attack {
         self.device.settle(&planned, &report, 1);
         let job = split_job(&planned)?;
         // An easy job is found in every launch it has, and its sybil comes back with another key.
-        if job.0 <= self.newest && job.0 % 2 == 0 {
+        if self.easy.remove(&job) {
             self.pool.remove(job);
             self.add_sybil();
         }
@@ -83,8 +94,7 @@ fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_seco
             attack.launch();
         });
         let calm = if request % 2 == 0 { 1 } else { 1000 };
-        let job = JobId(i64::MAX);
-        attack.pool.insert(job, JobSpec::for_tests(&["pppp"], None));
+        let job = attack.add("pppp", None);
         let (mut had, mut launches) = (0, 0);
         while had < calm {
             had += usize::from(attack.launch().is_none());
@@ -101,18 +111,17 @@ fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_seco
 #[test]
 fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound() {
     let mut attack = Attack::new();
-    let job = JobId(i64::MAX);
-    let mut first_launch = |attack: &mut Attack| {
+    let first_launch = |attack: &mut Attack| {
         let promised = attack.pool.split_queue(HONEST, None);
         assert!(promised.place.is_some_and(|place| place > 1000), "{promised:?}");
         let bound = first_launch_after(attack.pool.new_split_askers());
-        attack.pool.insert(job, JobSpec::for_tests(&["zzzzzz"], Some(HONEST)));
+        let job = attack.add("zzzzzz", Some(HONEST));
         let launches = (1..).find(|_| attack.launch() == Some(job)).unwrap();
         attack.pool.remove(job);
         assert!(launches <= bound, "{launches} launches, at most {bound} were promised");
         launches
     };
-    attack.pool.insert(JobId(i64::MAX - 1), JobSpec::for_tests(&["yyyyyyyyyyyy"], None));
+    attack.add("yyyyyyyyyyyy", None);
     let in_the_rush = first_launch(&mut attack);
     // Sybils who come back are new again, and stand behind.
     for _ in 0..20 * SYBILS {
@@ -128,7 +137,7 @@ fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound
 fn an_honest_split_job_that_came_first_keeps_its_seat() {
     let mut attack = Attack::new();
     attack.pool.insert(JobId(0), JobSpec::for_tests(&["zzzzzzzzzz"], Some(HONEST)));
-    attack.pool.insert(JobId(i64::MAX - 1), JobSpec::for_tests(&["yyyyyyyyyyyy"], None));
+    attack.add("yyyyyyyyyyyy", None);
     let launches = 10_000;
     let own = (0..launches).filter(|_| attack.launch() == Some(JobId(0))).count();
     let told = attack.pool.shares(HONEST).own_split_part;

@@ -2,7 +2,9 @@
 //! this.
 
 use super::searcher::CudaSearcher;
-use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use crate::search::device::DeviceInfo;
+use crate::search::error::SearchError;
+use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaSlice, DriverError, PinnedHostSlice, ValidAsZeroBits, result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -16,7 +16,8 @@ pub mod probe;
 mod searcher;
 mod variant;
 
-use super::{SearchError, Searcher};
+use super::error::SearchError;
+use super::searcher::Searcher;
 use cudarc::driver::CudaContext;
 use std::sync::Arc;
 

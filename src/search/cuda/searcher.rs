@@ -9,7 +9,9 @@ use super::module::{BUILT_FOR, Kernels};
 use super::variant::{self, Variant};
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use crate::pattern::{Pattern, PatternSet};
-use crate::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use crate::search::device::{DeviceId, DeviceInfo};
+use crate::search::error::SearchError;
+use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags};
 use cudarc::driver::{
     CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
