@@ -12,8 +12,8 @@ pub const TESTS: &[Test] = &[
     test!(no_page_has_gaps),
 ];
 
-/// Words without another meaning here. Matched as whole words, also within `snake_case` and `CamelCase`
-/// names, in any case of letters.
+/// Words without another meaning here. Matched as whole words, also within `snake_case` and
+/// `CamelCase` names, in any case of letters.
 const RETIRED: &[&str] = &[
     "base_id",
     "base_point",
@@ -43,10 +43,13 @@ const EXEMPT: &[&str] = &[
     "docs/decisions/",
     "docs/measurements/",
     "tests/it/architecture/words.rs",
+    // Words that askers write.
+    "src/bot/request.rs",
     "tests/interop/package-lock.json",
 ];
 
-/// Splits a line into lower-case words: `BasePoint`, `base_point` and `base point` are the same two.
+/// Splits a line into lower-case words: `BasePoint`, `base_point` and `base point` are the same
+/// two.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';

@@ -1,5 +1,5 @@
-//! The kernels against plain arithmetic: on the GPU, and the same source compiled for the host. This one binary can be
-//! carried to a machine with a GPU. What cannot run says so by name.
+//! The kernels against plain arithmetic: on the GPU, and the same source compiled for the host.
+//! This one binary can be carried to a machine with a GPU. What cannot run says so by name.
 
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
@@ -202,7 +202,8 @@ fn canonical(n: &Number) -> Number {
 /// β, a cube root of 1 modulo p.
 const BETA: [u64; 4] = [0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710];
 
-/// Constants, each with 32 values. The edges among both: 0, 1, p - 1, p, all ones, all ones in the top limb.
+/// Constants, each with 32 values. The edges among both: 0, 1, p - 1, p, all ones, all ones in the
+/// top limb.
 fn groups(edges_too: bool) -> Vec<(Number, [Number; 32])> {
     let mut rng = seeded();
     let mut random = |kind: usize| -> Number {
@@ -312,15 +313,15 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
     }
 }
 
-/// A table's entries and the way from one centre to the next, and from a thread's first centre to the next thread's
-/// (`search::cuda::geometry`).
+/// A table's entries and the way from one centre to the next, and from a thread's first centre to
+/// the next thread's (`search::cuda::geometry`).
 const TABLE: u64 = 2048;
 const STEP: u64 = 2 * TABLE + 1;
 const STRIDE: u64 = 17 * STEP;
 const THREADS_PER_BASE: u64 = 3072;
 
-/// A start point at which the search meets a zero: nobody can choose one, for the vault blinds them, and the kernel does not rely
-/// on that (S10).
+/// A start point at which the search meets a zero: nobody can choose one, for the vault blinds
+/// them, and the kernel does not rely on that (S10).
 fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     let small = |number: u64| {
         let mut bytes = [0; 32];
@@ -359,15 +360,17 @@ fn chosen_start_points_give_a_gpu_no_wrong_hit() {
             let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).expect("no candidate is infinity");
             assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", starts[hit.start]);
         }
-        // Such start points are neighbours, so that the same candidates are met from many: chance evens out less.
+        // Such start points are neighbours, so that the same candidates are met from many: chance
+        // evens out less.
         let share = report.hits.len() as f64 * 2f64.powi(20) / report.candidates as f64;
         println!("launch {launch}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
         assert!((share - 1.0).abs() < 0.25, "{} hits of {} candidates", report.hits.len(), report.candidates);
     }
 }
 
-/// Registers and bytes of spill loads that the search kernels may need on compute capability 9.0. At 128 registers all 512
-/// threads fit on a multiprocessor. The few spills that there are hold addresses, read once an entry or less.
+/// Registers and bytes of spill loads that the search kernels may need on compute capability 9.0.
+/// At 128 registers all 512 threads fit on a multiprocessor. The few spills that there are hold
+/// addresses, read once an entry or less.
 const PLANNED: [(&str, u32, u32); 6] = [
     ("plain_one", 128, 64),
     ("plain_many", 128, 64),
