@@ -9,8 +9,8 @@ use std::fs;
 use std::path::Path;
 
 pub const TESTS: &[Test] = &[
-    test!(rooms_do_not_know_what_they_must_not).long(MENDED),
-    test!(the_plan_has_no_threads_and_no_locks).long(MENDED),
+    test!(rooms_do_not_know_what_they_must_not),
+    test!(the_plan_has_no_threads_and_no_locks),
     test!(no_leftovers_and_no_other_randomness),
     test!(no_file_is_longer_than_four_hundred_lines).long(MENDED),
     test!(the_secret_module_is_private),

@@ -1,13 +1,12 @@
 //! Retired words (`docs/developers/words.md`) occur nowhere, and no page has gaps.
 
-use super::imports::MENDED;
 use crate::support::harness::{Test, test};
 use crate::support::source;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub const TESTS: &[Test] = &[
-    test!(retired_words_occur_nowhere).long(MENDED),
+    test!(retired_words_occur_nowhere),
     test!(a_retired_word_is_found_in_every_form_and_only_as_a_word),
     test!(no_page_has_gaps),
 ];
