@@ -13,6 +13,8 @@ mod module;
 pub mod probe;
 mod searcher;
 mod variant;
+#[doc(hidden)]
+pub mod watched;
 
 use super::{SearchError, Searcher};
 use cudarc::driver::CudaContext;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub const TESTS: &[Test] = &[
     test!(imports_point_down_only),
-    test!(no_circle_of_files).long(MENDED),
+    test!(no_circle_of_files),
     test!(inbox_outbox_and_presence_do_not_use_each_other),
     test!(every_form_of_import_is_read),
 ];

@@ -17,7 +17,8 @@ use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
-use npubbot::search::cuda::buffers::{self, Buffer, Window};
+use npubbot::search::cuda::buffers::Buffer;
+use npubbot::search::cuda::watched::{self, Window};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
 use npubbot::vault::{Half, Unlock, Vault};
 use rand::rngs::StdRng;
@@ -205,7 +206,7 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let opened = Arc::clone(&windows);
     let opener: OpenDevice = Arc::new(move |device: DeviceId, options: &SearchOptions| match device {
         DeviceId::Cuda(ordinal) => {
-            let (searcher, window) = buffers::open(ordinal)?;
+            let (searcher, window) = watched::open(ordinal)?;
             opened.lock().unwrap().push(window);
             Ok(Box::new(searcher) as Box<dyn Searcher>)
         }
