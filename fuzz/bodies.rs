@@ -1,4 +1,5 @@
-//! What is done with an input of the fuzzer. `tests/it/fuzz_corpora.rs` does the same with the corpora on stable Rust.
+//! What is done with an input of the fuzzer. `tests/it/fuzz_corpora.rs` does the same with the
+//! corpora on stable Rust.
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
@@ -64,7 +65,8 @@ pub fn request(data: &[u8]) {
     assert!((1..=1500).contains(&length), "an answer of {length} characters");
 }
 
-/// The first byte says which layer the rest is: a wrap, a seal in a true wrap, or a rumor in a true seal.
+/// The first byte says which layer the rest is: a wrap, a seal in a true wrap, or a rumor in a true
+/// seal.
 pub fn unwrap(data: &[u8]) {
     static KEYS: OnceLock<(Vault, Keys)> = OnceLock::new();
     let (vault, author) = KEYS.get_or_init(|| (Vault::without_identity().expect("randomness"), Keys::generate()));
@@ -103,7 +105,8 @@ pub fn relays_toml(data: &[u8]) {
     }
 }
 
-/// What a device's buffer says was found, 42 bytes a hit: start point, kind of offset and rotation, offset.
+/// What a device's buffer says was found, 42 bytes a hit: start point, kind of offset and rotation,
+/// offset.
 pub fn hits(data: &[u8]) {
     static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
     let (vault, pass) = LAUNCH.get_or_init(|| {

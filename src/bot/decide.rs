@@ -1,80 +1,20 @@
 //! One message, one decision.
 
+use super::facts::Facts;
 use super::policy;
 use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{Form, Meaning, Request};
-use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
-use crate::ledger::{AskerView, HalfUse, Job};
-use crate::message::{Channel, WorkWanted};
-use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate};
+use crate::ledger::Job;
+use crate::message::Channel;
+use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern};
 use std::time::Duration;
 
 /// A job that takes longer than this, in seconds, is worth a word on split keys.
 const EXPENSIVE: u64 = 3600;
 /// An asker hears of a job that takes this many times as long as was promised.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
-
-/// Everything a decision depends on, beside the message.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
-    /// The operator's limits.
-    pub limits: &'a Limits,
-    /// What the ledger knows of the asker.
-    pub asker: &'a AskerView,
-    /// Jobs of the pool being searched, of all askers.
-    pub pool_jobs: usize,
-    /// Split jobs being searched, of all askers: they take turns with the pool.
-    pub split_jobs: usize,
-    /// The rate measured now, all devices together; `None` before the first measurement.
-    pub rate: Option<Rate>,
-    /// The number the job will have, should the message become one.
-    pub next_job: JobId,
-    /// What the half that a split request names was used for before.
-    pub half: Option<HalfUse>,
-    /// The part of the devices the pool has, up to 1.
-    pub pool_part: f64,
-    /// The part of the devices a further split job of this asker would have.
-    pub split_part: f64,
-    /// The part of the devices each split job of this asker has now.
-    pub own_split_part: f64,
-    /// A request of the pool with a prefix of at most so many bits waits until older ones are
-    /// served: a launch yields only so many keys.
-    pub easy_bits: u32,
-    /// For so long, were all devices the pool's.
-    pub easy_wait: Duration,
-    /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
-    /// messages. Matters for messages of kind 4 only.
-    pub reads_sealed: bool,
-    /// The proof of work this asker still owes, because there is a flood and they are new.
-    pub owes: Option<WorkWanted>,
-    /// Unix seconds.
-    pub now: u64,
-}
-
-impl Facts<'_> {
-    fn open_jobs(&self) -> usize {
-        self.pool_jobs + self.split_jobs
-    }
-
-    /// How long a request waits for its turn; nothing if that is soon.
-    fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // Were one prefix hard enough to be searched at once, the easy ones would still be what is
-        // found first.
-        let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
-        let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
-        if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
-    }
-
-    /// What a job with this part of the devices is searched at.
-    fn rate_of(&self, part: f64) -> Option<Rate> {
-        self.rate.map(|Rate(rate)| Rate(rate * part))
-    }
-}
-
-/// A wait that is shorter is not worth a word.
-const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// The outcome of a message.
 #[derive(Clone, PartialEq, Debug)]

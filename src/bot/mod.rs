@@ -6,6 +6,7 @@
 
 mod decide;
 mod english;
+mod facts;
 pub mod notices;
 mod numbers;
 mod policy;
@@ -15,6 +16,7 @@ mod request;
 mod tests;
 mod words;
 
-pub use decide::{Decision, Facts, decide};
+pub use decide::{Decision, decide};
+pub use facts::Facts;
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, Request, read};

@@ -1,6 +1,6 @@
 //! The limits on requests, and what would be accepted instead.
 
-use super::decide::Facts;
+use super::facts::Facts;
 use super::reply::Reply;
 use crate::job::JobId;
 use crate::pattern::{Difficulty, Pattern, Rate};

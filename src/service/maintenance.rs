@@ -1,7 +1,8 @@
 //! Work by the clock: expired jobs are given up, old rows deleted, the public status updated.
 
+use super::compose;
 use super::context::Context;
-use super::{compose, status_of};
+use super::status::status_of;
 use crate::bot::notices;
 use crate::ledger::Job;
 use crate::memory;

@@ -37,8 +37,6 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
-/// How long the start waits for the first relay, and for the first announcement.
-const START_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the start waits for the first measured rate. Without a rate, no expected time can be
 /// promised.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
@@ -92,7 +90,7 @@ impl Service {
         let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);
         let relays = Relays::connect(&config.relays, visits, allow_private, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
-        let connected = relays.wait_for_any(START_PATIENCE).await;
+        let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
         tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         let tasks = tasks::start(context, Arc::clone(&scheduler), relays.clone()).await;
@@ -163,11 +161,6 @@ fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
     }
     fault::after(Step::TakeUp);
     Ok(Arc::new(scheduler))
-}
-
-/// The public status in words.
-fn status_of(scheduler: &Scheduler) -> String {
-    status::describe(scheduler.rate(), scheduler.open_jobs())
 }
 
 /// Names DM relays that say of themselves that they cannot serve (NIP-11).

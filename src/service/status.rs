@@ -1,12 +1,18 @@
 //! The bot's public status in words.
 
 use crate::pattern::{Difficulty, Rate};
+use crate::scheduler::Scheduler;
 
 /// Prefix lengths whose expected time is in the status.
 const LENGTHS: [u32; 3] = [6, 7, 8];
 
+/// The status of now.
+pub(super) fn status_of(scheduler: &Scheduler) -> String {
+    describe(scheduler.rate(), scheduler.open_jobs())
+}
+
 /// The status in words, with totals only. The rate is rounded, so that small changes cause no new status.
-pub(super) fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
+fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
             0 => "no request is open; my speed is not known now".to_owned(),

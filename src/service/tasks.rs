@@ -3,14 +3,18 @@
 use super::context::Context;
 use super::maintenance::Maintenance;
 use super::requests::Requests;
+use super::status::status_of;
 use super::supervise::{Task, supervise, task};
 use super::vanish::Vanish;
-use super::{START_PATIENCE, status_of};
 use crate::nostr::{Awaited, Flood, Inbox, Outbox, Presence, Publisher, RelayLists, Relays, Watchdog};
 use crate::scheduler::Scheduler;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+/// How long the start waits for the first relay, and for the first announcement.
+pub(super) const START_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Messages that may wait to be answered before the inbox waits.
 const MESSAGES_WAITING: usize = 256;

@@ -1,5 +1,5 @@
-//! Where answers go (NIP-17): to the asker's own DM relays, found and kept fresh; else where they read and where they wrote.
-//! And that nobody waits for somebody else's relay.
+//! Where answers go (NIP-17): to the asker's own DM relays, found and kept fresh; else where they
+//! read and where they wrote. And that nobody waits for somebody else's relay.
 
 use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
@@ -74,7 +74,8 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
     running.service.stop().await;
 }
 
-/// The list is looked for where the query breaks off, and where an answer to it would look like no list.
+/// The list is looked for where the query breaks off, and where an answer to it would look like no
+/// list.
 async fn a_query_that_breaks_off_is_no_missing_list() {
     let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::start(Manner::Honest).await);
     let running = Home::new(&[inbox.url()]).start().await;

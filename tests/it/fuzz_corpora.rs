@@ -1,5 +1,6 @@
-//! S7 on stable Rust: what the fuzzer is fed with, and what it found worth keeping, does no harm. The fuzzer itself:
-//! `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap` (`docs/developers/fuzzing.md`).
+//! S7 on stable Rust: what the fuzzer is fed with, and what it found worth keeping, does no harm.
+//! The fuzzer itself: `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap`
+//! (`docs/developers/fuzzing.md`).
 
 #[path = "../../fuzz/bodies.rs"]
 mod bodies;
@@ -21,7 +22,8 @@ pub const TESTS: &[Test] = &[
 /// Damaged copies made of every file.
 const COPIES: usize = 40;
 
-/// Runs every file of a target's corpus, and copies of it with a few bytes changed, cut out or doubled.
+/// Runs every file of a target's corpus, and copies of it with a few bytes changed, cut out or
+/// doubled.
 fn replay(target: &str, body: fn(&[u8])) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);

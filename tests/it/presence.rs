@@ -1,4 +1,5 @@
-//! What the bot says in public: what is so, once, not too often, and through whatever happens to it meanwhile.
+//! What the bot says in public: what is so, once, not too often, and through whatever happens to it
+//! meanwhile.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -42,8 +43,8 @@ fn of_kind(relay: &RawRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
     relay.events(&Filter::new().author(bot).kind(Kind::from(kind)))
 }
 
-/// Everything is queued while the only relay is down, and the bot killed twice. Then the relay gets each once, and what it
-/// gets is what was queued.
+/// Everything is queued while the only relay is down, and the bot killed twice. Then the relay gets
+/// each once, and what it gets is what was queued.
 async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
     let mut relay = RawRelay::start(Manner::Honest).await;
     relay.stop();
@@ -77,7 +78,8 @@ async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
     };
     until("all is said", is_out).await;
     process.kill();
-    // And after one more death; the answer shows that the bot has said what it had to say at the start.
+    // And after one more death; the answer shows that the bot has said what it had to say at the
+    // start.
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot).await;
     asker.ask("help").await;

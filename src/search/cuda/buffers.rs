@@ -1,65 +1,8 @@
-//! A view of the buffers of a searcher. Tests scan them for secrets (promise S3); nothing else uses
-//! this.
+//! The buffers a searcher keeps on its GPU, readable for tests that look for secrets there (S3).
 
-use super::searcher::CudaSearcher;
-use crate::search::device::DeviceInfo;
-use crate::search::error::SearchError;
-use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaSlice, DriverError, PinnedHostSlice, ValidAsZeroBits, result};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Opens a searcher as [`super::open`] does, and a view of its buffers between launches.
-pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
-    let searcher = super::searcher(ordinal)?;
-    let info = searcher.info().clone();
-    let shared = Arc::new(Mutex::new(searcher));
-    Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))
-}
-
-/// A searcher whose buffers can be looked at.
-pub struct Watched {
-    info: DeviceInfo,
-    searcher: Arc<Mutex<CudaSearcher>>,
-}
-
-/// A view of the buffers. The searcher lives as long as this does.
-pub struct Window(Arc<Mutex<CudaSearcher>>);
-
-fn lock(searcher: &Mutex<CudaSearcher>) -> MutexGuard<'_, CudaSearcher> {
-    searcher.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Searcher for Watched {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
-    fn starts(&self) -> usize {
-        lock(&self.searcher).starts()
-    }
-
-    fn in_flight(&self) -> usize {
-        lock(&self.searcher).in_flight()
-    }
-
-    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        lock(&self.searcher).submit(launch)
-    }
-
-    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        lock(&self.searcher).collect()
-    }
-}
-
-impl Window {
-    /// Waits for what is under way, then lends `look` every buffer. Nothing is launched meanwhile.
-    pub fn look<T>(&self, look: impl FnOnce(&[Buffer<'_>]) -> T) -> Result<T, String> {
-        let searcher = lock(&self.0);
-        let buffers = searcher.buffers().map_err(|error| error.to_string())?;
-        Ok(look(&buffers))
-    }
-}
+use std::sync::Arc;
 
 /// Memory of a device, or pinned memory of the host that the device reads or writes.
 pub struct Buffer<'a> {

@@ -15,6 +15,8 @@ mod module;
 pub mod probe;
 mod searcher;
 mod variant;
+#[doc(hidden)]
+pub mod watched;
 
 use super::error::SearchError;
 use super::searcher::Searcher;

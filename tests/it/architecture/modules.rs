@@ -70,7 +70,8 @@ impl Modules {
         Modules(files.into_iter().filter_map(module).collect())
     }
 
-    /// Every import of one file from another, found where the item is defined and not where it is handed on.
+    /// Every import of one file from another, found where the item is defined and not where it is
+    /// handed on.
     pub fn imports(&self) -> Vec<Import> {
         let mut imports = BTreeSet::new();
         for (path, module) in &self.0 {

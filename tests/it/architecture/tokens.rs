@@ -1,4 +1,5 @@
-//! Rust source text as a list of tokens: identifiers and punctuation, without comments and literals.
+//! Rust source text as a list of tokens: identifiers and punctuation, without comments and
+//! literals.
 
 /// One identifier or punctuation character; `::` is one token.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -67,7 +67,8 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
     let made = stdout(&run_with_input(&["combine", &tweak, "--prefix", "dad"], half));
     DeliveredKey::read(&made).unwrap().assert_starts_with("dad");
 
-    // Who publishes DM relays reads sealed messages: accepted in the old way, and the key comes sealed.
+    // Who publishes DM relays reads sealed messages: accepted in the old way, and the key comes
+    // sealed.
     let mut read = Asker::connect(&relay.url(), running.public_key).await;
     let request = send_old(&read, "ham").await;
     let acceptance = old_answer(&relay, &read, request).await;
@@ -160,7 +161,8 @@ async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
     let asleep = of_kind(30315).await.into_iter().next().unwrap();
     assert!(asleep.content.contains("asleep"), "{}", asleep.content);
 
-    // A day later: what has not changed is not said again before its time, and yesterday has its one note.
+    // A day later: what has not changed is not said again before its time, and yesterday has its
+    // one note.
     let mut asker = Asker::connect(&relay.url(), bot).await;
     let running = home.start_at(clock.clone()).await;
     asker.ask("dad").await;

@@ -136,8 +136,8 @@ async fn a_replayed_wrap_starts_no_second_job() {
     running.service.stop().await;
 }
 
-/// Rumors are unsigned events, and clients write them in several ways. Each is answered, in its thread, and is one message
-/// however it is written.
+/// Rumors are unsigned events, and clients write them in several ways. Each is answered, in its
+/// thread, and is one message however it is written.
 async fn a_rumor_is_understood_however_it_is_written() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;

@@ -1,4 +1,5 @@
-//! Split keys end to end: a half made by the program, a request through a relay, the tweak, and the key put together.
+//! Split keys end to end: a half made by the program, a request through a relay, the tweak, and the
+//! key put together.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;

@@ -1,5 +1,6 @@
-//! Unsolicited messages of the bot, and those it does not send: one notice of a job that takes long, one of a job given up, a word on
-//! files and groups, nothing on reactions and receipts; and a DM relay that cannot serve is named to the operator.
+//! Unsolicited messages of the bot, and those it does not send: one notice of a job that takes
+//! long, one of a job given up, a word on files and groups, nothing on reactions and receipts; and
+//! a DM relay that cannot serve is named to the operator.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -37,7 +38,8 @@ async fn who_waits_far_longer_than_promised_is_told_once() {
     let running = home.start_at(clock.clone()).await;
     let notice = asker.next_text().await;
     assert!(notice.contains("#1 takes longer"), "{notice}");
-    // They write by the same clock: it is many hours ahead of the system's, and wraps are not dated that far back.
+    // They write by the same clock: it is many hours ahead of the system's, and wraps are not dated
+    // that far back.
     let mut from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
     from.now = clock.now();
     asker.publish(&from.honest("status", 0)).await;
@@ -57,7 +59,7 @@ async fn who_is_given_up_is_told_once() {
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     running.service.stop().await;
     let ends = home.count("SELECT expires_at FROM job WHERE id = 1").unwrap();
     clock.set(ends as u64 + 1);
@@ -100,7 +102,8 @@ async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
         }
     };
 
-    // A reaction (7), a receipt (15 of no kind we know: 16), a delivery note, a call: quietly ignored.
+    // A reaction (7), a receipt (15 of no kind we know: 16), a delivery note, a call: quietly
+    // ignored.
     for kind in [7, 16, 10, 1059, 25050, 30078] {
         asker.publish(&wrapped(&from, kind, "+", vec![to_bot.clone()])).await;
     }
@@ -117,7 +120,8 @@ async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
     assert_eq!(running.service.totals().unwrap().accepted, 0);
     assert!(relay.wraps_to(other).await.is_empty(), "the others hear nothing from us");
 
-    // After an honest request behind all that, there is its acceptance and its key and nothing else.
+    // After an honest request behind all that, there is its acceptance and its key and nothing
+    // else.
     asker.publish(&from.honest("dad", 0)).await;
     until("acceptance and key", || async { (answers().await == 4).then_some(()) }).await;
     running.service.stop().await;
@@ -162,7 +166,8 @@ async fn what_is_switched_off_is_not_said_and_what_is_configured_is() {
     let profile = until("the profile", || async { by_bot(0).await.first().cloned() }).await;
     assert!(profile.content.contains(r#""nip05":"keys@bot.example""#), "{}", profile.content);
     clock.set(clock.now() + 86_400);
-    // A day has passed: the profile is due again, and is said in the same round as a status and a note would be.
+    // A day has passed: the profile is due again, and is said in the same round as a status and a
+    // note would be.
     until("the profile again", || async { by_bot(0).await.first().cloned().filter(|event| event.id != profile.id) })
         .await;
     assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());

@@ -1,6 +1,7 @@
-//! A GPU that fails for real: its context is destroyed by a trap in the middle of a search. The scheduler takes the device
-//! out, tries it repeatedly, and the work goes on elsewhere. (After a launch failure CUDA refuses every call until the
-//! process ends, so this GPU does not come back in here.)
+//! A GPU that fails for real: its context is destroyed by a trap in the middle of a search. The
+//! scheduler takes the device out, tries it repeatedly, and the work goes on elsewhere. (After a
+//! launch failure CUDA refuses every call until the process ends, so this GPU does not come back in
+//! here.)
 
 use crate::support::harness::{Test, needs_gpu, test};
 use cudarc::driver::{CudaContext, LaunchConfig};
@@ -17,7 +18,8 @@ pub const TESTS: &[Test] = &[test!(a_gpu_that_fails_is_taken_out_and_its_work_go
 
 const TRAP: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry boom() { trap; }\n";
 
-/// Launches a kernel that traps, in the context the search uses too: from then on every call on it fails.
+/// Launches a kernel that traps, in the context the search uses too: from then on every call on it
+/// fails.
 fn destroy_the_context() {
     let context = CudaContext::new(0).unwrap();
     let module = context.load_module(Ptx::from_src(TRAP)).unwrap();
@@ -26,7 +28,8 @@ fn destroy_the_context() {
     // SAFETY: the kernel takes no arguments and touches no memory.
     unsafe { stream.launch_builder(&boom).launch(LaunchConfig::for_num_elems(1)) }.unwrap();
     assert!(stream.synchronize().is_err(), "the trap is an error");
-    // What is dropped now cannot be given back properly any more; that is what a failed GPU is like.
+    // What is dropped now cannot be given back properly any more; that is what a failed GPU is
+    // like.
 }
 
 /// Waits until `condition` holds, or fails.

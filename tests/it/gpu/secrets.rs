@@ -1,10 +1,11 @@
-//! S3 on a GPU: after twenty jobs none of its memory holds a secret, or half of one, in any form. The jobs are done by the
-//! vault, the scheduler and the kernels as they are; then every buffer of the searcher is read back while the device is
-//! still open, and all other memory of the GPU that this process can get hold of. This one binary can be carried to a
-//! machine with a GPU: `cuda_secrets --nocapture --test-threads 1`. What cannot run says so by name.
+//! S3 on a GPU: after twenty jobs none of its memory holds a secret, or half of one, in any form.
+//! The jobs are done by the vault, the scheduler and the kernels as they are; then every buffer of
+//! the searcher is read back while the device is still open, and all other memory of the GPU that
+//! this process can get hold of. This one binary can be carried to a machine with a GPU:
+//! `cuda_secrets --nocapture --test-threads 1`. What cannot run says so by name.
 
 use crate::support::harness::{Test, needs_gpu, skip, test};
-use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, base_of, minus};
+use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
 use cudarc::driver::sys::CUmemPool_attribute::{
     self, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
 };
@@ -16,7 +17,8 @@ use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
 use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
-use npubbot::search::cuda::buffers::{self, Buffer, Window};
+use npubbot::search::cuda::buffers::Buffer;
+use npubbot::search::cuda::watched::{self, Window};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
 use npubbot::vault::{Half, Unlock, Vault};
 use rand::rngs::StdRng;
@@ -115,8 +117,8 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }
 
-/// The secrets behind a delivered key, put together on the asker's side: the key, the start point that it was found from, and
-/// of a split key both halves, the asker's and the bot's.
+/// The secrets behind a delivered key, put together on the asker's side: the key, the start point
+/// that it was found from, and of a split key both halves, the asker's and the bot's.
 fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     let job = delivered.job;
     let named = |what: &str, number| Secret::new(format!("{what} of job {job}"), number);
@@ -132,7 +134,7 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
         }
     };
     assert_eq!(key.x_only_public_key(SECP256K1).0.serialize(), delivered.hit.npub().0);
-    let start = base_of(&key, tweak.rotation, tweak.offset.scalar());
+    let start = start_secret_of(&key, tweak.rotation, tweak.offset.scalar());
     assert_eq!(&start.public_key(SECP256K1), delivered.hit.point().public_key(), "it is the start that was searched");
     let mut secrets = vec![named("the key", key), named("the start", start)];
     if let Some(own) = halves {
@@ -141,8 +143,8 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     secrets
 }
 
-/// Runs the jobs, of the `characters` that each has, and gives the secrets behind them. The scheduler is still there when
-/// this returns, and its devices open.
+/// Runs the jobs, of the `characters` that each has, and gives the secrets behind them. The
+/// scheduler is still there when this returns, and its devices open.
 fn twenty_jobs(
     rng: &mut StdRng,
     options: &SearchOptions,
@@ -204,14 +206,15 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let opened = Arc::clone(&windows);
     let opener: OpenDevice = Arc::new(move |device: DeviceId, options: &SearchOptions| match device {
         DeviceId::Cuda(ordinal) => {
-            let (searcher, window) = buffers::open(ordinal)?;
+            let (searcher, window) = watched::open(ordinal)?;
             opened.lock().unwrap().push(window);
             Ok(Box::new(searcher) as Box<dyn Searcher>)
         }
         DeviceId::Cpu => search::open(device, options),
     });
     let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
-    // Worth a GPU, which leaves what has fewer than four characters to the CPU; seven are found in a second.
+    // Worth a GPU, which leaves what has fewer than four characters to the CPU; seven are found in
+    // a second.
     let (scheduler, secrets) = twenty_jobs(rng, &options, opener, |job| 5 + job / 2 % 3);
     let devices = scheduler.devices();
     let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
@@ -235,7 +238,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(context: &Arc<CudaContext>, pieces: &'a Pieces) -> Reader<'a> {
-        // SAFETY: written by each copy before it is read. Cached, unlike what searchers use: it is read byte by byte.
+        // SAFETY: written by each copy before it is read. Cached, unlike what searchers use: it is
+        // read byte by byte.
         let mut chunk = unsafe { context.alloc_pinned_with_flags::<u8>(CHUNK, 0) }.unwrap();
         chunk.as_mut_slice().unwrap().fill(0);
         Reader { pieces, chunk, bytes: 0, written: 0 }
@@ -268,8 +272,8 @@ impl<'a> Reader<'a> {
 struct DevicePool(CUmemoryPool);
 
 impl DevicePool {
-    /// Has what this process gives back kept for it: it does not go to others, and is not cleared. The driver has to know
-    /// pools.
+    /// Has what this process gives back kept for it: it does not go to others, and is not cleared.
+    /// The driver has to know pools.
     fn that_keeps(context: &CudaContext) -> DevicePool {
         let mut all = u64::MAX;
         // SAFETY: the device is that of a live context, and the attribute is a u64.
@@ -298,7 +302,8 @@ impl DevicePool {
         unsafe { result::mem_pool::trim_to(self.0, 0) }.unwrap();
     }
 
-    /// Takes what was given back, and with `all` what else is free on the device, without clearing it.
+    /// Takes what was given back, and with `all` what else is free on the device, without clearing
+    /// it.
     fn take(&self, stream: &Arc<CudaStream>, all: bool) -> Vec<CudaSlice<u8>> {
         let mut taken = Vec::new();
         for size in [1 << 30, 64 << 20, 2 << 20, 64 << 10] {
@@ -349,7 +354,8 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     let (scheduler, window, mut secrets) = twenty_jobs_on_a_gpu(&mut rng);
     println!("after {:.1?}", began.elapsed());
     let real = secrets.len();
-    // Two that nobody was given, to see whether they are found: one in a buffer, one in memory that was given back.
+    // Two that nobody was given, to see whether they are found: one in a buffer, one in memory that
+    // was given back.
     secrets.extend([Secret::new("what was planted", number(&mut rng)), Secret::new("a lost one", number(&mut rng))]);
     let (planted, lost) = (real, real + 1);
     let pieces = Pieces::of(&secrets);

@@ -1,8 +1,10 @@
-//! Clients and relays that share no code with npubbot: each client asks for a key through each relay, for real.
+//! Clients and relays that share no code with npubbot: each client asks for a key through each
+//! relay, for real.
 //!
-//! They are installed by `tests/interop/install.sh` (npm and PyPI) below `target/interop`. Where that is impossible the tests
-//! say so by name. nostr-rs-relay takes ten minutes to build and is tried by
-//! `NOSTR_RS_RELAY=$(command -v nostr-rs-relay) cargo test --test it relays::interop -- --ignored`.
+//! They are installed by `tests/interop/install.sh` (npm and PyPI) below `target/interop`. Where
+//! that is impossible the tests say so by name. nostr-rs-relay takes ten minutes to build and is
+//! tried by `NOSTR_RS_RELAY=$(command -v nostr-rs-relay) cargo test --test it relays::interop --
+//! --ignored`.
 
 use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home};
@@ -81,7 +83,8 @@ async fn clients_of_other_lineages_through_the_embedded_relay() {
 
 async fn clients_of_other_lineages_through_the_embedded_relay_with_auth() {
     needs_foreign_clients();
-    // It sends its challenge with the first refusal only, and monstr does not ask again after it: that is between them.
+    // It sends its challenge with the first refusal only, and monstr does not ask again after it:
+    // that is between them.
     let relay = TestRelay::start_with_auth().await;
     clients_through(&CLIENTS[..2], relay.url(), "embedded with AUTH").await;
 }
@@ -101,7 +104,8 @@ async fn clients_of_other_lineages_through_nostr_rs_relay() {
     }
 }
 
-/// A relay that refuses what is dated two days back is left out: the key comes through the other one.
+/// A relay that refuses what is dated two days back is left out: the key comes through the other
+/// one.
 async fn a_relay_that_refuses_old_events_or_long_ones_holds_nobody_up() {
     needs_foreign_clients();
     let good = TestRelay::start().await;

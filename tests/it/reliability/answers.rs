@@ -128,7 +128,8 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         let sealed = vault.seal(&message).unwrap();
         let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
         ledger.execute_batch(&dump).unwrap();
-        // The fixture's askers are nobody; the one of the open job and of the waiting result becomes ours.
+        // The fixture's askers are nobody; the one of the open job and of the waiting result
+        // becomes ours.
         ledger.execute("UPDATE job SET asker = ?1, patterns = 'cat dad' WHERE state = 'accepted'", [key]).unwrap();
         let waiting = "UPDATE mail SET asker = ?1, wrap = ?2, json = ?3, expires_at = ?4
                        WHERE result_of = (SELECT id FROM job WHERE state = 'found')";
@@ -139,7 +140,8 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         assert_eq!(changed.unwrap(), 1, "schema {number} has a result that waits");
         ledger.execute("UPDATE job SET asker = ?1 WHERE state = 'found'", [key]).unwrap();
         if number > 1 {
-            // The open job is of half a key; this one is to end with a whole one (halves: `conversation::split`).
+            // The open job is of half a key; this one is to end with a whole one (halves:
+            // `conversation::split`).
             ledger
                 .execute("UPDATE job SET split_point = NULL, half_family = NULL WHERE state = 'accepted'", [])
                 .unwrap();

@@ -26,7 +26,8 @@ pub const TESTS: &[Test] = &[
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 
-/// R4. The bot is away for three days; twenty strangers write meanwhile, their wraps dated up to two days back.
+/// R4. The bot is away for three days; twenty strangers write meanwhile, their wraps dated up to
+/// two days back.
 async fn three_days_off_lose_no_message() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
@@ -78,8 +79,9 @@ async fn answered(relay: &TestRelay, strangers: &[PublicKey], messages: usize) {
     }
 }
 
-/// A day off between two days on: requests before, during and after it, each dated up to two days back, some sent a second
-/// time in a wrap of their own. Each gets its acceptance and its key, once.
+/// A day off between two days on: requests before, during and after it, each dated up to two days
+/// back, some sent a second time in a wrap of their own. Each gets its acceptance and its key,
+/// once.
 async fn a_day_off_misses_no_request_and_repeats_no_answer() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
@@ -126,7 +128,8 @@ async fn a_day_off_misses_no_request_and_repeats_no_answer() {
     running.service.stop().await;
 }
 
-/// Turns the clock on by `step` until `condition` holds; between two steps the bot gets the time to notice.
+/// Turns the clock on by `step` until `condition` holds; between two steps the bot gets the time to
+/// notice.
 async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &str) {
     until(what, || async {
         if home.count(query) == Some(1) {
@@ -139,7 +142,8 @@ async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &s
     .await;
 }
 
-/// Somebody whose only DM relay is gone writes through a relay that lives, and stops listening there.
+/// Somebody whose only DM relay is gone writes through a relay that lives, and stops listening
+/// there.
 async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
     let mut forger = Forger::new(bot);
     forger.now = now;
@@ -153,7 +157,8 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
     forger.author
 }
 
-/// R6, first half: six days without a relay of the asker, then one. What arrives is what was sealed six days ago.
+/// R6, first half: six days without a relay of the asker, then one. What arrives is what was sealed
+/// six days ago.
 async fn a_relay_gone_for_six_days_gets_the_same_event() {
     let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     theirs.stop();
@@ -207,7 +212,8 @@ async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     running.service.stop().await;
 }
 
-/// The next message that is no notice of a late job: under a clock that is ahead, every job is late.
+/// The next message that is no notice of a late job: under a clock that is ahead, every job is
+/// late.
 async fn next_but_notices(asker: &mut Asker) -> String {
     loop {
         let text = asker.next_text().await;
@@ -278,7 +284,7 @@ async fn a_clock_a_year_ahead_gives_no_job_up() {
     let clock = Clock::at(right);
     let running = home.start_at(clock.clone()).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     clock.set(right + 365 * DAY);
     // The bot has looked at the clock once it has written that the job takes long.
     let messages = "SELECT count(*) FROM mail";

@@ -1,4 +1,5 @@
-//! R7: a full disk. Nothing is promised that is not recorded, the search waits, and all goes on when there is room.
+//! R7: a full disk. Nothing is promised that is not recorded, the search waits, and all goes on
+//! when there is room.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -25,7 +26,8 @@ async fn a_full_disk_delays_and_loses_nothing() {
     asker.ask("help").await;
     let messages = || async { relay.wraps_to(asker.keys.public_key()).await.len() as i64 };
 
-    // T1. Rows may fit into pages that are there; one will not. A message of the relay is one of the ledger, always.
+    // T1. Rows may fit into pages that are there; one will not. A message of the relay is one of
+    // the ledger, always.
     fill();
     let mut sent = 0;
     while !log.text().contains("cannot be answered yet") && sent < 20 {
@@ -71,8 +73,8 @@ async fn a_full_disk_delays_and_loses_nothing() {
         free();
         assert!(requests < 20, "the disk never fills");
     }
-    // The search pauses: the verifier waits for the disk, and the devices for the verifier. At most what was in flight
-    // and in the queue between them is still counted.
+    // The search pauses: the verifier waits for the disk, and the devices for the verifier. At most
+    // what was in flight and in the queue between them is still counted.
     let mut candidates = service.candidates();
     until("the search pauses", || {
         let now = service.candidates();

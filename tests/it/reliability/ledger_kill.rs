@@ -34,7 +34,8 @@ fn finish(ledger: &Ledger, message: MessageId) {
     ledger.note_attempts(&[ended]).unwrap();
 }
 
-/// The child's part: accepts, finds and delivers jobs without end, and says what is recorded once it is.
+/// The child's part: accepts, finds and delivers jobs without end, and says what is recorded once
+/// it is.
 fn work_until_killed() {
     let folder = std::env::var("TEST_FOLDER").unwrap();
     let ledger = Ledger::open(Path::new(&folder), Clock::System).unwrap();

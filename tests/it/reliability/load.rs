@@ -1,6 +1,8 @@
-//! Many askers at once: how long the acceptance of a request takes, and what a burst and an idle hour cost.
+//! Many askers at once: how long the acceptance of a request takes, and what a burst and an idle
+//! hour cost.
 //!
-//! In CI the shorter form runs. The bars are for the release build on a machine with nothing else to do:
+//! In CI the shorter form runs. The bars are for the release build on a machine with nothing else
+//! to do:
 //! `cargo test --release --test it reliability::load -- --ignored --nocapture`
 
 use crate::support::bot::Home;
@@ -36,7 +38,8 @@ async fn requests(relay: &TestRelay, crowd: &Askers, bot: PublicKey, askers: usi
     requests
 }
 
-/// Sends all requests, `at_once` at a time, and returns how long each took from sending to its acceptance, sorted.
+/// Sends all requests, `at_once` at a time, and returns how long each took from sending to its
+/// acceptance, sorted.
 async fn acceptances(crowd: &Askers, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
     let (client, mut notifications) = (&crowd.writer, crowd.reader.notifications());
     let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
@@ -63,8 +66,9 @@ async fn acceptances(crowd: &Askers, requests: Vec<(PublicKey, Event)>, at_once:
     took
 }
 
-/// All askers together. They read on a connection of its own: on one that also writes, the embedded relay's Nagle delay
-/// holds an acceptance back for 40 ms, until its OK before that is acknowledged.
+/// All askers together. They read on a connection of its own: on one that also writes, the embedded
+/// relay's Nagle delay holds an acceptance back for 40 ms, until its OK before that is
+/// acknowledged.
 struct Askers {
     writer: Client,
     reader: Client,
@@ -85,8 +89,8 @@ impl Askers {
     }
 }
 
-/// The same crowd without the bot: in its place somebody who answers each request at once with a wrap made before. What this
-/// takes is the relay's and the askers' own.
+/// The same crowd without the bot: in its place somebody who answers each request at once with a
+/// wrap made before. What this takes is the relay's and the askers' own.
 async fn without_the_bot(askers: usize) -> Vec<Duration> {
     let relay = TestRelay::start().await;
     let (crowd, nobody) = (Askers::gather(&relay).await, Keys::generate());
@@ -129,7 +133,8 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let (median, slowest) = of(&took);
     println!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile");
     println!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot");
-    // Ten a second. Faster than some 20 a second the embedded relay holds a request back until its OK before is acknowledged.
+    // Ten a second. Faster than some 20 a second the embedded relay holds a request back until its
+    // OK before is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
     for request in requests(&relay, &crowd, bot.public_key, 30).await {

@@ -1,5 +1,6 @@
-//! R10: a panic stays small. Injected at every named step of the flow but the start and the stop, once; and in some at
-//! every message. The process lives on, the key comes, and so do the answers to others.
+//! R10: a panic stays small. Injected at every named step of the flow but the start and the stop,
+//! once; and in some at every message. The process lives on, the key comes, and so do the answers
+//! to others.
 //!
 //! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
 use crate::support::asker::{Asker, DeliveredKey};
@@ -24,7 +25,8 @@ pub const TESTS: &[Test] = &[
 
 /// Bots at once.
 const AT_ONCE: usize = 4;
-/// From the panic to the key, at most, where a device has panicked; the search takes a moment of it.
+/// From the panic to the key, at most, where a device has panicked; the search takes a moment of
+/// it.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
 /// And elsewhere: a message whose sending failed is sent again after 3 s or some more.
 const KEY_WITHIN: Duration = Duration::from_secs(10);

@@ -1,5 +1,5 @@
-//! The real program: killed (R1), started twice (R9), stopped (R11), asked beyond its limits and restarted (S11), and
-//! started with ten thousand open jobs (S13). In full:
+//! The real program: killed (R1), started twice (R9), stopped (R11), asked beyond its limits and
+//! restarted (S11), and started with ten thousand open jobs (S13). In full:
 //! `cargo test --release --test it reliability::process -- --ignored --nocapture`
 
 use crate::support::asker::{Asker, DeliveredKey};
@@ -36,11 +36,13 @@ const GENEROUS: &str = "\
     longest_expected_time = \"3650 days\"\n\
     give_up_after = \"3650 days\"\n";
 
-/// R1. `jobs` requests of several askers, and a SIGKILL at `kills` random moments, however far the bot has come.
+/// R1. `jobs` requests of several askers, and a SIGKILL at `kills` random moments, however far the
+/// bot has come.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
-    // The slow kernel, so that a search takes about as long as the bot lives, and most kills hit one.
+    // The slow kernel, so that a search takes about as long as the bot lives, and most kills hit
+    // one.
     let slow = "[search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\n";
     let home = Home::with(&[relay.url()], &format!("{GENEROUS}{slow}"));
     let vault = home.vault();

@@ -1,6 +1,7 @@
-//! S14: a long time in miniature. One life of the real program under mixed load and faults: requests, split requests, refused
-//! ones, stops, deletions, junk, and a relay that dies now and then. Its memory, open files and threads do not grow, and
-//! at the end nothing is left undone. In full, 20 minutes:
+//! S14: a long time in miniature. One life of the real program under mixed load and faults:
+//! requests, split requests, refused ones, stops, deletions, junk, and a relay that dies now and
+//! then. Its memory, open files and threads do not grow, and at the end nothing is left undone. In
+//! full, 20 minutes:
 //! `cargo test --test it reliability::soak -- --ignored --nocapture --test-threads 1`
 use crate::support::bot::{BotProcess, Home};
 use crate::support::forger::Forger;
@@ -27,19 +28,21 @@ const KEPT: usize = 2_000;
 const ASKERS: usize = 40;
 /// Wraps of junk that are sent at once: fewer than may wait in a queue of the inbox.
 const BATCH: usize = 1_000;
-/// What a message leaves on the heap for long: the library's note that its id was verified, one of 128,000. (The other ids
-/// have their room since the warm-up.)
+/// What a message leaves on the heap for long: the library's note that its id was verified, one of
+/// 128,000. (The other ids have their room since the warm-up.)
 const A_MESSAGE: u64 = 48;
-/// What is remembered of ids when there is no room for more: 128,000 notes; 100,000 ids dealt with and 16,384 let in, of 32 bytes,
-/// each in a set (a byte more, in twice the power of two that holds them, for places that are left) and in a row.
+/// What is remembered of ids when there is no room for more: 128,000 notes; 100,000 ids dealt with
+/// and 16,384 let in, of 32 bytes, each in a set (a byte more, in twice the power of two that holds
+/// them, for places that are left) and in a row.
 const TABLES: u64 = 128_000 * A_MESSAGE + 33 * ((1 << 18) + (1 << 16)) + 32 * ((1 << 17) + (1 << 15));
-/// What the least of the heap in a fifth of the time may differ by with the jobs and messages that are just open.
+/// What the least of the heap in a fifth of the time may differ by with the jobs and messages that
+/// are just open.
 const HEAP_SLACK: u64 = 256 << 10;
-/// What memory may grow by beside the heap that is counted and the room that a burst needs: SQLite's cache of 2,000 KiB, and
-/// the allocator's gaps.
+/// What memory may grow by beside the heap that is counted and the room that a burst needs:
+/// SQLite's cache of 2,000 KiB, and the allocator's gaps.
 const SLACK: u64 = 3 << 20;
-/// A connection or a thread that is there at one time and not at another. The full form has some 25 deaths of a relay to
-/// tell that from a leak.
+/// A connection or a thread that is there at one time and not at another. The full form has some 25
+/// deaths of a relay to tell that from a leak.
 const A_FEW: u64 = 3;
 
 /// What the program holds at one moment.
@@ -111,8 +114,8 @@ async fn junk(batches: RangeInclusive<usize>, writer: &Client, asker: &Forger, h
     }
 }
 
-/// `batches`: of junk before, so many that the tables of ids need not double meanwhile, and that nearly every page of the
-/// library's table of ids (1,088 pages, set aside at once) has been used.
+/// `batches`: of junk before, so many that the tables of ids need not double meanwhile, and that
+/// nearly every page of the library's table of ids (1,088 pages, set aside at once) has been used.
 ///
 /// `pace`: between two messages. The relay dies once in 40 to 120 paces.
 async fn soak(time: Duration, pace: Duration, batches: usize) {
@@ -165,7 +168,8 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
     assert!(delivered as usize > sent / 10, "{delivered} of {sent} messages led to a key");
     assert!(!home.log().contains("panicked"), "{}", home.log());
 
-    // The second fifth of the time against the last. All of it comes and goes, so it is the least that counts.
+    // The second fifth of the time against the last. All of it comes and goes, so it is the least
+    // that counts.
     let least = |what: fn(&Usage) -> u64| second_and_last_fifth(&used).map(|some| some.iter().map(what).min().unwrap());
     let (resident, files, threads) = (least(|one| one.resident), least(|one| one.files), least(|one| one.threads));
     // The hits of easy requests come in bursts, and what one took is kept for the next.
@@ -180,7 +184,8 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
     assert!(heap[1] <= heap[0] + between * A_MESSAGE + HEAP_SLACK, "the heap");
     assert!(resident[1] <= resident[0] + burst + between * A_MESSAGE + SLACK, "memory");
     assert!(files[1] <= files[0] + A_FEW, "open files");
-    // Threads for what blocks are made when there is work for them, and end ten seconds after their last.
+    // Threads for what blocks are made when there is work for them, and end ten seconds after their
+    // last.
     let at_rest = || async { (usage(process.pid()).threads <= at_start + A_FEW).then_some(()) };
     crate::support::until("the threads that are not needed end", at_rest).await;
     process.kill();

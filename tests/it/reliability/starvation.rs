@@ -1,7 +1,9 @@
-//! S9 in time: what a crowd of easy jobs costs a rare one on a real processor, through the scheduler.
+//! S9 in time: what a crowd of easy jobs costs a rare one on a real processor, through the
+//! scheduler.
 //!
 //! In CI the shorter form runs. The bar is for the release build:
-//! `cargo test --release --test it reliability::starvation -- --ignored --nocapture --test-threads 1`
+//! `cargo test --release --test it reliability::starvation -- --ignored --nocapture --test-threads
+//! 1`
 
 use crate::support::harness::{Test, test};
 use npubbot::job::{JobId, JobSpec};
@@ -37,8 +39,8 @@ struct Bench {
     rng: StdRng,
 }
 
-/// Candidates tested, and the processor time this took, in seconds: of the threads that search, and of all that the
-/// scheduler has.
+/// Candidates tested, and the processor time this took, in seconds: of the threads that search, and
+/// of all that the scheduler has.
 #[derive(Clone, Copy)]
 struct Reading {
     candidates: f64,
@@ -104,7 +106,8 @@ impl Bench {
         }
     }
 
-    /// Candidates a second of processor time, of the search and of everything, beside so many easy jobs.
+    /// Candidates a second of processor time, of the search and of everything, beside so many easy
+    /// jobs.
     fn rates(&mut self, jobs: usize, seconds: f64) -> (f64, f64) {
         self.fill(jobs);
         // What was under way is not part of it.
@@ -121,7 +124,8 @@ impl Bench {
     }
 }
 
-/// Processor time in seconds of the search threads, and of these with the device's own and the verifier.
+/// Processor time in seconds of the search threads, and of these with the device's own and the
+/// verifier.
 fn processor_time() -> (f64, f64) {
     let (mut searching, mut all) = (0.0, 0.0);
     for thread in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
@@ -143,8 +147,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// By how much a rare job's time grows beside the crowd, in turn with slices without it: a shared machine changes its
-/// mind from minute to minute.
+/// By how much a rare job's time grows beside the crowd, in turn with slices without it: a shared
+/// machine changes its mind from minute to minute.
 fn growth(kernel: KernelChoice, turns: usize, seconds: f64) -> Option<f64> {
     let mut bench = Bench::start(DeviceChoice::Cpu, kernel)?;
     let (mut searching, mut all, mut alone_rate) = (Vec::new(), Vec::new(), Vec::new());

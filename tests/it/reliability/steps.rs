@@ -1,4 +1,5 @@
-//! R2: every named step of the flow is a safe place to die. The real program is aborted there and started again.
+//! R2: every named step of the flow is a safe place to die. The real program is aborted there and
+//! started again.
 //!
 //! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
 use crate::support::asker::{Asker, DeliveredKey};

@@ -1,6 +1,6 @@
-//! S10: an asker may name any point. What is none is refused with one clear answer, what has served is refused, and any
-//! other is searched right: the tweak and the half make a key with the prefix. No device is blamed for it, and whoever
-//! writes next is served.
+//! S10: an asker may name any point. What is none is refused with one clear answer, what has served
+//! is refused, and any other is searched right: the tweak and the half make a key with the prefix.
+//! No device is blamed for it, and whoever writes next is served.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, Home};
@@ -28,7 +28,8 @@ pub const TESTS: &[Test] = &[
 const PREFIX: &str = "dad";
 /// What one asker may have here.
 const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
-/// Multiples of the generator in the table around a centre: on the CPU, and the larger ones of GPUs.
+/// Multiples of the generator in the table around a centre: on the CPU, and the larger ones of
+/// GPUs.
 const TABLES: [u64; 2] = [512, 1024];
 /// What the log says of a device that is not believed, and of anything that went wrong.
 const ALARMS: [&str; 4] = ["match nothing", "taken out", "panicked", "ERROR"];
@@ -89,7 +90,8 @@ impl Meeting {
     }
 
     async fn is_refused(&mut self, text: &str, reason: &str) {
-        // In another order: the very same words in the same second would be a copy of the message, which has no answer.
+        // In another order: the very same words in the same second would be a copy of the message,
+        // which has no answer.
         let answer = self.ask(&format!("split {PREFIX} {text}")).await;
         assert!(answer.contains(reason), "{text}: {answer}");
     }
@@ -109,7 +111,8 @@ impl Meeting {
         tweak
     }
 
-    /// A request at a point is met: the tweak is for it and leads from it to the npub that was named.
+    /// A request at a point is met: the tweak is for it and leads from it to the npub that was
+    /// named.
     async fn is_served_at(&mut self, text: &str, point: &PublicKey) -> SplitTweak {
         let first = self.ask(&format!("split {text} {PREFIX}")).await;
         assert!(!first.contains("Nothing was started") && !first.contains("already"), "{text}: {first}");
@@ -128,7 +131,8 @@ impl Meeting {
         tweak
     }
 
-    /// The bot is as good as new: one answer a message and one result a job, no alarm, and an honest request is met.
+    /// The bot is as good as new: one answer a message and one result a job, no alarm, and an
+    /// honest request is met.
     async fn ends_well(mut self) {
         let jobs = self.offsets.len() as i64;
         assert_eq!(self.got, self.sent + jobs);
@@ -212,14 +216,16 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
     let again = *served[3..].get(rng.random_range(0..served.len() - 3)).unwrap();
     meeting.is_a_relative(&again).await;
 
-    // Relatives the bot cannot know of are other halves to it. Those of a small multiple of G may have served above.
+    // Relatives the bot cannot know of are other halves to it. Those of a small multiple of G may
+    // have served above.
     let last = *served.last().unwrap();
     let five_on = sum(last, small(5));
     let tweak = meeting.is_served(&point_of(&five_on).to_string(), &five_on).await;
     for other in [sum(last, served[1]), turned(sum(last, small(7)), Rotation::ALL[1]).negate()] {
         meeting.is_served(&point_of(&other).to_string(), &other).await;
     }
-    // The key just found, as a half: given as the npub it is, it stands for its point with an even y.
+    // The key just found, as a half: given as the npub it is, it stands for its point with an even
+    // y.
     let found = five_on.add_tweak(tweak.tweak.offset.scalar()).unwrap();
     let found = even(turned(found, tweak.tweak.rotation));
     meeting.is_served(&npub_of(&point_of(&found)).to_string(), &found).await;
@@ -235,7 +241,8 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
     meeting.ends_well().await;
 }
 
-/// `G` and each of its relatives, where it is the first of them: each needs a bot that has not seen another.
+/// `G` and each of its relatives, where it is the first of them: each needs a bot that has not seen
+/// another.
 async fn the_generator_and_its_relatives_are_halves_like_any_other() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     for secret in family(small(1)) {

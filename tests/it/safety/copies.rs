@@ -1,5 +1,6 @@
-//! S12: an event's id is only a claim until the event is verified. Forged events under the id of an honest one, before it,
-//! after it and from another relay, are not believed, do not reach the vault, and do not keep the honest one from it.
+//! S12: an event's id is only a claim until the event is verified. Forged events under the id of an
+//! honest one, before it, after it and from another relay, are not believed, do not reach the
+//! vault, and do not keep the honest one from it.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -19,7 +20,8 @@ pub const TESTS: &[Test] = &[
 /// What the log says of a wrap that the vault was asked to open, and could not.
 const OPENED_IN_VAIN: &str = "a wrap is ignored";
 
-/// Another's event under the id of `honest`, its own signature or the right one; and `honest` with another's signature.
+/// Another's event under the id of `honest`, its own signature or the right one; and `honest` with
+/// another's signature.
 fn copies(honest: &Event, other: &Event) -> Vec<String> {
     let disguised = altered(other, "id", honest.id.to_hex());
     let mut signed: Value = serde_json::from_str(&disguised).unwrap();
@@ -60,8 +62,8 @@ async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() 
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
 }
 
-/// An honest wrap waits behind others when another relay, asked what it holds, shows forged ones under its id. The
-/// library has verified that id and looks no more.
+/// An honest wrap waits behind others when another relay, asked what it holds, shows forged ones
+/// under its id. The library has verified that id and looks no more.
 async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     let (good, bad) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Waiting).await);
     let slow = "[limits]\nwraps_per_second = 20\nwraps_burst = 1\n";
@@ -89,8 +91,8 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     assert_eq!(home.log().matches(OPENED_IN_VAIN).count(), 60, "the vault was asked to open junk and nothing else");
 }
 
-/// A relay makes up where an asker reads messages, under an id that the library has verified: it must not get them sent
-/// to where nobody reads.
+/// A relay makes up where an asker reads messages, under an id that the library has verified: it
+/// must not get them sent to where nobody reads.
 async fn a_relay_list_under_a_known_id_is_not_believed() {
     let (relay, thief) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let home = Home::new(&[relay.url()]);

@@ -87,7 +87,8 @@ async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
     (home, bot)
 }
 
-/// Junk, `a_second` at a time; meanwhile somebody new requests with proof of work, and somebody known without.
+/// Junk, `a_second` at a time; meanwhile somebody new requests with proof of work, and somebody
+/// known without.
 async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = RawRelay::start(Manner::Honest).await;
@@ -170,7 +171,8 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     let taken = || async { home.count("SELECT count(*) FROM seen").filter(|&seen| seen as usize > strangers + 1) };
     until("every request is answered", taken).await;
     println!("{strangers} requests of strangers decided after {:.1?}", began.elapsed());
-    // So many before it was a flood, those that were decided along with the last of them, and the two honest ones.
+    // So many before it was a flood, those that were decided along with the last of them, and the
+    // two honest ones.
     let jobs = home.count("SELECT count(*) FROM job").unwrap() as usize;
     println!("{jobs} jobs");
     assert!((allowed..=allowed + 66).contains(&jobs), "{jobs}");
@@ -182,7 +184,8 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     let (welcome, known_after) = answer_to(&mut known, &other).await;
     println!("known after {known_after:.2?}: {welcome}");
     assert!(welcome.contains("searching for"), "{welcome}");
-    // Another text: the very same message in another wrap would be a copy, and a copy has no second answer.
+    // Another text: the very same message in another wrap would be a copy, and a copy has no second
+    // answer.
     let paid = worked(&late, "yyyyyyyyyy");
     let (accepted, paid_after) = answer_to(&mut late, &paid).await;
     assert!(accepted.contains("searching for"), "{accepted}");
@@ -219,7 +222,8 @@ async fn a_stop_does_not_wait_for_authors_who_are_looked_up() {
     assert!(!home.log().contains("did not end in time"), "{}", home.log());
 }
 
-/// Old messages (NIP-04), each of a new key and long, while nobody says who of them reads sealed ones.
+/// Old messages (NIP-04), each of a new key and long, while nobody says who of them reads sealed
+/// ones.
 async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
     const STRANGERS: usize = 200;
     let relay = RawRelay::start(Manner::Reserved).await;

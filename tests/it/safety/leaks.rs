@@ -1,6 +1,7 @@
-//! S4: nothing secret leaks. Jobs are done by the real program at trace level, with a panic right after a result was
-//! sealed; then the ledger, its log, the program's log with the panic's text, its arguments, its environment and its whole
-//! memory are searched for each delivered key. In full:
+//! S4: nothing secret leaks. Jobs are done by the real program at trace level, with a panic right
+//! after a result was sealed; then the ledger, its log, the program's log with the panic's text,
+//! its arguments, its environment and its whole memory are searched for each delivered key. In
+//! full:
 //! `cargo test --test it safety::leaks -- --ignored --nocapture`
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -63,7 +64,8 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     leaks.extend(search.process(process.0.id()));
     assert!(leaks.is_empty(), "{} copies: {leaks:#?}", leaks.len());
 
-    // What was searched can be found: the bot's own point in its memory, and a key that is planted there and in a file.
+    // What was searched can be found: the bot's own point in its memory, and a key that is planted
+    // there and in a file.
     let known = Needle { form: "npub".to_owned(), bytes: bot.to_string().into_bytes() };
     assert!(!Search::new(&[known]).process(process.0.id()).is_empty());
     for (place, needle) in (0..).zip(&needles[..10]) {

@@ -1,5 +1,6 @@
-//! After a key was sealed, its maker's memory holds no copy of it. The key is learned from a child process, which opens
-//! the message as its asker, and stays masked in here, so that looking for it does not plant it.
+//! After a key was sealed, its maker's memory holds no copy of it. The key is learned from a child
+//! process, which opens the message as its asker, and stays masked in here, so that looking for it
+//! does not plant it.
 use crate::support::harness::{Test, child, test};
 use crate::support::hex;
 use nostr::nips::nip59::UnwrappedGift;

@@ -1,7 +1,8 @@
-//! The looking for secrets in memory (`crate::support::memory_scan`), on which the promise S3 rests, in memory of the host.
+//! The looking for secrets in memory (`crate::support::memory_scan`), on which the promise S3
+//! rests, in memory of the host.
 
 use crate::support::harness::{Test, test};
-use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, base_of};
+use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, start_secret_of};
 use npubbot::key::Rotation;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -71,11 +72,12 @@ fn relatives_are_the_six_keys_that_know_each_other() {
     let offset = number(&mut rng).into();
     for rotation in Rotation::ALL {
         let key = own.number.add_tweak(&offset).unwrap().mul_tweak(&rotation.scalar()).unwrap();
-        assert_eq!(base_of(&key, rotation, &offset), own.number);
+        assert_eq!(start_secret_of(&key, rotation, &offset), own.number);
     }
 }
 
-/// Every form of every relative of some secrets, at random places of a noise with gaps of zeros, and one at the very end.
+/// Every form of every relative of some secrets, at random places of a noise with gaps of zeros,
+/// and one at the very end.
 fn what_is_planted_is_found_wherever_it_lies_and_nothing_else_is() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let secrets = secrets(&mut rng, 40);

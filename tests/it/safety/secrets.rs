@@ -1,4 +1,5 @@
-//! S3 and the walls of S2: no other room can name a secret, and the vault knows one source of randomness.
+//! S3 and the walls of S2: no other room can name a secret, and the vault knows one source of
+//! randomness.
 
 use crate::support::harness::{Test, test};
 use crate::support::source;
@@ -17,7 +18,8 @@ fn compile(code: &str) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("outside.rs");
     fs::write(&file, format!("{code}\nfn main() {{}}\n")).unwrap();
-    // The test lies beside the libraries it was linked with; the newest build of ours is the one just made.
+    // The test lies beside the libraries it was linked with; the newest build of ours is the one
+    // just made.
     let libraries = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let newest = fs::read_dir(&libraries)
         .unwrap()
@@ -108,8 +110,8 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
     assert!(random.contains("getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)"));
 }
 
-/// The lock: `getrandom` asks the operating system unless a build says otherwise, and none of the crates that make
-/// random numbers without it is in the tree of the program.
+/// The lock: `getrandom` asks the operating system unless a build says otherwise, and none of the
+/// crates that make random numbers without it is in the tree of the program.
 fn the_lock_holds_no_generator_of_small_seeds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))

@@ -1,4 +1,5 @@
-//! S6: whatever a stranger seals, nothing comes of it but an ignored wrap, and whoever writes next is answered.
+//! S6: whatever a stranger seals, nothing comes of it but an ignored wrap, and whoever writes next
+//! is answered.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -179,7 +180,8 @@ async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_secon
     assert!(!home.log().contains("panicked"), "{}", home.log());
 }
 
-/// What is tried above is wrong in one thing only: the same wrap without it is a request like any other.
+/// What is tried above is wrong in one thing only: the same wrap without it is a request like any
+/// other.
 async fn the_same_wrap_without_its_fault_is_accepted() {
     let relay = RawRelay::start(Manner::Honest).await;
     let running = Home::new(&[relay.url()]).start().await;
@@ -196,7 +198,8 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     running.service.stop().await;
 }
 
-/// A relay that an asker named says under the name of the bot's own subscription what nobody asked it for.
+/// A relay that an asker named says under the name of the bot's own subscription what nobody asked
+/// it for.
 async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";

@@ -106,8 +106,8 @@ impl Asker {
         self.next_message().await.content
     }
 
-    /// Sends `text` and returns the answer. A key that is found at once may overtake its acceptance:
-    /// it is left to [`Asker::next_key`].
+    /// Sends `text` and returns the answer. A key that is found at once may overtake its
+    /// acceptance: it is left to [`Asker::next_key`].
     pub async fn ask(&mut self, text: &str) -> String {
         self.send(text).await;
         self.next_that(|text| !is_result(text)).await.content
@@ -133,7 +133,8 @@ pub struct DeliveredKey {
 }
 
 impl DeliveredKey {
-    /// Takes the nsec that stands on a line of its own, derives its npub, and proves the pair with a signature.
+    /// Takes the nsec that stands on a line of its own, derives its npub, and proves the pair with
+    /// a signature.
     pub fn read(text: &str) -> Option<DeliveredKey> {
         let line = text.lines().map(str::trim).find(|line| line.starts_with("nsec1"))?;
         let secret = SecretKey::from_bech32(line).expect("the nsec is valid bech32");

@@ -129,7 +129,8 @@ impl Home {
         BotProcess::spawn(self, None, "off").await
     }
 
-    /// Starts `npubbot serve`, its log (at `RUST_LOG=debug`) added to a file that [`Home::log`] reads.
+    /// Starts `npubbot serve`, its log (at `RUST_LOG=debug`) added to a file that [`Home::log`]
+    /// reads.
     pub async fn spawn_logged(&self) -> BotProcess {
         self.spawn_at_level("debug").await
     }
@@ -173,7 +174,8 @@ impl Home {
         command
     }
 
-    /// What a query of one number says of the ledger, read beside the bot. `None` before there is a ledger.
+    /// What a query of one number says of the ledger, read beside the bot. `None` before there is a
+    /// ledger.
     pub fn count(&self, query: &str) -> Option<i64> {
         let file = self.data().join("ledger.sqlite");
         let ledger = rusqlite::Connection::open_with_flags(file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;

@@ -33,7 +33,8 @@ pub struct ForeignRelay {
 }
 
 impl ForeignRelay {
-    /// nostr-relay 1.14, in Python. Its AUTH wants roles that its operator gives out, so that manner is not for it.
+    /// nostr-relay 1.14, in Python. Its AUTH wants roles that its operator gives out, so that
+    /// manner is not for it.
     pub async fn python(manner: Manner) -> ForeignRelay {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         let path = |name: &str| folder.path().join(name).display().to_string();

@@ -148,7 +148,8 @@ static QUIET: RwLock<()> = RwLock::new(());
 pub fn main(tables: &[&[Test]]) -> ExitCode {
     let tests = || tables.iter().flat_map(|table| table.iter().copied());
     if let Ok(path) = std::env::var(CHILD) {
-        // SAFETY: no other thread runs yet. Programs that the test starts must not take this for theirs.
+        // SAFETY: no other thread runs yet. Programs that the test starts must not take this for
+        // theirs.
         unsafe { std::env::remove_var(CHILD) };
         let test = tests().find(|test| test.path() == path).unwrap_or_else(|| panic!("no test is named {path}"));
         (test.run)();
@@ -159,6 +160,10 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads = arguments.test_threads.or(Some(2 * cores));
     let capture = !arguments.nocapture;
+    if !arguments.list {
+        // One seed for all random tests of this run.
+        println!("NPUBBOT_TEST_SEED={}", super::seed_of_environment());
+    }
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
     // Those that want a quiet machine last, so that the others wait for none.
     all.sort_by_key(|test| test.is_alone);
@@ -184,7 +189,7 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     // A file, not a pipe: programs that the test leaves behind would hold a pipe open.
     let mut output = tempfile::tempfile()?;
     let mut command = child(test.path());
-    command.stdin(Stdio::null());
+    command.stdin(Stdio::null()).env(super::SEED, super::seed_of_environment().to_string());
     let folder = tempfile::tempdir()?;
     if let Some(place) = test.holds {
         if !cfg!(debug_assertions) {

@@ -1,4 +1,5 @@
-//! Looking for secrets where none may be: files of a folder, and everything a process can read of itself.
+//! Looking for secrets where none may be: files of a folder, and everything a process can read of
+//! itself.
 
 use nostr_sdk::prelude::{FromBech32, SecretKey};
 use std::fs::{self, File};
@@ -13,7 +14,8 @@ pub struct Needle {
     pub bytes: Vec<u8>,
 }
 
-/// Every form of a secret key: its bytes, four words of 64 bits in either order of words and bytes, digits, base64, nsec.
+/// Every form of a secret key: its bytes, four words of 64 bits in either order of words and bytes,
+/// digits, base64, nsec.
 pub fn forms_of(nsec: &str) -> Vec<Needle> {
     let raw = SecretKey::from_bech32(nsec).unwrap().to_secret_bytes();
     let words: Vec<Vec<u8>> = raw.chunks(8).map(<[u8]>::to_vec).collect();
@@ -78,8 +80,9 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The parts of a process's memory that hold a needle: all it can read, as a core image would have it. Its
-    /// arguments and its environment lie there, too, and are looked through once more by their names.
+    /// The parts of a process's memory that hold a needle: all it can read, as a core image would
+    /// have it. Its arguments and its environment lie there, too, and are looked through once more
+    /// by their names.
     pub fn process(&self, pid: u32) -> Vec<String> {
         let mut found = Vec::new();
         for name in ["cmdline", "environ"] {

@@ -1,6 +1,7 @@
-//! Looking for secrets in the memory of a device: gigabytes, many secrets, and every form that numbers have there. What
-//! is looked for is any eight bytes in a row of any form of a secret, at any byte. So half of a number is found, too,
-//! and one whose halves lie far apart, as the kernels keep their products.
+//! Looking for secrets in the memory of a device: gigabytes, many secrets, and every form that
+//! numbers have there. What is looked for is any eight bytes in a row of any form of a secret, at
+//! any byte. So half of a number is found, too, and one whose halves lie far apart, as the kernels
+//! keep their products.
 
 use npubbot::key::Rotation;
 use secp256k1::{Scalar, SecretKey};
@@ -33,8 +34,9 @@ pub struct Form {
     pub write: fn(&[u8; 32]) -> Vec<u8>,
 }
 
-/// The kernels keep eight limbs of 32 bits, least significant first, and their products in halves of 16 bytes; points in
-/// their tables the same. The CPU's fields have limbs of 52 and of 64 bits, libsecp256k1's of 26 and 52.
+/// The kernels keep eight limbs of 32 bits, least significant first, and their products in halves
+/// of 16 bytes; points in their tables the same. The CPU's fields have limbs of 52 and of 64 bits,
+/// libsecp256k1's of 26 and 52.
 pub const FORMS: [Form; 12] = [
     Form { name: "bytes, big-endian", write: |number| number.to_vec() },
     Form { name: "bytes, little-endian", write: |number| number.iter().rev().copied().collect() },
@@ -129,8 +131,8 @@ impl Pieces {
         self.look_and_count(memory).0
     }
 
-    /// Looks at every byte of `memory`, on all cores. Counts the bytes in words that are not zero, too: memory that
-    /// nobody has written is.
+    /// Looks at every byte of `memory`, on all cores. Counts the bytes in words that are not zero,
+    /// too: memory that nobody has written is.
     pub fn look_and_count(&self, memory: &[u8]) -> (Vec<Found>, usize) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // A multiple of 8, and 7 bytes more for a piece that lies across.
@@ -185,8 +187,9 @@ impl Pieces {
     }
 }
 
-/// `λ^-rotation · key - offset` modulo n: the secret of the start point that the key was found from.
-pub fn base_of(key: &SecretKey, rotation: Rotation, offset: &Scalar) -> SecretKey {
+/// `λ^-rotation · key - offset` modulo n: the secret of the start point that the key was found
+/// from.
+pub fn start_secret_of(key: &SecretKey, rotation: Rotation, offset: &Scalar) -> SecretKey {
     let back = Rotation::new((3 - rotation.power()) % 3).expect("three rotations");
     minus(&key.mul_tweak(&back.scalar()).expect("λ is not zero"), offset)
 }

@@ -17,6 +17,7 @@ pub mod usage;
 
 use nostr_sdk::prelude::{Client, Event, RelayUrl};
 use std::future::Future;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// How long anything may take before a test fails. Nothing waits this long when it works.
@@ -45,9 +46,18 @@ pub async fn publish(to: &RelayUrl, event: &Event) {
     client.shutdown().await;
 }
 
+/// The variable that gives a seed back.
+const SEED: &str = "NPUBBOT_TEST_SEED";
+
+/// The seed of this run: from the environment, else drawn once.
+fn seed_of_environment() -> u64 {
+    static DRAWN: LazyLock<u64> = LazyLock::new(rand::random);
+    std::env::var(SEED).ok().and_then(|text| text.parse().ok()).unwrap_or(*DRAWN)
+}
+
 /// The seed of a random test: printed, and taken back from `NPUBBOT_TEST_SEED`.
 pub fn seed() -> u64 {
-    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
-    println!("NPUBBOT_TEST_SEED={seed}");
+    let seed = seed_of_environment();
+    println!("{SEED}={seed}");
     seed
 }

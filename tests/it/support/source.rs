@@ -8,8 +8,8 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below `folder` with one of these extensions, in order. Build output and hidden folders
-/// are left out.
+/// Every file below `folder` with one of these extensions, in order. Build output and hidden
+/// folders are left out.
 pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

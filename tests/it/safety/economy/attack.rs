@@ -1,4 +1,5 @@
-//! One attacker with a budget: messages of every kind from fresh keys, which name relays of the attacker.
+//! One attacker with a budget: messages of every kind from fresh keys, which name relays of the
+//! attacker.
 
 use super::relays::HostileRelay;
 use crate::support::forger::Forger;
@@ -83,7 +84,8 @@ pub struct Budget {
     pub addresses: usize,
 }
 
-/// The events of an attack, made before it begins: for each message the relay list of its key, and the message.
+/// The events of an attack, made before it begins: for each message the relay list of its key, and
+/// the message.
 pub fn events(sort: Sort, budget: Budget, bot: PublicKey, relay: &HostileRelay) -> Vec<[Event; 2]> {
     let event = |number: usize| {
         let from = Forger::new(bot);

@@ -1,5 +1,6 @@
-//! Strangers pay their own way: every kind of message with every manner of relay, one attacker with a budget against one
-//! honest asker, and a bound for whatever the attacker can make the bot keep, send, dial, compute or log.
+//! Strangers pay their own way: every kind of message with every manner of relay, one attacker with
+//! a budget against one honest asker, and a bound for whatever the attacker can make the bot keep,
+//! send, dial, compute or log.
 //!
 //! In full, an hour: `cargo test --release --test it safety::economy -- --ignored --nocapture`
 
@@ -177,7 +178,8 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     }
 }
 
-/// Runs the attacks one after the other, prints the table, and fails with every row that is over a bound.
+/// Runs the attacks one after the other, prints the table, and fails with every row that is over a
+/// bound.
 async fn table(attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
     println!("{}", Row::HEAD);
     let mut over = Vec::new();

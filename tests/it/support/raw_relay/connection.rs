@@ -88,7 +88,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
             event = news.recv() => {
                 let event = event.ok()?;
                 session.is_shown_nothing = !was_deaf && shared.deaf.load(Ordering::SeqCst);
-                // What cannot even be read goes to everybody; a bot that asked for it has to bear it.
+                // What cannot even be read goes to everybody; a bot that asked for it has to bear
+                // it.
                 let read = Event::from_json(&event).ok();
                 for (id, filters) in session.subscriptions.iter().filter(|_| !session.is_shown_nothing) {
                     let wanted = read.as_ref().is_none_or(|event| matches(filters, event));

@@ -1,4 +1,5 @@
-//! A relay that has no manners: it passes on what it is told to, checked or not, and lies where a test wants it to.
+//! A relay that has no manners: it passes on what it is told to, checked or not, and lies where a
+//! test wants it to.
 
 mod connection;
 
@@ -27,8 +28,8 @@ pub enum Manner {
     Late(Duration),
     /// Wants to know who reads and writes (NIP-42), and says so in one of the ways there are.
     Asking(Challenge),
-    /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is open; one that is made
-    /// anew works.
+    /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is
+    /// open; one that is made anew works.
     Deaf,
     /// Answers no query until it may ([`RawRelay::let_answer`]).
     Waiting,
@@ -63,7 +64,8 @@ pub struct RawRelay {
     running: Option<watch::Sender<()>>,
 }
 
-/// Events in the order in which they came. One who asks for a kind must not be made to wait by thousands of another.
+/// Events in the order in which they came. One who asks for a kind must not be made to wait by
+/// thousands of another.
 #[derive(Default)]
 struct Stored {
     all: Vec<Event>,

@@ -1,0 +1,58 @@
+//! A searcher whose buffers a test can read between its launches (S3).
+
+use super::buffers::Buffer;
+use super::searcher::CudaSearcher;
+use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A searcher as [`super::open`] gives it, and a window to look into it between its launches.
+pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
+    let searcher = super::searcher(ordinal)?;
+    let info = searcher.info().clone();
+    let shared = Arc::new(Mutex::new(searcher));
+    Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))
+}
+
+/// Searches as the searcher in it does.
+pub struct Watched {
+    info: DeviceInfo,
+    searcher: Arc<Mutex<CudaSearcher>>,
+}
+
+/// The searcher, and so its buffers, live as long as this does.
+pub struct Window(Arc<Mutex<CudaSearcher>>);
+
+fn lock(searcher: &Mutex<CudaSearcher>) -> MutexGuard<'_, CudaSearcher> {
+    searcher.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Searcher for Watched {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        lock(&self.searcher).starts()
+    }
+
+    fn in_flight(&self) -> usize {
+        lock(&self.searcher).in_flight()
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        lock(&self.searcher).submit(launch)
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        lock(&self.searcher).collect()
+    }
+}
+
+impl Window {
+    /// Waits for what is under way, then lends `look` every buffer. Nothing is launched meanwhile.
+    pub fn look<T>(&self, look: impl FnOnce(&[Buffer<'_>]) -> T) -> Result<T, String> {
+        let searcher = lock(&self.0);
+        let buffers = searcher.buffers().map_err(|error| error.to_string())?;
+        Ok(look(&buffers))
+    }
+}
