@@ -1,4 +1,4 @@
-//! One message, one decision.
+//! Decisions: a request and the facts give one [`Decision`].
 
 use super::policy;
 use super::reply::{Acceptance, JobLine, Reply};
@@ -11,17 +11,17 @@ use crate::message::{Channel, WorkWanted};
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern, Rate};
 use std::time::Duration;
 
-/// A job that takes longer than this, in seconds, is worth a word on split keys.
+/// Expected time from which an acceptance mentions split keys, seconds.
 const EXPENSIVE: u64 = 3600;
-/// An asker hears of a job that takes this many times as long as was promised.
+/// Multiple of the promised time after which an asker is told that a job is late.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
 /// Everything a decision depends on, beside the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// The operator's limits.
+    /// The limits of the configuration.
     pub limits: &'a Limits,
-    /// What the ledger knows of the asker.
+    /// Jobs and keys of the asker.
     pub asker: &'a AskerView,
     /// Jobs of the pool being searched, of all askers.
     pub pool_jobs: usize,
@@ -29,9 +29,9 @@ pub struct Facts<'a> {
     pub split_jobs: usize,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
-    /// The number the job will have, should the message become one.
+    /// The number of the job, if the message becomes one.
     pub next_job: JobId,
-    /// What the half that a split request names was used for before.
+    /// The earlier use of the half in a split request; `None` for a fresh one.
     pub half: Option<HalfUse>,
     /// The part of the devices the pool has, up to 1.
     pub pool_part: f64,
@@ -39,16 +39,21 @@ pub struct Facts<'a> {
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
     pub own_split_part: f64,
-    /// A request of the pool with a prefix of at most so many bits waits until older ones are
-    /// served: a launch yields only so many keys.
+    /// Requests of the pool with a prefix of at most this many bits wait for older ones: a launch
+    /// yields a limited number of keys.
     pub easy_bits: u32,
-    /// For so long, were all devices the pool's.
+    /// How long they wait if all devices serve the pool.
     pub easy_wait: Duration,
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
     /// messages. Matters for messages of kind 4 only.
     pub reads_sealed: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
+    /// Bits of proof of work that a split job costs now and this message lacks.
+    pub split_work: Option<u32>,
+    /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
+    /// once.
+    pub split_place: Option<usize>,
     /// Unix seconds.
     pub now: u64,
 }
@@ -58,22 +63,21 @@ impl Facts<'_> {
         self.pool_jobs + self.split_jobs
     }
 
-    /// How long a request waits for its turn; nothing if that is soon.
+    /// The time until it is the turn of a request; zero if that is soon.
     fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // Were one prefix hard enough to be searched at once, the easy ones would still be what is
-        // found first.
+        // One easy prefix is enough: it is found before the hard ones.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
     }
 
-    /// What a job with this part of the devices is searched at.
+    /// The rate of a job with this part of the devices.
     fn rate_of(&self, part: f64) -> Option<Rate> {
         self.rate.map(|Rate(rate)| Rate(rate * part))
     }
 }
 
-/// A wait that is shorter is not worth a word.
+/// Shorter waits are not mentioned.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// The outcome of a message.
@@ -81,7 +85,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 pub enum Decision {
     /// Nothing to say and nothing to do.
     Ignore,
-    /// An answer that changes nothing.
+    /// A reply, and nothing else.
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
@@ -94,19 +98,19 @@ pub enum Decision {
     Cancel {
         /// The jobs.
         jobs: Vec<JobId>,
-        /// `None` if the asker deleted the request itself.
+        /// No answer where the asker deleted the request.
         reply: Option<Reply>,
     },
-    /// The result of a finished job is sent again.
+    /// A result is sent again.
     Resend {
-        /// The job.
+        /// Its job.
         job: JobId,
-        /// What is said with it.
+        /// The answer.
         reply: Reply,
     },
-    /// Nothing more is said to this asker, and nothing searched.
+    /// All jobs of the asker are cancelled, and no message is sent to them.
     Stop(Reply),
-    /// Back from silence.
+    /// Messages are sent to the asker again.
     Start(Reply),
     /// The asker is forgotten.
     Forget(Reply),
@@ -185,11 +189,12 @@ fn find(
         rate,
         queue,
         is_split,
+        place: facts.split_place.filter(|_| is_split),
         comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
-    // What was promised is the bound that 95 of 100 jobs keep.
+    // The promised time is the one that 95 of 100 jobs keep.
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
     let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
     let notice_at = notice.map(|after| facts.now.saturating_add(after)).filter(|&at| at < expires_at);

@@ -5,7 +5,8 @@ use crate::pattern::{Difficulty, Rate};
 /// Prefix lengths whose expected time is in the status.
 const LENGTHS: [u32; 3] = [6, 7, 8];
 
-/// The status in words, with totals only. The rate is rounded, so that small changes cause no new status.
+/// The status in words, with totals only. The rate is rounded, so that small changes cause no new
+/// status.
 pub(super) fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
@@ -29,7 +30,8 @@ fn rounded(Rate(rate): Rate) -> Rate {
     Rate((rate / unit).round() * unit)
 }
 
-/// The expected seconds for a prefix of so many characters, with two digits at least; hundredths at the finest.
+/// The expected seconds for a prefix of so many characters, with two digits at least; hundredths at
+/// the finest.
 fn expected(characters: u32, Rate(rate): Rate) -> String {
     let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
     match seconds {

@@ -69,7 +69,7 @@ fn decide_for(text: &str, asker: &AskerView) -> Decision {
     decide(&rumor(text), &Facts { pool_jobs: 3, rate, next_job: JobId(12), ..context(&limits, asker) })
 }
 
-/// Nothing is known but the limits and the asker.
+/// Facts of an idle bot.
 fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
     let (rate, half, reads_sealed) = (None, None, true);
     Facts {
@@ -87,6 +87,8 @@ fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
         easy_wait: Duration::ZERO,
         reads_sealed,
         owes: None,
+        split_work: None,
+        split_place: None,
         now: NOW,
     }
 }
@@ -115,7 +117,7 @@ fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
     for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // What is no request is answered as ever.
+    // Other messages are answered as before.
     assert!(matches!(decide(&rumor("help"), &context), Decision::Say(Reply::Help { .. })));
 }
 
@@ -315,7 +317,7 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
     let Decision::Say(status) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else { panic!("status") };
     insta::assert_snapshot!(status);
-    // What half of the devices would not find in time is refused.
+    // Half of the devices would take too long.
     let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
 }
@@ -352,7 +354,7 @@ proptest! {
     }
 }
 
-/// A point nobody knows the secret of: the generator.
+/// The generator: a valid point.
 const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 #[test]
@@ -382,6 +384,19 @@ fn a_point_that_is_none_is_refused_with_the_reason() {
     ));
     insta::assert_snapshot!(say("help split", &nobody()));
     insta::assert_snapshot!(say(&format!("split {POINT} b0b"), &nobody()));
+}
+
+#[test]
+fn beside_many_split_jobs_a_further_one_costs_work_and_hears_its_place() {
+    let (limits, asker) = (limits(), nobody());
+    let text = format!("split {POINT} m0ctane");
+    let facts = Facts { rate: Some(Rate(80e6)), split_work: Some(18), ..context(&limits, &asker) };
+    assert!(matches!(decide(&rumor(&text), &facts), Decision::Say(Reply::SplitWorkWanted(18))));
+    assert!(matches!(decide(&rumor("m0ctane"), &facts), Decision::Accept { .. }), "the pool costs nothing");
+    let facts = Facts { split_work: None, split_place: Some(7), ..facts };
+    let Decision::Accept { reply, .. } = decide(&rumor(&text), &facts) else { panic!("it is a request") };
+    assert!(reply.to_string().contains("place in line is 7"), "{reply}");
+    insta::assert_snapshot!(Reply::SplitWorkWanted(18));
 }
 
 #[test]
@@ -459,8 +474,8 @@ fn a_request_that_is_deleted_is_cancelled_quietly() {
 #[test]
 fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
     let Decision::Accept { spec, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
-    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, half as much again 1930
-    // s.
+    // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, 1.5 times that is
+    // 1930 s.
     assert!(spec.notice_at.is_some_and(|at| (NOW + 1900..NOW + 1960).contains(&at)), "{:?}", spec.notice_at);
     assert!(spec.expires_at > spec.notice_at.unwrap());
     insta::assert_snapshot!(crate::bot::notices::late(&job(3, "m0ctane", JobState::Accepted), NOW + 1900));
