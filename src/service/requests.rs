@@ -228,6 +228,7 @@ impl Requests {
         let asker = self.context.ledger.asker_view(author)?;
         let now = self.context.clock.now();
         let (shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
+        let split = self.scheduler.split_queue(author);
         let facts = Facts {
             limits: &self.context.config.limits,
             asker: &asker,
@@ -246,8 +247,8 @@ impl Requests {
             easy_wait: queue.wait,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
-            split_work: None,
-            split_place: None,
+            split_work: split.work_bits.filter(|&bits| message.work < bits),
+            split_place: split.place,
             now,
         };
         let decision = bot::decide(request, &facts);

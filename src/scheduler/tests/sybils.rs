@@ -102,7 +102,7 @@ fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_seco
 fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound() {
     let mut attack = Attack::new();
     let job = JobId(i64::MAX);
-    let mut first_launch = |attack: &mut Attack| {
+    let first_launch = |attack: &mut Attack| {
         let promised = attack.pool.split_queue(HONEST, None);
         assert!(promised.place.is_some_and(|place| place > 1000), "{promised:?}");
         let bound = first_launch_after(attack.pool.new_split_askers());

@@ -140,7 +140,7 @@ fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
     fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
     let mut arguments = with("serve", &flags);
     arguments.extend(["--config", config.to_str().unwrap(), "--device", "cpu"]);
-    let empty = npubbot(&arguments);
+    let empty = run(&arguments);
     assert_eq!(empty.status.code(), Some(2), "{}", stderr(&empty));
     assert!(stderr(&empty).contains("npubbot init"), "{}", stderr(&empty));
     assert!(!folder.path().join("data").exists(), "nothing was made");
@@ -148,8 +148,8 @@ fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
     let other = npubbot::key::Npub([0xa7; 32]);
     let data = folder.path().join("data");
     npubbot::ledger::Ledger::open(&data, npubbot::clock::Clock::System).unwrap().claim(other).unwrap();
-    assert!(npubbot(&with("init", &flags)).status.success());
-    let foreign = npubbot(&arguments);
+    assert!(run(&with("init", &flags)).status.success());
+    let foreign = run(&arguments);
     assert_eq!(foreign.status.code(), Some(2), "{}", stderr(&foreign));
     assert!(stderr(&foreign).contains(&other.to_string()), "{}", stderr(&foreign));
 }
