@@ -30,6 +30,8 @@ pub fn request(data: &[u8]) {
         next_job: JobId(12),
         half: None,
         owes: None,
+        split_work: None,
+        split_place: None,
         pool_part: 0.5,
         split_part: 0.25,
         own_split_part: 0.5,

@@ -1,4 +1,4 @@
-//! One message, one decision.
+//! Decisions: a request and the facts give one [`Decision`].
 
 use super::facts::Facts;
 use super::policy;
@@ -11,9 +11,9 @@ use crate::message::Channel;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern};
 use std::time::Duration;
 
-/// A job that takes longer than this, in seconds, is worth a word on split keys.
+/// Expected time from which an acceptance mentions split keys, seconds.
 const EXPENSIVE: u64 = 3600;
-/// An asker hears of a job that takes this many times as long as was promised.
+/// Multiple of the promised time after which an asker is told that a job is late.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
 /// The outcome of a message.
@@ -21,7 +21,7 @@ const HALF_AS_LONG_AGAIN: f64 = 1.5;
 pub enum Decision {
     /// Nothing to say and nothing to do.
     Ignore,
-    /// An answer that changes nothing.
+    /// A reply, and nothing else.
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
@@ -34,19 +34,19 @@ pub enum Decision {
     Cancel {
         /// The jobs.
         jobs: Vec<JobId>,
-        /// `None` if the asker deleted the request itself.
+        /// No answer where the asker deleted the request.
         reply: Option<Reply>,
     },
-    /// The result of a finished job is sent again.
+    /// A result is sent again.
     Resend {
-        /// The job.
+        /// Its job.
         job: JobId,
-        /// What is said with it.
+        /// The answer.
         reply: Reply,
     },
-    /// Nothing more is said to this asker, and nothing searched.
+    /// All jobs of the asker are cancelled, and no message is sent to them.
     Stop(Reply),
-    /// Back from silence.
+    /// Messages are sent to the asker again.
     Start(Reply),
     /// The asker is forgotten.
     Forget(Reply),
@@ -125,11 +125,12 @@ fn find(
         rate,
         queue,
         is_split,
+        place: facts.split_place.filter(|_| is_split),
         comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
-    // What was promised is the bound that 95 of 100 jobs keep.
+    // The promised time is the one that 95 of 100 jobs keep.
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
     let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
     let notice_at = notice.map(|after| facts.now.saturating_add(after)).filter(|&at| at < expires_at);

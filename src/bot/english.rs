@@ -19,7 +19,8 @@ const EXAMPLE: &str = "m0ctane";
 const JOBS_LISTED: usize = 8;
 /// Jobs that have a line of their own in a status.
 const JOBS_SHOWN: usize = 5;
-/// Characters for the prefixes of a job in its acceptance, and in a line of a status; the rest is counted.
+/// Characters for the prefixes of a job in its acceptance, and in a line of a status; the rest is
+/// counted.
 const PATTERNS_ACCEPTED: usize = 400;
 const PATTERNS_SHOWN: usize = 90;
 /// Characters of an asker's own word that are repeated to them.
@@ -167,6 +168,11 @@ fn text(reply: &Reply) -> String {
                                from here:\nhelp split"
             .to_owned(),
         Reply::WorkWanted(work) => work_wanted(work),
+        Reply::SplitWorkWanted(bits) => format!(
+            "Many people have split jobs open now, so a further one costs proof of work. Nothing was started.\nPut {bits} \
+             leading zero bits (NIP-13) in the id of the gift wrap (kind 1059) of your request, promised in its tag \
+             [\"nonce\", \"…\", \"{bits}\"].\nOr try again later: with fewer split jobs it costs less, and then nothing."
+        ),
         Reply::Paused { until } => {
             format!("That is a lot of messages. I answer again at {}.\nYour open jobs go on.", time_of_day(*until))
         }
@@ -202,6 +208,9 @@ fn acceptance(job: &Acceptance) -> String {
     }
     if job.is_split {
         lines.push("It is searched at your own point.".to_owned());
+        if let Some(place) = job.place {
+            lines.push(format!("Its place in line is {place}."));
+        }
         lines.push(
             "The tweak comes in this chat. It is no secret: only with your half does it make the key.".to_owned(),
         );
@@ -271,7 +280,8 @@ fn work_wanted(work: &WorkWanted) -> String {
     )
 }
 
-/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold, one at least.
+/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold,
+/// one at least.
 fn requested(patterns: &[Pattern], room: usize) -> String {
     let mut named: Vec<String> = Vec::new();
     let mut length = 0;

@@ -13,9 +13,9 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// Everything a decision depends on, beside the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// The operator's limits.
+    /// The limits of the configuration.
     pub limits: &'a Limits,
-    /// What the ledger knows of the asker.
+    /// Jobs and keys of the asker.
     pub asker: &'a AskerView,
     /// Jobs of the pool being searched, of all askers.
     pub pool_jobs: usize,
@@ -23,9 +23,9 @@ pub struct Facts<'a> {
     pub split_jobs: usize,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
-    /// The number the job will have, should the message become one.
+    /// The number of the job, if the message becomes one.
     pub next_job: JobId,
-    /// What the half that a split request names was used for before.
+    /// The earlier use of the half in a split request; `None` for a fresh one.
     pub half: Option<HalfUse>,
     /// The part of the devices the pool has, up to 1.
     pub pool_part: f64,
@@ -33,16 +33,21 @@ pub struct Facts<'a> {
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
     pub own_split_part: f64,
-    /// A request of the pool with a prefix of at most so many bits waits until older ones are
-    /// served: a launch yields only so many keys.
+    /// Requests of the pool with a prefix of at most this many bits wait for older ones: a launch
+    /// yields a limited number of keys.
     pub easy_bits: u32,
-    /// For so long, were all devices the pool's.
+    /// How long they wait if all devices serve the pool.
     pub easy_wait: Duration,
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
     /// messages. Matters for messages of kind 4 only.
     pub reads_sealed: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
+    /// Bits of proof of work that a split job costs now and this message lacks.
+    pub split_work: Option<u32>,
+    /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
+    /// once.
+    pub split_place: Option<usize>,
     /// Unix seconds.
     pub now: u64,
 }
@@ -52,17 +57,19 @@ impl Facts<'_> {
         self.pool_jobs + self.split_jobs
     }
 
-    /// How long a request waits for its turn; nothing if that is soon.
+    /// The time until it is the turn of a request; zero if that is soon.
     pub(super) fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // Were one prefix hard enough to be searched at once, the easy ones would still be what is
-        // found first.
+        // One easy prefix is enough: it is found before the hard ones.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
     }
 
-    /// What a job with this part of the devices is searched at.
+    /// The rate of a job with this part of the devices.
     pub(super) fn rate_of(&self, part: f64) -> Option<Rate> {
         self.rate.map(|Rate(rate)| Rate(rate * part))
     }
 }
+
+/// Shorter waits are not mentioned.
+const SHORT_WAIT: Duration = Duration::from_secs(2);

@@ -21,6 +21,9 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
     if let Some(used) = facts.half.filter(|_| is_split) {
         return Some(Reply::HalfUsed(used));
     }
+    if let Some(bits) = facts.split_work.filter(|_| is_split) {
+        return Some(Reply::SplitWorkWanted(bits));
+    }
     if patterns.len() > limits.prefixes_per_job {
         return Some(Reply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
     }

@@ -124,6 +124,8 @@ pub enum Reply {
     NeedsSealed,
     /// A flood: a new asker is asked for proof of work.
     WorkWanted(WorkWanted),
+    /// Many split jobs are open: a further one costs this many bits of proof of work.
+    SplitWorkWanted(u32),
     /// Too many messages of this asker. The next answer comes after this time, Unix seconds.
     Paused {
         /// Unix seconds.
@@ -158,6 +160,8 @@ pub struct Acceptance {
     pub queue: Duration,
     /// Whether the asker keeps half of the key.
     pub is_split: bool,
+    /// Place of a split job in line, from 1, if it is not searched at once.
+    pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
     /// Whether it takes so long that a split key is worth a word.

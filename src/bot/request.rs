@@ -77,7 +77,7 @@ pub(super) enum Form {
     Deletion(Vec<RumorId>),
 }
 
-/// What the text of a message asks for.
+/// Meaning of the text of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
     /// One or more prefixes, without repeats, in the order written.
@@ -88,10 +88,10 @@ pub(super) enum Meaning {
     Cancel(Option<JobId>),
     /// `None`: the newest result.
     Resend(Option<JobId>),
-    /// Meaning that are no prefixes, each with the reason; at most three.
+    /// Words that are no prefixes, each with the reason; at most three.
     BadWords(Vec<(String, PatternError)>),
-    /// Reads like a sentence: all words could be prefixes, but hardly all are meant. These are the
-    /// less common ones.
+    /// A sentence: its words could be prefixes, but hardly all are meant. Here are the less common
+    /// ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
     /// A pattern of a kind that is not searched, and the nearest prefix that is.
@@ -206,8 +206,8 @@ fn wants_elsewhere(words: &[&str]) -> bool {
     words.iter().any(|word| ELSEWHERE.contains(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
 }
 
-/// The prefixes of a sentence, where they are certain: written as `npub1…` or after `starts with`, among words that
-/// cannot be meant as prefixes.
+/// The prefixes of a sentence, where they are certain: written as `npub1…` or after `starts with`,
+/// among words that cannot be meant as prefixes.
 fn meant<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     let is_marked = |word: &&str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
     let is_prose = |word: &&str| FILLERS.contains(word) || Pattern::parse(word).is_err();
@@ -227,7 +227,8 @@ fn meant<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     }
 }
 
-/// Whether a text has a secret key in it, or a large part of one: `nsec1…`, `ncryptsec1…`, `nhalf1…`.
+/// Whether a text has a secret key in it, or a large part of one: `nsec1…`, `ncryptsec1…`,
+/// `nhalf1…`.
 fn has_secret_key(text: &str) -> bool {
     let folded: String = text.nfkc().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect();
     ["nsec1", "ncryptsec1", "nhalf1"].into_iter().any(|kind| {
@@ -241,7 +242,7 @@ fn has_secret_key(text: &str) -> bool {
     })
 }
 
-/// `split <point> prefix …`, the point anywhere among the words.
+/// Reads `split <point> prefix …`. The point may be anywhere among the words.
 fn split(words: &[&str]) -> Meaning {
     let (points, prefixes): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
     let point = match points.as_slice() {
@@ -259,7 +260,7 @@ fn split(words: &[&str]) -> Meaning {
     }
 }
 
-/// `sure`: the asker said that these are prefixes.
+/// Reads words as prefixes. `sure`: the asker said that they are.
 fn prefixes(words: &[&str], sure: bool) -> Meaning {
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut bad: Vec<(String, PatternError)> = Vec::new();
@@ -294,7 +295,7 @@ fn nearest_prefix(word: &str) -> Option<Pattern> {
     runs.filter_map(|run| Pattern::parse(run).ok()).next()
 }
 
-/// `12` or `#12`.
+/// Reads `12` or `#12`.
 fn number(word: &str) -> Option<JobId> {
     word.trim_start_matches('#').parse().ok().filter(|&number: &i64| number > 0).map(JobId)
 }

@@ -2,10 +2,12 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Words of a text in lower case, without quoted lines, punctuation around words, emoji and invisible marks.
+/// Words of a text in lower case, without quoted lines, punctuation around words, emoji and
+/// invisible marks.
 ///
-/// Full-width and decorated letters are folded (NFKC): `ｍ０ｃ` is `m0c`. Marks inside a word stay, so that `m0?tane`
-/// is not read as two prefixes; so do marks at its edges that patterns have elsewhere: `*cafe`, `cafe$`.
+/// Full-width and decorated letters are folded (NFKC): `ｍ０ｃ` is `m0c`. Marks inside a word stay, so
+/// that `m0?tane` is not read as two prefixes; so do marks at its edges that patterns have
+/// elsewhere: `*cafe`, `cafe$`.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     let is_quote = |line: &&str| line.trim_start().starts_with('>');
     // A text of quotes alone is what its author wants to say.

@@ -1,5 +1,6 @@
 //! Error messages and exit codes.
 
+use super::identity::NoIdentity;
 use crate::config::ConfigError;
 use crate::ledger::LedgerError;
 use crate::search::SearchError;
@@ -26,9 +27,9 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         error.downcast_ref(),
         Some(
             ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })
-                | ServiceError::Ledger(LedgerError::TooNew { .. })
+                | ServiceError::Ledger(LedgerError::TooNew { .. } | LedgerError::OtherBot { .. })
         )
     );
-    let needs_operator = error.is::<ConfigError>() || is_wrong_key || cannot_start;
+    let needs_operator = error.is::<ConfigError>() || error.is::<NoIdentity>() || is_wrong_key || cannot_start;
     if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }
 }

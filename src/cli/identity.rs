@@ -4,11 +4,18 @@ use super::unlock::UnlockFlags;
 use crate::vault::Vault;
 use anyhow::Context;
 use clap::Args;
+use std::io::{IsTerminal, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use thiserror::Error;
 
 /// Name of the identity file in the data folder.
 const IDENTITY_FILE: &str = "identity.age";
+
+/// Error: the data folder has no identity.
+#[derive(Debug, Error)]
+#[error("there is no identity in the folder {0}; make one with `npubbot init`, or name the right folder with --data")]
+pub(super) struct NoIdentity(String);
 
 /// Flags that name and open the identity.
 #[derive(Args, Clone, Debug)]
@@ -38,12 +45,24 @@ impl IdentityFlags {
         Ok(Vault::create(&self.file(), &unlock)?)
     }
 
-    /// Opens the identity, or makes one if there is none.
-    pub fn open_or_create(&self) -> anyhow::Result<Vault> {
+    /// Opens the identity. Without one, makes it if somebody at a terminal says so.
+    ///
+    /// Errors: [`NoIdentity`] if there is none and nobody wants one made: a lost folder must not
+    /// become another bot.
+    pub fn open_or_ask(&self) -> anyhow::Result<Vault> {
         if !self.file().exists() {
-            return self.create();
+            let is_wanted = std::io::stdin().is_terminal() && self.ask_to_create()?;
+            return if is_wanted { self.create() } else { Err(NoIdentity(self.data.display().to_string()).into()) };
         }
         let unlock = self.unlock.unlock("Passphrase of the bot's identity: ", false)?;
         Ok(Vault::open(&self.file(), &unlock)?)
+    }
+
+    fn ask_to_create(&self) -> anyhow::Result<bool> {
+        eprint!("There is no identity in {}. Make a new bot? [y/N] ", self.data.display());
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 }

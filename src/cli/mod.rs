@@ -46,7 +46,7 @@ enum Command {
     #[cfg(feature = "demo")]
     /// Run a relay, the bot and an asker on this machine, and show their conversation.
     Demo(demo::Demo),
-    /// Run the bot until Ctrl-C. The first run makes its identity.
+    /// Run the bot until Ctrl-C. `npubbot init` makes its identity.
     Serve(serve::Serve),
     /// Write a configuration and make a bot's identity.
     Init(init::Init),

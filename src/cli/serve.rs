@@ -43,7 +43,7 @@ impl Serve {
         log::start("info");
         let mut config = Config::load(&self.config)?;
         config.search = self.search.over(config.search);
-        let vault = self.identity.open_or_create()?;
+        let vault = self.identity.open_or_ask()?;
         println!("{}", vault.public_key().to_bech32()?);
         let data = self.identity.data;
         // Signals are caught from here on, because now there is something to end cleanly.

@@ -1,5 +1,6 @@
 //! Errors of the ledger.
 
+use crate::key::Npub;
 use thiserror::Error;
 
 /// Reason why the ledger did not do it. Nothing was changed.
@@ -37,6 +38,17 @@ pub enum LedgerError {
     /// A wrap that is sealed to another key than the asker's.
     #[error("the message is sealed to somebody else than the asker; it was not queued")]
     Misaddressed,
+    /// The ledger of another bot.
+    #[error(
+        "the ledger belongs to another bot ({owner}), and the identity is {identity}; name the right folder with --data, \
+         or put the right identity back"
+    )]
+    OtherBot {
+        /// The bot the ledger belongs to.
+        owner: Npub,
+        /// The bot of the identity.
+        identity: Npub,
+    },
     /// A file or a row that cannot be read, with its place.
     #[error("the ledger holds something unreadable: {0}")]
     Corrupt(String),

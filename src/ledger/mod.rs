@@ -29,6 +29,7 @@ mod lock;
 mod look;
 mod open;
 mod outbox;
+mod owner;
 mod posts;
 mod rows;
 mod schema;

@@ -1,7 +1,8 @@
 //! Limits on answers: so many an hour for each asker, so many a second for everybody together.
 //!
 //! An asker at the limit gets one notice with the time of the next answer, then silence until then.
-//! Kept in memory only, for a bounded number of askers: fresh keys push out the counts of others at most.
+//! Kept in memory only, for a bounded number of askers: fresh keys push out the counts of others at
+//! most.
 
 use crate::job::Asker;
 use std::collections::{HashMap, VecDeque};

@@ -45,8 +45,9 @@ impl Backlog {
 
     /// Takes messages that can be decided independently: one an asker, and no half twice, in order.
     ///
-    /// While there are more messages than `limits` allow for everybody, only askers with an open job are answered at
-    /// once. The others wait; what does not fit is dropped and comes again at the next start.
+    /// While there are more messages than `limits` allow for everybody, only askers with an open
+    /// job are answered at once. The others wait; what does not fit is dropped and comes again at
+    /// the next start.
     pub fn take(&mut self, limits: &mut AnswerLimits, has_job: impl Fn(Asker) -> bool, now: Instant) -> Vec<Waiting> {
         let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
         let mut taken = Vec::new();
@@ -109,6 +110,7 @@ mod tests {
             channel: Channel::Sealed,
             reads_sealed: true,
             paid: false,
+            work: 0,
         }
     }
 

@@ -158,7 +158,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
     }
     findings.push(match std::fs::metadata(identity) {
-        Err(_) => finding("identity", Verdict::Good, "there is none yet; the first start makes it"),
+        Err(_) => finding("identity", Verdict::Good, "there is none yet; make it with: npubbot init"),
         Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
             let text = format!("others on this machine can copy it: chmod 600 {}", identity.display());
             finding("identity", Verdict::Weak, text)

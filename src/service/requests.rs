@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 /// Pause before a failed transaction (a full disk, say) is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Messages of one deletion that are remembered as taken back.
+/// Messages of one deletion that are noted as deleted, at most.
 const MOST_TAKEN_BACK: usize = 8;
 /// Pause between two looks for new messages while others wait for their turn.
 const HELD_PAUSE: Duration = Duration::from_millis(20);
@@ -101,7 +101,7 @@ impl Requests {
     }
 
     fn limits(&self) -> MutexGuard<'_, AnswerLimits> {
-        // A count that a panic left is still a count.
+        // A panic elsewhere leaves the counts usable.
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,8 +204,7 @@ impl Requests {
         let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
-            // Relays keep no order: a request that comes after its own deletion is not answered any
-            // more.
+            // Relays keep no order: a request may come after its own deletion, and is ignored then.
             let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
             taken_back.extend(one.taken_back.into_iter().map(nothing));
             answers.push(Answer { asker, rumor, seen_on, effect, reply });
@@ -229,6 +228,7 @@ impl Requests {
         let asker = self.context.ledger.asker_view(author)?;
         let now = self.context.clock.now();
         let (shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
+        let split = self.scheduler.split_queue(author);
         let facts = Facts {
             limits: &self.context.config.limits,
             asker: &asker,
@@ -247,6 +247,8 @@ impl Requests {
             easy_wait: queue.wait,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
+            split_work: split.work_bits.filter(|&bits| message.work < bits),
+            split_place: split.place,
             now,
         };
         let decision = bot::decide(request, &facts);
@@ -272,7 +274,7 @@ impl Requests {
         Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply, taken_back, open })
     }
 
-    /// The work a new asker owes while there is a flood; whoever had a job owes none.
+    /// The work that a new asker owes during a flood. Askers who had a job owe none.
     fn owed(&self, message: &IncomingMessage, asker: &AskerView) -> Option<WorkWanted> {
         self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
     }
@@ -323,8 +325,8 @@ impl Requests {
     }
 }
 
-/// An answer within the limit for its asker. Beyond it nothing is started or sent again, but an asker can still cancel,
-/// stop and delete.
+/// An answer within the limit for its asker. Beyond it nothing is started or sent again, but an
+/// asker can still cancel, stop and delete.
 fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
     let said = match verdict {
         Verdict::Answer => return (effect, reply),

@@ -88,8 +88,8 @@ impl Results {
     }
 }
 
-/// Whether a find is for a pattern of the job, and its npub fits that pattern. The verifier has checked both; a key for
-/// somebody else's request must not go out even if it is wrong.
+/// Whether a find is for a pattern of the job, and its npub fits that pattern. The verifier has
+/// checked both; a key for somebody else's request must not go out even if it is wrong.
 fn is_for(job: &Job, find: &Find) -> bool {
     job.spec.patterns.contains(&find.pattern) && find.pattern.matches(&find.hit.npub())
 }

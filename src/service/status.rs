@@ -11,7 +11,8 @@ pub(super) fn status_of(scheduler: &Scheduler) -> String {
     describe(scheduler.rate(), scheduler.open_jobs())
 }
 
-/// The status in words, with totals only. The rate is rounded, so that small changes cause no new status.
+/// The status in words, with totals only. The rate is rounded, so that small changes
+/// cause no new status.
 fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
@@ -35,7 +36,8 @@ fn rounded(Rate(rate): Rate) -> Rate {
     Rate((rate / unit).round() * unit)
 }
 
-/// The expected seconds for a prefix of so many characters, with two digits at least; hundredths at the finest.
+/// The expected seconds for a prefix of so many characters, with two digits at least; hundredths at
+/// the finest.
 fn expected(characters: u32, Rate(rate): Rate) -> String {
     let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
     match seconds {

@@ -1,5 +1,4 @@
-//! What everything the bot says has in common: plain text without markup, which clients show as it
-//! is written, and not much of it.
+//! Rules for every text of the bot: plain text without markup, and short.
 
 use crate::bot::reply::{Acceptance, JobLine};
 use crate::bot::{Reply, notices, request};
@@ -15,19 +14,19 @@ use std::time::Duration;
 
 /// Characters of the longest message: some twenty lines on a phone.
 const MOST: usize = 1500;
-/// An nsec on a line of its own, which the vault adds to the letter with a key.
+/// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 31;
+const LAST: usize = 32;
 
-/// What messages are filled with.
+/// Random values for the replies.
 #[derive(Clone, Debug)]
 struct Filling {
     /// One at least.
     patterns: Vec<Pattern>,
     /// One at least.
     jobs: Vec<JobId>,
-    /// What an asker wrote.
+    /// Text of an asker.
     text: String,
     count: usize,
     seconds: u64,
@@ -97,7 +96,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![marked, any::<String>(), "[!-~ ]{0,200}"]
 }
 
-/// Every answer there is, filled with this.
+/// Every reply, with these values.
 fn answers(filling: &Filling) -> Vec<Reply> {
     let Filling { patterns, jobs, count, rate, yes, .. } = filling.clone();
     let (job, time) = (jobs[0], Duration::from_secs(filling.seconds));
@@ -116,6 +115,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         rate,
         queue: if yes { time } else { Duration::ZERO },
         is_split,
+        place: yes.then_some(count),
         comes_elsewhere: filling.part < 0.5,
         expensive: yes,
     };
@@ -154,6 +154,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::SecretKey,
         Reply::SeedWords,
         Reply::Paused { until: filling.seconds },
+        Reply::SplitWorkWanted(count as u32),
         Reply::Nothing,
         Reply::TextOnly,
         Reply::NoGroups,
@@ -166,19 +167,18 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::Stopped { open: count },
         Reply::Started,
         Reply::Forgotten { open: count },
-        // Reasons that no text of a test happens to have.
+        // Reasons that random texts hardly have.
         Reply::BadWords(vec![("q".to_owned(), PatternError::Impossible), ("q".to_owned(), PatternError::Empty)]),
     ];
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
-    // What is repeated of an asker's words is what is left of them once they were read.
+    // Words of the asker are repeated as they were read.
     if let request::Meaning::BadWords(words) = request::read_text(&filling.text) {
         answers.push(Reply::BadWords(words));
     }
     answers
 }
 
-/// Which variant it is. A new one does not compile until it is here, and fails the test until it is
-/// among [`answers`].
+/// Number of the variant. A new variant must be added here to compile, and to [`answers`] to pass.
 fn variant(reply: &Reply) -> usize {
     match reply {
         Reply::Accepted(_) => 0,
@@ -212,12 +212,12 @@ fn variant(reply: &Reply) -> usize {
         Reply::SmallTalk { .. } => 28,
         Reply::SecretKey => 29,
         Reply::SeedWords => 30,
-        Reply::Paused { .. } => LAST,
+        Reply::Paused { .. } => 31,
+        Reply::SplitWorkWanted(_) => LAST,
     }
 }
 
-/// What is written without an answer to write it in: the key, the tweak, the two notices, the
-/// apology.
+/// Texts that are no replies: key, tweak, notices, apology.
 fn notices(filling: &Filling) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);
@@ -241,8 +241,7 @@ fn notices(filling: &Filling) -> Vec<String> {
     ]
 }
 
-/// The first thing in a text that some client would show as markup, or raw where it was meant as
-/// such.
+/// The first mark in a text that a client may show as markup.
 fn markup(text: &str) -> Option<&str> {
     let anywhere = ["`", "*", "_", "~", "<", ">", "|", "](", "&lt;", "&gt;", "&amp;"];
     let at_the_start = |line: &&str| {

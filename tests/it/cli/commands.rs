@@ -14,6 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(a_half_is_not_made_for_more_prefixes_than_a_bot_reads),
     test!(init_makes_an_identity_once),
     test!(a_wrong_key_is_nothing_that_starting_again_mends),
+    test!(serve_makes_no_identity_and_takes_no_ledger_of_another_bot),
     test!(without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain),
     test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
     test!(the_demo_ends_with_a_verified_key),
@@ -131,6 +132,26 @@ fn a_wrong_key_is_nothing_that_starting_again_mends() {
     let unit =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service")).unwrap();
     assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
+}
+
+fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
+    let (folder, flags) = folder_with_passphrase();
+    let config = folder.path().join("relays.toml");
+    fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
+    let mut arguments = with("serve", &flags);
+    arguments.extend(["--config", config.to_str().unwrap(), "--device", "cpu"]);
+    let empty = run(&arguments);
+    assert_eq!(empty.status.code(), Some(2), "{}", stderr(&empty));
+    assert!(stderr(&empty).contains("npubbot init"), "{}", stderr(&empty));
+    assert!(!folder.path().join("data").exists(), "nothing was made");
+
+    let other = npubbot::key::Npub([0xa7; 32]);
+    let data = folder.path().join("data");
+    npubbot::ledger::Ledger::open(&data, npubbot::clock::Clock::System).unwrap().claim(other).unwrap();
+    assert!(run(&with("init", &flags)).status.success());
+    let foreign = run(&arguments);
+    assert_eq!(foreign.status.code(), Some(2), "{}", stderr(&foreign));
+    assert!(stderr(&foreign).contains(&other.to_string()), "{}", stderr(&foreign));
 }
 
 fn without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain() {

@@ -4,11 +4,13 @@ use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
+use crate::support::until;
 
 pub const TESTS: &[Test] = &[
     test!(every_kind_of_bad_request_is_answered_with_what_would_work),
     test!(limits_are_named_when_they_are_reached),
     test!(a_result_is_sent_again_as_the_same_event),
+    test!(an_asker_who_asks_too_often_gets_one_notice_and_then_silence),
 ];
 
 const LIMITS: &str = "\
@@ -109,5 +111,29 @@ async fn a_result_is_sent_again_as_the_same_event() {
     let last = asker.ask("help").await;
     assert!(DeliveredKey::read(&last).is_none(), "{last}");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), before + 2);
+    running.service.stop().await;
+}
+
+async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\nanswers_per_hour = 3\n");
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    for _ in 0..2 {
+        assert!(asker.ask("help").await.contains("m0ctane"));
+    }
+    let notice = asker.ask("ppppppppp").await;
+    assert!(notice.contains("I answer again at") && notice.contains("UTC"), "{notice}");
+    for text in ["help", "rrrrrrrrr", "cancel"] {
+        asker.send(text).await;
+    }
+    let all_seen = || async { (home.count("SELECT count(*) FROM seen") == Some(7)).then_some(()) };
+    until("every message is dealt with", all_seen).await;
+    assert_eq!(home.count("SELECT count(*) FROM mail"), Some(4), "three answers and the notice");
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "nothing was started");
+    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(0), "cancel works in silence");
+    let mut other = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(other.ask("help").await.contains("m0ctane"), "others are not concerned");
     running.service.stop().await;
 }

@@ -1,0 +1,90 @@
+//! Reading: what people write, and what is understood.
+
+use super::*;
+
+#[test]
+fn a_request_is_understood_however_it_is_written() {
+    let cases =
+        ["m0ctane", "M0CTANE", " npub1m0ctane\n", "nostr:npub1m0ctane", "/m0ctane", "\"m0ctane\".", "find m0ctane"];
+    for text in cases.into_iter().chain(["\u{200b}m0ct\u{200d}ane\u{202c}", "m0ctane m0ctane", "prefix: m0ctane"]) {
+        assert_eq!(requested(text), ["m0ctane"], "{text:?}");
+    }
+    assert_eq!(requested("cat, dad\nham"), ["cat", "dad", "ham"]);
+    assert_eq!(requested("find status"), ["status"]);
+    assert_eq!(requested("get"), ["get"], "alone a filler is a prefix like any other");
+    for text in [
+        "ｍ０ｃ",
+        "Ｎｐｕｂ１ｍ０ｃ",
+        "#m0c",
+        "@npub1m0c",
+        "m0c 🚀",
+        "🚀m0c",
+        "**m0c**",
+        "> Send only the prefix\n> m0ctane\nm0c",
+        "I would like npub1m0c please",
+        "hi! can I have a key which starts with m0c?",
+        "^m0c",
+        "m0c*",
+    ] {
+        assert_eq!(requested(text), ["m0c"], "{text:?}");
+    }
+    assert_eq!(requested("npub1cat dad"), ["cat", "dad"]);
+}
+
+/// The reply of a message that starts nothing.
+fn refused(text: &str) -> Reply {
+    match decide_for(text, &nobody()) {
+        Decision::Say(reply) => reply,
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_no_prefix_is_never_searched_as_one() {
+    let nearest = |text: &str| match refused(text) {
+        Reply::Unsupported { nearest } => nearest.map(|pattern| pattern.to_string()),
+        other => panic!("{text:?}: {other:?}"),
+    };
+    for text in
+        ["*cafe", "*cafe*", "cafe$", "$cafe", "ends with cafe", "ending in cafe please", "find *cafe", "suffix cafe"]
+    {
+        assert_eq!(nearest(text).as_deref(), Some("cafe"), "{text:?}");
+    }
+    assert_eq!(nearest("m0?tane").as_deref(), Some("m0"));
+    assert_eq!(nearest("npub1m0c[ae]t").as_deref(), Some("m0c"));
+    assert_eq!(nearest("*b*o"), None);
+    insta::assert_snapshot!(say("*cafe", &nobody()));
+}
+
+#[test]
+fn small_talk_and_seed_words_start_nothing() {
+    for text in ["gm", "GM!", "thanks", "thank you", "thank you very much", "test", "yes", "ok", "gm 🌞"] {
+        assert!(matches!(refused(text), Reply::SmallTalk { .. }), "{text:?}");
+    }
+    assert_eq!(requested("find gm"), ["gm"]);
+    for text in ["seed", "mnemonic", "12 words", "do I get 12 words?", "what about the seed phrase"] {
+        assert_eq!(refused(text), Reply::SeedWords, "{text:?}");
+    }
+    insta::assert_snapshot!(format!("{}\n---\n{}", say("gm", &nobody()), say("12 words", &nobody())));
+}
+
+#[test]
+fn nothing_of_a_secret_key_is_repeated() {
+    let key = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
+    let spaced: String = key.chars().map(|c| format!("{c} ")).collect::<String>().replacen("n s e c 1", "nsec1", 1);
+    for text in [
+        key.to_owned(),
+        key.to_uppercase(),
+        format!("my key is {key}, is it good?"),
+        format!("find {key}"),
+        format!("split {key} cat"),
+        key[..24].to_owned(),
+        spaced,
+        format!("nhalf1{}", &key[5..]),
+    ] {
+        assert_eq!(refused(&text), Reply::SecretKey, "{text:?}");
+    }
+    let answer = say(key, &nobody());
+    assert!(!key.as_bytes().windows(6).any(|part| answer.as_bytes().windows(6).any(|said| said == part)), "{answer}");
+    insta::assert_snapshot!(answer);
+}
