@@ -80,6 +80,8 @@ pub enum Reply {
     HalfUsed(HalfUse),
     /// A request by NIP-04 of somebody who shows no sign of reading anything else.
     NeedsSealed,
+    /// A request from before a restore of the ledger.
+    Restored,
     /// A flood: a new asker is asked for proof of work.
     WorkWanted(WorkWanted),
     Stopped {
@@ -282,6 +284,10 @@ impl fmt::Display for Reply {
                 "Your client sent this the old way (NIP-04), and a secret key does not travel like that. Ask me from a \
                  client with sealed messages (NIP-17), such as Amethyst, 0xchat, Coracle or Nostur, and let it publish \
                  your DM relays. Or keep the secret half yourself, which works from here: help split"
+            ),
+            Reply::Restored => f.write_str(
+                "I was restored from a backup after you sent this, and may have answered it before. If you still want it, \
+                 send it once more; for a split key, make a new half first.",
             ),
             Reply::WorkWanted(work) => write!(
                 f,

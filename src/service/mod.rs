@@ -76,6 +76,7 @@ impl Service {
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
+        ledger.claim(&vault.public_key())?;
         let (stopper, shutdown) = shutdown::pair();
         let context = Context {
             vault: vault.with_clock(clock.clone()),
@@ -162,7 +163,7 @@ fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
     Ok(Arc::new(scheduler))
 }
 
-/// The public figures of the search.
+/// The public status in words.
 fn status_of(scheduler: &Scheduler) -> String {
     status::describe(scheduler.rate(), scheduler.open_jobs())
 }

@@ -18,7 +18,7 @@ const MOST: usize = 1500;
 /// An nsec on a line of its own, which the vault adds to the letter with a key.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 26;
+const LAST: usize = 27;
 
 /// What messages are filled with.
 #[derive(Clone, Debug)]
@@ -162,6 +162,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         // Reasons that no text of a test happens to have.
         Reply::BadWords(vec![("q".to_owned(), PatternError::Impossible), ("q".to_owned(), PatternError::Empty)]),
     ];
+    answers.push(Reply::Restored);
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // What is repeated of an asker's words is what is left of them once they were read.
     if let request::Meaning::BadWords(words) = request::read_text(&filling.text) {
@@ -200,6 +201,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::Stopped { .. } => 23,
         Reply::Started => 24,
         Reply::Forgotten { .. } => 25,
+        Reply::Restored => 26,
         Reply::NotMeasured { .. } => LAST,
     }
 }
@@ -225,6 +227,7 @@ fn notices(filling: &Filling) -> Vec<String> {
         notices::tweak_found(job, pattern, &npub, waited, &tweak),
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
+        notices::lost(&open),
         notices::apology(),
     ]
 }

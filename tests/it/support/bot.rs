@@ -137,6 +137,8 @@ impl Home {
 
     /// `npubbot serve`, not started yet.
     pub fn command(&self) -> Command {
+        // `serve` makes no identity without being asked.
+        self.vault();
         let mut command = Command::new(env!("CARGO_BIN_EXE_npubbot"));
         command.arg("serve").arg("--config").arg(self.config_file()).arg("--data").arg(self.data());
         command.arg("--age-identity").arg(self.age_identity()).stdin(Stdio::null());
