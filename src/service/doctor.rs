@@ -153,7 +153,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
     }
     findings.push(match std::fs::metadata(identity) {
-        Err(_) => finding("identity", Verdict::Broken, "there is none; `npubbot init` makes it"),
+        Err(_) => finding("identity", Verdict::Weak, "there is none; `npubbot init` makes it"),
         Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
             let text = format!("others on this machine can copy it: chmod 600 {}", identity.display());
             finding("identity", Verdict::Weak, text)
