@@ -1,4 +1,5 @@
-//! Compiles `kernels/` with nvcc where there is one, and embeds the sources for NVRTC in any case.
+//! Compiles `kernels/` with nvcc where there is one, and embeds the sources for NVRTC in any case. Makes Rust constants of
+//! `kernels/constants.h`.
 //!
 //! `NVCC` or `CUDA_HOME` say where the compiler is, else `PATH`. `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits
 //! the machine code while developing; `NPUBBOT_CUDA_ARCHS=none` leaves nvcc alone.
@@ -22,6 +23,7 @@ fn main() {
     let source = out.join("kernels.cu");
     let flat = flatten(Path::new("kernels/search.cu"), &mut HashSet::new());
     fs::write(&source, flat).expect("OUT_DIR can be written");
+    fs::write(out.join("constants.rs"), constants("kernels/constants.h")).expect("OUT_DIR can be written");
 
     let archs = env::var("NPUBBOT_CUDA_ARCHS").unwrap_or_else(|_| ARCHS.to_owned());
     let built = match (archs.as_str(), find_nvcc()) {
@@ -73,6 +75,25 @@ fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<Str
     }
     run(&mut command)?;
     Ok(archs.join(" "))
+}
+
+/// A Rust constant for each `#define NAME number` of a header that the kernels and the host share.
+fn constants(header: &str) -> String {
+    let text = fs::read_to_string(header).unwrap_or_else(|error| panic!("{header}: {error}"));
+    let mut comment = String::new();
+    let mut constants = String::new();
+    for line in text.lines() {
+        if let Some(words) = line.strip_prefix("// ") {
+            comment += &format!("/// {words}\n");
+        } else if let Some((name, value)) = line.strip_prefix("#define ").and_then(|rest| rest.split_once(' ')) {
+            let value: u32 = value.parse().unwrap_or_else(|_| panic!("{header}: {name} is no plain number"));
+            constants += &format!("{comment}pub const {name}: u32 = {value};\n");
+            comment.clear();
+        } else if line.is_empty() {
+            comment.clear();
+        }
+    }
+    constants
 }
 
 /// One source with every `#include "…"` in its place, once: NVRTC has no files.

@@ -1,7 +1,7 @@
 //! The CPU kernels' field operations, and their search: `cargo bench --bench cpu_kernels`.
 //!
-//! For comparing two versions of the code. The rates that `docs/performance.md` gives are those of `npubbot bench`, which
-//! are proven by hits.
+//! For comparing two versions of the code. The rates that `docs/performance.md` gives are those of
+//! `npubbot bench`, which are proven by hits.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use npubbot::key::StartPoint;

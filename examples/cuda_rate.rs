@@ -3,6 +3,8 @@
 //!
 //!     cuda_rate <ordinal> <seconds> <patterns> <length> [<runs>]
 
+#![allow(clippy::unwrap_used, reason = "a measurement ends at its first error")]
+
 use npubbot::key::{StartPoint, VerifiedHit};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
 use npubbot::search::{Launch, Searcher, cuda};

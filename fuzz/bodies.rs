@@ -8,7 +8,7 @@ use npubbot::job::{Asker, JobId, RumorId};
 use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
 use npubbot::ledger::AskerView;
 use npubbot::pattern::Rate;
-use npubbot::scheduler::{CollectedLaunch, Pass, judge};
+use npubbot::scheduler::{CollectedLaunch, Pass, verify};
 use npubbot::search::{ClaimedHit, LaunchReport};
 use npubbot::vault::{Rumor, Vault, VerifiedEvent};
 use secp256k1::Scalar;
@@ -107,14 +107,14 @@ pub fn relays_toml(data: &[u8]) {
 pub fn hits(data: &[u8]) {
     static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
     let (vault, pass) = LAUNCH.get_or_init(|| {
-        (Vault::without_identity().expect("randomness"), Arc::new(Pass::of_canary_alone(Some(Rate(1.0)))))
+        (Vault::without_identity().expect("randomness"), Arc::new(Pass::canary_alone(Some(Rate(1.0)))))
     });
     let starts = vec![vault.open_start().expect("randomness"), vault.open_start().expect("randomness")];
     let claims: Vec<ClaimedHit> = data.chunks_exact(42).take(64).map(claim).collect();
     let report = LaunchReport { candidates: 1, hits: claims.clone(), ..LaunchReport::default() };
-    let judged = judge(&CollectedLaunch { device: 0, pass: Arc::clone(pass), starts: starts.clone(), report });
-    assert!(judged.hits_right + judged.hits_wrong <= claims.len() as u64);
-    assert!(judged.starts.is_empty(), "the canary is nobody's job");
+    let verified = verify(&CollectedLaunch { device: 0, pass: Arc::clone(pass), starts: starts.clone(), report });
+    assert!(verified.hits_right + verified.hits_wrong <= claims.len() as u64);
+    assert!(verified.by_start.is_empty(), "the canary is nobody's job");
     vault.discard(&[starts[0].0, starts[1].0]);
 }
 

@@ -1,8 +1,8 @@
 // The prefix search: every thread walks `steps` centres, and at each the whole table in both directions.
 //
-// Forward it multiplies up the differences d_i = xA³ - xi³ and leaves the partial products in memory; one inversion; and
-// backward it takes each 1/d_i out again and tests the eighteen candidates of the entry by their top 32 bits. What passes
-// is a suspect, and `confirm.cuh` computes it in full.
+// Forward it multiplies up the differences d_i = xA³ - xi³ and leaves the partial products in memory, one an entry or one a
+// group. One inversion follows. Backward it takes each 1/d_i out again and tests the eighteen candidates of the entry by their
+// top 32 bits. A candidate that passes is a suspect, and `confirm.cuh` computes it in full.
 
 #include "filter.cuh"
 #include "points.cuh"
@@ -47,14 +47,49 @@ FN Point &centre_at(const Search &s, u32 step, u32 threads) {
     return s.centres[(size_t)step * threads + thread_number()];
 }
 
-template <class Filter, class Form>
+// Warps of a multiprocessor.
+#define WARPS 16
+
+// Waits for the other warps of a stage. Only where a block has a multiprocessor to itself.
+FN void wait_for_stage(u32 stage) {
+    asm volatile("bar.sync %0, %1;" ::"r"(stage + 1), "n"(WARPS * 32 / STAGES) : "memory");
+}
+
+// Brings the matrices of an entry near, for the warps of a stage, each a part of them: to L1, where all find them.
+FN void expect_matrices(const Search &s, u32 entry) {
+    const u32 line = threadIdx.x % (WARPS * 32 / STAGES), bytes = MATRICES * MATRIX_BYTES;
+    const char *at = (const char *)s.matrices + entry * bytes + line * 128;
+    if (line < bytes / 128) asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
+}
+
+// Takes the pair of entries i - 1 and i out of `rest`, the inverse of all products up to theirs: returns the inverse of
+// their own, (z - u) of one times (z - u) of the other.
+template <class Variant>
+FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i, u32 threads, u32 thread, Fe &rest) {
+    const u32 group = i / GROUP;
+    Fe before = load_prefix(prefixes, group, threads, thread), pair;
+    if (i % GROUP == 3) {
+        if (group) expect_prefix(prefixes, group - 1, threads, thread);
+        Fe first = variant.product_of_two(s, group, 0);
+        variant.keep(Variant::PAIR, first);
+        before = fe_mul<Quick>(before, first);
+        pair = variant.product_of_two(s, group, 1);
+    } else {
+        pair = variant.kept(Variant::PAIR);
+    }
+    Fe inverse = fe_mul<Quick>(rest, before);
+    rest = fe_mul<Quick>(rest, pair);
+    return inverse;
+}
+
+template <class Filter, class Variant>
 FN void search(const Search &s) {
     extern __shared__ uint4 shared[];
-    Form form(s, shared);
-    Filter filter(s, (u32 *)shared + Form::SHARED_BYTES / 4);
-    const u32 threads = gridDim.x * Form::THREADS, thread = blockIdx.x * Form::THREADS + threadIdx.x;
-    const Point &base = s.bases[thread / s.threads_per_base];
-    const Point &start = s.starts[thread % s.threads_per_base];
+    Variant variant(s, shared);
+    Filter filter(s, (u32 *)shared + Variant::SHARED_BYTES / 4);
+    const u32 threads = gridDim.x * Variant::THREADS, thread = blockIdx.x * Variant::THREADS + threadIdx.x;
+    const Point &base = s.start_points[thread / s.threads_per_start];
+    const Point &start = s.stretches[thread % s.threads_per_start];
     uint4 *prefixes = (uint4 *)s.prefixes;
 
     Fe x, y;
@@ -68,33 +103,55 @@ FN void search(const Search &s) {
         x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), bx), sx));
         y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
     }
-    for (u32 step = 0; step < s.steps; step++) {
+    // Warps stand at different stages of a centre: the first one is cut short for most, and made up for at the end.
+    const u32 stage = thread / 32 % WARPS * STAGES / WARPS;
+    const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP;
+    for (u32 step = 0; step <= s.steps; step++) {
+        const u32 entries = step == 0 ? first_entries : step == s.steps ? s.entries - first_entries : s.entries;
+        if (step == s.steps && entries == 0) break;
         {
             Point &centre = centre_at(s, step, threads);
             for (int i = 0; i < 8; i++) centre.x[i] = x.v[i], centre.y[i] = y.v[i];
         }
-        form.stand_on(x, y);
+        variant.template stand_on<Filter::PRECISION>(x, y);
 
         Fe product = fe_sub(x, fe_load(s.step.x));
-        for (u32 i = 0; i < s.entries; i++) {
-            store_prefix(prefixes, i, threads, thread, product);
-            product = fe_mul<Quick>(product, fe_sub<Quick>(form.z(), fe_load_wide(s.table[i].u)));
+        if constexpr (Variant::GROUPS) {
+            for (u32 group = 0; group < entries / GROUP; group++) {
+                store_prefix(prefixes, group, threads, thread, product);
+                product = fe_mul<Quick>(product, variant.product_of_four(s, group));
+            }
+        } else {
+            for (u32 i = 0; i < entries; i++) {
+                store_prefix(prefixes, i, threads, thread, product);
+                product = fe_mul<Quick>(product, fe_sub<Quick>(variant.z(), fe_load_wide(s.table[i].u)));
+            }
         }
         // One difference that is zero makes the whole product zero: nothing can be said about this centre, nor about
         // those after it. The thread goes on, for its warp works together, but what it finds is nothing.
         bool usable = !fe_is_zero(product);
-        if (ok && !usable) atomicAdd(&s.counters->skipped, s.steps - step);
+        if (ok && !usable) atomicAdd(&s.counters->skipped, s.steps + 1 - step);
         ok = ok && usable;
         Fe rest = fe_inverse(product);
 
-        for (u32 i = s.entries; i-- > 0;) {
+        Fe of_pair;  // 1 / (the product of the pair's differences)
+        for (u32 i = entries; i-- > 0;) {
             const Entry &e = s.table[i];
-            if (i) expect_prefix(prefixes, i - 1, threads, thread);
-            Fe t = fe_mul<Quick>(rest, load_prefix(prefixes, i, threads, thread));
-            Fe d = fe_sub<Quick>(form.z(), fe_load_wide(e.u));
-            rest = fe_mul<Quick>(rest, d);
-            Tops tops = form.tops(s, i, e, d, t, filter.shift());
-            u32 found = filter.test(tops);
+            Fe t, d;
+            if constexpr (Variant::GROUPS) {
+                // Warps of a stage stay close together, so that L1 has the matrices for all of them.
+                if (i % GROUP == GROUP - 1) wait_for_stage(stage);
+                if (i) expect_matrices(s, i - 1);
+                if (i % 2 == 1) of_pair = next_pair(s, variant, prefixes, i, threads, thread, rest);
+                t = fe_mul<Quick>(of_pair, fe_sub<Quick>(variant.z(), fe_load_wide(s.table[i ^ 1].u)));
+            } else {
+                if (i) expect_prefix(prefixes, i - 1, threads, thread);
+                t = fe_mul<Quick>(rest, load_prefix(prefixes, i, threads, thread));
+                d = fe_sub<Quick>(variant.z(), fe_load_wide(e.u));
+                rest = fe_mul<Quick>(rest, d);
+            }
+            TopWords words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
+            u32 found = filter.test(words);
             if (found && ok) report(s, thread_number(), step, i, found);
         }
 
@@ -110,14 +167,14 @@ FN void search(const Search &s) {
     }
 }
 
-#define SEARCH(name, Filter, Form, blocks)                                                               \
-    extern "C" __global__ void __launch_bounds__(Form::THREADS, blocks) name(Search s) { search<Filter, Form>(s); }
+#define SEARCH(name, Filter, Variant, blocks)                                                               \
+    extern "C" __global__ void __launch_bounds__(Variant::THREADS, blocks) name(Search s) { search<Filter, Variant>(s); }
 
 SEARCH(plain_one, OneInterval, Plain, 2)
 SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
-SEARCH(tensor_one, OneInterval, Tensor<TENSOR_SHARED>, 1)
-SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<TENSOR_SHARED>, 1)
+SEARCH(tensor_one, OneInterval, Tensor<ONE_SHARED>, 1)
+SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>, 1)
 // For GPUs with little shared memory.
 SEARCH(lean_one, OneInterval, Tensor<0>, 1)
 SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)

@@ -1,6 +1,6 @@
-// The second form of the search: every product by a constant of the table on the tensor cores. Compute capability 8.0 and up.
+// The second variant of the search: every product by a constant of the table on the tensor cores. Compute capability 8.0 and up.
 //
-// With t = 1/(z - u), z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The six sums that the tops are made of
+// With t = 1/(z - u), z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The six sums that the top_words are made of
 // become, up to the -xA and -xi that the formula subtracts anyway, centre times a linear image of (t, t²):
 //
 //     A'·Y0 - xA = xA·W0            W0 = (5u + 14)·t + 3u(2u + 14)·t²
@@ -13,6 +13,10 @@
 // A warp multiplies its 32 values of t and t² at once by m16n8k32. Of W1 only the top is wanted, and comes straight out of its
 // matrix. The five others come back through the warp's shared memory to a value a thread, and take two truncated products
 // each, by a constant of the centre and β times it.
+//
+// Entries go by groups of four. Forward, the product of a group's differences is a polynomial in z = xA³ whose coefficients are
+// constants of the table, so that it comes from the tensor cores too and the batch inversion has one multiplication and
+// one prefix product a group. Backward, the products of both pairs do, and 9 multiplications give the four t.
 #pragma once
 
 #include "matrices.cuh"
@@ -21,7 +25,7 @@
 
 // A warp's own shared memory: 32 values in rows of 48 bytes on the way in (no bank conflicts for ldmatrix), or 32 values and
 // their carries on the way out.
-#define SCRATCH_WORDS (32 * 12)
+#define SCRATCH_WORDS (32 * SCRATCH_BYTES / 4)
 
 // 32 values of a warp as the left operand: two tiles of 16 rows.
 struct Rows {
@@ -69,7 +73,9 @@ FN void multiply_add(Sums &s, const Rows &v, const uint4 *matrix, u32 lane) {
     }
 }
 
-FN u32 two_columns(const int *sum) { return (u32)sum[0] + ((u32)sum[1] << 8); }
+// Sums stay below 2^24, so that the funnel brings in nothing from below: one LEA.HI, where the compiler would put a plain
+// shift on the multiplier.
+FN u32 two_columns(const int *sum) { return (u32)sum[0] + __funnelshift_l((u32)sum[0], (u32)sum[1], 8); }
 
 // Where a value stands on the way out, in words: 16 bytes stay free after every four, so that reading meets no bank conflicts.
 FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
@@ -120,7 +126,7 @@ FN void top_sums(int (&s)[2][2][4], const Rows &v, uint4 matrix) {
 }
 
 // The top 32 bits of W = c·t + d·t² and of β·W, low by one or two.
-FN uint2 tops_of_sum(u32 *scratch, u32 lane, const Rows &t, const Rows &t2, const uint4 *matrix) {
+FN uint2 top_words_of_sum(u32 *scratch, u32 lane, const Rows &t, const Rows &t2, const uint4 *matrix) {
     int s[2][2][4] = {};
     top_sums(s, t, __ldg(matrix + lane));
     top_sums(s, t2, __ldg(matrix + 32 + lane));
@@ -147,18 +153,24 @@ FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
     return rows_of(scratch, lane);
 }
 
-// The form. Of a centre's constants the first SHARED are kept in shared memory, the others in device memory.
+// The variant. Of what is kept of a centre the first SHARED elements stand in shared memory, the others in device memory.
 template <int SHARED>
 struct Tensor {
     static constexpr u32 THREADS = TENSOR_THREADS;
-    static constexpr u32 SHARED_BYTES = TENSOR_SHARED_BYTES(SHARED);
+    static constexpr u32 SHARED_BYTES = TENSOR_THREADS * (SHARED * 32 + SCRATCH_BYTES);
+    static constexpr bool GROUPS = true;
+
+    // What is kept: z = xA³; the product of a pair of differences; five factors made ready, each followed by β times it; then
+    // powers of z, as values or as rows for the tensor cores.
+    enum { Z, PAIR, FACTORS, Z_ROWS = FACTORS + 10, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
+    static_assert(END == CENTRE_CONSTANTS, "as in constants.h");
 
     uint4 *shared, *global;  // of this thread
     u32 *scratch;
 
     FN Tensor(const Search &s, uint4 *memory) {
         shared = memory + threadIdx.x;
-        global = (uint4 *)s.constants + (blockIdx.x * TENSOR_CONSTANTS * 2) * THREADS + threadIdx.x;
+        global = (uint4 *)s.constants + (blockIdx.x * CENTRE_CONSTANTS * 2) * THREADS + threadIdx.x;
         scratch = (u32 *)(memory + SHARED * 2 * THREADS) + threadIdx.x / 32 * SCRATCH_WORDS;
     }
 
@@ -176,47 +188,105 @@ struct Tensor {
         return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
     }
 
-    FN void keep_both(int n, const Fe &v) {
-        keep(n, v);
-        keep(n + 1, fe_mul(v, fe_beta()));
+    FN void keep_rows(int n, const Fe &v) {
+        Rows r = gather(scratch, threadIdx.x % 32, v);
+        uint4 *at = place(n);
+        at[0] = make_uint4(r.a[0][0], r.a[0][1], r.a[0][2], r.a[0][3]);
+        at[THREADS] = make_uint4(r.a[1][0], r.a[1][1], r.a[1][2], r.a[1][3]);
     }
 
+    FN Rows kept_rows(int n) const {
+        const uint4 *at = place(n);
+        uint4 a = at[0], b = at[THREADS];
+        return Rows{{{a.x, a.y, a.z, a.w}, {b.x, b.y, b.z, b.w}}};
+    }
+
+    template <Precision precision>
+    FN void keep_factor(int n, const Fe &v) {
+        keep(FACTORS + 2 * n, fe_ready<precision>(v));
+        keep(FACTORS + 2 * n + 1, fe_ready<precision>(fe_mul(v, fe_beta())));
+    }
+
+    // All lanes of the warp come here together, as to all that uses the tensor cores.
+    template <Precision precision>
     FN void stand_on(const Fe &x, const Fe &y) {
-        Fe x2 = fe_sqr(x);
-        keep(0, fe_canonical(fe_mul(x2, x)));
-        keep_both(1, x);
-        keep_both(3, x2);
-        keep_both(5, fe_mul(x, y));
-        keep_both(7, y);
-        keep_both(9, fe_mul(x2, y));
+        Fe x2 = fe_sqr(x), z = fe_canonical(fe_mul(x2, x)), z2 = fe_sqr(z);
+        keep(Z, z);
+        keep_factor<precision>(0, x);
+        keep_factor<precision>(1, x2);
+        keep_factor<precision>(2, fe_mul(x, y));
+        keep_factor<precision>(3, y);
+        keep_factor<precision>(4, fe_mul(x2, y));
+        keep_rows(Z_ROWS, z);
+        keep(Z2, z2);
+        keep_rows(Z2_ROWS, z2);
+        keep_rows(Z3_ROWS, fe_mul(z2, z));
+        keep(Z4, fe_sqr(z2));
     }
 
-    FN Fe z() const { return kept(0); }
+    FN Fe z() const { return kept(Z); }
 
-    FN void tops_by(u32 *three, int n, const Fe &v) const {
-        three[0] = fe_top(v, kept(n));
-        three[1] = fe_top(v, kept(n + 1));
+    FN const uint4 *group_at(const Search &s, u32 group) const {
+        return (const uint4 *)s.groups + group * (GROUP_BYTES / 16);
+    }
+
+    // Sums of lower powers of z, its highest power, and the term without it.
+    FN Fe product_of(const Sums &sums, int power, const uint4 *term) const {
+        Fe r = settle<Quick>(scratch, threadIdx.x % 32, sums);
+        u32 carry = add8(r.v, r.v, kept(power).v);
+        carry += add8(r.v, r.v, fe_load_wide((const u32 *)term).v);
+        add_small_quick(r.v, carry * FOLD, carry, 0);
+        return r;
+    }
+
+    // The product of the four differences z - u of a group: a polynomial in z, its coefficients constants of the table.
+    FN Fe product_of_four(const Search &s, u32 group) const {
+        const u32 lane = threadIdx.x % 32;
+        const uint4 *matrix = group_at(s, group);
+        Sums sums = {};
+        multiply_add(sums, kept_rows(Z3_ROWS), matrix, lane);
+        multiply_add(sums, kept_rows(Z2_ROWS), matrix + MATRIX_BYTES / 16, lane);
+        multiply_add(sums, kept_rows(Z_ROWS), matrix + 2 * (MATRIX_BYTES / 16), lane);
+        return product_of(sums, Z4, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16));
+    }
+
+    // The product of the first two of them, or the last two.
+    FN Fe product_of_two(const Search &s, u32 group, u32 last) const {
+        const uint4 *matrix = group_at(s, group);
+        Sums sums = {};
+        multiply_add(sums, kept_rows(Z_ROWS), matrix + (3 + last) * (MATRIX_BYTES / 16), threadIdx.x % 32);
+        return product_of(sums, Z2, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16) + 2 + 2 * last);
+    }
+
+    // The top words of factor N times its W, of β and of β² times that.
+    template <Precision precision, int N>
+    FN void product_top_words(u32 (&three)[3], const Rows &t1, const Rows &t2, const uint4 *matrix, u32 lane) const {
+        Sums sums = {};
+        if (N < 4) multiply_add(sums, t1, matrix + (2 * N) * (MATRIX_BYTES / 16), lane);
+        multiply_add(sums, t2, matrix + (N < 4 ? 2 * N + 1 : 8) * (MATRIX_BYTES / 16), lane);
+        // Loaded ahead of the way through the scratch, over which the compiler moves no load.
+        Fe factor = kept(FACTORS + 2 * N);
+        Fe w = settle<Quick>(scratch, lane, sums);
+        three[0] = fe_top_word_ready<precision>(w, factor);
+        three[1] = fe_top_word_ready<precision>(w, kept(FACTORS + 2 * N + 1));
         three[2] = 0 - three[0] - three[1];
     }
 
-    // All lanes of the warp come here together.
-    FN Tops tops(const Search &s, u32 i, const Entry &e, const Fe &, const Fe &t, u32 shift) const {
+    template <Precision precision>
+    FN TopWords top_words(const Search &s, u32 i, const Entry &e, const Fe &, const Fe &t, u32 shift) const {
         const u32 lane = threadIdx.x % 32;
-        const uint4 *matrix = (const uint4 *)s.matrices + i * MATRICES * (MATRIX_WORDS / 4);
+        const uint4 *matrix = (const uint4 *)s.matrices + i * MATRICES * (MATRIX_BYTES / 16);
         Rows t1 = gather(scratch, lane, t), t2 = gather(scratch, lane, fe_sqr<Quick>(t));
-        Tops r;
-        uint2 w1 = tops_of_sum(scratch, lane, t1, t2, matrix + (MATRICES - 1) * (MATRIX_WORDS / 4));
+        TopWords r;
+        uint2 w1 = top_words_of_sum(scratch, lane, t1, t2, matrix + (MATRICES - 1) * (MATRIX_BYTES / 16));
         r.a[1][0] = w1.x + e.x_top[0];
         r.a[1][1] = w1.y + e.x_top[1];
         r.a[1][2] = 0 - r.a[1][0] - r.a[1][1];
-        u32 *results[5] = {r.a[0], r.a[2], r.b[0], r.b[1], r.b[2]};
-#pragma unroll
-        for (int n = 0; n < 5; n++) {
-            Sums sums = {};
-            if (n < 4) multiply_add(sums, t1, matrix + (2 * n) * (MATRIX_WORDS / 4), lane);
-            multiply_add(sums, t2, matrix + (n < 4 ? 2 * n + 1 : 8) * (MATRIX_WORDS / 4), lane);
-            tops_by(results[n], 2 * n + 1, settle<Quick>(scratch, lane, sums));
-        }
+        product_top_words<precision, 0>(r.a[0], t1, t2, matrix, lane);
+        product_top_words<precision, 1>(r.a[2], t1, t2, matrix, lane);
+        product_top_words<precision, 2>(r.b[0], t1, t2, matrix, lane);
+        product_top_words<precision, 3>(r.b[1], t1, t2, matrix, lane);
+        product_top_words<precision, 4>(r.b[2], t1, t2, matrix, lane);
         for (int m = 0; m < 3; m++) r.a[0][m] -= shift;
         return r;
     }

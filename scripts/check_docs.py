@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Documents whose `quoted_names` must exist in the code. Dated ones tell of their day.
 DATED = ("docs/measurements/", "docs/decisions/", "docs/developers/words.md")
 # Its lines are long; its author is measuring. Remove this once it is rewritten.
-LONG_LINES = ("docs/performance-cuda.md",)
+LONG_LINES = ("docs/measurements/2026-11-21-cuda-search.md",)
 MOST_CHARACTERS = 100
 
 faults: list[str] = []

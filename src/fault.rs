@@ -5,6 +5,8 @@
 //! NPUBBOT_TEST_FAULT=panic:decide:before npubbot serve …    panics there, once
 //! NPUBBOT_TEST_FAULT=panics:decide:before npubbot serve …   panics there every time
 //! NPUBBOT_TEST_FAULT=hang:collect:before npubbot serve …    one thread hangs there for ever
+//! NPUBBOT_TEST_FAULT=hold:launch:before npubbot serve …     every thread waits there until the file exists
+//!                                                           that NPUBBOT_TEST_GATE names
 //! ```
 //!
 //! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and
@@ -112,11 +114,19 @@ fn reach(step: Step, side: &str) {
     static DONE: AtomicBool = AtomicBool::new(false);
 
     let Some((how, place)) = WANTED.as_ref().and_then(|wanted| wanted.split_once(':')) else { return };
-    if place != format!("{}:{side}", step.word()) || (DONE.swap(true, Ordering::SeqCst) && how != "panics") {
+    if place != format!("{}:{side}", step.word())
+        || (DONE.swap(true, Ordering::SeqCst) && !matches!(how, "panics" | "hold"))
+    {
         return;
     }
     match how {
         "panic" | "panics" => panic!("test fault: {place}"),
+        "hold" => {
+            let gate = std::env::var_os("NPUBBOT_TEST_GATE").map(std::path::PathBuf::from).unwrap_or_default();
+            while !gate.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
         "hang" => {
             let _ = writeln!(std::io::stderr(), "test fault: {place}");
             loop {

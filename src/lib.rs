@@ -4,6 +4,7 @@
 //! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what travels between rooms
 //! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
+//! - [`web`]: serves the page for people without an account
 //! - [`service`]: the rooms wired together; [`cli`]: one small file a command
 //!
 //! Start reading at `ARCHITECTURE.md`, then [`service`].
@@ -28,3 +29,4 @@ pub mod search;
 pub mod service;
 pub mod shutdown;
 pub mod vault;
+pub mod web;

@@ -1,16 +1,20 @@
-// One file, everything inside: the policy names the script and the style by their hashes, and allows nothing else.
+// One file, everything inside: the policy names the script and the style by their hashes, and
+// allows nothing else but connections to relays, which the page narrows to its bot's as soon as it
+// knows them.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { parse, serialize } from 'parse5';
 
 const here = dirname(fileURLToPath(import.meta.url));
+const read = (name) => readFileSync(join(here, name), 'utf8');
 const sha256 = (text) => createHash('sha256').update(text, 'utf8');
 const source = (text) => `'sha256-${sha256(text).digest('base64')}'`;
 
 const bundled = await build({
-  entryPoints: [join(here, 'src/page.ts')],
+  entryPoints: [join(here, 'src/main.ts')],
   absWorkingDir: here,
   bundle: true,
   write: false,
@@ -21,24 +25,42 @@ const bundled = await build({
   legalComments: 'none',
 });
 const script = bundled.outputFiles[0].text;
-const style = readFileSync(join(here, 'src/style.css'), 'utf8');
-// Either would end its element early, and the hash would no longer be that of what the browser runs.
+const style = read('src/style.css');
+// Either would end its element early, and the hash would no longer be that of what the browser
+// runs.
 if (/<\/script|<!--/i.test(script) || /<\/style/i.test(style)) throw new Error('the bundle closes its own element');
 
 const policy = [
   "default-src 'none'",
   `script-src ${source(script)}`,
   `style-src ${source(style)}`,
+  'connect-src ws: wss:',
+  'img-src data:',
+  'manifest-src data:',
   "base-uri 'none'",
   "form-action 'none'",
   "require-trusted-types-for 'script'",
 ].join('; ');
 
-const values = { POLICY: policy, STYLE: style, SCRIPT: script };
-const page = readFileSync(join(here, 'src/index.html'), 'utf8').replace(/%%(\w+)%%/g, (_, name) => {
+const icon = `data:image/svg+xml,${encodeURIComponent(read('src/icon.svg').trim())}`;
+const values = { POLICY: policy, STYLE: style, SCRIPT: script, ICON: icon };
+const filled = read('src/index.html').replace(/%%(\w+)%%/g, (_, name) => {
   if (!(name in values)) throw new Error(`nothing is called ${name}`);
   return values[name];
 });
+// The page computes its own SHA-256 from what the browser's parser made of it, so the file is what
+// a parser writes, and its script comes last: nothing follows that is not parsed when it runs.
+const page = serialize(parse(filled.replace(/<\/script>\s*<\/body>\s*<\/html>\s*$/, '</script></body></html>')));
+if (serialize(parse(page)) !== page || !page.endsWith('</script></body></html>')) {
+  throw new Error('the page is not what a browser would write');
+}
+const hash = sha256(page).digest('hex');
+// A file that stays the same keeps its date, so that cargo does not build the bot again.
+function write(name, text) {
+  const path = join(here, 'dist', name);
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
+}
 mkdirSync(join(here, 'dist'), { recursive: true });
-writeFileSync(join(here, 'dist/index.html'), page);
-console.log(`dist/index.html ${page.length} characters, sha256 ${sha256(page).digest('hex')}`);
+write('index.html', page);
+write('page.sha256', `${hash}  index.html\n`);
+console.log(`dist/index.html ${page.length} characters, sha256 ${hash}`);

@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
-# Everything a change to the page must pass. Installs what it needs; what cannot run is named on stderr.
-# NPUBBOT_BIN=path/to/npubbot adds a real search; NPUBBOT_REQUIRE_BROWSER=1 fails where no browser can be had.
+# Checks the page: types, unit tests, the committed build, and a real browser against a real bot
+# and relay. Installs what it needs; what cannot run is named on stderr.
+# NPUBBOT_BIN=path/to/npubbot adds the tests with a real bot; NPUBBOT_RELAY_BIN=path/to/nostr-relay
+# names a relay that is installed already; NPUBBOT_REQUIRE_BROWSER=1 fails where a browser, a bot
+# or a relay is missing.
 set -euo pipefail
 # A relative path is meant from where the script was called.
-if [ -n "${NPUBBOT_BIN:-}" ]; then NPUBBOT_BIN="$(realpath "$NPUBBOT_BIN")"; export NPUBBOT_BIN; fi
+for name in NPUBBOT_BIN NPUBBOT_RELAY_BIN; do
+    if [ -n "${!name:-}" ]; then declare -x "$name=$(realpath -s "${!name}")"; fi
+done
 cd "$(dirname "$0")"
 step() { printf '\n== web: %s\n' "$*"; }
-not_run() { printf 'NOT RUN: %s\n' "$*" >&2; }
+missing=0
+not_run() { printf 'NOT RUN: %s\n' "$*" >&2; missing=1; }
+finish() { exit "$((missing && ${NPUBBOT_REQUIRE_BROWSER:-0}))"; }
 
 enough() { command -v npm >/dev/null && node -e 'const [a, b] = process.versions.node.split(".").map(Number);
     process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null; }
 if ! enough; then
     not_run "the whole check of web/ (it needs Node.js 20.19 or newer with npm)"
-    exit "${NPUBBOT_REQUIRE_BROWSER:-0}"
+    finish
 fi
 
 step "libraries"
@@ -31,11 +38,13 @@ fi
 step "unit tests"
 npm test
 
-step "build, twice the same"
+step "the committed page is what the source builds"
+committed="$(sha256sum dist/index.html dist/page.sha256)"
 npm run --silent build
-first="$(sha256sum dist/index.html)"
-npm run --silent build
-test "$first" = "$(sha256sum dist/index.html)"
+if [ "$committed" != "$(sha256sum dist/index.html dist/page.sha256)" ]; then
+    echo "web/dist is not what web/src builds; commit what \"npm run build\" just wrote" >&2
+    exit 1
+fi
 
 step "a browser"
 browser() { for name in chromium chromium-browser google-chrome google-chrome-stable; do
@@ -53,7 +62,31 @@ if [ -z "$have" ]; then
     have="$(browser || true)"
 fi
 if [ -z "$have" ]; then
-    not_run "the browser test of web/ (no Chromium found, and none could be installed)"
-    exit "${NPUBBOT_REQUIRE_BROWSER:-0}"
+    not_run "the browser tests of web/ (no Chromium found, and none could be installed)"
+    finish
 fi
+
+step "a relay"
+# The one of tests/interop.rs, or one of our own; 18 seconds to install.
+for known in ../target/interop/venv/bin/nostr-relay .relay/bin/nostr-relay; do
+    if [ -z "${NPUBBOT_RELAY_BIN:-}" ] && [ -x "$known" ]; then
+        NPUBBOT_RELAY_BIN="$(realpath -s "$known")"
+    fi
+done
+if [ -z "${NPUBBOT_RELAY_BIN:-}" ] && command -v python3 >/dev/null; then
+    if python3 -m venv .relay && .relay/bin/pip install -q nostr-relay==1.14; then
+        NPUBBOT_RELAY_BIN="$PWD/.relay/bin/nostr-relay"
+    fi
+fi
+if [ -z "${NPUBBOT_RELAY_BIN:-}" ]; then
+    not_run "asking a real bot in a browser (nostr-relay 1.14 could not be installed)"
+else
+    echo "$NPUBBOT_RELAY_BIN"
+    export NPUBBOT_RELAY_BIN
+fi
+if [ -z "${NPUBBOT_BIN:-}" ]; then not_run "the browser tests with a real bot (NPUBBOT_BIN names none)"; fi
+
+step "the browser tests"
 NPUBBOT_CHROMIUM="$have" npm run --silent test:browser
+echo "screenshots of each step are in web/shots/"
+finish

@@ -1,7 +1,7 @@
 //! One message, one decision.
 
 use super::policy;
-use super::reply::{Acceptance, JobLine, Neighbours, Reply};
+use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{Form, Meaning, Request};
 use crate::config::Limits;
 use crate::job::{JobId, JobSpec, RumorId};
@@ -19,7 +19,9 @@ const HALF_AS_LONG_AGAIN: f64 = 1.5;
 /// Everything a decision depends on, beside the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
+    /// The operator's limits.
     pub limits: &'a Limits,
+    /// What the ledger knows of the asker.
     pub asker: &'a AskerView,
     /// Jobs of the pool being searched, of all askers.
     pub pool_jobs: usize,
@@ -79,20 +81,27 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 pub enum Decision {
     /// Nothing to say and nothing to do.
     Ignore,
+    /// An answer that changes nothing.
     Say(Reply),
     /// A job under the number `next_job`.
     Accept {
+        /// The job.
         spec: JobSpec,
+        /// Its acceptance.
         reply: Reply,
     },
-    /// Without an answer where the request itself was taken back.
     /// Some of the asker's jobs are cancelled.
     Cancel {
+        /// The jobs.
         jobs: Vec<JobId>,
+        /// `None` if the asker deleted the request itself.
         reply: Option<Reply>,
     },
+    /// The result of a finished job is sent again.
     Resend {
+        /// The job.
         job: JobId,
+        /// What is said with it.
         reply: Reply,
     },
     /// Nothing more is said to this asker, and nothing searched.
@@ -140,6 +149,10 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Meaning::Resend(job) => resend(*job, facts),
         Meaning::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
         Meaning::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
+        Meaning::Unsupported(nearest) => Decision::Say(Reply::Unsupported { nearest: nearest.clone() }),
+        Meaning::SmallTalk(prefix) => Decision::Say(Reply::SmallTalk { prefix: prefix.clone() }),
+        Meaning::SecretKey => Decision::Say(Reply::SecretKey),
+        Meaning::SeedWords => Decision::Say(Reply::SeedWords),
         Meaning::TooManyWords(words) => {
             Decision::Say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
@@ -164,15 +177,15 @@ fn find(
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
+    let is_split = half.is_some();
     let reply = Reply::Accepted(Acceptance {
         job: facts.next_job,
         patterns: patterns.to_vec(),
         difficulty,
         rate,
-        neighbours: match half {
-            None => Neighbours::InPool { jobs: facts.pool_jobs, split_jobs: facts.split_jobs, part, queue },
-            Some(_) => Neighbours::Apart { part },
-        },
+        queue,
+        is_split,
+        comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();

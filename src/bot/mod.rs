@@ -5,12 +5,15 @@
 //! work.
 
 mod decide;
+mod english;
 pub mod notices;
+mod numbers;
 mod policy;
 mod reply;
 mod request;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use decide::{Decision, Facts, decide};
 pub use reply::Reply;

@@ -1,5 +1,6 @@
-//! What the bot writes without being asked: the key, and that a job is given up.
+//! Messages the bot writes without being asked: results and notices about jobs.
 
+use super::numbers::plural;
 use crate::duration::humanize;
 use crate::job::JobId;
 use crate::key::{Npub, SplitTweak};
@@ -10,40 +11,41 @@ use std::time::Duration;
 /// The text before and after the line with the nsec.
 pub fn key_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration) -> (String, String) {
     let before = format!(
-        "Job {job} is done after {}: a key that starts with npub1{pattern}.\n{npub}\nThis is its secret key. Whoever has \
-         it is this identity, so keep it safe and show it to nobody:",
+        "Job {job} is done after {}. This npub starts with npub1{pattern}:\n{npub}\nThis is its secret key. Whoever has it \
+         is this identity. Keep it safe, and show it to nobody:",
         humanize(waited)
     );
-    let after = "It was made on my operator's machine: trust it as far as you trust the operator. To get this message \
-                 again: resend"
-        .to_owned();
+    let after =
+        "It was made on my operator's machine: trust it as far as you trust the operator.\nTo get this message \
+                 again, send:\nresend"
+            .to_owned();
     (before, after)
 }
 
 /// The answer to a message that made something here fail, twice.
 pub fn apology() -> String {
-    "Something went wrong on my side with this message, so nothing came of it; my operator's log tells of it. Say it in \
-     other words, or send: help"
+    "Something went wrong on my side with this message. Nothing was started.\nMy operator's log tells of it. Say it in \
+     other words, or send:\nhelp"
         .to_owned()
 }
 
-/// What comes of a split job: the tweak, which only the asker's half turns into the key.
+/// The result of a split job: the tweak, which only the asker's half turns into the key.
 pub fn tweak_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration, tweak: &SplitTweak) -> String {
     format!(
-        "Job {job} is done after {}: a key that starts with npub1{pattern}.\n{npub}\nThis is the tweak. It is no secret; \
-         your half and it make the key, with: npubbot combine\n{tweak}\nYour half has served now. Make a new one for the \
-         next key.",
+        "Job {job} is done after {}. This npub starts with npub1{pattern}:\n{npub}\nThis is the tweak. It is no \
+         secret:\n{tweak}\nYour half and it make the key:\nnpubbot combine\nYour half has served now. Make a new one \
+         for the next key.",
         humanize(waited)
     )
 }
 
-/// The one notice of a job that takes longer than was promised.
+/// The one notice of a job that takes longer than was promised. `now`: Unix seconds.
 pub fn late(job: &Job, now: u64) -> String {
     let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
     let left = Duration::from_secs(job.spec.expires_at.saturating_sub(now));
     format!(
-        "Job {} takes longer than I said: {} so far. That is bad luck or a slow day, not your doing; I search on, for {} at \
-         most. You need do nothing. To stop: cancel {}",
+        "Job {} takes longer than I said: {} so far.\nThat is bad luck or a slow day. I go on for {} at most; you need do \
+         nothing.\nTo stop, send:\ncancel {}",
         job.id,
         humanize(waited),
         humanize(left),
@@ -63,8 +65,10 @@ pub fn lost(job: &Job) -> String {
 /// The notice of a job past its time.
 pub fn given_up(job: &Job) -> String {
     let after = Duration::from_secs(job.spec.expires_at.saturating_sub(job.accepted_at));
+    let patterns = plural(job.spec.patterns.len(), "prefix").replace("prefixs", "prefixes");
     format!(
-        "Job {} is given up: {} have passed without a find. Send a shorter prefix, or the same once more to try again.",
+        "Job {} is given up: I found none of its {patterns} in {}.\nSend a shorter one, or the same once more to try \
+         again.",
         job.id,
         humanize(after)
     )

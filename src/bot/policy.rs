@@ -67,5 +67,5 @@ fn too_hard(patterns: &[Pattern], rate: Rate, facts: &Facts<'_>) -> Option<Reply
         difficulty.expected_time(rate).is_some_and(|time| time <= limit)
     };
     let characters = (1..=50).take_while(within).last().unwrap_or(0);
-    Some(Reply::TooHard { expected, limit, rate, characters })
+    Some(Reply::TooHard { expected, limit, characters })
 }

@@ -1,21 +1,40 @@
 //! Reading messages: what people write becomes a [`Request`].
 
+use super::words::{has_wildcard, is_invisible, words};
 use crate::job::{Asker, JobId, RumorId};
 use crate::key::{HalfPoint, HalfPointError};
-use crate::pattern::{Pattern, PatternError};
+use crate::pattern::{ALPHABET, Pattern, PatternError};
 use crate::vault::Rumor;
+use unicode_normalization::UnicodeNormalization;
 
-/// Meaning beyond this many are not read: nobody means them as prefixes.
+/// Words beyond this many are not read: nobody means them as prefixes.
 const WORDS_READ: usize = 64;
 
 /// Prefixes of a split request that are read beside its first word and its point.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
-/// Meaning that occur in sentences around a request. Alone they are prefixes like any other.
+/// Words of sentences around a request. Alone they are prefixes like any other.
 const FILLERS: &[&str] = &[
-    "a", "an", "as", "at", "can", "get", "key", "me", "my", "need", "npub", "nsec", "pls", "please", "prefer", "start",
-    "starts", "thanks", "that", "the", "u", "want", "we", "you", "your",
+    "a", "an", "and", "as", "at", "begins", "bot", "can", "could", "dear", "find", "for", "get", "give", "have",
+    "hello", "hey", "hi", "i", "i'd", "id", "in", "is", "it", "key", "like", "make", "me", "mine", "my", "need",
+    "npub", "nsec", "of", "one", "ok", "or", "pls", "please", "plz", "prefer", "prefix", "search", "start", "starting",
+    "starts", "thank", "thanks", "that", "the", "thx", "to", "u", "vanity", "want", "we", "which", "whose", "will",
+    "wish", "with", "would", "you", "your",
 ];
+
+/// Words of small talk. Alone, or after each other, they are no request.
+const SMALL_TALK: &[&str] = &[
+    "cool", "gm", "gn", "good", "great", "lol", "morning", "much", "nice", "night", "no", "nope", "ok", "okay",
+    "please", "pls", "sure", "test", "testing", "thank", "thanks", "thx", "ty", "very", "wow", "yeah", "yep", "yes",
+    "you",
+];
+
+/// Words that ask about seed words.
+const SEED_WORDS: &[&str] = &["bip39", "bip-39", "mnemonic", "mnemonics", "mnemonic?", "seedphrase"];
+
+/// Bech32 characters after `nsec1` from which on a secret key is meant, in one piece or in several.
+const SECRET_IN_ONE: usize = 6;
+const SECRET_IN_PIECES: usize = 50;
 
 /// NIP-04: a message of an old client, in the open but for its text.
 const KIND_NIP04: u16 = 4;
@@ -75,6 +94,14 @@ pub(super) enum Meaning {
     /// less common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
+    /// A pattern of a kind that is not searched, and the nearest prefix that is.
+    Unsupported(Option<Pattern>),
+    /// Small talk, with the word as a prefix if it can be one.
+    SmallTalk(Option<Pattern>),
+    /// A secret key, or a part of one.
+    SecretKey,
+    /// A question about seed words.
+    SeedWords,
     /// Prefixes at the asker's own point: they keep half of the key.
     Split(HalfPoint, Vec<Pattern>),
     /// `split` with a word that is no point, or without a point.
@@ -104,29 +131,114 @@ pub fn read(rumor: &Rumor) -> Request {
 
 /// Reads any text, in time linear in its length.
 pub(super) fn read_text(text: &str) -> Meaning {
+    if has_secret_key(text) {
+        return Meaning::SecretKey;
+    }
     let words: Vec<String> = words(text).take(WORDS_READ + 1).collect();
     if words.len() > WORDS_READ {
         return Meaning::TooManyWords(self::words(text).count());
     }
-    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-    match words.first().map(|word| word.trim_start_matches('/')) {
-        None if text.contains('?') => Meaning::Help,
-        None => Meaning::Nothing,
-        Some("help" | "hi" | "hello" | "hey" | "info") if rest.is_empty() => Meaning::Help,
-        Some("help") if rest == ["split"] => Meaning::SplitHelp,
-        Some("split") => split(&rest),
-        Some("stop") if rest.is_empty() => Meaning::Stop,
-        Some("start") if rest.is_empty() => Meaning::Start,
-        Some("delete") if rest.is_empty() => Meaning::Delete,
-        Some("status") if rest.is_empty() => Meaning::Status,
-        Some("cancel") if rest.is_empty() || rest == ["all"] => Meaning::Cancel(None),
-        Some("resend") if rest.is_empty() => Meaning::Resend(None),
-        Some(command @ ("cancel" | "resend")) if rest.len() == 1 && number(rest[0]).is_some() => {
-            if command == "cancel" { Meaning::Cancel(number(rest[0])) } else { Meaning::Resend(number(rest[0])) }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (Some(first), rest) = (words.first(), words.get(1..).unwrap_or_default()) else {
+        return if text.contains('?') { Meaning::Help } else { Meaning::Nothing };
+    };
+    match *first {
+        "help" | "hi" | "hello" | "hey" | "info" if rest.is_empty() => Meaning::Help,
+        "help" if rest == ["split"] => Meaning::SplitHelp,
+        "split" => split(rest),
+        "stop" if rest.is_empty() => Meaning::Stop,
+        "start" if rest.is_empty() => Meaning::Start,
+        "delete" if rest.is_empty() => Meaning::Delete,
+        "status" if rest.is_empty() => Meaning::Status,
+        "cancel" if rest.is_empty() || rest == ["all"] => Meaning::Cancel(None),
+        "resend" if rest.is_empty() => Meaning::Resend(None),
+        command @ ("cancel" | "resend") if rest.len() == 1 && number(rest[0]).is_some() => {
+            if command == "cancel" {
+                Meaning::Cancel(number(rest[0]))
+            } else {
+                Meaning::Resend(number(rest[0]))
+            }
         }
-        Some("find" | "prefix" | "search" | "mine") if !rest.is_empty() => prefixes(&rest, true),
-        Some(_) => prefixes(&words.iter().map(String::as_str).collect::<Vec<_>>(), false),
+        "find" | "prefix" | "search" | "mine" if !rest.is_empty() => prefixes(rest, true),
+        _ => free_text(&words),
     }
+}
+
+/// A text that begins with no command.
+fn free_text(words: &[&str]) -> Meaning {
+    let asks_for_seed = words.iter().any(|word| SEED_WORDS.contains(word))
+        || words == ["seed"]
+        || words.windows(2).any(|two| matches!(two, ["12" | "24" | "twelve" | "seed", "words" | "word" | "phrase"]));
+    if asks_for_seed {
+        return Meaning::SeedWords;
+    }
+    if words.iter().all(|word| SMALL_TALK.contains(word)) {
+        let prefix = if words.len() == 1 { Pattern::parse(words[0]).ok() } else { None };
+        return Meaning::SmallTalk(prefix);
+    }
+    if wants_elsewhere(words) {
+        let last = words.iter().rev().find(|word| !FILLERS.contains(word) && !ELSEWHERE.contains(word));
+        return Meaning::Unsupported(last.and_then(|word| Pattern::parse(word).ok()));
+    }
+    match meant(words) {
+        Some(meant) => prefixes(&meant, true),
+        None => prefixes(words, false),
+    }
+}
+
+/// Words that ask for characters elsewhere than right after `npub1`.
+const ELSEWHERE: &[&str] = &[
+    "anywhere",
+    "contain",
+    "containing",
+    "contains",
+    "end",
+    "ending",
+    "ends",
+    "finishing",
+    "inside",
+    "middle",
+    "suffix",
+];
+
+fn wants_elsewhere(words: &[&str]) -> bool {
+    let other = |word: &&&str| !FILLERS.contains(word) && !ELSEWHERE.contains(word);
+    words.iter().any(|word| ELSEWHERE.contains(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
+}
+
+/// The prefixes of a sentence, where they are certain: written as `npub1…` or after `starts with`, among words that
+/// cannot be meant as prefixes.
+fn meant<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
+    let is_marked = |word: &&str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
+    let is_prose = |word: &&str| FILLERS.contains(word) || Pattern::parse(word).is_err();
+    let (marked, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| is_marked(word));
+    if !marked.is_empty() && !others.is_empty() && others.iter().all(is_prose) {
+        return Some(marked);
+    }
+    let after_with = words.iter().position(|word| *word == "with").map(|at| words.split_at(at));
+    match after_with {
+        Some((before, [_, prefix]))
+            if before.last().is_some_and(|word| ["start", "starts", "starting", "begins"].contains(word))
+                && before.iter().all(is_prose) =>
+        {
+            Some(vec![prefix])
+        }
+        _ => None,
+    }
+}
+
+/// Whether a text has a secret key in it, or a large part of one: `nsec1…`, `ncryptsec1…`, `nhalf1…`.
+fn has_secret_key(text: &str) -> bool {
+    let folded: String = text.nfkc().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect();
+    ["nsec1", "ncryptsec1", "nhalf1"].into_iter().any(|kind| {
+        folded.split(kind).skip(1).any(|rest| {
+            let is_bech32 = |c: &char| ALPHABET.contains(&(*c as u8)) && c.is_ascii();
+            let in_one = rest.chars().take_while(is_bech32).count();
+            let gaps = |c: &char| !c.is_whitespace() && !c.is_control();
+            let in_pieces = rest.chars().filter(gaps).take(SECRET_IN_PIECES).take_while(is_bech32).count();
+            in_one >= SECRET_IN_ONE || in_pieces >= SECRET_IN_PIECES
+        })
+    })
 }
 
 /// `split <point> prefix …`, the point anywhere among the words.
@@ -155,42 +267,34 @@ fn prefixes(words: &[&str], sure: bool) -> Meaning {
         match Pattern::parse(word) {
             Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
             Ok(_) => {}
+            Err(_) if has_wildcard(word) => return Meaning::Unsupported(nearest_prefix(word)),
             Err(error) => bad.push(((*word).to_owned(), error)),
         }
+    }
+    let fillers = words.iter().filter(|word| FILLERS.contains(word)).count();
+    let is_prose = words.len() > 1 && fillers > 0 && !sure;
+    if is_prose {
+        patterns.retain(|pattern| !FILLERS.contains(&pattern.as_str()));
+        bad.retain(|(word, _)| !FILLERS.contains(&word.as_str()));
+    }
+    if is_prose && (bad.is_empty() || (fillers > 1 && !patterns.is_empty())) {
+        return Meaning::Sentence(patterns);
     }
     if !bad.is_empty() {
         bad.truncate(3);
         return Meaning::BadWords(bad);
     }
-    let filler = words.len() > 1 && words.iter().any(|word| FILLERS.contains(word));
-    if filler && !sure {
-        patterns.retain(|pattern| !FILLERS.contains(&pattern.as_str()));
-        return Meaning::Sentence(patterns);
-    }
     Meaning::Find(patterns)
+}
+
+/// The prefix nearest to a pattern with wildcards: its first run of two characters or more.
+fn nearest_prefix(word: &str) -> Option<Pattern> {
+    let word = word.trim_start_matches("nostr:").trim_start_matches("npub1");
+    let runs = word.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);
+    runs.filter_map(|run| Pattern::parse(run).ok()).next()
 }
 
 /// `12` or `#12`.
 fn number(word: &str) -> Option<JobId> {
     word.trim_start_matches('#').parse().ok().filter(|&number: &i64| number > 0).map(JobId)
-}
-
-/// Lower-case words without what surrounds words in running text: punctuation, quotes, marks that
-/// are not seen.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| c.is_whitespace() || c.is_control() || is_separator(c))
-        .map(|word| word.chars().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect::<String>())
-        .map(|word| word.trim_end_matches([':', '-']).to_owned())
-        .filter(|word| !word.is_empty())
-}
-
-fn is_separator(c: char) -> bool {
-    matches!(c, ',' | ';' | '.' | '!' | '?' | '|' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '*' | '_' | '~')
-        || matches!(c, '"' | '\'' | '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | '…' | '、' | '。')
-}
-
-/// Zero-width characters, marks of the writing direction, variation selectors, the byte-order mark.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -55,6 +55,9 @@ struct Line {
     hits_expected: f64,
     hits_found: u64,
     hits_wrong: u64,
+    /// Mean power of the devices; `null` where it is not known.
+    watts: Option<f64>,
+    candidates_per_joule: Option<f64>,
 }
 
 impl Bench {
@@ -100,6 +103,8 @@ impl Bench {
             hits_expected: measured.hits_expected,
             hits_found: measured.hits_found,
             hits_wrong: measured.hits_wrong,
+            watts: measured.watts(),
+            candidates_per_joule: measured.candidates_per_joule(),
         }
     }
 
@@ -109,6 +114,10 @@ impl Bench {
         }
         let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
         println!("{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall);
+        match measured.watts().zip(measured.candidates_per_joule()) {
+            Some((watts, per_joule)) => println!("{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6),
+            None => println!("power: not known"),
+        }
         println!(
             "{} patterns of {} characters: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
             self.patterns,

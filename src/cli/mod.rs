@@ -44,8 +44,8 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run a relay, the bot and an asker on this machine, and show their conversation.
     #[cfg(feature = "demo")]
+    /// Run a relay, the bot and an asker on this machine, and show their conversation.
     Demo(demo::Demo),
     /// Run the bot until Ctrl-C. Needs an identity: see `init`.
     Serve(serve::Serve),

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::ledger::LedgerError;
 use crate::scheduler::Health;
 use crate::service::Service;
+use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
 use std::path::PathBuf;
@@ -53,6 +54,11 @@ impl Serve {
         let mut shutdown = signals::listen()?;
         let runtime = runtime()?;
         let served = runtime.block_on(async move {
+            if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
+                println!("{}", page.link());
+                tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
+                tokio::spawn(page.run(shutdown.clone()));
+            }
             let service = tokio::select! {
                 service = Service::start(config, &data, vault, Clock::System) => service?,
                 () = shutdown.stopped() => return Ok(()),

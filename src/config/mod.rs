@@ -9,4 +9,4 @@ mod time;
 mod types;
 
 pub use error::ConfigError;
-pub use types::{BotConfig, Config, Limits, RelayEntry};
+pub use types::{BotConfig, Config, Limits, RelayEntry, WebConfig};

@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::time;
-use super::types::{BotConfig, Config, Limits, RelayEntry};
+use super::types::{BotConfig, Config, Limits, RelayEntry, WebConfig};
 use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
@@ -19,9 +19,11 @@ const LONGEST_TEXT: usize = 2000;
 #[serde(deny_unknown_fields, default)]
 struct File {
     relays: Vec<Relay>,
+    allow_private_relays: bool,
     bot: Bot,
     limits: RawLimits,
     search: Search,
+    web: Web,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +60,8 @@ struct RawLimits {
     wraps_burst: Option<Spanned<i64>>,
     new_askers_per_minute: Option<Spanned<i64>>,
     flood_work_bits: Option<Spanned<i64>>,
+    answers_per_hour: Option<Spanned<i64>>,
+    answers_per_second: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -66,6 +70,13 @@ struct Search {
     device: Option<Spanned<String>>,
     threads: Option<Spanned<i64>>,
     cpu_kernel: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Web {
+    listen: Option<Spanned<String>>,
+    public_url: Option<Spanned<String>>,
 }
 
 /// The file under check, for error messages.
@@ -83,9 +94,11 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
     })?;
     Ok(Config {
         relays: relays(&raw.relays, &place)?,
+        allow_private_relays: raw.allow_private_relays,
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
         search: search(&raw.search, &place)?,
+        web: web(raw.web, &place)?,
     })
 }
 
@@ -248,6 +261,8 @@ fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
         wraps_burst: number("wraps_burst", &raw.wraps_burst, 2000, 1_000_000)?,
         new_askers_per_minute: number("new_askers_per_minute", &raw.new_askers_per_minute, 2000, 1_000_000)?,
         flood_work_bits: number("flood_work_bits", &raw.flood_work_bits, 20, 64)?,
+        answers_per_hour: number("answers_per_hour", &raw.answers_per_hour, 60, 1_000_000)?,
+        answers_per_second: number("answers_per_second", &raw.answers_per_second, 200, 1_000_000)?,
     })
 }
 
@@ -261,4 +276,30 @@ fn search(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError>
         threads,
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
     })
+}
+
+fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {
+    let listen = raw.listen.filter(|listen| !listen.get_ref().is_empty());
+    let listen = listen.map(|listen| {
+        listen.get_ref().parse().map_err(|_| {
+            let what = format!(
+                "`listen` is \"{}\"; allowed is an address and a port, like \"127.0.0.1:8080\"",
+                listen.get_ref()
+            );
+            place.wrong(listen.span(), what)
+        })
+    });
+    let span = raw.public_url.as_ref().map_or(0..0, Spanned::span);
+    let public_url = place.text("public_url", raw.public_url)?;
+    let is_address = |url: &String| {
+        let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+        host.starts_with(|c: char| c.is_ascii_alphanumeric()) && host.chars().all(|c| c.is_ascii_graphic() && c != '#')
+    };
+    if let Some(url) = public_url.as_ref().filter(|url| !is_address(url)) {
+        let what = format!(
+            "`public_url` is \"{url}\"; allowed is the page's address without #, like \"https://bot.example/\""
+        );
+        return Err(place.wrong(span, what));
+    }
+    Ok(WebConfig { listen: listen.transpose()?, public_url })
 }

@@ -1,6 +1,7 @@
 //! The checked types of the configuration.
 
 use crate::search::SearchOptions;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// All settings of an operator.
@@ -8,12 +9,16 @@ use std::time::Duration;
 pub struct Config {
     /// Relays of the bot; at least one has the role `inbox`.
     pub relays: Vec<RelayEntry>,
+    /// Askers may list relays at private addresses. For test networks only.
+    pub allow_private_relays: bool,
     /// Profile and behaviour of the bot.
     pub bot: BotConfig,
     /// Limits for askers.
     pub limits: Limits,
     /// Devices and threads of the search.
     pub search: SearchOptions,
+    /// The web page for people without an account.
+    pub web: WebConfig,
 }
 
 /// One relay of the bot, with at least one role.
@@ -76,4 +81,18 @@ pub struct Limits {
     /// Proof of work (NIP-13) that new askers owe during a flood: leading zero bits of the wrap's
     /// id.
     pub flood_work_bits: u32,
+    /// Answers to one asker in an hour.
+    pub answers_per_hour: u32,
+    /// Answers a second to everybody together, on average; askers with an open job are answered
+    /// beyond it.
+    pub answers_per_second: u32,
+}
+
+/// The web page for people without an account. Not served by default.
+#[derive(Clone, Debug, Default)]
+pub struct WebConfig {
+    /// Address and port the page is served at; `None`: it is not served.
+    pub listen: Option<SocketAddr>,
+    /// The page's address as people reach it, `https://…/`; `None`: the address it is served at.
+    pub public_url: Option<String>,
 }

@@ -22,6 +22,8 @@ pub struct DueMessage {
     pub id: MessageId,
     /// The job whose result it is; `None` for other messages.
     pub result_of: Option<JobId>,
+    /// Whether it is a result, or its asker has an open job.
+    pub urgent: bool,
     /// The sealed message.
     pub wrap: GiftWrap,
     /// When it was queued or last asked for again, Unix seconds.
@@ -60,7 +62,8 @@ pub enum Next {
 const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
-    /// Messages that are due, the longest due first, at most `limit`.
+    /// Messages that are due, at most `limit`: first urgent ones, then new ones before repeated ones,
+    /// each the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let now = self.now();
@@ -171,14 +174,16 @@ pub(super) fn queue(
     if result_of.is_none() { bounds.drop_answers(transaction) } else { Ok(()) }
 }
 
-/// Messages that are due, the longest due first. Unreadable rows are set aside.
+/// Messages that are due, in the order of [`Ledger::due_messages`]. Unreadable rows are set aside.
 fn due(connection: &Connection, limit: i64, now: i64) -> Result<Vec<DueMessage>, LedgerError> {
     let (mut due, mut unreadable) = (Vec::new(), Vec::new());
     {
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on FROM mail
-             WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
-             ORDER BY due_at, id LIMIT ?2"
+            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on,
+                 result_of IS NOT NULL OR EXISTS (
+                     SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
+             FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
+             ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2"
         ))?;
         let mut rows = statement.query(params![now, limit])?;
         while let Some(row) = rows.next()? {
@@ -205,6 +210,7 @@ fn due_message(row: &Row<'_>) -> Result<DueMessage, String> {
     Ok(DueMessage {
         id: MessageId(column(row, 0, "id")?),
         result_of: column::<Option<i64>>(row, 1, "result_of")?.map(JobId),
+        urgent: column(row, 9, "urgent")?,
         wrap: GiftWrap {
             id: column(row, 2, "wrap")?,
             to: Asker(column(row, 3, "asker")?),

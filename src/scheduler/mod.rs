@@ -1,45 +1,49 @@
-//! Which job runs where.
+//! The scheduler: which job is searched where.
 //!
 //! ```text
 //! Pool ──pass──▶ worker (one thread a device) ──▶ Searcher
-//!                   │ CollectedLaunch: what a launch brought, with its start points
+//!                   │ CollectedLaunch: the device's claims, with the start points
 //!                   ▼
-//!               verifier (one thread): recompute every hit, judge the device,
-//!                   │ Find: one start point, its hardest pattern
+//!               verifier (one thread): recompute every hit, judge the device
+//!                   │ Find: one start point, one job
 //!                   ▼
-//!               whoever started the scheduler: redeem, record, send
+//!               `on_find`: redeem, record, send
 //! ```
 //!
-//! All open jobs share one pass, as far as its start points can serve them (`plan::select`), but those on an asker's own point (split
-//! keys): they take `plan::fair_share` with the others. Every start point of a launch is fresh and serves that launch only, so a start point
-//! yields at most one find, and a crash loses nothing: the search has no memory.
+//! All jobs of the pool share one pass, as far as its start points can serve them (`plan::select`).
+//! Split jobs are searched at their askers' points, in launches of their own (`plan::fair_share`,
+//! `plan::split_line`). Every start point is fresh and serves one launch, so it yields at most one
+//! find, and a crash loses nothing: the search has no memory.
 
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub mod bench_support;
 mod plan;
 mod run;
 #[cfg(test)]
 mod tests;
 
-pub use plan::fair_share::Shares;
-pub use plan::pass::{Lane, Owner, Pass};
-pub use plan::pool::Pool;
-pub use plan::wait_estimate::Queue;
+pub use plan::lane::Lane;
+pub use plan::pass::{Owner, Pass};
+pub use plan::shares::Shares;
+pub use plan::split_queue::SplitQueue;
+pub use plan::wait_estimate::WaitEstimate;
 pub use run::health::{DeviceView, Health};
 pub use run::measure::{MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
-pub use run::open_devices::OpenDevice;
+pub use run::open::OpenDevice;
 pub use run::verifier::FindOutcome;
-pub use run::verify::{CollectedLaunch, Find, Judged, judge};
-pub use run::worker::Workers;
+pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
+use run::pool::Pool;
+use run::verifier::LAUNCHES_WAITING;
+use run::workers::Workers;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-
-/// Launches that may wait to be verified before a device waits for the verifier.
-const LAUNCHES_WAITING: usize = 64;
 
 /// The running search: the pool, one thread a device, and the verifier.
 pub struct Scheduler {
@@ -49,8 +53,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Opens the devices and starts searching whatever the pool holds. Each find is handed to `on_find`, one at a time;
-    /// its answer says whether the job is done.
+    /// Opens the devices and starts searching. Each find is handed to `on_find`, one at a time; its
+    /// answer says whether the job is done.
     pub fn start(
         options: &SearchOptions,
         vault: Vault,
@@ -59,7 +63,7 @@ impl Scheduler {
         Scheduler::start_with(options, Arc::new(search::open), vault, on_find)
     }
 
-    /// The same with devices that `opener` opens: for tests that look into one.
+    /// [`Scheduler::start`] with devices that `opener` opens, for tests that look into one.
     #[doc(hidden)]
     pub fn start_with(
         options: &SearchOptions,
@@ -74,7 +78,7 @@ impl Scheduler {
         Ok(Scheduler { pool, workers, verifier: Some(verifier) })
     }
 
-    /// Adds a job; every device searches it from its next launch on, or its next turn.
+    /// Adds a job. Every device searches it from its next launch on, or its next turn.
     pub fn add(&self, job: JobId, spec: JobSpec) {
         self.pool.insert(job, spec);
     }
@@ -84,12 +88,18 @@ impl Scheduler {
         self.pool.shares(asker)
     }
 
-    /// What waits before a new job of the pool; nothing as long as no device has a rate.
-    pub fn queue(&self) -> Queue {
-        self.workers.serving().map_or_else(Queue::default, |serving| self.pool.queue(serving))
+    /// How long a new job of the pool waits for older ones; zero while no device has a rate.
+    pub fn wait_estimate(&self) -> WaitEstimate {
+        self.workers.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
     }
 
-    /// Takes a job out of the pool; what devices still find for it is dropped.
+    /// What a further split job of this asker has to expect: its place in line, a bound on its
+    /// first launch, and the proof of work it costs.
+    pub fn split_queue(&self, asker: Asker) -> SplitQueue {
+        self.pool.split_queue(asker, self.workers.serving())
+    }
+
+    /// Removes a job. Later finds for it are dropped.
     pub fn remove(&self, job: JobId) {
         self.pool.remove(job);
     }
@@ -110,25 +120,26 @@ impl Scheduler {
         self.workers.devices().iter().map(|device| device.candidates).sum()
     }
 
-    /// How each device fares.
+    /// The state of each device.
     pub fn devices(&self) -> Vec<DeviceView> {
         self.workers.devices()
     }
 
-    /// Asks every device to end after the launches in flight, and returns at once. Dropping the scheduler waits for them.
+    /// Asks every device to end after the launches in flight, and returns at once. Dropping the
+    /// scheduler waits for them.
     pub fn close(&self) {
         self.pool.close();
     }
 }
 
 impl Drop for Scheduler {
-    /// Ends after the launches in flight. Finds that were not settled are lost with their start points, and searched again
-    /// after the next start.
+    /// Ends after the launches in flight. Finds not yet handed on are lost with their start points,
+    /// and searched again after the next start.
     fn drop(&mut self) {
         self.pool.close();
         self.workers.join();
         if let Some(verifier) = self.verifier.take() {
-            // A verifier that panicked has said so in the log.
+            // A panic of the verifier is in the log.
             let _ = verifier.join();
         }
     }

@@ -5,7 +5,7 @@ use crate::ledger::{Look, look};
 use crate::nostr::{nip11, reach};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
-use crate::search::{self, DeviceChoice, SearchOptions};
+use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -48,6 +48,11 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
         Ok(config) => {
             let relays = config.relays.len();
             findings.push(finding("configuration", Verdict::Good, format!("it is in order, with {relays} relays")));
+            if config.allow_private_relays {
+                let text = "`allow_private_relays` is on, so askers can make the bot connect to addresses in your own \
+                            network; remove it outside test networks";
+                findings.push(finding("private relays", Verdict::Weak, text));
+            }
             findings.extend(relay_findings(config.relays).await);
         }
         Err(error) => findings.push(finding("configuration", Verdict::Broken, error.to_string())),
@@ -117,8 +122,8 @@ fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
         DeviceChoice::CudaOrdinal(ordinal) => (Verdict::Good, format!("cuda:{ordinal} searches")),
     };
     let mut findings = vec![finding("search", verdict, text)];
-    let on_cpu = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), cpu_kernel: options.cpu_kernel };
-    if let Err(error) = search::open(&on_cpu) {
+    let one_thread = SearchOptions { threads: Some(1), ..options.clone() };
+    if let Err(error) = search::open(DeviceId::Cpu, &one_thread) {
         let gpus_do = !gpus.is_empty() && options.devices != DeviceChoice::Cpu;
         let verdict = if gpus_do { Verdict::Weak } else { Verdict::Broken };
         findings.push(finding("search", verdict, format!("`cpu_kernel`: {error}, or write \"auto\" in its place")));

@@ -30,15 +30,18 @@ pub(super) struct Maintenance {
 impl Maintenance {
     /// Runs until shutdown; `status` gets the public status after every round and every change.
     pub async fn run(self, status: watch::Sender<String>, mut shutdown: Shutdown) {
-        let mut ticks = tokio::time::interval(ROUND);
+        let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
         let mut counted = 0;
         loop {
+            let tick = async {
+                tokio::select! { _ = ticks.tick() => {} () = turns.next() => {} }
+            };
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = self.context.wakes.status.woken() => {}
-                _ = ticks.tick() => {
+                () = tick => {
                     // A wall clock that jumps ahead must not end every job: elapsed time is the
                     // upper bound.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));

@@ -4,6 +4,8 @@
 //! relays → inbox → requests (decide, T1) → scheduler → results (redeem, T2) → outbox (T3) → relays
 //! ```
 
+mod answer_limits;
+mod backlog;
 mod compose;
 mod context;
 mod doctor;
@@ -88,7 +90,8 @@ impl Service {
         };
         let scheduler = start_search(&context)?;
         let config = &context.config;
-        let relays = Relays::connect(&config.relays, config.bot.visit_askers_relays, context.vault.signer()).await?;
+        let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);
+        let relays = Relays::connect(&config.relays, visits, allow_private, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
         let connected = relays.wait_for_any(START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");

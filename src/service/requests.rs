@@ -1,6 +1,8 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
+use super::answer_limits::{AnswerLimits, Verdict};
+use super::backlog::{AT_ONCE, Backlog, Waiting};
 use super::compose;
 use super::context::Context;
 use crate::bot::{self, Decision, Facts, Reply, Request};
@@ -11,9 +13,8 @@ use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
 use crate::scheduler::Scheduler;
 use crate::vault::VaultError;
-use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -22,14 +23,15 @@ use tokio::sync::mpsc;
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Messages of one deletion that are remembered as taken back.
 const MOST_TAKEN_BACK: usize = 8;
-/// Messages answered together at most.
-const AT_ONCE: usize = 64;
+/// Pause between two looks for new messages while others wait for their turn.
+const HELD_PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers messages, on a thread of its own: it waits for the disk.
 pub(super) struct Requests {
     context: Context,
     scheduler: Arc<Scheduler>,
     flood: Flood,
+    limits: Mutex<AnswerLimits>,
 }
 
 /// Why a message could not be answered yet.
@@ -39,18 +41,6 @@ enum RequestError {
     Ledger(#[from] LedgerError),
     #[error(transparent)]
     Vault(#[from] VaultError),
-}
-
-/// A message that waits for its answer, read once.
-struct Waiting {
-    message: IncomingMessage,
-    request: Request,
-}
-
-impl Waiting {
-    fn new(message: IncomingMessage) -> Waiting {
-        Waiting { request: bot::read(&message.rumor), message }
-    }
 }
 
 /// A message, decided and not yet answered.
@@ -69,7 +59,9 @@ struct Decided {
 impl Requests {
     /// Requests of a service.
     pub fn new(context: Context, scheduler: Arc<Scheduler>, flood: Flood) -> Requests {
-        Requests { context, scheduler, flood }
+        let limits = &context.config.limits;
+        let limits = AnswerLimits::new(limits.answers_per_hour, limits.answers_per_second, Instant::now());
+        Requests { context, scheduler, flood, limits: Mutex::new(limits) }
     }
 
     /// Answers messages until the channel closes or the service stops.
@@ -81,23 +73,36 @@ impl Requests {
     }
 
     fn attend_all(&self, messages: &mut mpsc::Receiver<IncomingMessage>) {
-        let mut waiting: VecDeque<Waiting> = VecDeque::new();
+        let mut backlog = Backlog::default();
         loop {
-            if waiting.is_empty() {
+            if backlog.is_empty() {
                 let Some(message) = messages.blocking_recv() else { return };
-                waiting.push_back(Waiting::new(message));
+                backlog.push(message);
             }
-            while waiting.len() < AT_ONCE
-                && let Ok(message) = messages.try_recv()
-            {
-                waiting.push_back(Waiting::new(message));
+            for _ in 0..AT_ONCE {
+                let Ok(message) = messages.try_recv() else { break };
+                backlog.push(message);
             }
             if self.context.shutdown.is_stopping() {
                 // The relay still has them: they are answered after the next start.
                 return;
             }
-            self.attend(&take_independent(&mut waiting));
+            let batch = backlog.take(&mut self.limits(), |asker| self.has_job(asker), Instant::now());
+            if batch.is_empty() {
+                std::thread::sleep(HELD_PAUSE);
+            } else {
+                self.attend(&batch);
+            }
         }
+    }
+
+    fn has_job(&self, asker: Asker) -> bool {
+        self.context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
+    }
+
+    fn limits(&self) -> MutexGuard<'_, AnswerLimits> {
+        // A count that a panic left is still a count.
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers messages in one transaction, or one by one if that fails. Tries again as long as the
@@ -180,7 +185,7 @@ impl Requests {
     fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
         let mut next_job = self.context.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
-        for Waiting { message, request } in messages {
+        for Waiting { message, request, .. } in messages {
             if self.context.ledger.has_seen(message.rumor.author, message.rumor.id)? {
                 continue;
             }
@@ -210,6 +215,9 @@ impl Requests {
         let recorded = self.context.ledger.answer_all(&answers)?;
         for ((answer, open), recorded) in answers.into_iter().zip(open).zip(recorded) {
             if recorded == Recorded::Now {
+                if answer.reply.is_some() {
+                    self.limits().count(answer.asker, Instant::now());
+                }
                 self.act(answer.effect, &open);
             }
         }
@@ -220,7 +228,7 @@ impl Requests {
         let (rumor, author) = (message.rumor.id, message.rumor.author);
         let asker = self.context.ledger.asker_view(author)?;
         let now = self.context.clock.now();
-        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.queue());
+        let (shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
         let facts = Facts {
             limits: &self.context.config.limits,
             asker: &asker,
@@ -250,6 +258,7 @@ impl Requests {
         if is_request && !asker.known && !message.paid {
             self.flood.note_new_asker(Instant::now());
         }
+        let verdict = self.limits().verdict(author, Instant::now());
         let (effect, reply) = match decision {
             Decision::Ignore => (Effect::Nothing, None),
             Decision::Say(reply) => (Effect::Nothing, Some(reply)),
@@ -260,6 +269,7 @@ impl Requests {
             Decision::Start(reply) => (Effect::Start, Some(reply)),
             Decision::Forget(reply) => (Effect::Forget, Some(reply)),
         };
+        let (effect, reply) = limited(effect, reply, verdict, now);
         let reply = reply.map(|reply| compose::answer(message, reply.to_string(), now, &self.context.config.bot));
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
@@ -322,17 +332,17 @@ impl Requests {
     }
 }
 
-/// Takes the first messages that can be decided independently: one an asker, and no half twice.
-fn take_independent(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
-    let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
-    let mut taken = Vec::new();
-    let mut left = VecDeque::new();
-    for next in waiting.drain(..) {
-        let half = next.request.half().map(|half| half.family());
-        // An asker's later messages wait too: order is kept.
-        let is_first = askers.insert(next.message.rumor.author) && half.is_none_or(|half| halves.insert(half));
-        if is_first { taken.push(next) } else { left.push_back(next) }
-    }
-    *waiting = left;
-    taken
+/// An answer within the limit for its asker. Beyond it nothing is started or sent again, but an asker can still cancel,
+/// stop and delete.
+fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
+    let said = match verdict {
+        Verdict::Answer => return (effect, reply),
+        Verdict::Notice(wait) => reply.map(|_| Reply::Paused { until: now + wait.as_secs() + 60 }),
+        Verdict::Silence => None,
+    };
+    let effect = match effect {
+        Effect::Accept(..) | Effect::Resend(_) => Effect::Nothing,
+        other => other,
+    };
+    (effect, said)
 }

@@ -29,6 +29,10 @@ impl Results {
                 return FindOutcome::GoesOn;
             }
         };
+        if !is_for(&job, &find) {
+            tracing::error!(job = %job.id, "a find fits no pattern of its job; it is dropped and searched again");
+            return FindOutcome::GoesOn;
+        }
         fault::before(Step::Redeem);
         let result = match self.redeem(&job, &find) {
             Ok(result) => result,
@@ -46,8 +50,12 @@ impl Results {
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
         let message = |text: String| compose::about(job, text, now, &self.0.config.bot);
-        if job.spec.half.is_some() {
+        if let Some(half) = &job.spec.half {
             let tweak = self.0.vault.reveal(find.start, &find.hit)?;
+            // A tweak for another half would be of no use, and relate two keys.
+            if tweak.fingerprint != half.fingerprint() {
+                return Err(VaultError::ForeignHit);
+            }
             return self.0.vault.seal(&message(notices::tweak_found(job.id, &find.pattern, &npub, waited, &tweak)));
         }
         let (before, after) = notices::key_found(job.id, &find.pattern, &npub, waited);
@@ -77,5 +85,113 @@ impl Results {
                 }
             }
         }
+    }
+}
+
+/// Whether a find is for a pattern of the job, and its npub fits that pattern. The verifier has checked both; a key for
+/// somebody else's request must not go out even if it is wrong.
+fn is_for(job: &Job, find: &Find) -> bool {
+    job.spec.patterns.contains(&find.pattern) && find.pattern.matches(&find.hit.npub())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::Config;
+    use crate::job::{Asker, JobId, JobSpec, RumorId};
+    use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
+    use crate::ledger::{Answer, Effect, Ledger};
+    use crate::pattern::Pattern;
+    use crate::service::context::Wakes;
+    use crate::shutdown::Stopper;
+    use crate::vault::{StartId, Vault};
+    use secp256k1::Scalar;
+    use std::sync::Arc;
+    use tempfile::TempDir;
+
+    struct Bench {
+        results: Results,
+        asker: Asker,
+        _stopper: Stopper,
+        _folder: TempDir,
+    }
+
+    fn bench() -> Bench {
+        let folder = TempDir::new().unwrap();
+        let clock = Clock::at(1_800_000_000);
+        let (_stopper, shutdown) = crate::shutdown::pair();
+        let context = Context {
+            vault: Vault::without_identity().unwrap().with_clock(clock.clone()),
+            ledger: Ledger::open(folder.path(), clock.clone()).unwrap(),
+            clock,
+            config: Arc::new(Config::embedded_default().unwrap()),
+            wakes: Wakes::default(),
+            shutdown,
+        };
+        let asker = Asker(nostr::Keys::generate().public_key().to_bytes());
+        Bench { results: Results(context), asker, _stopper, _folder: folder }
+    }
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::parse(text).unwrap()
+    }
+
+    fn half() -> HalfPoint {
+        format!("02{}", nostr::Keys::generate().public_key().to_hex()).parse().unwrap()
+    }
+
+    impl Bench {
+        /// A job for `q`.
+        fn accept(&self, half: Option<HalfPoint>) -> JobId {
+            let ledger = &self.results.0.ledger;
+            let (asker, id) = (self.asker, ledger.next_job().unwrap());
+            let spec = JobSpec { asker, half, expires_at: 2_000_000_000, ..JobSpec::local(vec![pattern("q")]) };
+            let rumor = RumorId([id.0 as u8; 32]);
+            let effect = Effect::Accept(id, spec);
+            ledger.answer(&Answer { asker, rumor, seen_on: Vec::new(), effect, reply: None }).unwrap();
+            id
+        }
+
+        fn settle(&self, job: JobId, named: &str, found: &str, (start, point): (StartId, StartPoint)) -> FindOutcome {
+            let found = pattern(found);
+            let hit = (1u64..).find_map(|number| {
+                let mut bytes = [0; 32];
+                bytes[24..].copy_from_slice(&number.to_be_bytes());
+                let offset = Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap());
+                let hit = VerifiedHit::recompute(point, Tweak { offset, rotation: Rotation::ALL[0] })?;
+                found.matches(&hit.npub()).then_some(hit)
+            });
+            self.results.settle(Find { job, pattern: pattern(named), half: None, start, hit: hit.unwrap() })
+        }
+
+        fn is_open(&self, job: JobId) -> bool {
+            self.results.0.ledger.open_job(job).unwrap().is_some()
+        }
+    }
+
+    #[test]
+    fn a_find_that_fits_no_pattern_of_its_job_is_not_redeemed() {
+        let bench = bench();
+        let job = bench.accept(None);
+        let start = || bench.results.0.vault.open_start().unwrap();
+        assert_eq!(bench.settle(job, "p", "p", start()), FindOutcome::GoesOn, "a pattern of nobody");
+        assert_eq!(bench.settle(job, "q", "p", start()), FindOutcome::GoesOn, "another npub than the pattern says");
+        assert!(bench.is_open(job));
+        assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::Done);
+        assert!(!bench.is_open(job));
+    }
+
+    #[test]
+    fn a_start_point_of_another_half_gives_no_tweak() {
+        let (bench, own) = (bench(), half());
+        let job = bench.accept(Some(own));
+        let start = |half: HalfPoint| bench.results.0.vault.open_split_start(&half).unwrap();
+        assert_eq!(bench.settle(job, "q", "q", start(half())), FindOutcome::GoesOn);
+        assert!(bench.is_open(job));
+        assert_eq!(bench.settle(job, "q", "q", bench.results.0.vault.open_start().unwrap()), FindOutcome::GoesOn);
+        assert!(bench.is_open(job));
+        assert_eq!(bench.settle(job, "q", "q", start(own)), FindOutcome::Done);
+        assert!(!bench.is_open(job));
     }
 }

@@ -3,16 +3,16 @@ import { writeSync } from 'node:fs';
 import * as nip19 from 'nostr-tools/nip19';
 import { getPublicKey } from 'nostr-tools/pure';
 
-export const { RELAY, BOT, WISH, SUBJECT } = process.env;
+export const { RELAY, BOT, REQUEST, SUBJECT } = process.env;
 
-/** A rumor of the bot: does it answer this wish, in this conversation? */
-function isThreaded(rumor, wishId, asker) {
+/** A rumor of the bot: does it answer this request, in this conversation? */
+function isThreaded(rumor, requestId, asker) {
   const has = (name, value) => rumor.tags.some((tag) => tag[0] === name && tag[1] === value);
-  return rumor.kind === 14 && rumor.pubkey === BOT && has('e', wishId) && has('p', asker) && (!SUBJECT || has('subject', SUBJECT));
+  return rumor.kind === 14 && rumor.pubkey === BOT && has('e', requestId) && has('p', asker) && (!SUBJECT || has('subject', SUBJECT));
 }
 
 /** Prints what was seen and ends the program: 0 if acceptance and key came as they should. */
-export function judge(client, rumors, wishId, asker) {
+export function judge(client, rumors, requestId, asker) {
   const acceptance = rumors.find((rumor) => rumor.content.includes('searching for'));
   const result = rumors.find((rumor) => /^nsec1/m.test(rumor.content));
   const nsec = result?.content.match(/^nsec1\w+$/m)?.[0];
@@ -20,9 +20,9 @@ export function judge(client, rumors, wishId, asker) {
   const seen = {
     client,
     accepted: Boolean(acceptance),
-    threaded: rumors.every((rumor) => isThreaded(rumor, wishId, asker)),
+    threaded: rumors.every((rumor) => isThreaded(rumor, requestId, asker)),
     messages: rumors.length,
-    key_fits: Boolean(npub?.startsWith(`npub1${WISH}`)),
+    key_fits: Boolean(npub?.startsWith(`npub1${REQUEST}`)),
     npub_named: Boolean(npub && result.content.includes(npub)),
   };
   writeSync(1, `${JSON.stringify(seen)}\n`);

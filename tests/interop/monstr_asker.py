@@ -11,16 +11,16 @@ from monstr.event.event import Event
 from monstr.giftwrap import GiftWrap
 from monstr.signing.signing import BasicKeySigner
 
-RELAY, BOT, WISH = os.environ["RELAY"], os.environ["BOT"], os.environ["WISH"]
+RELAY, BOT, REQUEST = os.environ["RELAY"], os.environ["BOT"], os.environ["REQUEST"]
 SUBJECT = os.environ.get("SUBJECT")
 
 
-def judge(rumors, wish_id, asker):
+def judge(rumors, request_id, asker):
     """Prints what was seen, never the nsec, and says whether all came as it should."""
 
     def threaded(rumor):
         tags = [tag[:2] for tag in rumor.tags.tags]
-        wanted = [["e", wish_id], ["p", asker]] + ([["subject", SUBJECT]] if SUBJECT else [])
+        wanted = [["e", request_id], ["p", asker]] + ([["subject", SUBJECT]] if SUBJECT else [])
         return rumor.kind == 14 and rumor.pub_key == BOT and all(tag in tags for tag in wanted)
 
     acceptance = [rumor for rumor in rumors if "searching for" in rumor.content]
@@ -31,7 +31,7 @@ def judge(rumors, wish_id, asker):
         "accepted": bool(acceptance),
         "threaded": all(threaded(rumor) for rumor in rumors),
         "messages": len(rumors),
-        "key_fits": npub.startswith("npub1" + WISH),
+        "key_fits": npub.startswith("npub1" + REQUEST),
         "npub_named": bool(npub) and npub in results[0][0].content,
     }
     print(json.dumps(seen), flush=True)
@@ -69,15 +69,15 @@ async def main():
         bot_relays = [tag[1] for tag in lists[0].tags.tags if tag[0] == "relay"]
         client.subscribe("inbox", handlers=on_event, filters={"kinds": [1059], "#p": [me]})
         tags = [["p", BOT]] + ([["subject", SUBJECT]] if SUBJECT else [])
-        wish = Event(kind=14, content=WISH, tags=tags, pub_key=me, created_at=datetime.now())
-        wrap, _ = await gift_wrap.wrap(wish, BOT)
+        request = Event(kind=14, content=REQUEST, tags=tags, pub_key=me, created_at=datetime.now())
+        wrap, _ = await gift_wrap.wrap(request, BOT)
         if bot_relays[0].rstrip("/") == RELAY.rstrip("/"):
             client.publish(wrap)
         else:
             async with Client(bot_relays[0], on_auth=on_auth) as other:
                 other.publish(wrap)
         await asyncio.wait_for(over.wait(), 60)
-    return judge(list(rumors.values()), wish.id, me)
+    return judge(list(rumors.values()), request.id, me)
 
 
 sys.exit(0 if asyncio.run(main()) else 1)

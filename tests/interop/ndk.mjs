@@ -1,7 +1,7 @@
 // An asker with NDK.
 import WebSocket from 'ws';
 import NDK, { NDKEvent, NDKPrivateKeySigner, NDKRelayAuthPolicies, NDKRelaySet, giftUnwrap, giftWrap } from '@nostr-dev-kit/ndk';
-import { BOT, RELAY, SUBJECT, WISH, eventually, isOver, judge } from './judge.mjs';
+import { BOT, RELAY, SUBJECT, REQUEST, eventually, isOver, judge } from './judge.mjs';
 
 globalThis.WebSocket ??= WebSocket;
 const signer = NDKPrivateKeySigner.generate();
@@ -31,21 +31,21 @@ await publish(10002, [['r', RELAY]], ours);
 const list = await eventually(() => ndk.fetchEvent({ kinds: [10050], authors: [BOT] }, { cacheUsage: 'ONLY_RELAY' }, ours));
 const botRelays = list.getMatchingTags('relay').map((tag) => tag[1]);
 
-const wish = new NDKEvent(ndk, {
+const request = new NDKEvent(ndk, {
   kind: 14,
-  content: WISH,
+  content: REQUEST,
   tags: [['p', BOT], ...(SUBJECT ? [['subject', SUBJECT]] : [])],
   created_at: Math.floor(Date.now() / 1000),
   pubkey: me.pubkey,
 });
-const wishId = wish.getEventHash();
+const requestId = request.getEventHash();
 
 const rumors = [];
 const inbox = ndk.subscribe({ kinds: [1059], '#p': [me.pubkey] }, { closeOnEose: false }, ours);
 inbox.on('event', async (event) => {
   const rumor = (await giftUnwrap(event)).rawEvent();
   if (rumors.every((known) => known.id !== rumor.id)) rumors.push(rumor);
-  if (isOver(rumors)) judge('NDK', rumors, wishId, me.pubkey);
+  if (isOver(rumors)) judge('NDK', rumors, requestId, me.pubkey);
 });
-const wrap = await giftWrap(wish, ndk.getUser({ pubkey: BOT }), signer, { rumorKind: 14 });
+const wrap = await giftWrap(request, ndk.getUser({ pubkey: BOT }), signer, { rumorKind: 14 });
 await twice(() => wrap.publish(NDKRelaySet.fromRelayUrls(botRelays, ndk)));

@@ -4,7 +4,7 @@ import { SimplePool, useWebSocketImplementation } from 'nostr-tools/pool';
 import { finalizeEvent, generateSecretKey, getPublicKey } from 'nostr-tools/pure';
 import * as nip17 from 'nostr-tools/nip17';
 import * as nip59 from 'nostr-tools/nip59';
-import { BOT, RELAY, SUBJECT, WISH, eventually, isOver, judge } from './judge.mjs';
+import { BOT, RELAY, SUBJECT, REQUEST, eventually, isOver, judge } from './judge.mjs';
 
 useWebSocketImplementation(WebSocket);
 const secret = generateSecretKey();
@@ -29,8 +29,8 @@ const botRelays = list.tags.filter((tag) => tag[0] === 'relay').map((tag) => tag
 
 // By hand rather than with nip17.wrapEvent, which does not tell the id of the rumor it makes.
 const tags = [['p', BOT, botRelays[0]], ...(SUBJECT ? [['subject', SUBJECT]] : [])];
-const wish = nip59.createRumor({ kind: 14, content: WISH, tags }, secret);
-const wrap = nip59.createWrap(nip59.createSeal(wish, secret, BOT), BOT);
+const request = nip59.createRumor({ kind: 14, content: REQUEST, tags }, secret);
+const wrap = nip59.createWrap(nip59.createSeal(request, secret, BOT), BOT);
 
 const rumors = [];
 pool.subscribe([RELAY], { kinds: [1059], '#p': [asker] }, {
@@ -38,7 +38,7 @@ pool.subscribe([RELAY], { kinds: [1059], '#p': [asker] }, {
   onevent(event) {
     const rumor = nip17.unwrapEvent(event, secret);
     if (rumors.every((known) => known.id !== rumor.id)) rumors.push(rumor);
-    if (isOver(rumors)) judge('nostr-tools', rumors, wish.id, asker);
+    if (isOver(rumors)) judge('nostr-tools', rumors, request.id, asker);
   },
 });
 await publish(botRelays, wrap);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(a_list_that_has_changed_is_followed),
     test!(a_list_is_found_on_a_discovery_relay_that_takes_no_messages),
-    test!(a_question_that_breaks_off_is_no_missing_list),
+    test!(a_query_that_breaks_off_is_no_missing_list),
     test!(a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works),
     test!(the_newest_list_counts_although_an_older_one_comes_first),
     test!(a_list_does_not_vanish_with_the_relay_that_has_it),
@@ -32,9 +32,9 @@ async fn lists(somebody: &Forger, relays: &[&RawRelay], at: &RawRelay, later: u6
     publish(&at.url(), &list).await;
 }
 
-async fn letters(relay: &RawRelay, to: &Forger, count: usize) {
+async fn messages(relay: &RawRelay, to: &Forger, count: usize) {
     let there = || async { (relay.wraps_to(to.author.public_key()).len() >= count).then_some(()) };
-    until("letters", there).await;
+    until("messages", there).await;
     assert_eq!(relay.wraps_to(to.author.public_key()).len(), count);
 }
 
@@ -48,12 +48,12 @@ async fn a_list_that_has_changed_is_followed() {
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
-    letters(&old, &asker, 1).await;
+    messages(&old, &asker, 1).await;
     // They move: the bot believes the list it knows until that does not work any more.
     old.stop();
     lists(&asker, &[&new], &good, 1).await;
     publish(&good.url(), &asker.honest("status", 0)).await;
-    letters(&new, &asker, 1).await;
+    messages(&new, &asker, 1).await;
     assert!(good.wraps_to(asker.author.public_key()).is_empty(), "nothing goes where they do not listen");
     running.service.stop().await;
 }
@@ -68,25 +68,25 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
-    letters(&theirs, &asker, 1).await;
+    messages(&theirs, &asker, 1).await;
     assert!(!discovery.is_subscribed(), "no messages are looked for there");
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
     running.service.stop().await;
 }
 
-/// The list is looked for where the question breaks off, and where an answer to it would look like no list.
-async fn a_question_that_breaks_off_is_no_missing_list() {
+/// The list is looked for where the query breaks off, and where an answer to it would look like no list.
+async fn a_query_that_breaks_off_is_no_missing_list() {
     let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::start(Manner::Honest).await);
     let running = Home::new(&[inbox.url()]).start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &inbox, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
-    letters(&theirs, &asker, 1).await;
+    messages(&theirs, &asker, 1).await;
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty(), "nothing goes where they do not listen");
     running.service.stop().await;
 }
 
-/// The texts of letters at a relay.
+/// The texts of messages at a relay.
 async fn texts(relay: &RawRelay, to: &Forger) -> Vec<String> {
     let mut texts = Vec::new();
     for wrap in relay.wraps_to(to.author.public_key()) {
@@ -106,7 +106,7 @@ async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works()
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
-    letters(&old, &asker, 1).await;
+    messages(&old, &asker, 1).await;
     // They move, and the old relay goes on taking whatever it gets.
     lists(&asker, &[&new], &good, 1).await;
     publish(&good.url(), &asker.honest("dad", 0)).await;
@@ -132,7 +132,7 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     lists(&asker, &[&old], &quick, 0).await;
     lists(&asker, &[&new], &late, 1).await;
     publish(&quick.url(), &asker.honest("help", 0)).await;
-    letters(&new, &asker, 1).await;
+    messages(&new, &asker, 1).await;
     until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
     assert!(old.wraps_to(asker.author.public_key()).is_empty(), "they do not read there any more");
     running.service.stop().await;
@@ -148,11 +148,11 @@ async fn a_list_does_not_vanish_with_the_relay_that_has_it() {
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
-    letters(&theirs, &asker, 1).await;
+    messages(&theirs, &asker, 1).await;
     // The one relay left has no list of theirs; what was known still is.
     discovery.stop();
     publish(&inbox.url(), &asker.honest("dad", 0)).await;
-    letters(&theirs, &asker, 3).await;
+    messages(&theirs, &asker, 3).await;
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
     running.service.stop().await;
 }
@@ -225,7 +225,7 @@ async fn who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_
         }
     };
     let asker = writes_from(reads.url()).await;
-    letters(&reads, &asker, 1).await;
+    messages(&reads, &asker, 1).await;
     until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
     assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "who reads elsewhere is answered there");
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
@@ -233,7 +233,7 @@ async fn who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_
     // Their read relay takes nothing: where they wrote is the next best, and soon.
     let began = Instant::now();
     let asker = writes_from(dead.url()).await;
-    letters(&wrote, &asker, 1).await;
+    messages(&wrote, &asker, 1).await;
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert!(writes.wraps_to(asker.author.public_key()).is_empty());
     running.service.stop().await;
@@ -247,13 +247,13 @@ async fn an_operator_who_visits_nobody_answers_through_the_relays_of_their_own()
     lists(&near, &[&theirs, &ours], &ours, 0).await;
     for asker in [&far, &near] {
         publish(&ours.url(), &asker.honest("help", 0)).await;
-        letters(&ours, asker, 1).await;
+        messages(&ours, asker, 1).await;
     }
     assert_eq!(theirs.connections(), 0, "nobody there sees the bot's address");
     running.service.stop().await;
 }
 
-/// More letters for a relay that says nothing than the bot has under way at once.
+/// More messages for a relay that says nothing than the bot has under way at once.
 async fn a_relay_that_says_nothing_holds_up_only_its_own() {
     let (good, silent) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Silent).await);
     let running = Home::new(&[good.url()]).start().await;
@@ -280,9 +280,9 @@ async fn a_relay_that_says_nothing_holds_up_only_its_own() {
     let began = Instant::now();
     for _ in 0..3 {
         let other = write(Forger::new(running.public_key), good.url()).await;
-        letters(&good, &other, 1).await;
+        messages(&good, &other, 1).await;
     }
-    println!("beside 200 letters to a relay that says nothing, three answers take {:?}", began.elapsed());
+    println!("beside 200 messages to a relay that says nothing, three answers take {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     client.shutdown().await;
     running.service.stop().await;

@@ -23,9 +23,7 @@ const COPIES: usize = 40;
 
 /// Runs every file of a target's corpus, and copies of it with a few bytes changed, cut out or doubled.
 fn replay(target: &str, body: fn(&[u8])) {
-    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
-    println!("NPUBBOT_TEST_SEED={seed}");
-    let mut rng = StdRng::seed_from_u64(seed);
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
     let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -2,6 +2,8 @@
 //!
 //! `support` holds the harness and everything that two files use.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod architecture;
 mod cli;
 mod conversation;
@@ -16,7 +18,9 @@ mod support;
 
 fn main() -> std::process::ExitCode {
     support::harness::main(&[
-        architecture::TESTS,
+        architecture::imports::TESTS,
+        architecture::rules::TESTS,
+        architecture::words::TESTS,
         cli::commands::TESTS,
         cli::doctor::TESTS,
         conversation::conventions::TESTS,
@@ -47,6 +51,7 @@ fn main() -> std::process::ExitCode {
         reliability::steps::TESTS,
         safety::chosen_points::TESTS,
         safety::copies::TESTS,
+        safety::economy::TESTS,
         safety::floods::TESTS,
         safety::leaks::TESTS,
         safety::memory::TESTS,

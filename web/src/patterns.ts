@@ -1,4 +1,4 @@
-// What is wished for: the characters that follow `npub1`.
+// Prefixes: the characters that follow `npub1`.
 
 export const ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 
@@ -9,7 +9,16 @@ const FIELD = 2n ** 256n - 2n ** 32n - 977n;
 
 const NEAREST: Readonly<Record<string, string>> = { '1': 'l7j', b: '86d', i: 'ljy', o: '0qu' };
 
-export class PatternError extends Error {}
+/** A word that is no prefix, with words that would work in its place. */
+export class PatternError extends Error {
+  constructor(
+    message: string,
+    readonly word = '',
+    readonly instead: readonly string[] = [],
+  ) {
+    super(message);
+  }
+}
 
 /** Reads one pattern. Upper case, a leading `nostr:`, `/` or `npub1` are forgiven. */
 export function parsePattern(written: string): string {
@@ -24,7 +33,7 @@ export function parsePattern(written: string): string {
   }
   const letters = [...text];
   const strange = letters.find((letter) => !ALPHABET.includes(letter));
-  if (strange !== undefined) throw new PatternError(explain(text, strange));
+  if (strange !== undefined) throw explain(text, strange);
   if (letters.length > MAX_CHARACTERS) {
     throw new PatternError(
       `${letters.length} characters are too many: an npub has ${MAX_CHARACTERS} that can be chosen. Write fewer.`,
@@ -52,17 +61,22 @@ export function bits(patterns: readonly string[]): number {
   return -Math.log2(chance);
 }
 
-function explain(text: string, strange: string): string {
+function explain(text: string, strange: string): PatternError {
   const shown = `“${strange}” cannot occur in an npub`;
-  if (!(strange in NEAREST)) return `${shown}. Use the characters ${ALPHABET}.`;
+  if (!(strange in NEAREST)) return new PatternError(`${shown}. Use the characters ${ALPHABET}.`, text);
   const spell = (choice: number) =>
     [...text].map((letter) => (ALPHABET.includes(letter) ? letter : NEAREST[letter]?.[choice])).join('');
   const whole = [...text].every((letter) => ALPHABET.includes(letter) || letter in NEAREST);
   const why = `${shown}: the letters 1, b, i and o are left out of its alphabet because they are easily misread.`;
-  return whole ? `${why} “${spell(0)}” or “${spell(1)}” would work.` : why;
+  if (!whole) return new PatternError(why, text);
+  const instead = [spell(0), spell(1)];
+  return new PatternError(`${why} “${instead[0]}” or “${instead[1]}” would work.`, text, instead);
 }
 
-/** The 52nd character holds one bit of the key and four of padding, and x is below the field's prime. */
+/**
+ * The 52nd character holds one bit of the key and four of padding, and x is below the field's
+ * prime.
+ */
 function possible(text: string): boolean {
   const value = [...text].reduce((sum, letter) => sum * 32n + BigInt(ALPHABET.indexOf(letter)), 0n);
   const spare = 256 - 5 * text.length;

@@ -12,8 +12,8 @@ export function encode(kind: string, payload: Uint8Array): string {
 }
 
 /**
- * Finds the one text of a kind in what was pasted (a whole message or file will do) and reads its payload.
- * The text itself never stands in an error: it may be secret.
+ * Finds the one text of a kind in what was pasted (a whole message or file will do) and reads its
+ * payload. The text itself never stands in an error: it may be secret.
  */
 export function decode(kind: string, pasted: string, what: string, length: number): Uint8Array {
   const text = find(kind, pasted, what);

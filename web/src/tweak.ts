@@ -1,4 +1,4 @@
-// What the bot answers with, and how it makes a key out of a half: λ^rotation · (h + offset) mod n.
+// The bot's answer, and how it makes a key of a half: λ^rotation · (h + offset) mod n.
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToNumberBE } from '@noble/curves/utils.js';
@@ -30,8 +30,8 @@ export function fingerprintOf(point: Uint8Array): Uint8Array {
   return sha256(point).slice(0, 8);
 }
 
-/** The key. `wished` may be empty; otherwise the npub must start with one of its patterns. */
-export function combine(half: bigint, tweak: Tweak, wished: readonly string[]): { key: bigint; npub: string } {
+/** The key. `patterns` may be empty; otherwise the npub must start with one of them. */
+export function combine(half: bigint, tweak: Tweak, patterns: readonly string[]): { key: bigint; npub: string } {
   // A point given as an npub stands for the one of the two with an even y, and that may be -H.
   const ours = [half, ORDER - half].find((scalar) => same(fingerprintOf(pointOf(scalar)), tweak.fingerprint));
   if (ours === undefined) {
@@ -43,9 +43,9 @@ export function combine(half: bigint, tweak: Tweak, wished: readonly string[]): 
   }
   const key = (sum * LAMBDA ** BigInt(tweak.rotation)) % ORDER;
   const npub = npubOf(key);
-  if (wished.length > 0 && !matches(npub, wished)) {
+  if (patterns.length > 0 && !matches(npub, patterns)) {
     throw new TweakError(
-      `The key this makes is ${npub}, which does not start with ${wished.map((p) => `npub1${p}`).join(' or ')}. ` +
+      `The key this makes is ${npub}, which does not start with ${patterns.map((p) => `npub1${p}`).join(' or ')}. ` +
         'Check the prefix you asked for; if it is right, the bot answered wrongly: make a new half and ask again.',
     );
   }

@@ -1,4 +1,5 @@
-// The built page in a real browser, from file://. What cannot run says so by name on stderr.
+// The built page by hand, in a real browser, from file:// and with no bot in its address: it
+// connects to nothing. What cannot run says so by name on stderr.
 
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -16,6 +17,7 @@ import { decode } from 'nostr-tools/nip19';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chromiumPath, launch } from './chromium';
+import { faint, unnamed } from './harness';
 import file from './vectors.json';
 
 // A CommonJS package: its one function may be a level deeper.
@@ -36,7 +38,10 @@ if (path === undefined) {
   process.stderr.write('NOT RUN: "a real search by npubbot mine --split" (NPUBBOT_BIN does not name the binary)\n');
 }
 
-/** What the bot does, knowing the point alone: tries P + i·G until the npub starts as wished. */
+/**
+ * What the bot does, knowing the point alone: tries P + i·G until the npub starts with the
+ * pattern.
+ */
 function mine(pointHex: string, pattern: string): { tweak: string; npub: string } {
   const point = secp256k1.Point.fromHex(pointHex);
   const fingerprint = sha256(point.toBytes(true)).subarray(0, 8);
@@ -66,7 +71,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   afterAll(() => browser?.close());
 
   beforeEach(async () => {
-    context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    context = await browser.newContext({ viewport: { width: 390, height: 844 }, reducedMotion: 'reduce' });
     page = await context.newPage();
     page.setDefaultTimeout(10_000);
     requests = [];
@@ -79,7 +84,8 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
   });
 
   afterEach(async () => {
-    // In every test: nothing but the page itself was asked for, nothing is stored, nothing complained.
+    // In every test: nothing but the page itself was asked for, nothing is stored, nothing
+    // complained.
     const stored = await page.evaluate(async () => ({
       local: localStorage.length,
       session: sessionStorage.length,
@@ -125,10 +131,10 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     return { half, message, point: message.split(' ')[1]! };
   }
 
-  async function finish(half: string, tweak: string, wished?: string): Promise<void> {
+  async function finish(half: string, tweak: string, prefix?: string): Promise<void> {
     await page.locator('#half').fill(half);
     await page.locator('#tweak').fill(tweak);
-    if (wished !== undefined) await page.locator('#wished').fill(wished);
+    if (prefix !== undefined) await page.locator('#asked-for').fill(prefix);
     await page.getByRole('button', { name: 'Make my key' }).click();
   }
 
@@ -142,32 +148,42 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     const { half, message, point } = await make('NPUB1cat, dad');
     expect(message).toMatch(/^split 0[23][0-9a-f]{64} cat dad$/);
     expect(await readQr()).toBe(message);
-    expect(await page.locator('#rarity').textContent()).toBe('One key in about 16.4 thousand starts like that.');
-    await shot('asked');
+    expect(await page.locator('#rarity').textContent()).toBe('About 1 key in 16 thousand starts like that.');
+    await shot('by-hand-asked');
 
-    const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#save-half').click()]);
-    const saved = readFileSync(await download.path(), 'utf8');
-    expect(saved).toContain(half);
-    expect(saved).toContain(point);
+    await page.getByLabel('Or as a file, under a passphrase').fill('correct horse');
+    const saving = page.getByRole('button', { name: 'Save as a file' });
+    const [download] = await Promise.all([page.waitForEvent('download', { timeout: 30_000 }), saving.click()]);
+    const path = await download.path();
+    expect(readFileSync(path, 'latin1')).toMatch(/^age-encryption/);
+    expect(readFileSync(path, 'latin1')).not.toContain('nhalf');
 
-    // The answer comes days later, to a page that knows nothing; the whole file may be pasted.
+    // The answer comes days later, to a page that knows nothing but the file.
     await page.reload();
     expect(await value('half-made')).toBe('');
     expect(await value('patterns')).toBe('');
     const { tweak, npub } = mine(point, 'cat');
-    await finish(saved, `Found it: ${tweak}`, 'cat dad');
+    await page.getByText('My half is in a file').click();
+    await page.getByLabel('The file', { exact: true }).setInputFiles(path);
+    await page.getByLabel('The file’s passphrase').fill('correct horse');
+    await page.getByRole('button', { name: 'Open the file' }).click();
+    await page.getByText(/^Opened/).waitFor({ timeout: 30_000 });
+    expect(await value('half')).toBe(half);
+    expect(await value('asked-for')).toBe('cat dad');
+    await finish(half, `Found it: ${tweak}`);
     expect(await value('npub')).toBe(npub);
-    expect(await page.content()).not.toContain('nsec1');
+    expect(await page.evaluate(() => /nsec1[a-z0-9]{20}/.test(document.documentElement.outerHTML))).toBe(false);
     expect(await value('nsec')).toBe('');
     await page.getByRole('button', { name: 'Show' }).click();
     const opened = decode((await value('nsec')) as `nsec1${string}`);
     expect(bech32.encode('npub', bech32.toWords(secp256k1.getPublicKey(opened.data).subarray(1)))).toBe(npub);
 
-    await page.getByLabel('Or with a password').fill('correct horse');
+    await page.getByText('With a password (ncryptsec)').click();
+    await page.getByLabel('Password', { exact: true }).fill('correct horse');
     await page.getByRole('button', { name: 'Encrypt' }).click();
     await page.locator('#encrypted').waitFor({ state: 'visible', timeout: 30_000 });
     expect(decrypt(await value('ncryptsec'), 'correct horse')).toEqual(opened.data);
-    await shot('finished');
+    await shot('by-hand-finished');
 
     // Another answer takes the key away.
     await page.locator('#tweak').fill('x');
@@ -204,7 +220,7 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     await refused(/your half.*never send/);
     await finish(half, tweak, 'zzzz');
     await refused(/does not start with npub1zzzz/);
-    await shot('refused');
+    await shot('by-hand-refused');
     await finish(half, tweak, 'q');
     expect(await value('npub')).toMatch(/^npub1q/);
   });
@@ -255,18 +271,27 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     requests = requests.filter((asked) => asked !== url);
   });
 
+  it('takes a bot by its npub or link, and refuses what names none', async () => {
+    await page.getByLabel('The bot’s npub or link').fill('hello');
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
+    expect(await page.locator('#bot-error').textContent()).toMatch(/No bot is named/);
+    await page.getByLabel('The bot’s npub or link').fill(`nsec1${'q'.repeat(58)}`);
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
+    expect(await page.locator('#bot-error').textContent()).toMatch(/secret key/);
+    expect(page.url()).toBe(PAGE);
+  });
+
   it('looks right on a wide screen, in the dark', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 1100, height: 800 });
     await make('m0ctane');
-    await shot('dark');
+    await shot('by-hand-dark');
     const overflow = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     expect(await overflow()).toBe(false);
     await page.setViewportSize({ width: 320, height: 600 });
     expect(await overflow()).toBe(false);
-    const unnamed = await page.$$eval('input, textarea', (fields) =>
-      fields.filter((f) => !(f as HTMLInputElement).labels?.length && !f.hasAttribute('aria-labelledby')).map((f) => f.id));
-    expect(unnamed).toEqual([]);
+    expect(await unnamed(page)).toEqual([]);
+    expect(await faint(page)).toEqual([]);
   });
 
   it.skipIf(!bin)('finishes a real search by npubbot mine --split', async () => {

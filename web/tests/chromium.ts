@@ -1,4 +1,5 @@
-// Finds a Chromium: the one named by NPUBBOT_CHROMIUM, one on the PATH, or the one Playwright installed.
+// Finds a Chromium: the one named by NPUBBOT_CHROMIUM, one on the PATH, or the one Playwright
+// installed.
 
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

@@ -1,4 +1,5 @@
-// Against vectors that plain integers made (vectors.py), edge values, and every way a text can be wrong.
+// Against vectors that plain integers made (vectors.py), edge values, and every way a text can be
+// wrong.
 
 import { describe, expect, it } from 'vitest';
 import { decrypt } from 'nostr-tools/nip49';
@@ -91,7 +92,7 @@ describe('what is wrong is said, with what would work', () => {
 
   it('a tweak for another half', () => refuses(bad['other point'], /another half/));
 
-  it('an npub that is not as wished', () => {
+  it('an npub with another start', () => {
     const tweak = parseTweak(good.tweak);
     const start = good.npub!.slice(5, 9);
     expect(combine(parseHalf(good.half), tweak, ['qqqqqqqq', start]).npub).toBe(good.npub);

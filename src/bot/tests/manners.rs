@@ -1,7 +1,7 @@
 //! What everything the bot says has in common: plain text without markup, which clients show as it
 //! is written, and not much of it.
 
-use crate::bot::reply::{Acceptance, JobLine, Neighbours};
+use crate::bot::reply::{Acceptance, JobLine};
 use crate::bot::{Reply, notices, request};
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
@@ -18,7 +18,7 @@ const MOST: usize = 1500;
 /// An nsec on a line of its own, which the vault adds to the letter with a key.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 27;
+const LAST: usize = 32;
 
 /// What messages are filled with.
 #[derive(Clone, Debug)]
@@ -109,21 +109,23 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         difficulty: yes.then_some(difficulty),
         rate,
     };
-    let accepted =
-        |neighbours| Acceptance { job, patterns: patterns.clone(), difficulty, rate, neighbours, expensive: yes };
-    let part = filling.part;
+    let accepted = |is_split| Acceptance {
+        job,
+        patterns: patterns.clone(),
+        difficulty,
+        rate,
+        queue: if yes { time } else { Duration::ZERO },
+        is_split,
+        comes_elsewhere: filling.part < 0.5,
+        expensive: yes,
+    };
     let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
     let asked = yes.then_some(job);
     let half_errors =
         [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged, HalfPointError::Secret];
     let mut answers = vec![
-        Reply::Accepted(accepted(Neighbours::InPool {
-            jobs: count,
-            split_jobs: if yes { count } else { 0 },
-            part,
-            queue: if yes { time } else { Duration::ZERO },
-        })),
-        Reply::Accepted(accepted(Neighbours::Apart { part })),
+        Reply::Accepted(accepted(false)),
+        Reply::Accepted(accepted(true)),
         Reply::Help { open_jobs: count, rate },
         Reply::Status {
             open: jobs.iter().zip(&patterns).map(line).collect(),
@@ -145,8 +147,13 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::AlreadySearching { job },
         Reply::TooManyOpen { open: jobs.clone(), allowed: count },
         Reply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
-        Reply::TooHard { expected: time, limit: time, rate: rate.unwrap_or_default(), characters: count as u32 % 52 },
+        Reply::TooHard { expected: time, limit: time, characters: count as u32 % 52 },
         Reply::NotMeasured { characters: count as u32 % 52 },
+        Reply::Unsupported { nearest: yes.then(|| patterns[0].clone()) },
+        Reply::SmallTalk { prefix: yes.then(|| patterns[0].clone()) },
+        Reply::SecretKey,
+        Reply::SeedWords,
+        Reply::Paused { until: filling.seconds },
         Reply::Nothing,
         Reply::TextOnly,
         Reply::NoGroups,
@@ -201,8 +208,13 @@ fn variant(reply: &Reply) -> usize {
         Reply::Stopped { .. } => 23,
         Reply::Started => 24,
         Reply::Forgotten { .. } => 25,
-        Reply::Restored => 26,
-        Reply::NotMeasured { .. } => LAST,
+        Reply::NotMeasured { .. } => 26,
+        Reply::Unsupported { .. } => 27,
+        Reply::SmallTalk { .. } => 28,
+        Reply::SecretKey => 29,
+        Reply::SeedWords => 30,
+        Reply::Restored => 31,
+        Reply::Paused { .. } => LAST,
     }
 }
 
@@ -267,7 +279,7 @@ proptest! {
             prop_assert_eq!(markup(&text), None, "{}", text);
             let length = text.chars().count();
             prop_assert!(length <= MOST && !text.trim().is_empty(), "{} characters: {}", length, text);
-            prop_assert!(text.lines().count() <= 12, "{}", text);
+            prop_assert!(text.lines().count() <= 20, "{}", text);
         }
     }
 }

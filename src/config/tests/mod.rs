@@ -20,6 +20,8 @@ fn the_shipped_file_holds_the_defaults() {
     assert_eq!(format!("{:?}", shipped.limits), format!("{:?}", defaults.limits));
     assert_eq!(format!("{:?}", shipped.bot), format!("{:?}", defaults.bot));
     assert_eq!(format!("{:?}", shipped.search), format!("{:?}", defaults.search));
+    assert_eq!(format!("{:?}", shipped.web), format!("{:?}", defaults.web));
+    assert_eq!(defaults.web.listen, None, "no page is served unless the operator says so");
     for key in [
         "open_jobs_per_asker",
         "longest_expected_time",
@@ -29,6 +31,8 @@ fn the_shipped_file_holds_the_defaults() {
         "nip05",
         "picture",
         "visit_askers_relays",
+        "listen",
+        "public_url",
     ] {
         assert!(SHIPPED.contains(key), "{key} is explained in the file");
     }
@@ -52,6 +56,8 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     insta::assert_snapshot!(with("[limits]\njobs_per_day = \"many\"\n"), @r#"relays.toml, line 5: invalid type: string "many", expected i64"#);
     insta::assert_snapshot!(with("[limits]\njobs_per_day = 0\n"), @"relays.toml, line 5: `jobs_per_day` is 0; allowed is 1 to 1000000");
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"soon\"\n"), @r#"relays.toml, line 5: `give_up_after` is "soon"; allowed is a whole number and s, min, h or days, like "12 h""#);
+    insta::assert_snapshot!(with("[web]\nlisten = \"8080\"\n"), @r#"relays.toml, line 5: `listen` is "8080"; allowed is an address and a port, like "127.0.0.1:8080""#);
+    insta::assert_snapshot!(with("[web]\npublic_url = \"bot.example\"\n"), @r#"relays.toml, line 5: `public_url` is "bot.example"; allowed is the page's address without #, like "https://bot.example/""#);
     insta::assert_snapshot!(with("[bot]\nanswers_expire_after = \"1 s\"\n"), @r#"relays.toml, line 5: `answers_expire_after` is "1 s", and a key could expire before its asker looks; write "1 day" or more (it is "30 days" if you say nothing)"#);
     insta::assert_snapshot!(with("[bot]\ntry_relays_every = \"1 s\"\n"), @r#"relays.toml, line 5: `try_relays_every` is "1 s", and relays would turn away who writes that often; write "1 min" or more (it is "15 min" if you say nothing)"#);
     insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"2 days\"\ngive_up_after = \"1 day\"\n"), @r#"relays.toml, line 6: `give_up_after` ("1 day") is less than `longest_expected_time` ("2 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);

@@ -1,12 +1,18 @@
 //! One attempt to deliver one message.
 
-use super::delivery::Outbox;
+use crate::clock::Clock;
+use crate::config::BotConfig;
 use crate::fault::{self, Step};
-use crate::ledger::{Attempt, DueMessage, Next};
+use crate::ledger::{Attempt, DueMessage, Ledger, Next};
+use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
-use crate::nostr::relay::relay_lists::{Destination, LookupOptions};
+use crate::nostr::relay::relay_lists::{Destination, LookupOptions, RelayLists};
+use crate::nostr::relay::said::{LogLimit, said};
+use crate::nostr::relay::slots::Visitor;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// The pause after each attempt, in seconds; the last one repeats. A table, because the ledger counts its steps.
@@ -17,6 +23,26 @@ const GIVE_UP_AFTER: u64 = 14 * 86_400;
 const FIRST_CHOICE: Duration = Duration::from_secs(3);
 /// Attempts for the remaining relays once one relay has the message.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
+
+/// Log lines that askers can cause: one a minute each.
+static REFUSED: LogLimit = LogLimit::new();
+static NOT_LISTED: LogLimit = LogLimit::new();
+static GIVEN_UP: LogLimit = LogLimit::new();
+
+/// Delivers stored messages.
+#[derive(Clone)]
+pub struct Outbox {
+    /// The connections.
+    pub relays: Relays,
+    /// Holds the messages.
+    pub ledger: Ledger,
+    /// Says what is due.
+    pub clock: Clock,
+    /// Whether askers without relay lists are answered.
+    pub bot: BotConfig,
+    /// Where askers can be reached.
+    pub relay_lists: Arc<RelayLists>,
+}
 
 /// One relay's answer.
 type Sent = (RelayUrl, Result<(), NostrError>);
@@ -33,8 +59,8 @@ struct Published {
 }
 
 impl Outbox {
-    /// Sends a message to those of its asker's relays that do not have it.
-    pub(super) async fn attempt(&self, message: &DueMessage) -> Attempt {
+    /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the attempt early.
+    pub(super) async fn attempt(&self, message: &DueMessage, cancel: &Notify) -> Attempt {
         let Ok(event) = Event::from_json(&message.wrap.json) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
             return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
@@ -42,15 +68,19 @@ impl Outbox {
         let (first, then) = match self.destination(message, event.kind).await {
             Destination::Listed(urls) => (urls, Vec::new()),
             Destination::Fallback { first, then } => {
-                tracing::info!(
-                    message = message.id.0,
-                    "its asker lists no DM relays; it is sent where they read or wrote"
-                );
+                if let Some(skipped) = NOT_LISTED.next(Instant::now()) {
+                    let message = message.id.0;
+                    tracing::info!(
+                        message,
+                        skipped,
+                        "its asker lists no DM relays; it is sent where they read or wrote"
+                    );
+                }
                 (first, then)
             }
             Destination::Nowhere | Destination::Unknown => Default::default(),
         };
-        let Published { tried, reached, refused } = self.publish(message, &event, first, then).await;
+        let Published { tried, reached, refused } = self.publish(message, &event, (first, then), cancel).await;
         let has = |url: &RelayUrl| {
             let url = url.to_string();
             reached.contains(&url) || message.acknowledged_by.contains(&url)
@@ -85,8 +115,10 @@ impl Outbox {
         }
         let now = self.clock.now();
         if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER {
-            let job = message.result_of;
-            tracing::warn!(message = message.id.0, ?job, "given up: no relay of its asker accepted it in 14 days");
+            if let Some(skipped) = GIVEN_UP.next(Instant::now()) {
+                let (message, job) = (message.id.0, message.result_of);
+                tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
+            }
             return Next::Finished;
         }
         Next::Again(now + pause_after(message.attempts))
@@ -97,8 +129,8 @@ impl Outbox {
         &self,
         message: &DueMessage,
         event: &Event,
-        first: Vec<RelayUrl>,
-        mut then: Vec<RelayUrl>,
+        (first, mut then): (Vec<RelayUrl>, Vec<RelayUrl>),
+        cancel: &Notify,
     ) -> Published {
         let mut sending = JoinSet::new();
         if message.result_of.is_some() {
@@ -114,6 +146,8 @@ impl Outbox {
         loop {
             let sent = tokio::select! {
                 sent = sending.join_next() => sent,
+                // Others wait for this place. It counts as an attempt.
+                () = cancel.notified() => return published,
                 () = &mut patience, if !then.is_empty() => None,
             };
             match sent {
@@ -134,7 +168,10 @@ impl Outbox {
                     published.reached.push(url.to_string());
                 }
                 Some(Ok((url, Err(NostrError::Refused { reason, .. })))) => {
-                    tracing::warn!(message = message.id.0, %url, reason, "a relay refuses a message and is skipped");
+                    if let Some(skipped) = REFUSED.next(Instant::now()) {
+                        let (message, url) = (message.id.0, said(url));
+                        tracing::warn!(message, url, reason, skipped, "a relay refuses a message and is skipped");
+                    }
                     published.refused += 1;
                 }
                 Some(Ok((_, Err(error)))) => tracing::debug!(message = message.id.0, %error, "not delivered yet"),
@@ -146,10 +183,11 @@ impl Outbox {
     /// Starts to send to the relays that have not acknowledged the message yet.
     fn send(&self, sending: &mut JoinSet<Sent>, message: &DueMessage, event: &Event, urls: &[RelayUrl]) {
         let is_result = message.result_of.is_some();
+        let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent };
         for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
             sending.spawn(async move {
-                let sent = relays.publish(&url, &event).await;
+                let sent = relays.publish_for(&url, &event, visitor).await;
                 if sent.is_ok() && is_result {
                     fault::after(Step::Send);
                 }

@@ -3,5 +3,6 @@
 mod attempts;
 mod delivery;
 mod record;
+mod under_way;
 
-pub use delivery::Outbox;
+pub use attempts::Outbox;

@@ -20,6 +20,11 @@ pub(super) fn is_private(url: &RelayUrl) -> bool {
     }
 }
 
+/// Whether a relay may listen on this port: 80, 443, and those from 1024 up.
+pub(super) fn has_allowed_port(port: u16) -> bool {
+    matches!(port, 80 | 443 | 1024..)
+}
+
 /// Whether an address is globally reachable.
 pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {

@@ -1,16 +1,17 @@
 //! The bot's connections: our own relays with their roles, and external relays for as long as they are needed.
 
-use super::address::is_private;
+use super::address::{has_allowed_port, is_private};
 use super::error::NostrError;
 use super::external::ExternalRelays;
 use super::null_database::NullDatabase;
+use super::slots::Visitor;
 use super::throttle::Throttle;
 use super::transport::Transport;
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use nostr_sdk::{
     Client, ClientOptions, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayPoolOptions,
-    RelayUrl, SubscriptionId, Timestamp,
+    RelayUrl, SubscriptionId, Timestamp, Url,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,6 +44,7 @@ pub struct Relays {
     bot: PublicKey,
     pub(super) external: ExternalRelays,
     visits_external: bool,
+    allow_private: bool,
     /// Limits what relays get at a time.
     pub(super) throttle: Arc<Throttle>,
 }
@@ -50,12 +52,14 @@ pub struct Relays {
 impl Relays {
     /// Adds our relays and connects in the background. Relays that are away are tried again until the bot stops.
     ///
-    /// `visits_external`: whether to connect to relays that askers list.
+    /// `visits_external`: whether to connect to relays that askers list. `allow_private`: whether those may be at
+    /// private addresses, for test networks.
     ///
     /// Errors: an address that cannot be connected to.
     pub async fn connect(
         entries: &[RelayEntry],
         visits_external: bool,
+        allow_private: bool,
         signer: BotSigner,
     ) -> Result<Relays, NostrError> {
         let bot = signer
@@ -70,14 +74,14 @@ impl Relays {
             add(&client, &entry.url).await?;
         }
         client.connect().await;
-        let in_private_network = entries.iter().any(|entry| is_private(&entry.url));
-        let external = ExternalRelays::new(signer, Transport::to_external(!in_private_network));
+        let external = ExternalRelays::new(signer, Transport::to_external(!allow_private));
         Ok(Relays {
             client,
             entries: Arc::new(entries.to_vec()),
             bot,
             external,
             visits_external,
+            allow_private,
             throttle: Arc::default(),
         })
     }
@@ -154,19 +158,21 @@ impl Relays {
         }
     }
 
-    /// Whether we may connect to a relay that an asker lists. Addresses in the operator's own network are refused, unless
-    /// the bot's own relays are there.
+    /// Whether we may connect to a relay that an asker lists: one of our own, or a public one on a usual port.
     pub(in crate::nostr) fn may_visit(&self, url: &RelayUrl) -> bool {
-        let in_private_network = self.entries.iter().any(|entry| is_private(&entry.url));
-        self.is_ours(url) || (self.visits_external && !url.is_onion() && (in_private_network || !is_private(url)))
+        let port = Url::from(url.clone()).port_or_known_default();
+        let is_usual = !url.is_onion() && port.is_some_and(has_allowed_port);
+        self.is_ours(url) || (self.visits_external && is_usual && (self.allow_private || !is_private(url)))
     }
 
-    /// A connected relay. Our own are connected anyway; an external one is dialled and kept for a while.
+    /// A connected relay: one of our own, or an external one, which is dialled and kept for a while.
     pub(super) async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
-        if !self.is_ours(url) {
-            return self.external.visit(url).await;
-        }
-        let not_connected = || NostrError::NotConnected(url.to_string());
+        if self.is_ours(url) { self.our_relay(url).await } else { self.external.visit(url, Visitor::NOBODY).await }
+    }
+
+    /// One of our own relays, if it is connected or about to be.
+    pub(super) async fn our_relay(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
+        let not_connected = || NostrError::not_connected(url);
         let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
         if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
             // Some relays close idle connections.
@@ -190,7 +196,7 @@ pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrErr
     let connected = client.try_connect_relay(url, limit).await;
     let took = began.elapsed();
     client.shutdown().await;
-    connected.map(|()| took).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
+    connected.map(|()| took).map_err(|error| NostrError::relay(url, error))
 }
 
 async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
@@ -199,5 +205,5 @@ async fn add(client: &Client, url: &RelayUrl) -> Result<(), NostrError> {
         .adjust_retry_interval(false)
         .notification_channel_size(UNREAD_PER_RELAY);
     let added = client.pool().add_relay(url, options).await;
-    added.map(|_| ()).map_err(|error| NostrError::Relay { url: url.to_string(), reason: error.to_string() })
+    added.map(|_| ()).map_err(|error| NostrError::relay(url, error))
 }

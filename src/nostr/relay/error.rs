@@ -1,8 +1,10 @@
 //! The error type of this room.
 
+use super::said::said;
+use nostr_sdk::RelayUrl;
 use thiserror::Error;
 
-/// Why a relay did not do what it was asked. Never holds an event's content.
+/// Why a relay did not do what it was asked. Foreign text in it is cut and escaped, so it can be logged.
 #[derive(Debug, Error)]
 pub enum NostrError {
     /// The relay failed or answered with an error.
@@ -19,9 +21,12 @@ pub enum NostrError {
     /// The relay did not answer within the time limit.
     #[error("{0} did not answer in time")]
     Silent(String),
-    /// The relay limits our rate, or has too many messages under way already.
+    /// The relay limits our rate.
     #[error("{0} takes fewer events at a time")]
     Busy(String),
+    /// Too much is under way to external relays, or to this one.
+    #[error("{0} is visited later")]
+    NoRoom(String),
     /// The relay will never accept this event.
     #[error("{url} refuses: {reason}")]
     Refused {
@@ -30,4 +35,30 @@ pub enum NostrError {
         /// The relay's words.
         reason: String,
     },
+}
+
+impl NostrError {
+    pub(super) fn relay(url: &RelayUrl, reason: impl ToString) -> NostrError {
+        NostrError::Relay { url: said(url), reason: said(reason) }
+    }
+
+    pub(super) fn not_connected(url: &RelayUrl) -> NostrError {
+        NostrError::NotConnected(said(url))
+    }
+
+    pub(super) fn silent(url: &RelayUrl) -> NostrError {
+        NostrError::Silent(said(url))
+    }
+
+    pub(super) fn busy(url: &RelayUrl) -> NostrError {
+        NostrError::Busy(said(url))
+    }
+
+    pub(super) fn no_room(url: &RelayUrl) -> NostrError {
+        NostrError::NoRoom(said(url))
+    }
+
+    pub(super) fn refused(url: &RelayUrl, reason: impl ToString) -> NostrError {
+        NostrError::Refused { url: said(url), reason: said(reason) }
+    }
 }

@@ -5,7 +5,9 @@
 
 use super::error::NostrError;
 use super::null_database::NullDatabase;
+use super::slots::{Host, MOST, Slots, Visitor};
 use super::transport::Transport;
+use hashlink::LruCache;
 use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,12 +16,16 @@ use tokio::sync::Mutex;
 
 /// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(7);
-/// A relay that could not be reached is not dialled again before this.
+/// A host that could not be reached is not dialled again before this.
 const RETRY: Duration = Duration::from_secs(5);
+/// Unreachable hosts that are remembered.
+const UNREACHABLE: usize = 1000;
+/// How long a visitor waits for a slot.
+const WAIT: Duration = Duration::from_secs(1);
+/// Pause between two requests for a slot.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// An unused connection is closed after this.
 pub(super) const LINGER: Duration = Duration::from_secs(600);
-/// Connections at once.
-const MOST: usize = 200;
 /// Unread messages of one relay: an OK for each message the outbox has under way. The library's default of 2,048 takes
 /// half a megabyte a relay.
 const NOTIFICATIONS: usize = 512;
@@ -28,73 +34,100 @@ const NOTIFICATIONS: usize = 512;
 #[derive(Clone)]
 pub(super) struct ExternalRelays {
     client: Client,
-    /// The relays in the client. Locked while relays are added and removed, which does not wait for the network.
-    known: Arc<Mutex<HashMap<RelayUrl, Visit>>>,
+    /// Locked while relays are added and removed, which does not wait for the network.
+    known: Arc<Mutex<Known>>,
 }
 
-struct Visit {
-    used: Instant,
-    dialled: Instant,
+struct Known {
+    slots: Slots,
+    /// The relays in the client: one a slot.
+    relays: HashMap<RelayUrl, Relay>,
+    /// When hosts could not be reached.
+    unreachable: LruCache<Host, Instant>,
 }
 
 impl ExternalRelays {
     /// `transport` restricts the addresses that may be dialled.
     pub fn new(signer: impl NostrSigner + 'static, transport: Transport) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
-        let options = ClientOptions::new().pool(RelayPoolOptions::new().notification_channel_size(1));
+        let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MOST));
         let builder = Client::builder().signer(signer).websocket_transport(transport);
-        let client = builder.database(NullDatabase).opts(options).build();
-        ExternalRelays { client, known: Arc::default() }
+        let client = builder.database(NullDatabase).opts(ClientOptions::new().pool(pool)).build();
+        let known = Known { slots: Slots::default(), relays: HashMap::new(), unreachable: LruCache::new(UNREACHABLE) };
+        ExternalRelays { client, known: Arc::new(Mutex::new(known)) }
     }
 
     /// A connected relay.
-    pub async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
-        let not_connected = || NostrError::NotConnected(url.to_string());
-        let relay = self.dial(url).await?.ok_or_else(not_connected)?;
+    ///
+    /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor, [`NostrError::NotConnected`].
+    pub async fn visit(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
+        let deadline = Instant::now() + WAIT;
+        let relay = loop {
+            match self.dial(url, visitor).await {
+                Err(NostrError::NoRoom(_)) if Instant::now() < deadline => tokio::time::sleep(ASK_AGAIN).await,
+                dialled => break dialled?,
+            }
+        };
         relay.wait_for_connection(CONNECT).await;
-        if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
+        if relay.is_connected() {
+            return Ok(relay);
+        }
+        let mut known = self.known.lock().await;
+        if !known.slots.holds(url) {
+            // Another visitor got the slot: that says nothing about the host.
+            return Err(NostrError::no_room(url));
+        }
+        known.unreachable.insert(Host::from_url(url), Instant::now());
+        Err(NostrError::not_connected(url))
     }
 
-    /// A relay that is connected or being dialled; `None` if it could not be reached a moment ago.
-    async fn dial(&self, url: &RelayUrl) -> Result<Option<Relay>, NostrError> {
+    /// A relay that is connected or being dialled.
+    async fn dial(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
         let mut known = self.known.lock().await;
+        let Known { slots, relays, unreachable } = &mut *known;
         let now = Instant::now();
-        if let Some(visit) = known.get_mut(url)
-            && let Ok(relay) = self.client.relay(url).await
-        {
-            visit.used = now;
-            match relay.status() {
-                RelayStatus::Connected | RelayStatus::Connecting | RelayStatus::Pending => return Ok(Some(relay)),
-                _ if relay.stats().success() == 0 && visit.dialled.elapsed() < RETRY => return Ok(None),
-                // After the library's own `connect` just after a disconnect, a relay may never recover.
-                _ => self.leave(url).await,
+        match relays.get(url) {
+            Some(relay) if is_active(relay) => {
+                slots.admit(url, visitor, now, |_| true);
+                return Ok(relay.clone());
             }
-        } else if known.len() >= MOST {
-            self.make_room(&mut known).await;
+            _ if unreachable.peek(&Host::from_url(url)).is_some_and(|at| at.elapsed() < RETRY) => {
+                return Err(NostrError::not_connected(url));
+            }
+            // After the library's own `connect` just after a disconnect, a relay may never recover: it is added again.
+            Some(_) => {
+                slots.remove(url);
+                relays.remove(url);
+                self.leave(url).await;
+            }
+            None => {}
         }
-        known.insert(url.clone(), Visit { used: now, dialled: now });
+        let admission = slots.admit(url, visitor, now, |url| relays.get(url).is_some_and(is_active));
+        for url in &admission.leaving {
+            relays.remove(url);
+            self.leave(url).await;
+        }
+        if !admission.granted {
+            return Err(NostrError::no_room(url));
+        }
         let options =
             RelayOptions::new().reconnect(false).verify_subscriptions(true).notification_channel_size(NOTIFICATIONS);
-        let failed = |error: nostr_relay_pool::pool::Error| NostrError::Relay {
-            url: url.to_string(),
-            reason: error.to_string(),
-        };
+        let failed = |error: nostr_relay_pool::pool::Error| NostrError::relay(url, error);
         self.client.pool().add_relay(url, options).await.map_err(failed)?;
         let relay = self.client.pool().relay(url).await.map_err(failed)?;
+        relays.insert(url.clone(), relay.clone());
         relay.connect();
-        Ok(Some(relay))
+        Ok(relay)
     }
 
-    /// Disconnects from the relay that was unused for the longest time, unconnected ones first. A message under way there
-    /// is sent again.
-    async fn make_room(&self, known: &mut HashMap<RelayUrl, Visit>) {
-        let relays = self.client.pool().all_relays().await;
-        let is_connected = |url: &RelayUrl| relays.get(url).is_some_and(Relay::is_connected);
-        let first = known.iter().min_by_key(|(url, visit)| (is_connected(url), visit.used));
-        if let Some(url) = first.map(|(url, _)| url.clone()) {
-            known.remove(&url);
-            self.leave(&url).await;
-        }
+    /// Whether a relay has a slot.
+    pub async fn holds(&self, url: &RelayUrl) -> bool {
+        self.known.lock().await.slots.holds(url)
+    }
+
+    /// A relay answered: its connection is kept before those that have not.
+    pub async fn answered(&self, url: &RelayUrl) {
+        self.known.lock().await.slots.answered(url);
     }
 
     async fn leave(&self, url: &RelayUrl) {
@@ -105,10 +138,8 @@ impl ExternalRelays {
     /// Disconnects from relays that were not used for a while.
     pub async fn leave_idle(&self) {
         let mut known = self.known.lock().await;
-        let idle: Vec<RelayUrl> =
-            known.iter().filter(|(_, visit)| visit.used.elapsed() > LINGER).map(|(url, _)| url.clone()).collect();
-        for url in idle {
-            known.remove(&url);
+        for url in known.slots.remove_idle(Instant::now(), LINGER) {
+            known.relays.remove(&url);
             self.leave(&url).await;
         }
     }
@@ -119,9 +150,14 @@ impl ExternalRelays {
     }
 }
 
+fn is_active(relay: &Relay) -> bool {
+    matches!(relay.status(), RelayStatus::Connected | RelayStatus::Connecting | RelayStatus::Pending)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Asker;
     use nostr_relay_builder::{LocalRelay, RelayBuilder};
     use nostr_sdk::Keys;
     use tokio::net::TcpListener;
@@ -131,20 +167,31 @@ mod tests {
         ExternalRelays::new(Keys::generate(), Transport::to_external(false))
     }
 
-    /// Addresses of a port that nobody listens on.
+    fn visitor(number: usize) -> Visitor {
+        Visitor { asker: Asker([number as u8; 32]), urgent: false }
+    }
+
+    async fn listen() -> (TcpListener, RelayUrl) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        (listener, url)
+    }
+
+    /// Addresses of hosts where nobody listens on this port.
     async fn dead(count: usize) -> Vec<RelayUrl> {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        (0..count).map(|number| RelayUrl::parse(&format!("ws://127.0.0.1:{port}/{number}")).unwrap()).collect()
+        let host =
+            |number| RelayUrl::parse(&format!("ws://127.1.{}.{}:{port}", number / 250, 1 + number % 250)).unwrap();
+        (0..count).map(host).collect()
     }
 
     #[tokio::test]
     async fn a_host_that_is_no_relay_is_not_dialled_again() {
         let external = external();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let (listener, url) = listen().await;
         // It accepts the connection and hangs up.
         let accepted = tokio::spawn(async move { drop(listener.accept().await) });
-        assert!(external.visit(&url).await.is_err());
+        assert!(external.visit(&url, visitor(0)).await.is_err());
         accepted.await.unwrap();
         let relay = external.client.relay(&url).await.unwrap();
         let given_up = async {
@@ -153,10 +200,12 @@ mod tests {
             }
         };
         tokio::time::timeout(CONNECT, given_up).await.expect("the library would dial it again");
-        // Another visit at once does not dial it either.
-        assert!(external.visit(&url).await.is_err());
+        // Another visit at once does not dial it either, nor another path of the same host.
+        assert!(external.visit(&url, visitor(0)).await.is_err());
         assert_eq!(relay.stats().attempts(), 1);
-        assert!(external.client.relay(&url).await.unwrap().stats().attempts() <= 1);
+        let path = RelayUrl::parse(&format!("{url}/2")).unwrap();
+        assert!(external.visit(&path, visitor(1)).await.is_err());
+        assert!(external.client.relay(&path).await.is_err(), "it was not even added");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -165,31 +214,30 @@ mod tests {
         let alive = LocalRelay::new(RelayBuilder::default());
         alive.run().await.unwrap();
         let url = alive.url().await;
-        external.visit(&url).await.unwrap();
+        external.visit(&url, visitor(0)).await.unwrap();
+        external.answered(&url).await;
         // More at once than there is room for.
         let mut visits = JoinSet::new();
-        for dead in dead(MOST + 100).await {
+        for (number, dead) in dead(MOST + 100).await.into_iter().enumerate() {
             let external = external.clone();
-            visits.spawn(async move { external.visit(&dead).await.is_ok() });
+            visits.spawn(async move { external.visit(&dead, visitor(number)).await.is_ok() });
         }
         while let Some(reached) = visits.join_next().await {
             assert!(!reached.unwrap());
         }
-        assert_eq!(external.client.pool().all_relays().await.len(), MOST);
-        assert_eq!(external.known.lock().await.len(), MOST);
+        assert!(external.client.pool().all_relays().await.len() <= MOST);
         assert!(external.client.relay(&url).await.unwrap().is_connected(), "a connected relay stays");
         let other = LocalRelay::new(RelayBuilder::default());
         other.run().await.unwrap();
-        external.visit(&other.url().await).await.expect("unreachable hosts make room");
+        external.visit(&other.url().await, visitor(1)).await.expect("unreachable hosts make room");
     }
 
     #[tokio::test]
     async fn a_relay_that_hung_up_is_dialled_again() {
         let external = external();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let (listener, url) = listen().await;
         let accept = || async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap() };
-        let (first, visited) = tokio::join!(accept(), external.visit(&url));
+        let (first, visited) = tokio::join!(accept(), external.visit(&url, visitor(0)));
         let relay = visited.unwrap();
         drop(first);
         let gone = async {
@@ -198,7 +246,7 @@ mod tests {
             }
         };
         tokio::time::timeout(CONNECT, gone).await.expect("the connection ends");
-        let (_second, visited) = tokio::join!(accept(), external.visit(&url));
+        let (_second, visited) = tokio::join!(accept(), external.visit(&url, visitor(0)));
         visited.expect("dialled again at once");
     }
 }

@@ -84,6 +84,27 @@ mod tests {
         RelayUrl::parse(&url).unwrap()
     }
 
+    #[tokio::test]
+    async fn only_the_operators_own_urls_may_be_private() {
+        let url = |text: &str| RelayUrl::parse(text).unwrap();
+        let ours = url("ws://127.0.0.1:9");
+        let entry = RelayEntry { url: ours.clone(), inbox: true, status: false, discovery: false };
+        let connect = |allow_private| {
+            let (entry, signer) = (entry.clone(), Vault::without_identity().unwrap().signer());
+            async move { Relays::connect(&[entry], true, allow_private, signer).await.unwrap() }
+        };
+        let relays = connect(false).await;
+        assert!(relays.may_visit(&ours) && relays.may_visit(&url("wss://relay.example.com")));
+        for private in ["ws://127.0.0.1:8080", "ws://localhost", "ws://192.168.0.1", "ws://169.254.169.254"] {
+            assert!(!relays.may_visit(&url(private)), "{private}");
+        }
+        for port in [22, 25, 111, 1023] {
+            assert!(!relays.may_visit(&url(&format!("ws://relay.example.com:{port}"))), "{port}");
+        }
+        assert!(relays.may_visit(&url("ws://relay.example.com:1024")) && relays.may_visit(&url("ws://relay.example")));
+        assert!(connect(true).await.may_visit(&url("ws://127.0.0.1:8080")));
+    }
+
     fn events<E: Deref<Target = Event>>(fetched: Fetched<E>) -> Vec<Event> {
         fetched.events.iter().map(|event| event.deref().clone()).collect()
     }
@@ -95,7 +116,7 @@ mod tests {
         let url = liar(Arc::clone(&shown)).await;
         let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], true, signer).await.unwrap();
+        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
         let (author, victim) = (Keys::generate(), Keys::generate());
         let signed =

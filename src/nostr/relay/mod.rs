@@ -1,6 +1,7 @@
 //! Relay connections: our own relays with their roles, and external relays that askers list.
 
 mod address;
+mod allowance;
 pub(in crate::nostr) mod backoff;
 pub(in crate::nostr) mod connections;
 pub(in crate::nostr) mod error;
@@ -11,6 +12,8 @@ mod null_database;
 mod publish;
 pub(in crate::nostr) mod query;
 pub(in crate::nostr) mod relay_lists;
+pub(in crate::nostr) mod said;
+pub(in crate::nostr) mod slots;
 mod throttle;
 pub(in crate::nostr) mod timer;
 mod transport;

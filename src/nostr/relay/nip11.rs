@@ -13,11 +13,12 @@ const BACKDATED: u64 = 2 * 86_400;
 /// Bytes of a wrap with a long text. One with a key has some 3 KB.
 const LONGEST_WRAP: i32 = 16 * 1024;
 
-/// Reads the document of a relay. `None` if it has none or it cannot be read, which is no error.
+/// Reads the document of a relay. Redirects are not followed. `None` if it has none or it cannot be read, which is no error.
 pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     let address = url.to_string().replacen("ws", "http", 1);
     let read = tokio::task::spawn_blocking(move || {
-        let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).build().into();
         let mut answer = agent.get(&address).header("Accept", "application/nostr+json").call().ok()?;
         answer.body_mut().with_config().limit(LARGEST).read_to_string().ok()
     });
@@ -53,6 +54,23 @@ fn refuses_old(limits: &Limitation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_redirect_is_not_followed() {
+        let (relay, router) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let url = RelayUrl::parse(&format!("ws://{}", relay.local_addr().unwrap())).unwrap();
+        let to = router.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = relay.accept().unwrap();
+            let _ = stream.read(&mut [0; 2048]);
+            write!(stream, "HTTP/1.1 302 Found\r\nLocation: http://{to}/\r\nContent-Length: 0\r\n\r\n").unwrap();
+        });
+        assert!(read(&url).await.is_none());
+        router.set_nonblocking(true).unwrap();
+        assert!(router.accept().is_err(), "nobody connected to the other address");
+    }
 
     #[test]
     fn a_relay_that_cannot_serve_is_named_with_what_to_do() {

@@ -3,53 +3,98 @@
 use super::connections::Relays;
 use super::error::NostrError;
 use super::external::LINGER;
+use super::slots::{Host, Visitor};
+use super::throttle::{Delivery, Start, UNANSWERED};
 use super::timer::wait_until;
 use nostr_relay_pool::relay;
-use nostr_sdk::{Event, RelayUrl};
+use nostr_sdk::{Event, Relay, RelayUrl};
 use std::time::{Duration, Instant};
 
 /// Time limit for a relay to accept an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
+/// How long an event waits for others that are under way to a host that has never answered.
+const WAIT: Duration = Duration::from_secs(1);
+/// Pause between two requests to start.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Relays {
-    /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when its turn comes.
+    /// Sends one of the bot's own events to one relay and waits for its OK.
     ///
     /// Errors: see [`NostrError`].
     pub(in crate::nostr) async fn publish(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
-        let deadline = Instant::now() + PUBLISH;
+        self.publish_for(url, event, Visitor::NOBODY).await
+    }
+
+    /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when its turn comes.
+    /// `visitor`: the asker for whom an external relay is visited.
+    ///
+    /// Errors: see [`NostrError`].
+    pub(in crate::nostr) async fn publish_for(
+        &self,
+        url: &RelayUrl,
+        event: &Event,
+        visitor: Visitor,
+    ) -> Result<(), NostrError> {
+        let (host, deadline) = (Host::from_url(url), Instant::now() + PUBLISH);
         loop {
-            let Some(turn) = self.throttle.turn(url, Instant::now(), deadline) else {
-                return Err(NostrError::Busy(url.to_string()));
-            };
+            let turn = self.throttle.turn(&host, Instant::now(), deadline).ok_or_else(|| NostrError::busy(url))?;
             wait_until(turn).await;
-            match self.publish_now(url, event).await {
+            let sent = if self.is_ours(url) {
+                self.publish_to_ours(url, &host, event).await
+            } else {
+                self.publish_to_external(url, &host, event, visitor).await
+            };
+            match sent {
                 Ok(()) => {
-                    self.throttle.speed_up(url);
+                    self.throttle.speed_up(&host);
                     return Ok(());
                 }
-                Err(NostrError::Busy(_)) => self.throttle.slow_down(url, Instant::now()),
+                Err(NostrError::Busy(_)) => self.throttle.slow_down(&host, Instant::now()),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    async fn publish_now(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
-        let relay = self.visit(url).await?;
-        let silent = || NostrError::Silent(url.to_string());
-        let delivery = self.throttle.begin_delivery(url, Instant::now()).ok_or_else(silent)?;
-        let sent = tokio::time::timeout(PUBLISH, relay.send_event(event)).await;
-        delivery.end(!matches!(sent, Err(_) | Ok(Err(relay::Error::Timeout))));
-        let Err(error) = sent.map_err(|_| silent())? else { return Ok(()) };
-        let (url, reason) = (url.to_string(), error.to_string());
-        // The first word of a refusal is machine-readable (NIP-01).
-        match reason.split(':').next().unwrap_or_default() {
-            // The relay has the event already.
-            "duplicate" => Ok(()),
-            "rate-limited" => Err(NostrError::Busy(url)),
-            "invalid" | "blocked" | "pow" | "restricted" => Err(NostrError::Refused { url, reason }),
-            // Some relays enforce a rate limit by closing the connection.
-            _ if !relay.is_connected() => Err(NostrError::Busy(url)),
-            _ => Err(NostrError::Relay { url, reason }),
+    async fn publish_to_ours(&self, url: &RelayUrl, host: &Host, event: &Event) -> Result<(), NostrError> {
+        let relay = self.our_relay(url).await?;
+        let delivery = self.begin_delivery(url, host, usize::MAX).await?;
+        send(&relay, event, &delivery).await
+    }
+
+    /// The delivery begins before the relay is dialled: a host that does not answer must not hold up many of them.
+    async fn publish_to_external(
+        &self,
+        url: &RelayUrl,
+        host: &Host,
+        event: &Event,
+        visitor: Visitor,
+    ) -> Result<(), NostrError> {
+        let delivery = self.begin_delivery(url, host, UNANSWERED).await?;
+        let relay = self.external.visit(url, visitor).await?;
+        let sent = send(&relay, event, &delivery).await;
+        match &sent {
+            Ok(()) | Err(NostrError::Refused { .. }) => self.external.answered(url).await,
+            // Its slot was given to another visitor.
+            Err(NostrError::Busy(_)) if !self.external.holds(url).await => return Err(NostrError::no_room(url)),
+            Err(_) => {}
+        }
+        sent
+    }
+
+    async fn begin_delivery<'a>(
+        &'a self,
+        url: &RelayUrl,
+        host: &'a Host,
+        unanswered: usize,
+    ) -> Result<Delivery<'a>, NostrError> {
+        let deadline = Instant::now() + WAIT;
+        loop {
+            match self.throttle.begin_delivery(host, unanswered, Instant::now()) {
+                Start::Now(delivery) => return Ok(delivery),
+                Start::Later => return Err(NostrError::silent(url)),
+                Start::Soon if Instant::now() >= deadline => return Err(NostrError::no_room(url)),
+                Start::Soon => tokio::time::sleep(ASK_AGAIN).await,
+            }
         }
     }
 
@@ -57,5 +102,23 @@ impl Relays {
     pub(in crate::nostr) async fn leave_idle_external(&self) {
         self.external.leave_idle().await;
         self.throttle.forget_idle(Instant::now(), LINGER);
+    }
+}
+
+async fn send(relay: &Relay, event: &Event, delivery: &Delivery<'_>) -> Result<(), NostrError> {
+    let url = relay.url();
+    let sent = tokio::time::timeout(PUBLISH, relay.send_event(event)).await;
+    delivery.end(!matches!(sent, Err(_) | Ok(Err(relay::Error::Timeout))));
+    let Err(error) = sent.map_err(|_| NostrError::silent(url))? else { return Ok(()) };
+    let reason = error.to_string();
+    // The first word of a refusal is machine-readable (NIP-01).
+    match reason.split(':').next().unwrap_or_default() {
+        // The relay has the event already.
+        "duplicate" => Ok(()),
+        "rate-limited" => Err(NostrError::busy(url)),
+        "invalid" | "blocked" | "pow" | "restricted" => Err(NostrError::refused(url, reason)),
+        // Some relays enforce a rate limit by closing the connection.
+        _ if !relay.is_connected() => Err(NostrError::busy(url)),
+        _ => Err(NostrError::relay(url, reason)),
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn run<E: Deref<Target = Event>>(relay: &Relay, query: Query<E>
     }
     let mut events = Vec::new();
     let end = tokio::time::timeout(query.limit, listen(relay, &id, &mut messages, &mut events, &query)).await;
-    let end = end.unwrap_or_else(|_| Err(NostrError::Silent(relay.url().to_string())));
+    let end = end.unwrap_or_else(|_| Err(NostrError::silent(relay.url())));
     events.sort_by_key(|event| std::cmp::Reverse(event.created_at));
     Fetched { events, end }
 }
@@ -67,7 +67,7 @@ async fn listen<E: Deref<Target = Event>>(
     events: &mut Vec<E>,
     query: &Query<E>,
 ) -> Result<(), NostrError> {
-    let not_connected = || NostrError::NotConnected(relay.url().to_string());
+    let not_connected = || NostrError::not_connected(relay.url());
     let mut ids: HashSet<EventId> = HashSet::new();
     loop {
         match messages.recv().await {
@@ -109,13 +109,14 @@ fn asks_for_authentication(reason: &str) -> bool {
 }
 
 fn failure(relay: &Relay, reason: &str) -> NostrError {
-    NostrError::Relay { url: relay.url().to_string(), reason: reason.to_owned() }
+    NostrError::relay(relay.url(), reason)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::nostr::relay::external::ExternalRelays;
+    use crate::nostr::relay::slots::Visitor;
     use crate::nostr::relay::transport::Transport;
     use futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, JsonUtil, Keys, Kind, RelayUrl};
@@ -149,7 +150,7 @@ mod tests {
         };
         let client = async {
             let external = ExternalRelays::new(Keys::generate(), Transport::to_external(false));
-            let relay = external.visit(&url).await.unwrap();
+            let relay = external.visit(&url, Visitor::NOBODY).await.unwrap();
             let filter = Filter::new().kind(Kind::InboxRelays);
             run(&relay, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await
         };

@@ -1,30 +1,36 @@
-//! Relays that limit our rate, or do not answer. Each gets events as fast as it accepts them, and delays only its own.
+//! Hosts that limit our rate, or do not answer. Each gets events as fast as it accepts them, and delays only its own.
 //!
-//! A relay that says `rate-limited` gets its events one by one. A relay that has not answered for some seconds gets one
-//! at a time, as a probe; the others are tried again later and do not occupy the outbox meanwhile.
+//! A host that says `rate-limited` gets its events one by one. A host that has not answered for some seconds gets one at
+//! a time, as a probe; the others are tried again later and do not occupy the outbox meanwhile. An external host that has
+//! never answered gets a few at a time.
 
-use nostr_sdk::RelayUrl;
+use super::slots::Host;
+use hashlink::LruCache;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A relay that has not answered for this long gets one event at a time.
+/// A host that has not answered for this long gets one event at a time.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The gap between two events after the first `rate-limited`.
 const FIRST_GAP: Duration = Duration::from_millis(500);
 /// The longest gap.
 const LONGEST_GAP: Duration = Duration::from_secs(10);
-/// A relay whose gap has become shorter than this is not limited any more.
+/// A host whose gap has become shorter than this is not limited any more.
 const NO_GAP: Duration = Duration::from_millis(100);
+/// Events under way to an external host that has never answered.
+pub(super) const UNANSWERED: usize = 4;
+/// Hosts that have answered and are remembered.
+const ANSWERED: usize = 10_000;
 
-/// The limits of all relays that have any.
-#[derive(Debug, Default)]
+/// The limits of all hosts.
+#[derive(Debug)]
 pub(in crate::nostr) struct Throttle {
-    limited: Mutex<HashMap<RelayUrl, RateLimit>>,
-    pending: Mutex<HashMap<RelayUrl, Pending>>,
+    limited: Mutex<HashMap<Host, RateLimit>>,
+    pending: Mutex<Pending>,
 }
 
-/// A relay that limits our rate.
+/// A host that limits our rate.
 #[derive(Debug)]
 struct RateLimit {
     gap: Duration,
@@ -33,9 +39,16 @@ struct RateLimit {
     slowed_at: Instant,
 }
 
-/// A relay that owes us an answer.
+/// Hosts that owe us answers, and hosts that have given one.
 #[derive(Debug)]
 struct Pending {
+    hosts: HashMap<Host, Owed>,
+    answered: LruCache<Host, ()>,
+}
+
+/// The answers that one host owes us.
+#[derive(Debug)]
+struct Owed {
     deliveries: usize,
     /// When it last answered, or got the first of these events.
     since: Instant,
@@ -43,17 +56,36 @@ struct Pending {
     is_suspect: bool,
 }
 
-/// One event on its way to one relay.
-pub(in crate::nostr) struct Delivery<'a> {
+/// Whether an event may be sent to a host now.
+#[derive(Debug)]
+pub(super) enum Start<'a> {
+    /// Yes. The delivery ends when it is dropped.
+    Now(Delivery<'a>),
+    /// Soon: too many are under way to a host that has never answered.
+    Soon,
+    /// No: the host leaves others unanswered.
+    Later,
+}
+
+/// One event on its way to one host.
+#[derive(Debug)]
+pub(super) struct Delivery<'a> {
     throttle: &'a Throttle,
-    url: &'a RelayUrl,
+    host: &'a Host,
+}
+
+impl Default for Throttle {
+    fn default() -> Throttle {
+        let pending = Pending { hosts: HashMap::new(), answered: LruCache::new(ANSWERED) };
+        Throttle { limited: Mutex::default(), pending: Mutex::new(pending) }
+    }
 }
 
 impl Throttle {
     /// When the next event may be sent; `None` if that is after `deadline`.
-    pub fn turn(&self, url: &RelayUrl, now: Instant, deadline: Instant) -> Option<Instant> {
+    pub(super) fn turn(&self, host: &Host, now: Instant, deadline: Instant) -> Option<Instant> {
         let mut limited = self.limited();
-        let Some(limit) = limited.get_mut(url) else { return Some(now) };
+        let Some(limit) = limited.get_mut(host) else { return Some(now) };
         let turn = limit.next.max(now);
         if turn > deadline {
             return None;
@@ -62,62 +94,72 @@ impl Throttle {
         Some(turn)
     }
 
-    /// A relay said `rate-limited`. Repeats for events sent before it said so count once.
-    pub fn slow_down(&self, url: &RelayUrl, now: Instant) {
+    /// A host said `rate-limited`. Repeats for events sent before it said so count once.
+    pub(super) fn slow_down(&self, host: &Host, now: Instant) {
         let mut limited = self.limited();
-        let gap = match limited.get(url) {
+        let gap = match limited.get(host) {
             None => FIRST_GAP,
             Some(limit) if now.duration_since(limit.slowed_at) < limit.gap => return,
             Some(limit) => (limit.gap * 2).min(LONGEST_GAP),
         };
-        limited.insert(url.clone(), RateLimit { gap, next: now + gap, slowed_at: now });
+        limited.insert(host.clone(), RateLimit { gap, next: now + gap, slowed_at: now });
     }
 
-    /// A relay accepted an event: the gap becomes an eighth shorter.
-    pub fn speed_up(&self, url: &RelayUrl) {
+    /// A host accepted an event: the gap becomes an eighth shorter.
+    pub(super) fn speed_up(&self, host: &Host) {
         let mut limited = self.limited();
-        if let Some(limit) = limited.get_mut(url) {
+        if let Some(limit) = limited.get_mut(host) {
             limit.gap = limit.gap * 7 / 8;
             if limit.gap < NO_GAP {
-                limited.remove(url);
+                limited.remove(host);
             }
         }
     }
 
-    /// Starts a delivery; `None` if the relay leaves others unanswered. It ends when it is dropped.
-    pub fn begin_delivery<'a>(&'a self, url: &'a RelayUrl, now: Instant) -> Option<Delivery<'a>> {
+    /// Starts a delivery if the host may get one now. `unanswered`: the most at a time while it has never answered.
+    pub(super) fn begin_delivery<'a>(&'a self, host: &'a Host, unanswered: usize, now: Instant) -> Start<'a> {
         let mut pending = self.pending();
-        let relay = pending.entry(url.clone()).or_insert(Pending { deliveries: 0, since: now, is_suspect: false });
-        if relay.deliveries == 0 {
-            relay.since = now;
-        } else if relay.is_suspect || now.duration_since(relay.since) > PATIENCE {
-            return None;
+        let has_answered = pending.answered.get(host).is_some();
+        let new = Owed { deliveries: 0, since: now, is_suspect: false };
+        let owed = pending.hosts.entry(host.clone()).or_insert(new);
+        if owed.deliveries == 0 {
+            owed.since = now;
+        } else if owed.is_suspect || now.duration_since(owed.since) > PATIENCE {
+            return Start::Later;
+        } else if !has_answered && owed.deliveries >= unanswered {
+            return Start::Soon;
         }
-        relay.deliveries += 1;
-        Some(Delivery { throttle: self, url })
+        owed.deliveries += 1;
+        Start::Now(Delivery { throttle: self, host })
     }
 
-    /// Forgets relays that were idle for this long: askers list as many as they like.
-    pub fn forget_idle(&self, now: Instant, idle: Duration) {
+    /// Forgets hosts that were idle for this long: askers list as many as they like.
+    pub(super) fn forget_idle(&self, now: Instant, idle: Duration) {
         self.limited().retain(|_, limit| now < limit.next + idle);
-        self.pending().retain(|_, relay| relay.deliveries > 0 || now < relay.since + idle);
+        self.pending().hosts.retain(|_, owed| owed.deliveries > 0 || now < owed.since + idle);
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<RelayUrl, Pending>> {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn limited(&self) -> MutexGuard<'_, HashMap<RelayUrl, RateLimit>> {
+    fn limited(&self) -> MutexGuard<'_, HashMap<Host, RateLimit>> {
         self.limited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Delivery<'_> {
-    /// Notes whether the relay answered, with an OK or a refusal.
+    /// Notes whether the host answered, with an OK or a refusal.
     pub fn end(&self, answered: bool) {
-        if let Some(relay) = self.throttle.pending().get_mut(self.url) {
-            relay.is_suspect = !answered;
-            relay.since = Instant::now();
+        let mut pending = self.throttle.pending();
+        if answered {
+            pending.answered.insert(self.host.clone(), ());
+        } else {
+            pending.answered.remove(self.host);
+        }
+        if let Some(owed) = pending.hosts.get_mut(self.host) {
+            owed.is_suspect = !answered;
+            owed.since = Instant::now();
         }
     }
 }
@@ -125,10 +167,10 @@ impl Delivery<'_> {
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
         let mut pending = self.throttle.pending();
-        if let Some(relay) = pending.get_mut(self.url) {
-            relay.deliveries -= 1;
-            if relay.deliveries == 0 && !relay.is_suspect {
-                pending.remove(self.url);
+        if let Some(owed) = pending.hosts.get_mut(self.host) {
+            owed.deliveries -= 1;
+            if owed.deliveries == 0 && !owed.is_suspect {
+                pending.hosts.remove(self.host);
             }
         }
     }
@@ -137,32 +179,58 @@ impl Drop for Delivery<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nostr_sdk::RelayUrl;
+
+    fn host(name: &str) -> Host {
+        Host::from_url(&RelayUrl::parse(&format!("wss://{name}.example")).unwrap())
+    }
+
+    fn begin<'a>(throttle: &'a Throttle, host: &'a Host, now: Instant) -> Option<Delivery<'a>> {
+        match throttle.begin_delivery(host, usize::MAX, now) {
+            Start::Now(delivery) => Some(delivery),
+            Start::Soon | Start::Later => None,
+        }
+    }
 
     #[test]
     fn a_silent_relay_gets_one_event_at_a_time_until_it_answers() {
-        let (throttle, url) = (Throttle::default(), RelayUrl::parse("wss://silent.example").unwrap());
+        let (throttle, host) = (Throttle::default(), host("silent"));
         let now = Instant::now();
-        let mut under_way: Vec<_> = (0..5).filter_map(|_| throttle.begin_delivery(&url, now)).collect();
+        let mut under_way: Vec<_> = (0..5).filter_map(|_| begin(&throttle, &host, now)).collect();
         assert_eq!(under_way.len(), 5);
-        assert!(throttle.begin_delivery(&url, now + 2 * PATIENCE).is_none(), "it has not answered yet");
+        assert!(begin(&throttle, &host, now + 2 * PATIENCE).is_none(), "it has not answered yet");
         under_way.drain(..).for_each(|delivery| delivery.end(false));
-        let probe = throttle.begin_delivery(&url, now + 2 * PATIENCE).expect("one probe is allowed");
-        assert!(throttle.begin_delivery(&url, now + 2 * PATIENCE).is_none(), "one at a time until it answers");
+        let probe = begin(&throttle, &host, now + 2 * PATIENCE).expect("one probe is allowed");
+        assert!(begin(&throttle, &host, now + 2 * PATIENCE).is_none(), "one at a time until it answers");
         probe.end(true);
-        assert!(throttle.begin_delivery(&url, Instant::now()).is_some());
+        assert!(begin(&throttle, &host, Instant::now()).is_some());
+    }
+
+    #[test]
+    fn a_host_that_never_answered_gets_a_few_events_at_a_time() {
+        let (throttle, host, now) = (Throttle::default(), host("new"), Instant::now());
+        let begin = || match throttle.begin_delivery(&host, UNANSWERED, now) {
+            Start::Now(delivery) => Ok(delivery),
+            Start::Soon => Err("soon"),
+            Start::Later => Err("later"),
+        };
+        let under_way: Vec<_> = (0..UNANSWERED).map(|_| begin().unwrap()).collect();
+        assert_eq!(begin().unwrap_err(), "soon");
+        under_way[0].end(true);
+        let more: Vec<_> = (0..100).map(|_| begin()).collect();
+        assert!(more.iter().all(Result::is_ok), "it answers: there is no such limit");
     }
 
     #[test]
     fn idle_relays_are_forgotten() {
         let (throttle, now, idle) = (Throttle::default(), Instant::now(), Duration::from_secs(600));
-        let url = |number: u32| RelayUrl::parse(&format!("wss://{number}.example")).unwrap();
-        let urls: Vec<RelayUrl> = (0..100).map(url).collect();
-        for url in &urls {
-            throttle.slow_down(url, now);
-            throttle.begin_delivery(url, now).unwrap().end(false);
+        let hosts: Vec<Host> = (0..100).map(|number| host(&number.to_string())).collect();
+        for host in &hosts {
+            throttle.slow_down(host, now);
+            begin(&throttle, host, now).unwrap().end(false);
         }
-        let _delivery = throttle.begin_delivery(&urls[0], now);
-        let known = |throttle: &Throttle| (throttle.limited().len(), throttle.pending().len());
+        let _delivery = begin(&throttle, &hosts[0], now);
+        let known = |throttle: &Throttle| (throttle.limited().len(), throttle.pending().hosts.len());
         throttle.forget_idle(now + idle / 2, idle);
         assert_eq!(known(&throttle), (100, 100));
         throttle.forget_idle(now + idle * 2, idle);
@@ -171,19 +239,19 @@ mod tests {
 
     #[test]
     fn a_rate_limited_relay_gets_events_one_by_one_and_faster_after_each_success() {
-        let (throttle, url) = (Throttle::default(), RelayUrl::parse("wss://slow.example").unwrap());
+        let (throttle, host) = (Throttle::default(), host("slow"));
         let now = Instant::now();
         let late = now + Duration::from_secs(20);
-        let wait = |at: Instant| throttle.turn(&url, at, late).map(|turn| (turn - at).as_millis());
+        let wait = |at: Instant| throttle.turn(&host, at, late).map(|turn| (turn - at).as_millis());
         assert_eq!((wait(now), wait(now)), (Some(0), Some(0)), "an unlimited relay has no gap");
         // Thirty were under way when it said so.
-        (0..30).for_each(|_| throttle.slow_down(&url, now));
+        (0..30).for_each(|_| throttle.slow_down(&host, now));
         assert_eq!((wait(now), wait(now), wait(now)), (Some(500), Some(1000), Some(1500)));
         // Again, later: twice the gap. A turn after the deadline is refused.
-        throttle.slow_down(&url, now + FIRST_GAP);
+        throttle.slow_down(&host, now + FIRST_GAP);
         assert_eq!(wait(now), Some(1500));
-        assert_eq!(throttle.turn(&url, now, now + FIRST_GAP), None);
-        (0..30).for_each(|_| throttle.speed_up(&url));
+        assert_eq!(throttle.turn(&host, now, now + FIRST_GAP), None);
+        (0..30).for_each(|_| throttle.speed_up(&host));
         assert_eq!((wait(late), wait(late)), (Some(0), Some(0)), "the limit is gone");
     }
 }

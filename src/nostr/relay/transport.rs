@@ -1,11 +1,12 @@
-//! WebSocket connections for nostr-sdk.
+//! WebSocket connections for nostr-sdk, with limits on what a relay can make us hold.
 //!
 //! Without Nagle's delay: closing a subscription and sending an event are two small writes, and the second would wait
 //! some 40 ms for the acknowledgement of the first. External relays are dialled at public addresses only.
 
-use super::address::is_public;
+use super::address::{has_allowed_port, is_public};
+use super::allowance::{Allowance, Budget};
 use async_wsocket::{ConnectionMode, Message, WebSocket};
-use futures_util::{Sink, StreamExt, TryStreamExt};
+use futures_util::{Sink, StreamExt, TryStreamExt, future};
 use nostr_relay_pool::transport::error::TransportError;
 use nostr_relay_pool::transport::websocket::{WebSocketSink, WebSocketStream, WebSocketTransport};
 use nostr_sdk::Url;
@@ -15,7 +16,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -24,46 +25,109 @@ use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
 
 /// Time limit for dialling an external relay.
 const PATIENCE: Duration = Duration::from_secs(7);
-/// DNS lookups of external relays at once: each occupies a thread until it ends.
+/// DNS lookups at once: each occupies a thread until it ends.
 const LOOKUPS: usize = 64;
 /// Addresses of one domain that are tried, each [`HEAD_START`] after the one before, until one answers.
 const ADDRESSES: usize = 4;
 /// See [`ADDRESSES`].
 const HEAD_START: Duration = Duration::from_millis(250);
-/// Bytes of a message from an external relay. A relay list is the longest one we ask for.
-const LONGEST_MESSAGE: usize = 1024 * 1024;
+/// Bytes of a frame or message from one of our own relays.
+const OUR_LONGEST: usize = 1024 * 1024;
+/// Bytes of a frame or message from an external relay, which has to say no more than OK, AUTH and NOTICE.
+const EXTERNAL_LONGEST: usize = 64 * 1024;
+/// Bytes of the read and the write buffer of an external connection.
+const EXTERNAL_BUFFER: usize = 8 * 1024;
+/// Bytes of unsent data of one connection.
+const LONGEST_UNSENT: usize = 1024 * 1024;
 
-/// Makes WebSocket connections without Nagle's delay.
+/// Makes WebSocket connections.
 #[derive(Clone, Debug)]
-pub(super) struct Transport(Peer);
+pub(super) struct Transport {
+    peer: Peer,
+    lookups: Arc<Semaphore>,
+}
 
 /// The relays that are dialled.
 #[derive(Clone, Debug)]
 enum Peer {
     Ours,
-    External { public_only: bool, lookups: Arc<Semaphore> },
+    External { public_only: bool, budget: Budget },
 }
+
+type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Transport {
     /// For relays in the configuration, at any address.
     pub fn to_ours() -> Transport {
-        Transport(Peer::Ours)
+        Transport { peer: Peer::Ours, lookups: Arc::new(Semaphore::new(LOOKUPS)) }
     }
 
-    /// For relays that askers list. With `public_only`, domains that resolve to private addresses are not dialled.
+    /// For relays that askers list. With `public_only`, private addresses are not dialled, even if a domain resolves to
+    /// one.
     pub fn to_external(public_only: bool) -> Transport {
-        Transport(Peer::External { public_only, lookups: Arc::new(Semaphore::new(LOOKUPS)) })
+        let peer = Peer::External { public_only, budget: Budget::default() };
+        Transport { peer, lookups: Arc::new(Semaphore::new(LOOKUPS)) }
     }
 
-    async fn open(&self, url: &Url, mode: &ConnectionMode, timeout: Duration) -> Result<WebSocket, TransportError> {
-        match &self.0 {
-            Peer::Ours => WebSocket::connect(url, mode, timeout).await.map_err(TransportError::backend),
-            Peer::External { public_only, lookups } => {
-                let dialled = tokio::time::timeout(timeout.min(PATIENCE), dial(url, *public_only, lookups)).await;
-                let silent = || TransportError::backend(Error::from(ErrorKind::TimedOut));
-                dialled.unwrap_or_else(|_| Err(silent())).map(WebSocket::Tokio)
+    fn may_dial(&self, address: &SocketAddr) -> bool {
+        !matches!(self.peer, Peer::External { public_only: true, .. }) || is_public(address.ip())
+    }
+
+    fn may_dial_port(&self, port: u16) -> bool {
+        matches!(self.peer, Peer::Ours) || has_allowed_port(port)
+    }
+
+    /// The limits of a connection, enforced before memory is reserved for a frame.
+    fn config(&self) -> WebSocketConfig {
+        let config = WebSocketConfig::default();
+        match self.peer {
+            Peer::Ours => config.max_frame_size(Some(OUR_LONGEST)).max_message_size(Some(OUR_LONGEST)),
+            Peer::External { .. } => config
+                .max_frame_size(Some(EXTERNAL_LONGEST))
+                .max_message_size(Some(EXTERNAL_LONGEST))
+                .read_buffer_size(EXTERNAL_BUFFER)
+                .write_buffer_size(EXTERNAL_BUFFER)
+                .max_write_buffer_size(LONGEST_UNSENT),
+        }
+    }
+
+    /// Resolves the host and connects to a permitted address. (A second resolution could return another address.)
+    async fn dial(&self, url: &Url) -> Result<Socket, TransportError> {
+        let wrong = |what| TransportError::backend(Error::new(ErrorKind::InvalidInput, what));
+        let host = url.host_str().ok_or_else(|| wrong("no host"))?.trim_matches(['[', ']']).to_owned();
+        let port = url.port_or_known_default().ok_or_else(|| wrong("no port"))?;
+        if !self.may_dial_port(port) {
+            return Err(wrong("a port that is no relay's"));
+        }
+        let turn = Arc::clone(&self.lookups).acquire_owned().await.map_err(TransportError::backend)?;
+        let look_up = move || {
+            // Held until the lookup ends, even if nobody waits for it any more.
+            let _turn = turn;
+            (host, port).to_socket_addrs().map(Vec::from_iter)
+        };
+        let found = tokio::task::spawn_blocking(look_up).await.map_err(TransportError::backend)?;
+        let found: Vec<SocketAddr> = found.map_err(TransportError::backend)?;
+        let mut dialling = JoinSet::new();
+        let allowed = found.into_iter().filter(|address| self.may_dial(address));
+        for (place, address) in (0..).zip(allowed.take(ADDRESSES)) {
+            dialling.spawn(async move {
+                tokio::time::sleep(HEAD_START * place).await;
+                TcpStream::connect(address).await
+            });
+        }
+        let mut failure = Error::new(ErrorKind::AddrNotAvailable, "no public address");
+        while let Some(dialled) = dialling.join_next().await {
+            match dialled.map_err(Error::from).flatten() {
+                Ok(tcp) => {
+                    // Without it the connection works, only slower.
+                    let _ = tcp.set_nodelay(true);
+                    let opened = client_async_tls_with_config(url.as_str(), tcp, Some(self.config()), None);
+                    return Box::pin(opened).await.map(|(socket, _)| socket).map_err(TransportError::backend);
+                }
+                Err(error) => failure = error,
             }
         }
+        Err(TransportError::backend(failure))
     }
 }
 
@@ -75,64 +139,38 @@ impl WebSocketTransport for Transport {
     fn connect<'a>(
         &'a self,
         url: &'a Url,
-        mode: &'a ConnectionMode,
+        _: &'a ConnectionMode,
         timeout: Duration,
     ) -> BoxedFuture<'a, Result<(WebSocketSink, WebSocketStream), TransportError>> {
         Box::pin(async move {
-            let socket = self.open(url, mode, timeout).await?;
-            let WebSocket::Tokio(stream) = &socket;
-            let tcp = match stream.get_ref() {
-                MaybeTlsStream::Plain(tcp) => Some(tcp),
-                MaybeTlsStream::Rustls(tls) => Some(tls.get_ref().0),
-                _ => None,
+            let fault = |kind: ErrorKind, what| move || TransportError::backend(Error::new(kind, what));
+            let (share, timeout) = match &self.peer {
+                Peer::Ours => (None, timeout),
+                Peer::External { budget, .. } => {
+                    let used_up = fault(ErrorKind::QuotaExceeded, "the memory for external relays is used up");
+                    (Some(budget.share().ok_or_else(used_up)?), timeout.min(PATIENCE))
+                }
             };
-            // Without it the connection works, only slower.
-            let _ = tcp.map(|tcp| tcp.set_nodelay(true));
-            let (sink, stream) = socket.split();
-            let stream: WebSocketStream = Box::pin(stream.map_err(TransportError::backend));
+            let dialled = tokio::time::timeout(timeout, self.dial(url)).await;
+            let socket = dialled.map_err(|_| fault(ErrorKind::TimedOut, "it did not answer in time")())??;
+            let (sink, stream) = WebSocket::Tokio(socket).split();
+            let stream = stream.map_err(TransportError::backend);
+            let stream: WebSocketStream = match share {
+                None => Box::pin(stream),
+                Some(share) => {
+                    let mut allowance = Allowance::new(Instant::now());
+                    Box::pin(stream.and_then(move |message| {
+                        // The share of the budget lives as long as the stream.
+                        let _share = &share;
+                        let exceeded = fault(ErrorKind::QuotaExceeded, "it sends more than it may");
+                        let fits = allowance.take(message.len(), Instant::now());
+                        future::ready(if fits { Ok(message) } else { Err(exceeded()) })
+                    }))
+                }
+            };
             Ok((Box::new(ErrorAdapter(sink)) as WebSocketSink, stream))
         })
     }
-}
-
-/// Resolves the host and connects to a permitted address. (A second resolution could return another address.)
-async fn dial(
-    url: &Url,
-    public_only: bool,
-    lookups: &Arc<Semaphore>,
-) -> Result<tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>, TransportError> {
-    let wrong = |what| TransportError::backend(Error::new(ErrorKind::InvalidInput, what));
-    let host = url.host_str().ok_or_else(|| wrong("no host"))?.trim_matches(['[', ']']).to_owned();
-    let port = url.port_or_known_default().ok_or_else(|| wrong("no port"))?;
-    let turn = Arc::clone(lookups).acquire_owned().await.map_err(TransportError::backend)?;
-    let look_up = move || {
-        // Held until the lookup ends, even if nobody waits for it any more.
-        let _turn = turn;
-        (host, port).to_socket_addrs().map(Vec::from_iter)
-    };
-    let found = tokio::task::spawn_blocking(look_up).await.map_err(TransportError::backend)?;
-    let found: Vec<SocketAddr> = found.map_err(TransportError::backend)?;
-    let mut dialling = JoinSet::new();
-    let allowed = found.into_iter().filter(|address| !public_only || is_public(address.ip()));
-    for (place, address) in (0..).zip(allowed.take(ADDRESSES)) {
-        dialling.spawn(async move {
-            tokio::time::sleep(HEAD_START * place).await;
-            TcpStream::connect(address).await
-        });
-    }
-    let mut failure = Error::new(ErrorKind::AddrNotAvailable, "no public address");
-    while let Some(dialled) = dialling.join_next().await {
-        match dialled.map_err(Error::from).flatten() {
-            Ok(tcp) => {
-                let mut config = WebSocketConfig::default();
-                config.max_message_size = Some(LONGEST_MESSAGE);
-                let opened = client_async_tls_with_config(url.as_str(), tcp, Some(config), None);
-                return Box::pin(opened).await.map(|(stream, _)| stream).map_err(TransportError::backend);
-            }
-            Err(error) => failure = error,
-        }
-    }
-    Err(TransportError::backend(failure))
 }
 
 /// A sink with the library's error type. (The library's own adapter panics when polled after an error.)
@@ -161,22 +199,89 @@ impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for E
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    const DIRECT: ConnectionMode = ConnectionMode::Direct;
+
+    async fn listen() -> (TcpListener, Url) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://localhost:{}", listener.local_addr().unwrap().port());
+        (listener, Url::parse(&url).unwrap())
+    }
 
     /// A public domain could resolve to a private address too; this one does on every machine.
     #[tokio::test]
     async fn a_domain_with_a_private_address_is_not_dialled() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let url = Url::parse(&format!("ws://localhost:{port}")).unwrap();
-        let connect = |transport: Transport, url: Url| async move {
-            transport.connect(&url, &ConnectionMode::Direct, PATIENCE).await.map(|_| ())
+        let (listener, url) = listen().await;
+        let connect = |transport: Transport| {
+            let url = &url;
+            async move { transport.connect(url, &DIRECT, PATIENCE).await.map(|_| ()) }
         };
-        let error = connect(Transport::to_external(true), url.clone()).await.unwrap_err();
+        let error = connect(Transport::to_external(true)).await.unwrap_err();
         assert!(error.to_string().contains("no public address"), "{error}");
         // Without the restriction it is dialled.
         let relay = async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.map(|_| ()) };
-        let (served, connected) = tokio::join!(relay, connect(Transport::to_external(false), url));
+        let (served, connected) = tokio::join!(relay, connect(Transport::to_external(false)));
         served.unwrap();
         connected.unwrap();
+    }
+
+    /// What `transport` returns for a frame whose header announces `length` bytes and that has no content.
+    async fn announce(transport: &Transport, length: u64) -> Option<Result<Message, TransportError>> {
+        let (listener, url) = listen().await;
+        let relay = async {
+            let mut socket = tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap();
+            let mut header = vec![0x81, 127];
+            header.extend(length.to_be_bytes());
+            socket.get_mut().write_all(&header).await.unwrap();
+            socket
+        };
+        let (_relay, connected) = tokio::join!(relay, transport.connect(&url, &DIRECT, PATIENCE));
+        let (_sink, mut stream) = connected.unwrap();
+        tokio::time::timeout(Duration::from_millis(500), stream.next()).await.ok().flatten()
+    }
+
+    #[tokio::test]
+    async fn a_frame_over_the_limit_is_refused_by_its_header() {
+        let (ours, external) = (Transport::to_ours(), Transport::to_external(false));
+        for (transport, limit) in [(&ours, OUR_LONGEST), (&external, EXTERNAL_LONGEST)] {
+            for length in [limit as u64 + 1, 16 << 20, u64::MAX >> 1] {
+                let refused = announce(transport, length).await;
+                assert!(matches!(refused, Some(Err(_))), "{length}: {:?}", refused.map(|_| "a message"));
+            }
+            assert!(announce(transport, limit as u64).await.is_none(), "the content is waited for");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_relay_that_never_stops_sending_is_disconnected() {
+        let (listener, url) = listen().await;
+        let relay = async {
+            let mut socket = tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap();
+            let notice = tokio_tungstenite::tungstenite::Message::text("x".repeat(1024));
+            while futures_util::SinkExt::send(&mut socket, notice.clone()).await.is_ok() {}
+        };
+        let transport = Transport::to_external(false);
+        let client = async {
+            let (_sink, mut stream) = transport.connect(&url, &DIRECT, PATIENCE).await.unwrap();
+            let mut bytes = 0;
+            while let Some(Ok(message)) = stream.next().await {
+                bytes += message.len();
+            }
+            bytes
+        };
+        let (bytes, ()) = tokio::join!(client, relay);
+        assert!(bytes < 1024 * 1024, "{bytes}");
+    }
+
+    #[tokio::test]
+    async fn external_relays_are_dialled_at_the_ports_of_relays_only() {
+        let external = Transport::to_external(false);
+        for port in [22, 25, 1023] {
+            let url = Url::parse(&format!("ws://127.0.0.1:{port}")).unwrap();
+            let error = external.connect(&url, &DIRECT, PATIENCE).await.map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains("port"), "{error}");
+        }
     }
 }

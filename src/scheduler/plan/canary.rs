@@ -1,37 +1,61 @@
-//! A pattern that nobody requested and whose frequency is known.
+//! Canaries: patterns of known frequency that nobody asked for.
 
 use crate::pattern::{ALPHABET, Pattern, Rate};
 
-/// Length where the rate is not known yet: 2^25 candidates a hit suit every device for a moment.
+/// Length of a canary, in characters, while the rate is unknown. One candidate in 2^25 matches,
+/// which suits every device for a moment.
 const FIRST_LENGTH: u32 = 5;
 
-/// Hits a second that prove a device at work without keeping its host busy: 5 to 160, by the step of a character.
-const WANTED_HITS: f64 = 5.0;
+/// Fewest hits a second. A step of one character multiplies them by 32, so there are 5 to 160:
+/// enough to prove that a device works, few enough for its host to verify.
+const FEWEST_HITS: f64 = 5.0;
 
-/// A fresh random pattern that a device of this rate finds some 5 to 160 times a second.
+/// A random pattern that a device of this rate finds 5 to 160 times a second.
 pub fn choose(rate: Option<Rate>) -> Pattern {
     let length = rate.map_or(FIRST_LENGTH, |Rate(rate)| {
-        let bits = (rate / WANTED_HITS).max(1.0).log2();
+        let bits = (rate / FEWEST_HITS).max(1.0).log2();
         ((bits / 5.0) as u32).clamp(1, 12)
     });
     let mut random = [0u8; 12];
-    // The canary is no secret: should the operating system have no randomness, a fixed one serves as well.
+    // A canary is no secret: without randomness from the system a fixed pattern serves as well.
     let _ = getrandom::fill(&mut random);
     let text: String =
         random.iter().take(length as usize).map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect();
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
+/// The same canary moved onto `requested`: of the same length and frequency, one of the two is a prefix of the other. Both
+/// then filter by one interval, for which a GPU has its fastest kernel. The device cannot tell them apart: it sees the shorter
+/// one alone.
+pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
+    let length = canary.as_str().len();
+    let text: String =
+        requested.as_str().chars().chain(canary.as_str().chars().skip(requested.as_str().len())).collect();
+    Pattern::parse(&text[..length]).unwrap_or_else(|_| canary.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::PatternSet;
 
     #[test]
-    fn every_rate_gets_a_canary_that_sings_often_enough() {
+    fn a_nested_canary_is_as_frequent_and_shares_the_interval_of_a_longer_or_shorter_pattern() {
+        for requested in ["q", "m0ct", "m0ctane", "m0ctanev0st0rxx"] {
+            let requested = Pattern::parse(requested).unwrap();
+            let canary = choose(Some(Rate(150e9)));
+            let nested = nested(&canary, &requested);
+            assert_eq!(nested.bits(), canary.bits());
+            assert_eq!(PatternSet::new(vec![nested, requested]).intervals().len(), 1);
+        }
+    }
+
+    #[test]
+    fn every_rate_gets_a_canary_that_is_found_often_enough() {
         for rate in [1.0, 1e3, 40e6, 81e6, 1e9, 7e9, 130e9, 1e12] {
             let frequency = rate / choose(Some(Rate(rate))).difficulty().candidates();
             assert!(frequency <= 161.0, "{rate}: {frequency}");
-            assert!(frequency >= WANTED_HITS || rate < 161.0, "{rate}: {frequency}");
+            assert!(frequency >= FEWEST_HITS || rate < 161.0, "{rate}: {frequency}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a launch tests every candidate against.
+//! Passes: the patterns of a launch and the jobs they belong to.
 
 use super::canary;
 use crate::job::JobId;
@@ -8,61 +8,36 @@ use crate::search::Remaining;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-/// Patterns of fewer bits are left to the CPU: a GPU would drown in their hits.
-const EASY_BITS: u32 = 20;
-/// Of fewer, the CPU thread beside GPUs takes its part: a GPU has so many hits of them that it seldom takes more.
-const BESIDE_BITS: u32 = 25;
-
-/// Which of the pool's patterns a device searches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lane {
-    /// Everything: the CPU when it is the only kind of device.
-    All,
-    /// What is worth a GPU.
-    Hard,
-    /// What is not, and what is nearly not: a CPU thread beside the GPUs.
-    Easy,
-}
-
-impl Lane {
-    /// Whether patterns of so many bits are for it.
-    pub(in crate::scheduler) fn takes(self, bits: u32) -> bool {
-        match self {
-            Lane::All => true,
-            Lane::Hard => bits >= EASY_BITS,
-            Lane::Easy => bits < BESIDE_BITS,
-        }
-    }
-}
-
-/// Who wants what a pattern finds.
+/// The owner of a pattern in a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
+    /// The job that asked for it.
     Job(JobId),
-    /// Nobody: its hits are counted against what was to be expected, to tell whether a device really searches.
+    /// Nobody. The hits are compared with the expected number, to tell whether a device searches.
     Canary,
 }
 
-/// What every candidate of a launch is tested against, and for whom.
+/// The patterns that every candidate of a launch is tested against, and their owners.
 #[derive(Debug)]
 pub struct Pass {
+    /// The canary first, then the rare patterns, then the plentiful ones.
     pub patterns: Arc<PatternSet>,
     /// The asker's point to search at; `None` for start points of our own.
     pub half: Option<HalfPoint>,
-    /// The owner of each pattern of the set: the canary, then those of rare patterns, then those of plentiful ones.
-    owners: Vec<Owner>,
-    /// Where the plentiful ones begin.
-    plentiful_from: usize,
-    /// The part of its hits that are of these, to be expected.
-    plentiful_part: f64,
-    /// See [`Pass::remaining`]; made when a device asks for it.
-    remaining: OnceLock<Option<Remaining>>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
+    /// The owner of each pattern.
+    owners: Vec<Owner>,
+    /// Index of the first plentiful pattern.
+    plentiful_from: usize,
+    /// Part of the expected hits that are of plentiful patterns, 0 to 1.
+    plentiful_part: f64,
+    /// [`Pass::remaining`], computed at its first use.
+    remaining: OnceLock<Option<Remaining>>,
 }
 
 impl Pass {
-    /// Patterns and whose they are. Which are rare is [`super::select`]'s to say.
+    /// A pass of these patterns, each with its job. [`super::select`] tells rare from plentiful.
     pub(in crate::scheduler) fn new<'a>(
         rare: impl Iterator<Item = (JobId, &'a Pattern)>,
         plentiful: impl Iterator<Item = (JobId, &'a Pattern)>,
@@ -81,6 +56,9 @@ impl Pass {
         };
         let (before, plentiful_from) = rare.map(&mut take).last().unwrap_or((canary_chance, 1));
         let (all, _) = plentiful.map(&mut take).last().unwrap_or((before, plentiful_from));
+        if let [canary, requested] = &mut patterns[..] {
+            *canary = canary::nested(canary, requested);
+        }
         Pass {
             plentiful_from,
             plentiful_part: 1.0 - before / all,
@@ -92,22 +70,24 @@ impl Pass {
         }
     }
 
-    /// A pass for nobody but the canary: to measure a device.
-    pub fn of_canary_alone(rate: Option<Rate>) -> Pass {
+    /// A pass of the canary alone, to measure a device of this rate.
+    pub fn canary_alone(rate: Option<Rate>) -> Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::choose(rate))
     }
 
-    /// Whether some job waits for it: the launches of a warm-up are for the canary alone.
+    /// Whether the pass has a pattern of a job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
         self.owners.len() > 1
     }
 
+    /// The owner of a pattern.
     pub fn owner(&self, pattern: PatternId) -> Owner {
         self.owners[pattern.0]
     }
 
-    /// Whose hit has the start point that several were found under: the least. Rare patterns come first, the hardest before
-    /// the others, the oldest job first among equals; then plentiful ones, the oldest job first.
+    /// Order in which several hits of one start point are preferred; the smallest wins. Rare
+    /// patterns come first, hardest before easier, oldest job first among equals. Plentiful ones
+    /// follow, oldest job first.
     pub(in crate::scheduler) fn precedence(&self, pattern: PatternId) -> impl Ord + use<> {
         let is_plentiful = pattern.0 >= self.plentiful_from;
         let bits = if is_plentiful { 0 } else { self.patterns.get(pattern).bits() };
@@ -118,8 +98,8 @@ impl Pass {
         (Reverse(bits), job, pattern)
     }
 
-    /// What a start point that has given something to a plentiful pattern is still searched for: it gives one key. `None` without
-    /// plentiful patterns.
+    /// Patterns still searched after the early stop, since a start point yields one key. `None` for
+    /// a pass without plentiful patterns.
     pub(in crate::scheduler) fn remaining(&self) -> Option<Remaining> {
         let make = || {
             (self.owners.len() > self.plentiful_from).then(|| Remaining {
@@ -132,10 +112,12 @@ impl Pass {
         self.remaining.get_or_init(make).clone()
     }
 
+    /// Part of the expected hits that are of plentiful patterns, 0 to 1.
     pub(in crate::scheduler) fn plentiful_part(&self) -> f64 {
         self.plentiful_part
     }
 
+    /// The owner of each pattern.
     #[cfg(test)]
     pub(in crate::scheduler) fn owners(&self) -> &[Owner] {
         &self.owners

@@ -1,4 +1,4 @@
-//! What is known of a device while it works: its rate, and whether it can be believed.
+//! The health of a device: its rate, and whether its claims can be believed.
 
 use crate::pattern::Rate;
 use crate::search::{DeviceId, DeviceInfo};
@@ -8,9 +8,9 @@ use std::time::Duration;
 /// Wrong hits after which a device is taken out.
 const WRONG_HITS_ALLOWED: u64 = 3;
 
-/// Canary hits to expect before their number is judged. That an honest device then misses more than half of them, which it
-/// finds as a Poisson process does, has a chance of 1.8e-15; it is judged some ten million times a year. (Of 100 it would be
-/// 1.2e-8: once in a few years, for nothing.)
+/// Expected canary hits before their number is judged, ten million times a year. An honest device
+/// finds fewer than half of 200 with a chance of 1.8e-15 (Poisson); of 100 with 1.2e-8, which would
+/// take it out wrongly once in a few years.
 const JUDGE_AFTER: f64 = 200.0;
 
 /// Weight of the newest measurement in the running mean of the rate.
@@ -19,29 +19,39 @@ const NEWEST: f64 = 0.2;
 /// Whether a device is in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Health {
+    /// In use.
     Working,
-    /// Taken out for this reason; it is tried again later.
+    /// Taken out for this reason. It is tried again later.
     Out(String),
 }
 
-/// How a device fares.
+/// The state of a device, to show.
 #[derive(Clone, Debug)]
 pub struct DeviceView {
+    /// Its name here.
     pub id: DeviceId,
+    /// The maker's name.
     pub name: String,
+    /// The kernel it runs.
     pub kernel: String,
+    /// Threads that search.
     pub threads: usize,
+    /// Whether it is in use.
     pub health: Health,
-    /// Over wall time, host included.
+    /// Over wall time, host included. `None` before the first measurement.
     pub rate: Option<Rate>,
+    /// Candidates tested since the start.
     pub candidates: u64,
+    /// Wrong hits since the device was opened.
     pub hits_wrong: u64,
 }
 
-/// What is known of a launch when it is collected.
+/// The last collected launch of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::scheduler) struct LastLaunch {
+    /// Start points.
     pub starts: usize,
+    /// Candidates tested.
     pub candidates: u64,
     /// Candidates a start point is usually searched over.
     pub stretch: f64,
@@ -65,6 +75,7 @@ struct Inner {
 }
 
 impl Record {
+    /// The record of a device that works and has searched nothing.
     pub fn new(info: &DeviceInfo) -> Record {
         let view = DeviceView {
             id: info.id,
@@ -79,29 +90,33 @@ impl Record {
         Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, last: None, idle: false }) }
     }
 
+    /// The state now.
     pub fn view(&self) -> DeviceView {
         self.lock().view.clone()
     }
 
+    /// The rate; `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
         self.lock().view.rate
     }
 
+    /// Remembers the last launch.
     pub fn note_launch(&self, last: LastLaunch) {
         self.lock().last = Some(last);
     }
 
+    /// The last launch.
     pub fn last_launch(&self) -> Option<LastLaunch> {
         self.lock().last
     }
 
-    /// Counts `candidates` tested before the device has its full speed: they say nothing of its rate.
-    pub fn warmed_up(&self, candidates: u64) {
+    /// Counts `candidates` of the warm-up, which do not affect the rate.
+    pub fn add_warm_up(&self, candidates: u64) {
         self.lock().view.candidates += candidates;
     }
 
-    /// Notes `candidates` tested in `wall` time.
-    pub fn measured(&self, candidates: u64, wall: Duration) {
+    /// Counts `candidates` tested in `wall` time, and adapts the rate.
+    pub fn add_measurement(&self, candidates: u64, wall: Duration) {
         let mut inner = self.lock();
         inner.view.candidates += candidates;
         let newest = candidates as f64 / wall.as_secs_f64().max(1e-9);
@@ -109,8 +124,8 @@ impl Record {
         inner.view.rate = Some(Rate(mean));
     }
 
-    /// Notes what a launch's hits turned out to be, and takes the device out when it cannot be believed.
-    pub fn judged(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
+    /// Counts the verified hits of a launch. Takes the device out when it cannot be believed.
+    pub fn judge(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
         let mut inner = self.lock();
         inner.view.hits_wrong += hits_wrong;
         inner.canary_expected += canary_expected;
@@ -128,11 +143,12 @@ impl Record {
         }
     }
 
+    /// Takes the device out for this reason.
     pub fn take_out(&self, reason: String) {
         self.lock().view.health = Health::Out(reason);
     }
 
-    /// Back to work with a clean record; what it has searched stays counted.
+    /// Puts the device back in use with a clean record. Its candidates stay counted.
     pub fn put_back(&self, info: &DeviceInfo) {
         let mut inner = self.lock();
         inner.view.health = Health::Working;
@@ -142,15 +158,17 @@ impl Record {
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }
 
-    /// Notes whether the device waits for work.
+    /// Sets whether the device waits for work.
     pub fn set_idle(&self, idle: bool) {
         self.lock().idle = idle;
     }
 
+    /// Whether the device waits for work.
     pub fn is_idle(&self) -> bool {
         self.lock().idle
     }
 
+    /// Whether the device was taken out.
     pub fn is_out(&self) -> bool {
         self.lock().view.health != Health::Working
     }
@@ -172,9 +190,9 @@ mod tests {
     #[test]
     fn a_device_with_wrong_hits_is_taken_out_and_comes_back_clean() {
         let record = record();
-        record.judged(2, 0.0, 0);
+        record.judge(2, 0.0, 0);
         assert!(!record.is_out());
-        record.judged(1, 0.0, 0);
+        record.judge(1, 0.0, 0);
         assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
         let view = record.view();
         record.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
@@ -183,7 +201,8 @@ mod tests {
 
     #[test]
     fn an_honest_device_is_not_taken_out_by_chance() {
-        // P(X < mean/2) for X Poisson with this mean: the sum of e^-mean mean^k / k!, each term from the one before.
+        // P(X < mean/2) for X Poisson with this mean: the sum of e^-mean mean^k / k!, each term
+        // from the one before.
         let chance_below_half = |mean: f64| {
             let (mut term, mut sum) = ((-mean).exp(), 0.0);
             for k in 0..(mean / 2.0).ceil() as u32 {
@@ -204,8 +223,8 @@ mod tests {
     fn a_device_that_does_not_search_is_found_out() {
         let (honest, idle) = (record(), record());
         for _ in 0..50 {
-            honest.judged(0, 4.0, 4);
-            idle.judged(0, 4.0, 1);
+            honest.judge(0, 4.0, 4);
+            idle.judge(0, 4.0, 1);
         }
         assert!(!honest.is_out());
         assert!(idle.is_out());

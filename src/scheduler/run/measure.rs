@@ -1,13 +1,13 @@
-//! How fast the devices search, over wall time, proven by what they find.
+//! Measurement: how fast the devices search, over wall time, proven by their hits.
 
 use super::health::{DeviceView, Health};
-use super::verify::{CollectedLaunch, judge};
-use super::worker::Workers;
+use super::pool::Pool;
+use super::verifier::{Delivered, LAUNCHES_WAITING};
+use super::verify::{CollectedLaunch, verify};
+use super::workers::Workers;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, Rate};
-use crate::scheduler::LAUNCHES_WAITING;
-use crate::scheduler::plan::pool::Pool;
-use crate::search::{self, SearchError, SearchOptions};
+use crate::search::{self, EnergyMeter, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,40 +17,58 @@ use thiserror::Error;
 
 /// Hits a measurement should find at least: a relative error of 3 % at one standard deviation.
 const ENOUGH_HITS: f64 = 1000.0;
-/// The shortest patterns: a GPU leaves easier ones to the CPU.
+/// The shortest patterns, in characters: a GPU leaves easier ones to the CPU.
 const SHORTEST: u32 = 4;
-/// How long a device may take to show its first rate.
+/// Time a device may take until its first rate.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What to measure.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// Patterns searched at once, beside the canary: 1 or more.
     pub patterns: usize,
     /// Their length in characters; `None` for the longest that still hits some thousand times.
     pub characters: Option<u32>,
+    /// Wall time, in seconds.
     pub seconds: f64,
-    /// At an asker's point, as a split job has it, instead of start points of our own.
+    /// Whether to search at an asker's point, as for a split job.
     pub split: bool,
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {
+    /// The devices at its end.
     pub devices: Vec<DeviceView>,
     /// Length of the patterns, in characters.
     pub characters: u32,
     /// Wall time from the first launch asked for to the last one collected.
     pub wall: Duration,
-    /// The time the busiest device says it worked.
+    /// Time the busiest device claims to have worked.
     pub busy: Duration,
+    /// Candidates tested.
     pub candidates: u64,
+    /// Hits expected among these.
     pub hits_expected: f64,
+    /// Hits that match a pattern.
     pub hits_found: u64,
+    /// Hits that match none.
     pub hits_wrong: u64,
+    /// Joules that the devices used in `wall` time; `None` where one has no counter that can be read.
+    pub joules: Option<f64>,
 }
 
 impl Measurement {
+    /// Mean power of the devices.
+    pub fn watts(&self) -> Option<f64> {
+        Some(self.joules? / self.wall.as_secs_f64())
+    }
+
+    /// Candidates tested for each joule.
+    pub fn candidates_per_joule(&self) -> Option<f64> {
+        Some(self.candidates as f64 / self.joules?)
+    }
+
     /// Candidates a second over wall time.
     pub fn rate(&self) -> Rate {
         Rate(self.candidates as f64 / self.wall.as_secs_f64())
@@ -65,18 +83,28 @@ impl Measurement {
 /// Why nothing was measured.
 #[derive(Debug, Error)]
 pub enum MeasureError {
+    /// No device opens.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// No start point can be drawn.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// Fewer different patterns of this length exist.
     #[error("{patterns} different patterns of {characters} characters do not exist; take fewer, or longer ones")]
-    TooManyPatterns { patterns: usize, characters: u32 },
+    TooManyPatterns {
+        /// Patterns asked for.
+        patterns: usize,
+        /// Their length.
+        characters: u32,
+    },
+    /// A device was taken out, or showed no rate.
     #[error("a device does not work: {0}")]
     Device(String),
 }
 
-/// Measures the devices that `options` asks for, all together. Every hit is recomputed with libsecp256k1, after the
-/// clock has stopped. `tick` is told how much of the time is over, 0 to 1.
+/// Measures the devices that `options` choose, all together. Every hit is recomputed with
+/// libsecp256k1, after the clock has stopped. `tick` gets the part of the time that is over, 0 to
+/// 1.
 pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::exhaustive());
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
@@ -89,22 +117,26 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     };
     let patterns = random_patterns(trial.patterns, characters)?;
 
+    let meter = EnergyMeter::new(&workers.devices().iter().map(|device| device.id).collect::<Vec<_>>());
+    let before = meter.read();
+    let mut after = before.clone();
     let began = Instant::now();
     let half = trial.split.then(Half::draw).transpose()?.map(|half| half.point());
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
-    let (mut harvests, mut ended) = (Vec::new(), began);
+    let (mut launches, mut ended) = (Vec::new(), began);
     loop {
         let now = Instant::now();
         if now >= ends {
-            // What is in flight counts, and so does the time until it is collected.
+            // Launches in flight count, and so does the time until they are collected.
             pool.close();
         }
         tick((now - began).as_secs_f64() / trial.seconds);
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok((harvest, _)) if harvest.pass.patterns.len() > 1 => {
+            Ok((launch, _)) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
-                harvests.push(harvest);
+                after = meter.read();
+                launches.push(launch);
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -115,22 +147,23 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
     if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working) {
         return Err(MeasureError::Device(reason.clone()));
     }
-    Ok(evaluate(harvests, devices, characters, ended - began))
+    let joules = meter.joules_between(&before, &after);
+    Ok(Measurement { joules, ..evaluate(launches, devices, characters, ended - began) })
 }
 
 /// Waits for every device's first measured rate.
-fn first_rate(workers: &Workers, harvests: &mpsc::Receiver<super::verifier::Delivered>) -> Result<Rate, MeasureError> {
+fn first_rate(workers: &Workers, launches: &mpsc::Receiver<Delivered>) -> Result<Rate, MeasureError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         // The warm-up's launches are not part of the trial.
-        let _ = harvests.recv_timeout(Duration::from_millis(10));
+        let _ = launches.recv_timeout(Duration::from_millis(10));
         let devices = workers.devices();
         if let Some(Health::Out(reason)) = devices.iter().map(|device| &device.health).find(|h| **h != Health::Working)
         {
             return Err(MeasureError::Device(reason.clone()));
         }
         if devices.iter().all(|device| device.rate.is_some()) && workers.are_idle() {
-            while harvests.try_recv().is_ok() {}
+            while launches.try_recv().is_ok() {}
             return Ok(workers.rate().unwrap_or_default());
         }
         if Instant::now() > deadline {
@@ -161,39 +194,40 @@ fn random_patterns(count: usize, characters: u32) -> Result<Vec<Pattern>, Measur
 }
 
 /// Recomputes every hit, on all cores.
-fn evaluate(harvests: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters: u32, wall: Duration) -> Measurement {
+fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters: u32, wall: Duration) -> Measurement {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = harvests.len().div_ceil(threads).max(1);
+    let share = launches.len().div_ceil(threads).max(1);
     let (mut hits_found, mut hits_wrong) = (0, 0);
     std::thread::scope(|scope| {
-        let judging: Vec<_> = harvests
+        let verifying: Vec<_> = launches
             .chunks(share)
             .map(|share| {
                 scope.spawn(move || {
-                    share.iter().map(judge).fold((0, 0), |sum, one| (sum.0 + one.hits_right, sum.1 + one.hits_wrong))
+                    share.iter().map(verify).fold((0, 0), |sum, one| (sum.0 + one.hits_right, sum.1 + one.hits_wrong))
                 })
             })
             .collect();
-        for judged in judging {
-            let (right, wrong) = judged.join().expect("judging does not panic");
+        for verified in verifying {
+            let (right, wrong) = verified.join().expect("verification does not panic");
             hits_found += right;
             hits_wrong += wrong;
         }
     });
-    let candidates = harvests.iter().map(|harvest| harvest.report.candidates).sum();
-    let expected = |harvest: &CollectedLaunch| {
-        let difficulty = harvest.pass.patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
-        harvest.report.candidates as f64 / difficulty
+    let candidates = launches.iter().map(|launch| launch.report.candidates).sum();
+    let expected = |launch: &CollectedLaunch| {
+        let difficulty = launch.pass.patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
+        launch.report.candidates as f64 / difficulty
     };
-    let busy_on = |device| harvests.iter().filter(|h| h.device == device).map(|h| h.report.busy).sum::<Duration>();
+    let busy_on = |device| launches.iter().filter(|h| h.device == device).map(|h| h.report.busy).sum::<Duration>();
     Measurement {
         characters,
         wall,
         busy: (0..=devices.len()).map(busy_on).max().unwrap_or_default(),
         candidates,
-        hits_expected: harvests.iter().map(expected).sum(),
+        hits_expected: launches.iter().map(expected).sum(),
         hits_found,
         hits_wrong,
+        joules: None,
         devices,
     }
 }

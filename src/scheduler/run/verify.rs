@@ -1,79 +1,91 @@
-//! What a launch brought, and what of it is true.
+//! Verification: which claims of a collected launch are true.
 
 use crate::job::JobId;
-use crate::key::{StartPoint, VerifiedHit};
+use crate::key::{HalfPoint, StartPoint, VerifiedHit};
 use crate::pattern::{Pattern, PatternId};
 use crate::scheduler::plan::pass::{Owner, Pass};
-use crate::search::LaunchReport;
+use crate::search::{ClaimedHit, LaunchReport};
 use crate::vault::StartId;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A collected launch with all that is needed to judge it.
+/// A launch as collected, with what is needed to verify it.
 #[derive(Debug)]
 pub struct CollectedLaunch {
-    /// The place of the device among the workers.
+    /// The device's place among the workers.
     pub device: usize,
+    /// The patterns, and their owners.
     pub pass: Arc<Pass>,
+    /// The start points, in the order of the launch.
     pub starts: Vec<(StartId, StartPoint)>,
+    /// The device's claims.
     pub report: LaunchReport,
 }
 
-/// One start point and a pattern found under it: what may become a key.
+/// A verified hit with the job it is for. It becomes a key if its start point is still unused.
 #[derive(Clone, Debug)]
 pub struct Find {
+    /// The job.
     pub job: JobId,
+    /// The pattern of the job that the key matches.
     pub pattern: Pattern,
+    /// The asker's point that was searched at; `None` for a job of the pool.
+    pub half: Option<HalfPoint>,
+    /// The start point.
     pub start: StartId,
+    /// The tweak and the key it leads to.
     pub hit: VerifiedHit,
 }
 
-/// A judged launch.
+/// The verified finds of a launch, and the counts by which a device is judged.
 #[derive(Debug, Default)]
-pub struct Judged {
-    /// The finds of each start point that has any, in the order in which they have a right to it: [`Pass::precedence`].
-    /// At most one of a start point may be redeemed.
-    pub starts: Vec<Vec<Find>>,
-    /// Hits whose npub matches some pattern.
+pub struct VerifiedFinds {
+    /// The finds of each start point that has any, in the order of [`Pass::precedence`]. At most
+    /// one of each start point may be redeemed.
+    pub by_start: Vec<Vec<Find>>,
+    /// Hits whose npub matches a pattern of the pass.
     pub hits_right: u64,
-    /// Hits that match nothing, or name a start point the launch did not have.
+    /// Hits that match no pattern, or name a start point the launch did not have.
     pub hits_wrong: u64,
+    /// Hits that match the canary.
     pub canary_found: u64,
 }
 
-/// Recomputes every claimed hit with libsecp256k1 and sorts what is true by start point.
-pub fn judge(harvest: &CollectedLaunch) -> Judged {
-    let mut judged = Judged::default();
-    let mut by_start: Vec<Vec<(PatternId, Find)>> = vec![Vec::new(); harvest.starts.len()];
-    // A device that names a hit twice found one.
-    let mut claimed = harvest.report.hits.clone();
-    let mut seen = std::collections::HashSet::with_capacity(claimed.len());
-    claimed.retain(|hit| seen.insert(*hit));
-    for claim in claimed {
-        let verified = harvest.starts.get(claim.start).and_then(|&(start, point)| {
-            let hit = VerifiedHit::recompute(point, claim.tweak)?;
-            let matches = harvest.pass.patterns.matches(&hit.npub());
-            (!matches.is_empty()).then_some((start, hit, matches))
-        });
-        let Some((start, hit, matches)) = verified else {
-            judged.hits_wrong += 1;
+/// Recomputes every claimed hit with libsecp256k1.
+pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
+    let mut verified = VerifiedFinds::default();
+    let mut by_start: Vec<Vec<(PatternId, Find)>> = vec![Vec::new(); launch.starts.len()];
+    // A hit that is claimed twice counts once.
+    let mut seen = HashSet::with_capacity(launch.report.hits.len());
+    for &claim in launch.report.hits.iter().filter(|&&claim| seen.insert(claim)) {
+        let Some((start, hit, matches)) = recompute(launch, claim) else {
+            verified.hits_wrong += 1;
             continue;
         };
-        judged.hits_right += 1;
+        verified.hits_right += 1;
         for id in matches {
-            match harvest.pass.owner(id) {
-                Owner::Canary => judged.canary_found += 1,
+            match launch.pass.owner(id) {
+                Owner::Canary => verified.canary_found += 1,
                 Owner::Job(job) => {
-                    let pattern = harvest.pass.patterns.get(id).clone();
-                    by_start[claim.start].push((id, Find { job, pattern, start, hit }));
+                    let (pattern, half) = (launch.pass.patterns.get(id).clone(), launch.pass.half);
+                    by_start[claim.start].push((id, Find { job, pattern, half, start, hit }));
                 }
             }
         }
     }
     for mut finds in by_start.into_iter().filter(|finds| !finds.is_empty()) {
-        finds.sort_by_key(|(id, _)| harvest.pass.precedence(*id));
-        judged.starts.push(finds.into_iter().map(|(_, find)| find).collect());
+        finds.sort_by_key(|(id, _)| launch.pass.precedence(*id));
+        verified.by_start.push(finds.into_iter().map(|(_, find)| find).collect());
     }
-    judged
+    verified
+}
+
+/// The start point, key and patterns of a claim; `None` if it is false.
+fn recompute(launch: &CollectedLaunch, claim: ClaimedHit) -> Option<(StartId, VerifiedHit, Vec<PatternId>)> {
+    let &(start, point) = launch.starts.get(claim.start)?;
+    let hit = VerifiedHit::recompute(point, claim.tweak)?;
+    let matches = launch.pass.patterns.matches(&hit.npub());
+    (!matches.is_empty()).then_some((start, hit, matches))
 }
 
 #[cfg(test)]
@@ -81,24 +93,24 @@ mod tests {
     use super::*;
     use crate::job::JobSpec;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::scheduler::plan::pass::Lane;
-    use crate::scheduler::plan::pool::{Next, Pool};
-    use crate::search::ClaimedHit;
+    use crate::scheduler::plan::lane::Lane;
+    use crate::scheduler::run::pool::{Next, Pool};
     use crate::vault::Vault;
 
-    /// A pass of an easy and a hard request, and a launch of two start points with every hit among the first offsets of the first.
-    fn harvest() -> CollectedLaunch {
+    /// A pass of an easy and a hard request, and a launch of two start points with every hit among
+    /// the first offsets of the first.
+    fn launch() -> CollectedLaunch {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("q").unwrap()]));
         pool.insert(JobId(2), JobSpec::local(vec![Pattern::parse("qq").unwrap()]));
-        let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), None) else {
+        let Next::Search(planned) = pool.next(&mut pool.subscribe(Lane::All), None) else {
             panic!("two jobs are open")
         };
         let vault = Vault::without_identity().unwrap();
         let starts = vec![vault.open_start().unwrap(), vault.open_start().unwrap()];
         let tweaks = (1..3000)
             .map(|step| Tweak { offset: Offset::of_point(0, step, Rotation::ALL[0]), rotation: Rotation::ALL[1] });
-        let requested = pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect::<Vec<_>>();
+        let requested = planned.pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect::<Vec<_>>();
         let is_hit = |tweak: &Tweak| {
             let npub = VerifiedHit::recompute(starts[0].1, *tweak).unwrap().npub();
             requested.iter().any(|pattern| pattern.matches(&npub))
@@ -106,7 +118,7 @@ mod tests {
         let hits = tweaks.filter(is_hit).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
         CollectedLaunch {
             device: 0,
-            pass,
+            pass: planned.pass,
             starts,
             report: LaunchReport { candidates: 3000, hits, ..LaunchReport::default() },
         }
@@ -114,21 +126,22 @@ mod tests {
 
     #[test]
     fn of_one_start_point_the_hardest_pattern_comes_first() {
-        let harvest = harvest();
-        let judged = judge(&harvest);
-        assert_eq!((judged.hits_right, judged.hits_wrong), (harvest.report.hits.len() as u64, 0));
-        assert_eq!(judged.starts.len(), 1, "the other start found nothing");
-        let bits: Vec<u32> = judged.starts[0].iter().map(|find| find.pattern.bits()).collect();
+        let launch = launch();
+        let verified = verify(&launch);
+        assert_eq!((verified.hits_right, verified.hits_wrong), (launch.report.hits.len() as u64, 0));
+        assert_eq!(verified.by_start.len(), 1, "the other start found nothing");
+        let bits: Vec<u32> = verified.by_start[0].iter().map(|find| find.pattern.bits()).collect();
         assert!(bits.is_sorted_by(|a, b| a >= b), "{bits:?}");
-        assert!(judged.starts[0].iter().all(|find| find.pattern.matches(&find.hit.npub())));
-        // One in 32 hits of the easy request is one of the hard request: among some 90 there is one, but for 6 in 100 runs.
-        let hard = judged.starts[0].iter().filter(|find| find.job == JobId(2)).count();
-        assert_eq!(hard > 0, judged.starts[0][0].job == JobId(2));
+        assert!(verified.by_start[0].iter().all(|find| find.pattern.matches(&find.hit.npub())));
+        // One in 32 hits of the easy request is one of the hard request: among some 90 there is
+        // one, but for 6 in 100 runs.
+        let hard = verified.by_start[0].iter().filter(|find| find.job == JobId(2)).count();
+        assert_eq!(hard > 0, verified.by_start[0][0].job == JobId(2));
     }
 
     #[test]
     fn a_hit_that_was_changed_is_counted_and_dropped() {
-        let honest = harvest();
+        let honest = launch();
         let right = honest.report.hits.clone();
         let elsewhere = |mut hit: ClaimedHit| {
             hit.start = 1;
@@ -145,26 +158,31 @@ mod tests {
         for forge in [&elsewhere as &dyn Fn(ClaimedHit) -> ClaimedHit, &turned, &unknown] {
             let forged: Vec<ClaimedHit> = right.iter().copied().map(forge).collect();
             let report = LaunchReport { hits: forged, ..honest.report.clone() };
-            let judged = judge(&CollectedLaunch {
+            let verified = verify(&CollectedLaunch {
                 device: 0,
                 pass: Arc::clone(&honest.pass),
                 starts: honest.starts.clone(),
                 report,
             });
             // By chance one in 32 still matches the easy request: that one is a true hit after all.
-            assert!(judged.hits_wrong as f64 > 0.75 * right.len() as f64, "{} of {}", judged.hits_wrong, right.len());
-            assert!(judged.starts.iter().flatten().all(|find| find.pattern.matches(&find.hit.npub())));
+            assert!(
+                verified.hits_wrong as f64 > 0.75 * right.len() as f64,
+                "{} of {}",
+                verified.hits_wrong,
+                right.len()
+            );
+            assert!(verified.by_start.iter().flatten().all(|find| find.pattern.matches(&find.hit.npub())));
         }
     }
 
     #[test]
     fn a_hit_that_is_named_twice_counts_once() {
-        let once = harvest();
+        let once = launch();
         let mut hits = once.report.hits.clone();
         hits.extend(once.report.hits.clone());
         let report = LaunchReport { hits, ..once.report.clone() };
         let twice =
-            judge(&CollectedLaunch { device: 0, pass: Arc::clone(&once.pass), starts: once.starts.clone(), report });
-        assert_eq!(twice.hits_right, judge(&once).hits_right);
+            verify(&CollectedLaunch { device: 0, pass: Arc::clone(&once.pass), starts: once.starts.clone(), report });
+        assert_eq!(twice.hits_right, verify(&once).hits_right);
     }
 }

@@ -1,50 +1,41 @@
-//! One thread a device: fresh start points, launches kept in flight, harvests handed on. A device that fails is taken out,
-//! and tried again later.
+//! The worker of one device: fresh start points, launches kept in flight, collected launches handed
+//! on. A device that fails is taken out, and tried again later.
 
-use super::health::{DeviceView, LastLaunch, Record};
-use super::open_devices::{Decrypted, OpenDevice, open_all};
+use super::health::{Health, LastLaunch, Record};
+use super::open::OpenDevice;
+use super::pool::{Next, Pool, Subscription};
 use super::verifier::{Delivered, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
-use crate::pattern::Rate;
-use crate::scheduler::plan::pass::{Lane, Pass};
-use crate::scheduler::plan::pool::{Next, Pool, Subscription};
-use crate::scheduler::plan::wait_estimate::Serving;
-use crate::search::{self, DeviceId, Launch, SearchError, SearchOptions, Searcher};
+use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::pass::Pass;
+use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
 use crate::vault::{StartId, Vault, VaultError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long a device runs before it is measured, and how long it is measured before it takes jobs.
+/// Time a device runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(150);
+/// Time a device is measured before it takes jobs.
 const MEASURE: Duration = Duration::from_millis(200);
-/// A device that failed is tried again after this, doubling up to the last.
+/// Pause before a failed device is tried again; doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest such pause.
 const LAST_PAUSE: Duration = Duration::from_secs(300);
 /// A device that worked this long before it failed starts again at the first pause.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
-/// How long a thread sleeps at most before it looks again.
+/// The longest sleep before a thread looks for work, or for the end.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// The same during a pause.
+const LOOK_FOR_END: Duration = Duration::from_millis(50);
 
-/// The device threads.
-pub struct Workers {
-    devices: Vec<Device>,
-}
-
-struct Device {
-    record: Arc<Record>,
-    /// Takes the easy patterns that GPUs leave; not counted in the rate.
-    is_side: bool,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// Why a worker's turn on its device ended.
+/// Why a device was taken out.
 #[derive(Debug, Error)]
 enum Failure {
     #[error(transparent)]
@@ -57,120 +48,40 @@ enum Failure {
     Panicked,
 }
 
-impl Workers {
-    /// Opens the devices that `options` asks for and starts their threads. The CPU thread beside GPUs sleeps until there is a
-    /// pattern too easy for them.
-    pub(in crate::scheduler) fn start(
-        options: &SearchOptions,
-        opener: OpenDevice,
-        pool: Arc<Pool>,
-        vault: Vault,
-        harvests: SyncSender<Delivered>,
-    ) -> Result<Workers, SearchError> {
-        let opened = open_all(options, search::cuda::device_count, &*opener)?;
-        let has_gpu = opened.iter().any(|device| device.info.id != DeviceId::Cpu);
-        let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
-        let gpus: Vec<Arc<Record>> =
-            records.iter().filter(|record| record.view().id != DeviceId::Cpu).map(Arc::clone).collect();
-        let start = |(at, opened): (usize, Decrypted)| {
-            let Decrypted { info, searcher, options, is_side } = opened;
-            let record = Arc::clone(&records[at]);
-            let lane = match (has_gpu, info.id) {
-                (false, _) => Lane::All,
-                (true, DeviceId::Cpu) => Lane::Easy,
-                (true, DeviceId::Cuda(_)) => Lane::Hard,
-            };
-            let worker = Worker {
-                at,
-                lane,
-                stands_in_for: if is_side { gpus.clone() } else { Vec::new() },
-                record: Arc::clone(&record),
-                pool: Arc::clone(&pool),
-                vault: vault.clone(),
-                harvests: harvests.clone(),
-                options,
-                opener: Arc::clone(&opener),
-            };
-            let name = info.id.to_string();
-            let thread = std::thread::Builder::new().name(name).spawn(move || worker.run(searcher));
-            Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
-        };
-        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
-    }
-
-    /// The working devices' rates together; where every GPU is out, that of the CPU thread that stands in for them.
-    pub fn rate(&self) -> Option<Rate> {
-        let rates: Vec<f64> = self.working().filter_map(Record::rate).map(|Rate(rate)| rate).collect();
-        (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
-    }
-
-    /// What these serve together.
-    pub(in crate::scheduler) fn serving(&self) -> Option<Serving> {
-        let is_gpu = |record: &Record| record.view().id != DeviceId::Cpu;
-        let mut serving: Option<Serving> = None;
-        for record in self.working() {
-            let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
-            let lane = if is_gpu(record) { Lane::Hard } else { Lane::All };
-            let all =
-                serving.get_or_insert(Serving { lane, stretch: 0.0, starts: 0, bases_a_second: 0.0, early_stop: true });
-            all.early_stop &= last.early_stop;
-            all.stretch = all.stretch.max(last.stretch);
-            all.starts += last.starts;
-            all.bases_a_second += rate * last.starts as f64 / last.candidates.max(1) as f64;
-        }
-        serving
-    }
-
-    fn working(&self) -> impl Iterator<Item = &Record> {
-        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
-        let counts = move |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
-        self.devices.iter().filter(counts).map(|device| device.record.as_ref())
-    }
-
-    pub fn devices(&self) -> Vec<DeviceView> {
-        self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
-    }
-
-    /// Whether every device waits for work: measured, and nothing in flight.
-    pub(in crate::scheduler) fn are_idle(&self) -> bool {
-        self.devices.iter().all(|device| device.record.is_idle())
-    }
-
-    /// Waits for every thread to end, after the pool was closed.
-    pub(in crate::scheduler) fn join(&mut self) {
-        for device in &mut self.devices {
-            if let Some(thread) = device.thread.take() {
-                // Panics are caught inside; nothing is left to say here.
-                let _ = thread.join();
-            }
-        }
-    }
-}
-
-struct Worker {
-    at: usize,
-    lane: Lane,
+/// One device and its thread.
+pub(in crate::scheduler) struct Worker {
+    /// Its place among the workers.
+    pub at: usize,
+    /// Its device.
+    pub id: DeviceId,
+    /// The patterns it searches.
+    pub lane: Lane,
     /// GPUs whose work this device takes over while none of them works.
-    stands_in_for: Vec<Arc<Record>>,
-    record: Arc<Record>,
-    pool: Arc<Pool>,
-    vault: Vault,
-    harvests: SyncSender<Delivered>,
-    options: SearchOptions,
-    opener: OpenDevice,
+    pub stands_in_for: Vec<Arc<Record>>,
+    /// Its record.
+    pub record: Arc<Record>,
+    /// The open jobs.
+    pub pool: Arc<Pool>,
+    /// Draws start points.
+    pub vault: Vault,
+    /// Takes collected launches.
+    pub launches: SyncSender<Delivered>,
+    /// The options to open the device with again.
+    pub options: SearchOptions,
+    /// Opens the device again.
+    pub opener: OpenDevice,
 }
 
-/// A launch that was submitted and not yet collected.
+/// A launch submitted and not yet collected.
 struct InFlight {
-    pass: Arc<Pass>,
-    /// What its side was charged for it, in candidates.
-    charged: f64,
+    planned: PlannedLaunch,
     starts: Vec<(StartId, StartPoint)>,
 }
 
 impl Worker {
-    /// Searches until the pool closes, opening the device again whenever it failed, to begin with if it did not open.
-    fn run(self, searcher: Result<Box<dyn Searcher>, SearchError>) {
+    /// Searches until the pool closes. Opens the device again whenever it failed, and at first if
+    /// it did not open.
+    pub fn run(self, searcher: Result<Box<dyn Searcher>, SearchError>) {
         let mut first = Some(searcher);
         let mut pause = FIRST_PAUSE;
         while !self.pool.is_closed() {
@@ -191,19 +102,19 @@ impl Worker {
         }
     }
 
-    /// One turn on the device: until the pool closes or something fails.
+    /// Searches until the pool closes or the device fails.
     fn work(&self, open: Option<Box<dyn Searcher>>) -> Result<(), Failure> {
         let mut in_flight = VecDeque::new();
         let search = || {
             let mut searcher = match open {
                 Some(searcher) => searcher,
-                None => (self.opener)(&self.options)?.pop().expect("an open device"),
+                None => (self.opener)(self.id, &self.options)?,
             };
             self.record.put_back(searcher.info());
             self.search(searcher.as_mut(), &mut in_flight)
         };
         let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
-        // Whatever was still in flight is lost with its start points: the search has no memory.
+        // Launches in flight are lost with their start points: the search has no memory.
         for launch in in_flight {
             self.discard(&launch.starts);
         }
@@ -211,34 +122,35 @@ impl Worker {
     }
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
-        let mut held = self.pool.subscribe(self.lane);
-        held.note_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
+        let mut subscription = self.pool.subscribe(self.lane);
+        subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
-        let warm_up = Arc::new(Pass::of_canary_alone(None));
-        // The end of the launch before, while the device has been busy since: rates are over wall time.
+        let warm_up = Arc::new(Pass::canary_alone(None));
+        // Rates are over wall time: from the end of the launch before, while the device stays busy.
         let mut busy_since = Instant::now();
         loop {
-            // On a starved machine one launch may outlast both: without a rate nothing could be promised to anyone.
+            // On a starved machine one launch may outlast both spans, and no promise can be made
+            // without a rate.
             let is_measured = Instant::now() >= take_jobs_from && self.record.rate().is_some();
             let next = if !is_measured && !self.pool.is_closed() {
-                Next::Search(Arc::clone(&warm_up), 0.0)
+                Next::Search(PlannedLaunch::warm_up(Arc::clone(&warm_up)))
             } else {
-                held.set_lane(self.lane_now());
-                self.pool.next(&mut held, self.record.rate())
+                subscription.set_lane(self.lane_now());
+                self.pool.next(&mut subscription, self.record.rate())
             };
             match next {
-                Next::Search(pass, charged) => {
-                    self.submit(searcher, in_flight, pass, charged)?;
+                Next::Search(planned) => {
+                    self.submit(searcher, in_flight, planned)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
-                        self.collect(searcher, in_flight, &mut held, &mut busy_since, measure_from)?;
+                        self.collect(searcher, in_flight, &mut subscription, &mut busy_since, measure_from)?;
                     }
                 }
                 Next::Wait | Next::End if !in_flight.is_empty() => {
-                    self.collect(searcher, in_flight, &mut held, &mut busy_since, measure_from)?;
+                    self.collect(searcher, in_flight, &mut subscription, &mut busy_since, measure_from)?;
                 }
                 Next::Wait => {
-                    self.idle(&held);
+                    self.idle(&subscription);
                     busy_since = Instant::now();
                 }
                 Next::End => return Ok(()),
@@ -250,9 +162,9 @@ impl Worker {
         &self,
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
-        pass: Arc<Pass>,
-        charged: f64,
+        planned: PlannedLaunch,
     ) -> Result<(), Failure> {
+        let pass = Arc::clone(&planned.pass);
         let open = |_| match &pass.half {
             None => self.vault.open_start(),
             Some(half) => self.vault.open_split_start(half),
@@ -263,7 +175,7 @@ impl Worker {
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };
         let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
-        in_flight.push_back(InFlight { pass: Arc::clone(&pass), charged, starts });
+        in_flight.push_back(InFlight { planned, starts });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;
         reach(fault::after, &pass, Step::Launch);
@@ -274,56 +186,54 @@ impl Worker {
         &self,
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
-        held: &mut Subscription,
+        subscription: &mut Subscription,
         busy_since: &mut Instant,
         measure_from: Instant,
     ) -> Result<(), Failure> {
-        let pass = &in_flight.front().expect("what is collected was submitted").pass;
+        let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
         reach(fault::before, pass, Step::Collect);
         let report = searcher.collect()?;
         reach(fault::after, pass, Step::Collect);
-        let launch = in_flight.pop_front().expect("what was collected was submitted");
-        held.settle(&launch.pass, launch.charged, &report, launch.starts.len());
-        if let Some(stretch) = held.stretch() {
+        let launch = in_flight.pop_front().expect("a launch was submitted");
+        subscription.settle(&launch.planned, &report, launch.starts.len());
+        if let Some(stretch) = subscription.stretch() {
             let (starts, candidates) = (launch.starts.len(), report.candidates);
             self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
         }
         let now = Instant::now();
         if *busy_since < measure_from {
-            self.record.warmed_up(report.candidates);
+            self.record.add_warm_up(report.candidates);
         } else {
-            self.record.measured(report.candidates, now - *busy_since);
+            self.record.add_measurement(report.candidates, now - *busy_since);
         }
         *busy_since = now;
-        let harvest = CollectedLaunch { device: self.at, pass: launch.pass, starts: launch.starts, report };
+        let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };
         // The verifier ends only after every worker has.
-        let _ = self.harvests.send((harvest, Arc::clone(&self.record)));
+        let _ = self.launches.send((collected, Arc::clone(&self.record)));
         match self.record.view().health {
-            super::health::Health::Working => Ok(()),
-            super::health::Health::Out(reason) => Err(Failure::Distrusted(reason)),
+            Health::Working => Ok(()),
+            Health::Out(reason) => Err(Failure::Distrusted(reason)),
         }
     }
 
-    /// A GPU that has failed may not come back before the process starts anew (CUDA says so of some errors): slow is
-    /// better than not at all.
+    /// The lane now: every pattern while all GPUs are out. After some errors CUDA works again only
+    /// in a new process, and slow is better than not at all.
     fn lane_now(&self) -> Lane {
         let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
         if gpus_are_out { Lane::All } else { self.lane }
     }
 
-    fn idle(&self, held: &Subscription) {
+    fn idle(&self, subscription: &Subscription) {
         self.record.set_idle(true);
-        self.pool.wait(held, LOOK_AGAIN);
+        self.pool.wait(subscription, LOOK_AGAIN);
         self.record.set_idle(false);
     }
 
-    /// Sleeps, but not past the end.
+    /// Sleeps until the pause is over or the pool closes.
     fn sleep(&self, pause: Duration) {
         let until = Instant::now() + pause;
         while Instant::now() < until && !self.pool.is_closed() {
-            std::thread::sleep(
-                LOOK_AGAIN.min(until.saturating_duration_since(Instant::now())).min(Duration::from_millis(50)),
-            );
+            std::thread::sleep(LOOK_FOR_END.min(until.saturating_duration_since(Instant::now())));
         }
     }
 
@@ -336,10 +246,10 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{DeviceInfo, LaunchReport};
+    use crate::search::{self, DeviceInfo, LaunchReport};
     use std::sync::mpsc;
 
-    /// Its first launch outlasts warm-up and measurement, as on a starved machine; the others take no time.
+    /// A device whose first launch outlasts warm-up and measurement, as on a starved machine.
     struct Starved {
         info: DeviceInfo,
         launches: u32,
@@ -373,15 +283,16 @@ mod tests {
     fn a_starved_device_shows_a_rate_before_it_waits_for_work() {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "starved".into(), kernel: "none".into(), threads: 1 };
         let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
-        let (harvests, collected) = mpsc::sync_channel(64);
+        let (launches, collected) = mpsc::sync_channel(64);
         let worker = Worker {
             at: 0,
+            id: DeviceId::Cpu,
             lane: Lane::All,
             stands_in_for: Vec::new(),
             record: Arc::clone(&record),
             pool: Arc::clone(&pool),
             vault: Vault::without_identity().unwrap(),
-            harvests,
+            launches,
             options: SearchOptions::default(),
             opener: Arc::new(search::open),
         };
@@ -389,7 +300,7 @@ mod tests {
             let mut searcher = Starved { info, launches: 0 };
             worker.search(&mut searcher, &mut VecDeque::new()).map_err(|failure| failure.to_string())
         });
-        // Each launch is harvested; none comes once the device waits for work.
+        // Every launch comes out; none does once the device waits for work.
         while collected.recv_timeout(Duration::from_secs(2)).is_ok() {}
         assert!(record.is_idle());
         assert!(record.rate().is_some());

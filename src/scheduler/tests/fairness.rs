@@ -2,21 +2,21 @@
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
-use crate::scheduler::LAUNCHES_WAITING;
-use crate::scheduler::plan::pool::Pool;
-use crate::scheduler::run::worker::Workers;
+use crate::scheduler::run::pool::Pool;
+use crate::scheduler::run::verifier::LAUNCHES_WAITING;
+use crate::scheduler::run::workers::Workers;
 use crate::search::{self, DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
-/// Launches to count: the shares of so many are off by less than a hundredth.
+/// Launches to count: their shares are exact to a hundredth.
 const LAUNCHES: usize = 200;
 
 #[test]
 fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     let pool = Arc::new(Pool::default());
-    // Too hard to be found, and all different.
+    // All different, and too hard to be found.
     for number in 0..100usize {
         let text: String = (0..12).map(|at| char::from(ALPHABET[number >> (at % 2 * 5) & 31])).collect();
         pool.insert(JobId(number as i64 + 1), JobSpec::for_tests(&[&text], None));
@@ -26,22 +26,22 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
         pool.insert(JobId(1000 + i64::from(asker)), wanted);
     }
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
-    let (sender, harvests) = mpsc::sync_channel(LAUNCHES_WAITING);
+    let (sender, launches) = mpsc::sync_channel(LAUNCHES_WAITING);
     let mut workers =
         Workers::start(&options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
             .unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
-    // The warm-up's launches, for nobody but the canary, do not count.
-    let counted = harvests.iter().filter(|(harvest, _)| harvest.pass.patterns.len() > 1).take(LAUNCHES);
-    for (harvest, _) in counted {
-        let whose = match harvest.pass.patterns.len() {
-            2 => format!("{:?}", harvest.pass.owner(crate::pattern::PatternId(1))),
+    // Launches of the warm-up have the canary alone and do not count.
+    let counted = launches.iter().filter(|(launch, _)| launch.pass.patterns.len() > 1).take(LAUNCHES);
+    for (launch, _) in counted {
+        let whose = match launch.pass.patterns.len() {
+            2 => format!("{:?}", launch.pass.owner(crate::pattern::PatternId(1))),
             _ => "pool".to_owned(),
         };
-        *candidates.entry(whose).or_default() += harvest.report.candidates as f64;
+        *candidates.entry(whose).or_default() += launch.report.candidates as f64;
     }
     pool.close();
-    while harvests.recv().is_ok() {}
+    while launches.recv().is_ok() {}
     workers.join();
     let all: f64 = candidates.values().sum();
     let shares: BTreeMap<&str, f64> = candidates.iter().map(|(whose, count)| (whose.as_str(), count / all)).collect();

@@ -1,4 +1,4 @@
-//! S5: a device may claim what it likes; only true keys leave, and a liar is taken out.
+//! S5: whatever a device claims, only true keys leave, and a lying device is taken out.
 
 use super::seeded;
 use crate::job::{Asker, JobId, JobSpec};
@@ -6,10 +6,10 @@ use crate::key::{Npub, Offset, Rotation, Tweak, VerifiedHit};
 use crate::message::{Channel, OutgoingMessage};
 use crate::pattern::{Pattern, PatternId};
 use crate::scheduler::Lane;
-use crate::scheduler::plan::pool::{Next, Pool};
 use crate::scheduler::run::health::Record;
+use crate::scheduler::run::pool::{Next, Pool};
 use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
-use crate::scheduler::{CollectedLaunch, Find, Health, Owner, Pass, judge};
+use crate::scheduler::{CollectedLaunch, Find, Health, Owner, Pass, verify};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
 use nostr::nips::nip59::UnwrappedGift;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 const EACH: usize = 1_000;
 
-/// A pool with one open job, the pass a device searches for it, and the vault that holds the start points.
+/// A pool with one open job, its pass, and the vault that holds the start points.
 struct Bench {
     pool: Arc<Pool>,
     pass: Arc<Pass>,
@@ -31,12 +31,12 @@ struct Bench {
 const JOB: JobId = JobId(1);
 
 impl Bench {
-    /// `request` is what the one job wants.
+    /// `request` is the pattern of the job.
     fn new(request: &str) -> Bench {
         let pool = Arc::new(Pool::default());
         pool.insert(JOB, JobSpec::local(vec![Pattern::parse(request).unwrap()]));
         let pass = match pool.next(&mut pool.subscribe(Lane::All), None) {
-            Next::Search(pass, _) => pass,
+            Next::Search(planned) => planned.pass,
             other => panic!("{other:?}"),
         };
         Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
@@ -49,21 +49,21 @@ impl Bench {
         CollectedLaunch { device: 0, pass: Arc::clone(&self.pass), starts, report }
     }
 
-    /// What a device really finds first for the job under the first start point of `launch`.
+    /// The first true hit of the job under the first start point of `launch`.
     fn true_hit(&self, launch: &CollectedLaunch) -> ClaimedHit {
         let request = self.pass.patterns.get(PatternId(1));
         (1..).find_map(|step| found(launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), request)).unwrap()
     }
 
-    /// Settles the launches one after the other, as `Scheduler` does, and returns the keys that were delivered, each
-    /// read from its letter by its asker, with the device's record.
+    /// Verifies the launches as `Scheduler` does. Returns the delivered keys, as their asker reads
+    /// them, and the device's record.
     async fn settle(&self, launches: Vec<CollectedLaunch>) -> (Vec<Npub>, Arc<Record>) {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1 };
         let record = Arc::new(Record::new(&info));
-        let letters = Arc::new(Mutex::new(Vec::new()));
-        let (vault, post, to) = (self.vault.clone(), Arc::clone(&letters), Asker(self.asker.public_key().to_bytes()));
+        let wraps = Arc::new(Mutex::new(Vec::new()));
+        let (vault, post, to) = (self.vault.clone(), Arc::clone(&wraps), Asker(self.asker.public_key().to_bytes()));
         let redeem = move |find: Find| {
-            let letter = OutgoingMessage {
+            let message = OutgoingMessage {
                 to,
                 channel: Channel::Sealed,
                 text: "yours".into(),
@@ -72,7 +72,7 @@ impl Bench {
                 expires_at: 2_000_000_000,
                 not_before: 0,
             };
-            if let Ok(wrap) = vault.redeem(find.start, &find.hit, &letter, "") {
+            if let Ok(wrap) = vault.redeem(find.start, &find.hit, &message, "") {
                 post.lock().unwrap().push(wrap);
             }
             FindOutcome::GoesOn
@@ -85,8 +85,8 @@ impl Bench {
         drop(sender);
         verifier.join().unwrap();
         let mut keys = Vec::new();
-        let letters: Vec<_> = letters.lock().unwrap().drain(..).collect();
-        for wrap in letters {
+        let wraps: Vec<_> = wraps.lock().unwrap().drain(..).collect();
+        for wrap in wraps {
             let wrap = Event::from_json(&wrap.json).unwrap();
             let text = UnwrappedGift::from_gift_wrap(&self.asker, &wrap).await.unwrap().rumor.content;
             let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
@@ -108,14 +108,15 @@ fn random_offset(rng: &mut impl Rng) -> Offset {
     Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap())
 }
 
-/// How a device may lie. Each takes a hit that is true and makes it a claim that is not.
+/// Ways to turn a true hit into a false claim.
 const LIES: [&str; 6] = ["offset", "rotation", "start", "pattern", "range", "replay"];
 
-/// 1,000 forged claims, each in a launch of its own, beside no true one. The request is so long that no lie comes true.
+/// 1,000 forged claims, each in a launch of its own. The request is so long that none is true by
+/// chance.
 #[tokio::test]
 async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
     let mut rng = seeded();
-    // An easy pass for the true hits, and the pass the lies are told in.
+    // An easy pass for the true hits, and the pass of the false claims.
     let (easy, hard) = (Bench::new("q"), Bench::new("qqqqqqqqqq"));
     let mut launches = Vec::new();
     for number in 0..EACH {
@@ -129,7 +130,7 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
             "pattern" => {}
             "range" => hit.start = *[2, 3, 1 << 20, usize::MAX].get(number % 4).unwrap(),
             "replay" => {
-                // A true hit of an earlier launch, whose start point is spent: told again of this one's.
+                // A true hit of an earlier launch, claimed again for this one.
                 let before = hard.launch(Vec::new());
                 hit = easy.true_hit(&before);
             }
@@ -145,8 +146,8 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
     assert!(hard.pool.contains(JOB), "the job goes on");
 }
 
-/// 1,000 true hits with one bit of the claim flipped, in a pass where some flips come true by chance: what is delivered
-/// has the request, and every other claim is counted.
+/// 1,000 true hits with one bit flipped. Some are true again by chance: every delivered key matches
+/// the request, and every other claim is counted.
 #[tokio::test]
 async fn a_thousand_flipped_bits_deliver_nothing_false() {
     let mut rng = seeded();
@@ -157,17 +158,17 @@ async fn a_thousand_flipped_bits_deliver_nothing_false() {
         let mut launch = bench.launch(Vec::new());
         let hit = flipped(bench.true_hit(&launch), rng.random_range(0..256 + 2 + 64));
         launch.report.hits = vec![hit];
-        let judged = judge(&launch);
-        wrong += judged.hits_wrong;
-        still_true += judged.starts.len();
-        assert_eq!(judged.hits_right + judged.hits_wrong, 1);
+        let verified = verify(&launch);
+        wrong += verified.hits_wrong;
+        still_true += verified.by_start.len();
+        assert_eq!(verified.hits_right + verified.hits_wrong, 1);
         launches.push(launch);
     }
     println!("{wrong} flips were found out, {still_true} led to another key with the request");
     let (delivered, record) = bench.settle(launches).await;
     assert_eq!(delivered.len(), still_true);
     assert!(delivered.iter().all(|npub| request.matches(npub)), "whatever left has the request");
-    // One in 32 comes true by chance.
+    // One in 32 is true by chance.
     assert!(wrong > EACH as u64 * 9 / 10, "{wrong}");
     assert_eq!(record.view().hits_wrong, wrong);
     assert!(matches!(record.view().health, Health::Out(_)));
@@ -182,7 +183,7 @@ fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
             hit.tweak.offset = Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap_or(Scalar::MAX));
         }
         256..258 => {
-            // 3 is no rotation: a device's number is taken modulo 3 when it is read.
+            // 3 is no rotation: a device's number is read modulo 3.
             let power = (hit.tweak.rotation.power() ^ (1 << (bit - 256))) % 3;
             hit.tweak.rotation = Rotation::new(if power == hit.tweak.rotation.power() { 2 } else { power }).unwrap();
         }
@@ -191,7 +192,7 @@ fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
     hit
 }
 
-/// So that the two above can fail: a true hit is delivered, once, and its start point is spent.
+/// The counterpart of the two above: a true hit is delivered, once, and its start point is spent.
 #[tokio::test]
 async fn a_true_hit_is_delivered_and_a_second_of_its_start_point_is_not() {
     let bench = Bench::new("q");

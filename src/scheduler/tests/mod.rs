@@ -1,10 +1,11 @@
-//! The way from a device to a key, tried with devices that lie and with a crowd of jobs.
+//! The way from a device to a key, with devices that lie and with ten thousand jobs.
 
 mod chosen_points;
-mod crowd;
 mod fairness;
 mod forged;
+mod selection;
 mod starving;
+mod sybils;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;

@@ -1,12 +1,13 @@
-//! S9: a crowd of easy jobs costs a rare one not one candidate, and takes no hit from it.
+//! S9: ten thousand easy jobs cost a rare one no candidate and no hit.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak, VerifiedHit};
 use crate::pattern::{ALPHABET, Pattern};
 use crate::scheduler::Lane;
-use crate::scheduler::plan::pool::{Next, Pool};
+use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::run::health::Record;
+use crate::scheduler::run::pool::{Next, Pool};
 use crate::scheduler::run::verifier::{self, FindOutcome};
 use crate::scheduler::{CollectedLaunch, Find};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
@@ -15,16 +16,16 @@ use rand::Rng;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, mpsc};
 
-/// Of 1,000 askers; whose a job of the pool is plays no part in it.
+/// Open easy jobs at the start.
 const EASY_JOBS: usize = 10_000;
 /// Start points a launch, and candidates a start point.
-const BASES: usize = 64;
+const STARTS: usize = 64;
 const CANDIDATES: usize = 16;
-/// Stands for 2^36: harder than the others by far, and easy enough to be found a hundred times in this test.
+/// Much harder than the easy ones, and found a hundred times in this test.
 const RARE: &str = "qq";
 
-/// Each launch is judged twice: for the pool of all jobs, as `Scheduler` does, and for a rare job that were alone. While
-/// the crowd is served, a rare job follows the other.
+/// Each launch is verified for all jobs, as `Scheduler` does, and counted for a rare job alone. While
+/// the easy jobs are served, one rare job follows the other.
 #[test]
 fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let mut rng = seeded();
@@ -40,8 +41,8 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let (mut alone, mut crowded, mut finds, mut launches) = (0, 0, 0, 0);
     let mut spent = HashSet::new();
     while pool.len() > 1 {
-        let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
-        let starts: Vec<_> = (0..BASES).map(|_| vault.open_start().unwrap()).collect();
+        let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
+        let starts: Vec<_> = (0..STARTS).map(|_| vault.open_start().unwrap()).collect();
         let mut hits = Vec::new();
         let mut has_rare = false;
         for (start, &(_, point)) in starts.iter().enumerate() {
@@ -55,7 +56,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
                 }
             }
         }
-        let candidates = (BASES * CANDIDATES) as u64;
+        let candidates = (STARTS * CANDIDATES) as u64;
         let report = LaunchReport { candidates, hits, ..LaunchReport::default() };
         let found = settle(&pool, &vault, CollectedLaunch { device: 0, pass, starts, report });
         assert!(found.iter().all(|find| spent.insert(find.start)), "a start gave two keys");
@@ -79,8 +80,8 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     assert!(finds > 50 && growth < 0.02, "{finds}, {growth}");
 }
 
-/// As the scheduler settles one launch; what was found, every job of it done.
-fn settle(pool: &Arc<Pool>, vault: &Vault, harvest: CollectedLaunch) -> Vec<Find> {
+/// Verifies one launch as the scheduler does, and ends every job that is found.
+fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find> {
     let info = DeviceInfo { id: DeviceId::Cpu, name: "seeded".into(), kernel: "seeded".into(), threads: 1 };
     let finds = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&finds);
@@ -90,7 +91,7 @@ fn settle(pool: &Arc<Pool>, vault: &Vault, harvest: CollectedLaunch) -> Vec<Find
     };
     let (sender, receiver) = mpsc::sync_channel(1);
     let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep);
-    sender.send((harvest, Arc::new(Record::new(&info)))).unwrap();
+    sender.send((launch, Arc::new(Record::new(&info)))).unwrap();
     drop(sender);
     verifier.join().unwrap();
     let finds = finds.lock().unwrap();

@@ -3,36 +3,42 @@
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
 use super::formula::{Centre, Products, cube, factor};
-use super::simd::Lanes;
+use super::simd::SimdField;
 use super::table::{Affine, Table, multiple_of_generator};
-use crate::search::SearchError;
+use crate::search::error::SearchError;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Independent chains of an operation: enough that what is measured is how often it can be begun, not how long one takes.
+/// Independent chains of an operation, so that its throughput is measured and not its latency.
 pub const CHAINS: usize = 4;
 
-/// What to repeat.
+/// The operation to repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
+    /// A product.
     Multiply,
+    /// A square.
     Square,
     /// A product with a factor made ready, as the table's are.
     MultiplyByConstant,
-    /// The 18 top_words of a table entry, from its q on.
+    /// The 18 top words of a table entry, from its q on.
     Entry,
+    /// An inversion.
     Invert,
 }
 
 impl Operation {
+    /// Every operation.
     pub const ALL: [Operation; 5] =
         [Operation::Multiply, Operation::Square, Operation::MultiplyByConstant, Operation::Entry, Operation::Invert];
 }
 
-/// A measurement: how long it took, and how many numbers each of the operations worked on.
+/// A measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
+    /// Its duration.
     pub time: Duration,
+    /// Numbers that each operation worked on.
     pub lanes: usize,
 }
 
@@ -42,7 +48,7 @@ pub struct Measured {
 pub fn repeat(kernel: KernelChoice, operation: Operation, times: u64) -> Result<Measured, SearchError> {
     Ok(match Kernel::choose(kernel)? {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Kernel::Ifma` exists only where `is_supported` said yes.
+        // SAFETY: `Kernel::Ifma` is made only where `is_supported` is true.
         Kernel::Ifma => unsafe { repeat_ifma(operation, times) },
         Kernel::Portable => repeat_on::<Fe>(operation, times),
     })
@@ -55,9 +61,9 @@ fn repeat_ifma(operation: Operation, times: u64) -> Measured {
 }
 
 #[inline(always)]
-fn repeat_on<F: Lanes>(operation: Operation, times: u64) -> Measured {
+fn repeat_on<F: SimdField>(operation: Operation, times: u64) -> Measured {
     let table = Table::<F>::new(1);
-    let (entry, start) = (&table.entries.0[1], Affine::of(&multiple_of_generator(u64::MAX)));
+    let (entry, start) = (&table.entries.0[1], Affine::from_point(&multiple_of_generator(u64::MAX)));
     let point = Affine { x: F::from_lanes(&[start.x; 8]), y: F::from_lanes(&[start.y; 8]) };
     let z = cube(point.x);
     let centre = Centre::new(point, z, point.x.invert());
@@ -74,7 +80,7 @@ fn repeat_on<F: Lanes>(operation: Operation, times: u64) -> Measured {
                     let products = Products::new(&centre, entry, *chain);
                     *chain = products.any();
                     for one in products.top_words(&centre, entry) {
-                        *top = F::add_tops(*top, one);
+                        *top = F::add_top_words(*top, one);
                     }
                 }
                 Operation::Invert => *chain = chain.invert(),

@@ -1,13 +1,13 @@
-//! Which field type walks, chosen when the program runs.
+//! The choice of a kernel when the program runs.
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::simd::Lanes;
+use super::simd::SimdField;
 use super::table::Table;
-use super::walk::{Scratch, Sought, Walked, walk};
+use super::walk::{Scratch, WalkResult, WalkTarget, walk};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
-use crate::search::SearchError;
+use crate::search::error::SearchError;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 #[cfg(target_arch = "x86_64")]
 use super::ifma::{Fe8, VECTORS, is_supported, walk_ifma};
 
-/// Which CPU kernel to use.
+/// The CPU kernel asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KernelChoice {
     /// The fastest this processor has.
@@ -40,7 +40,7 @@ impl FromStr for KernelChoice {
     }
 }
 
-/// A kernel name that is none.
+/// A text that names no CPU kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownKernel(String);
 
@@ -61,14 +61,15 @@ impl std::error::Error for UnknownKernel {}
 /// A kernel this processor has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernel {
-    /// Made only where [`is_supported`] says yes.
+    /// AVX-512 IFMA. Made only where [`is_supported`] is true.
     #[cfg(target_arch = "x86_64")]
     Ifma,
+    /// Four limbs of 64 bits.
     Portable,
 }
 
 impl Kernel {
-    /// Errors: the kernel asked for is not one of this processor.
+    /// The kernel for a choice. Errors: this processor lacks the kernel.
     pub fn choose(choice: KernelChoice) -> Result<Kernel, SearchError> {
         match choice {
             KernelChoice::Portable => Ok(Kernel::Portable),
@@ -79,6 +80,7 @@ impl Kernel {
         }
     }
 
+    /// Its name in flags and logs.
     pub fn name(self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -116,10 +118,10 @@ impl Kernel {
     }
 }
 
-/// Centres a round of the portable kernel, side by side as far as the processor can.
+/// Centres of a round of the portable kernel. The processor overlaps their products.
 const PORTABLE_CENTRES: usize = 4;
 
-/// The tables are made once a process, each at its first use (some 10 ms).
+/// The table, computed at its first use in some 10 ms.
 fn portable_table() -> &'static Table<Fe> {
     static TABLE: OnceLock<Table<Fe>> = OnceLock::new();
     TABLE.get_or_init(|| Table::new(PORTABLE_CENTRES))
@@ -136,7 +138,7 @@ fn ifma_scratch() -> Scratch<Fe8, VECTORS> {
     Scratch::new()
 }
 
-/// One thread's way to walk.
+/// A kernel with the working memory of one thread.
 pub struct Walker(State);
 
 enum State {
@@ -146,14 +148,14 @@ enum State {
 }
 
 impl Walker {
-    /// See [`walk`].
-    pub fn walk(&mut self, start: &StartPoint, rounds: u64, sought: &Sought) -> Walked {
+    /// [`walk`] with this kernel.
+    pub fn walk(&mut self, start: &StartPoint, rounds: u64, target: &WalkTarget) -> WalkResult {
         match &mut self.0 {
-            State::Portable(scratch) => walk(portable_table(), start, rounds, sought, scratch),
+            State::Portable(scratch) => walk(portable_table(), start, rounds, target, scratch),
             #[cfg(target_arch = "x86_64")]
             State::Ifma(scratch) => {
-                // SAFETY: `Kernel::Ifma` exists only where `is_supported` said yes.
-                unsafe { walk_ifma(ifma_table(), start, rounds, sought, scratch) }
+                // SAFETY: `Kernel::Ifma` is made only where `is_supported` is true.
+                unsafe { walk_ifma(ifma_table(), start, rounds, target, scratch) }
             }
         }
     }

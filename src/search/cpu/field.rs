@@ -1,21 +1,26 @@
 //! Numbers modulo p = 2^256 - 2^32 - 977, portable: four limbs of 64 bits, the least first.
 //!
-//! A number is any value below 2^256 and stands for its residue, so p + 1 and 1 are the same number; only
-//! [`Fe::canonical`] makes them look alike. Every operation takes and gives such values.
+//! A number is any value below 2^256 and stands for its residue, so p + 1 and 1 are the same
+//! number; only [`Fe::canonical`] makes them look alike. Every operation takes and gives such
+//! values.
+
+use bytemuck::Zeroable;
 
 /// 2^256 mod p.
 const FOLD: u64 = 0x1_0000_03d1;
 
-/// p, canonical form excluded.
+/// p.
 const PRIME: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
 
 /// A number modulo p, lazily reduced.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Zeroable)]
 pub struct Fe(pub [u64; 4]);
 
 impl Fe {
+    /// 0
     pub const ZERO: Fe = Fe([0; 4]);
 
+    /// 1
     pub const ONE: Fe = Fe([1, 0, 0, 0]);
 
     /// β, a cube root of 1 modulo p: `λ·(x, y) = (βx, y)`.
@@ -30,16 +35,18 @@ impl Fe {
     pub const INVERSE_ROOT: Fe =
         Fe([0x29d9_b7e4_5ef1_fc2b, 0xecb5_245c_9e06_f99c, 0x0bbd_2596_37dd_320e, 0x58b9_b938_6702_a5f5]);
 
+    /// A number below 2^64.
     pub fn from_small(value: u64) -> Fe {
         Fe([value, 0, 0, 0])
     }
 
+    /// The number with these 32 bytes, the most significant first.
     pub fn from_be_bytes(bytes: &[u8; 32]) -> Fe {
         let limb = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         Fe([limb(24), limb(16), limb(8), limb(0)])
     }
 
-    /// Below p.
+    /// The same number, below p.
     pub fn canonical(self) -> Fe {
         let mut limbs = self.0;
         let mut borrow = false;
@@ -51,10 +58,12 @@ impl Fe {
         if borrow { self } else { Fe(limbs) }
     }
 
+    /// Whether it is 0 modulo p.
     pub fn is_zero(self) -> bool {
         self.canonical().0 == [0; 4]
     }
 
+    /// `self + other`
     #[inline(always)]
     pub fn add(self, other: Fe) -> Fe {
         let mut carry = 0u128;
@@ -67,6 +76,7 @@ impl Fe {
         fold_carry(sum, carry as u64)
     }
 
+    /// `self - other`
     #[inline(always)]
     pub fn sub(self, other: Fe) -> Fe {
         let (difference, borrow) = sub_limbs(self.0, other.0);
@@ -75,7 +85,8 @@ impl Fe {
         Fe([difference[0].wrapping_sub(u64::from(again) * FOLD), difference[1], difference[2], difference[3]])
     }
 
-    /// Schoolbook: 16 products, then the upper half folded down by 2^256 = 2^32 + 977.
+    /// `self · other`. Schoolbook: 16 products, then the upper half folded down by 2^256 = 2^32 +
+    /// 977.
     #[inline(always)]
     pub fn mul(self, other: Fe) -> Fe {
         let (a, b) = (self.0, other.0);
@@ -95,11 +106,13 @@ impl Fe {
         fold_carry(low, carry)
     }
 
+    /// `self²`
     #[inline(always)]
     pub fn square(self) -> Fe {
         self.mul(self)
     }
 
+    /// `2 · self`
     #[inline(always)]
     pub fn double(self) -> Fe {
         self.add(self)
@@ -113,10 +126,11 @@ impl Fe {
 
     /// The top 64 bits of `self·other mod p`, low by at most 9.
     ///
-    /// Of the 512-bit product's limbs w0…w7 the result's top limb is `w3 + (w7·2^64 + w6)·FOLD / 2^64`, up to carries.
-    /// Dropped are the carry into w3 (a sum of five values below 2^64 and a carry: at most 5), the low halves and carry
-    /// of w6 (at most 6, which FOLD / 2^64 makes less than 1), the fraction of that quotient (1) and the carry out of
-    /// limb 2 of the folded sum (at most 2). Values that wrap past 2^256 return as FOLD at the bottom: no change here.
+    /// Of the 512-bit product's limbs w0…w7 the result's top limb is `w3 + (w7·2^64 + w6)·FOLD /
+    /// 2^64`, up to carries. Dropped are the carry into w3 (a sum of five values below 2^64 and a
+    /// carry: at most 5), the low halves and carry of w6 (at most 6, which FOLD / 2^64 makes less
+    /// than 1), the fraction of that quotient (1) and the carry out of limb 2 of the folded sum (at
+    /// most 2). Values that wrap past 2^256 return as FOLD at the bottom: no change here.
     #[inline(always)]
     pub fn top_of_product(self, other: Fe) -> u64 {
         let (a, b) = (self.0, other.0);
@@ -135,7 +149,8 @@ impl Fe {
     }
 }
 
-/// `x·y + addend + carry`, low and high half. Never overflows: (2^64-1)^2 + 2·(2^64-1) is 2^128 - 1.
+/// `x·y + addend + carry`, low and high half. Never overflows: (2^64-1)^2 + 2·(2^64-1) is 2^128 -
+/// 1.
 #[inline(always)]
 fn mul_add(x: u64, y: u64, addend: u64, carry: u64) -> (u64, u64) {
     let sum = u128::from(x) * u128::from(y) + u128::from(addend) + u128::from(carry);
@@ -154,8 +169,8 @@ fn sub_limbs(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
     (difference, borrow)
 }
 
-/// `limbs + carry·2^256`, for a carry below 2^35. Adding carry·FOLD may carry once more; what is left is then below
-/// 2^68, so the last addition ends within two limbs.
+/// `limbs + carry·2^256`, for a carry below 2^35. Adding carry·FOLD may carry once more; what is
+/// left is then below 2^68, so the last addition ends within two limbs.
 #[inline(always)]
 fn fold_carry(limbs: [u64; 4], carry: u64) -> Fe {
     let mut sum = u128::from(limbs[0]) + u128::from(carry) * u128::from(FOLD);

@@ -1,51 +1,59 @@
-//! Does a candidate's top concern anyone? One look into a bitmap for nearly all of them, into finer ones for the rest.
+//! The filter: may a candidate with this top word match? One look into a bitmap answers for nearly
+//! all of them, finer ones for the rest.
+//!
+//! A **top word** is the upper 64 bits of x, or an approximation of them. The upper 32 bits of it
+//! name a **bucket** and a **place** in the bucket.
 
 use crate::pattern::PatternSet;
 
-/// Top bits that say which bucket of the coarse bitmap a top is in: it has 16 KiB and stays in the first cache.
+/// Upper bits that name a bucket of the coarse bitmap. Its 16 KiB stay in the first cache.
 pub const COARSE_BITS: u32 = 17;
-/// Its words.
+/// Words of the coarse bitmap.
 pub const COARSE_WORDS: usize = 1 << (COARSE_BITS - 5);
-/// Likewise of the fine one, at least and at most: 512 KiB, in the second cache.
+/// Fewest upper bits that name a bucket of the fine bitmap.
 const LEAST_BITS: u32 = 16;
+/// Most of them: 128 KiB, in the second cache.
 const MOST_BITS: u32 = 20;
-/// A range of places that holds none.
+/// An empty range of places.
 const NOWHERE: u32 = 0xffff << 16;
-/// Of so many buckets, as a power of two, one is to have something in it, so that the look behind the bitmap is rare.
+/// One bucket in 2^9 should be filled, so that the look behind the bitmap is rare.
 const SPARSITY_BITS: u32 = 9;
 
-/// The intervals of a pattern set, widened by what an approximate top may be off.
+/// The intervals of a pattern set, widened by the error of an approximate top word.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Bits of a top's upper 32 that say where in its bucket it is; those above say in which: 10 to 16.
+    /// Lower bits of the upper 32 that name the place in a bucket: 12 to 16. Those above name the
+    /// bucket.
     place_bits: u32,
-    /// A bit for each bucket, 32 to a word: set if something of an interval is in it.
+    /// A bit for each bucket, 32 to a word: set if an interval reaches into it.
     buckets: Vec<u32>,
-    /// The same for fewer and larger buckets.
+    /// The coarse bitmap: the same for fewer and larger buckets.
     coarse: Box<[u32; COARSE_WORDS]>,
-    /// For each of these words, how many bits are set in the words before it.
+    /// For each word of `buckets`, the number of bits set in the words before it.
     ranks: Vec<u32>,
-    /// For each bucket whose bit is set, in their order, two ranges of places, `first << 16 | last`: whatever of an
-    /// interval is in the bucket is in one of them.
+    /// For each bucket whose bit is set, in their order, two ranges of places, `first << 16 |
+    /// last`. They cover the intervals in the bucket.
     places: [Vec<u32>; 2],
-    /// Disjoint and sorted, both ends included.
+    /// The intervals, disjoint and sorted, both ends included.
     exact: Vec<(u64, u64)>,
-    /// For each bucket whose bit is set which of these is the first that does not end before it; and how many there are.
+    /// For each bucket whose bit is set, the index of the first exact interval that ends in it or
+    /// later; then the number of intervals.
     first_exact: Vec<u32>,
-    /// Likewise.
+    /// The widened intervals, disjoint and sorted, both ends included.
     widened: Vec<(u64, u64)>,
 }
 
 impl Filter {
-    /// `slack`: how far an approximate top may be off, either way.
+    /// The filter of a pattern set. `slack` is the largest error of a top word, either way.
     pub fn new(patterns: &PatternSet, slack: u64) -> Filter {
         let exact = patterns.intervals().to_vec();
         let mut widened = Vec::with_capacity(exact.len() + 1);
         for &(first, last) in &exact {
-            // Errors count modulo 2^64: a top near zero may look like one near the end, and back.
+            // Errors count modulo 2^64: a top word near zero may look like one near the end, and
+            // back.
             let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
             if low > first && high < last {
-                // Both ends run over: whatever is between them, this is all there is.
+                // Both ends run over: the interval is everything.
                 widened.push((0, u64::MAX));
             } else if low > first || high < last {
                 widened.extend([(0, high), (low, u64::MAX)]);
@@ -96,7 +104,7 @@ impl Filter {
         Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened }
     }
 
-    /// Whether a candidate whose top is near this may match, as far as a look tells. `false` is certain.
+    /// Whether a candidate with this approximate top word may match. `false` is certain.
     #[inline(always)]
     pub fn is_marked(&self, top: u64) -> bool {
         let (bucket, place) = bucket_of(top, self.place_bits);
@@ -105,16 +113,16 @@ impl Filter {
         (one >> 16..=one & 0xffff).contains(&place) || (two >> 16..=two & 0xffff).contains(&place)
     }
 
-    /// Whether a candidate whose top is exactly `top` may match.
+    /// Whether a candidate with this exact top word may match.
     pub fn matches_exactly(&self, top: u64) -> bool {
         let (bucket, _) = bucket_of(top, self.place_bits);
         let Some(rank) = self.rank(bucket) else { return false };
         let (first, next) = (self.first_exact[rank] as usize, self.first_exact[rank + 1] as usize);
-        // The one that begins in this bucket and ends in the next is among them.
+        // Including the interval that begins in this bucket and ends in the next.
         is_within(&self.exact[first..self.exact.len().min(next + 1)], top)
     }
 
-    /// How many buckets before this one have their bits set; `None` if this one has not.
+    /// The number of buckets before this one whose bits are set; `None` if its own is not.
     #[inline(always)]
     fn rank(&self, bucket: usize) -> Option<usize> {
         let (word, bit) = (self.buckets[bucket / 32], bucket % 32);
@@ -122,7 +130,7 @@ impl Filter {
         (word >> bit & 1 == 1).then_some(rank as usize)
     }
 
-    /// Bits of a top's upper 32 that say where in its bucket it is; those above say in which.
+    /// Lower bits of the upper 32 that name the place in a bucket.
     #[inline(always)]
     pub fn place_bits(&self) -> u32 {
         self.place_bits
@@ -134,13 +142,13 @@ impl Filter {
         &self.buckets
     }
 
-    /// The coarse bitmap's words, a bit for each value of a top's upper [`COARSE_BITS`].
+    /// The words of the coarse bitmap, a bit for each value of the upper [`COARSE_BITS`].
     #[inline(always)]
     pub fn coarse(&self) -> &[u32; COARSE_WORDS] {
         &self.coarse
     }
 
-    /// For each word of the buckets' bitmap how many bits are set before it.
+    /// For each word of the buckets' bitmap, the number of bits set before it.
     #[inline(always)]
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
@@ -159,14 +167,14 @@ impl Filter {
     }
 }
 
-/// A top's bucket, and its place there.
+/// The bucket of a top word, and its place there.
 #[inline(always)]
 fn bucket_of(top: u64, place_bits: u32) -> (usize, u32) {
     let upper = (top >> 32) as u32;
     ((upper >> place_bits) as usize, upper & ((1 << place_bits) - 1))
 }
 
-/// Sorted, and made one where they overlap.
+/// The intervals, sorted and merged where they overlap.
 fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     intervals.sort_unstable();
     let mut joined: Vec<(u64, u64)> = Vec::with_capacity(intervals.len());
@@ -179,7 +187,7 @@ fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     joined
 }
 
-/// Whether a top is in one of these intervals.
+/// Whether a top word is in one of these intervals.
 fn is_within(intervals: &[(u64, u64)], top: u64) -> bool {
     let at = intervals.partition_point(|&(_, last)| last < top);
     intervals.get(at).is_some_and(|&(first, _)| first <= top)

@@ -1,7 +1,9 @@
-//! One table entry, six points, eighteen candidates (`docs/developers/search.md`), written once for every field type.
+//! One table entry, six points, eighteen candidates (`docs/developers/search.md`), written once for
+//! every field type.
 //!
-//! The formula of `docs/developers/search.md` in other clothes. With `s = √-3 = 2β + 1`, and `q = 2·xA·t` in place of `t`, which
-//! costs nothing when the shared inverse is scaled by `2·xA` once a round:
+//! An equivalent of the formula of `docs/developers/search.md`. With `s = √-3 = 2β + 1`, and `q =
+//! 2·xA·t` in place of `t`, which costs nothing when the shared inverse is scaled by `2·xA` once a
+//! round:
 //!
 //! ```text
 //! e0 = (s·xA/2)·q      e1 = (s·xi/2)·q      g = 1/(s·xA)
@@ -10,76 +12,81 @@
 //! β^j·x(A ± λ^k·I) = [a·y0 ± b·y0]_j + [a·y1 ± b·y1]_(j+k) + [a·y2 ± b·y2]_(j+2k) - [xA]_j - [xi]_(j+k)
 //! ```
 //!
-//! `[v]_j` is `β^j·v`. That y0 is -Y0: `z·t = 1 + u·t`, so `3·xA⁴·t² - 2·xA·t = xA·(3·z·t² - 2t) = xA·(t + 3u·t²)`; y1
-//! and y2 go the same way. It takes 2 multiplications, 2 by constants of the entry or the centre, and 2 squarings, where
-//! the other form takes 5 and 1.
+//! `[v]_j` is `β^j·v`. That y0 is -Y0: `z·t = 1 + u·t`, so `3·xA⁴·t² - 2·xA·t = xA·(3·z·t² - 2t) =
+//! xA·(t + 3u·t²)`; y1 and y2 go the same way. It takes 2 multiplications, 2 by constants of the
+//! entry or the centre, and 2 squarings, where the other form takes 5 and 1.
 
 use super::field::Fe;
-use super::simd::{Lanes, Tidy};
+use super::simd::{SimdField, Summand};
 use super::table::{Affine, Entry};
 
-/// What the formula needs of a centre; one in each lane.
+/// The values of a centre that the formula uses; one centre in each lane.
 #[derive(Clone, Copy, Debug)]
-pub struct Centre<F: Lanes> {
+pub struct Centre<F: SimdField> {
+    /// xA
     pub x: F,
+    /// yA
     y: F,
     /// s·xA/2
     e0: F::Factor,
     /// 1/(s·xA)
-    g: Tidy<F>,
-    /// -(z + 14), and β times that: what a and βa take from the centre.
-    a: Tidy<F>,
-    beta_a: Tidy<F>,
-    /// The top_words of xA and βxA, exact.
-    x_tops: [F::TopWords; 2],
+    g: Summand<F>,
+    /// -(z + 14): the centre's part of a.
+    a: Summand<F>,
+    /// β times that.
+    beta_a: Summand<F>,
+    /// The top words of xA and βxA, exact.
+    x_top_words: [F::TopWords; 2],
 }
 
 /// The same number in every lane.
 #[inline(always)]
-pub fn number<F: Lanes>(value: Fe) -> Tidy<F> {
-    F::of(&F::constant(value))
+pub fn broadcast<F: SimdField>(value: Fe) -> Summand<F> {
+    F::from_constant(&F::constant(value))
 }
 
 /// z = x³.
 #[inline(always)]
-pub fn cube<F: Lanes>(x: F) -> Tidy<F> {
-    x.square().mul(x).tidy()
+pub fn cube<F: SimdField>(x: F) -> Summand<F> {
+    x.square().mul(x).summand()
 }
 
-/// `z - u`, the factor of an entry in the shared inversion. Zero where the centre is ±λ^k times the entry's point.
+/// `z - u`, the factor of an entry in the shared inversion. Zero where the centre is ±λ^k times the
+/// entry's point.
 #[inline(always)]
-pub fn factor<F: Lanes>(z: Tidy<F>, entry: &Entry<F>) -> F {
-    F::sum(F::of(&entry.minus_u), z)
+pub fn factor<F: SimdField>(z: Summand<F>, entry: &Entry<F>) -> F {
+    F::sum(F::from_constant(&entry.minus_u), z)
 }
 
-impl<F: Lanes> Centre<F> {
-    /// `z` is [`cube`] of the point's x, `inverse` is `1/x`. No x is zero: 7 is not a square modulo p.
+impl<F: SimdField> Centre<F> {
+    /// The centre at `point`. `z` is [`cube`] of its x, `inverse` is `1/x`. No x is zero: 7 is not
+    /// a square modulo p.
     #[inline(always)]
-    pub fn new(point: Affine<F>, z: Tidy<F>, inverse: F) -> Centre<F> {
-        let beta = number::<F>(Fe::BETA).0;
-        let a = number::<F>(Fe::ZERO.sub(Fe::from_small(14))).0.sub(z.0);
+    pub fn new(point: Affine<F>, z: Summand<F>, inverse: F) -> Centre<F> {
+        let beta = broadcast::<F>(Fe::BETA).0;
+        let a = broadcast::<F>(Fe::ZERO.sub(Fe::from_small(14))).0.sub(z.0);
         let beta_x = point.x.mul(beta);
-        let mut x_tops = [F::top_words(0); 2];
-        for (top_words, value) in x_tops.iter_mut().zip([point.x, beta_x]) {
+        let mut x_top_words = [F::top_words(0); 2];
+        for (top_words, value) in x_top_words.iter_mut().zip([point.x, beta_x]) {
             let mut lanes = [0; 8];
             for (lane, top) in lanes.iter_mut().enumerate().take(F::LANES) {
                 *top = value.lane(lane).canonical().top();
             }
-            *top_words = F::tops_from_lanes(&lanes);
+            *top_words = F::top_words_from_lanes(&lanes);
         }
         Centre {
             x: point.x,
             y: point.y,
-            e0: point.x.mul(number::<F>(Fe::HALF_ROOT).0).factor(),
-            g: inverse.mul(number::<F>(Fe::INVERSE_ROOT).0).tidy(),
-            a: a.tidy(),
-            beta_a: a.mul(beta).tidy(),
-            x_tops,
+            e0: point.x.mul(broadcast::<F>(Fe::HALF_ROOT).0).factor(),
+            g: inverse.mul(broadcast::<F>(Fe::INVERSE_ROOT).0).summand(),
+            a: a.summand(),
+            beta_a: a.mul(beta).summand(),
+            x_top_words,
         }
     }
 }
 
-/// The products that all 18 candidates of an entry are sums of.
+/// The products of which all 18 candidates of an entry are sums.
 #[derive(Clone, Copy, Debug)]
 pub struct Products<F> {
     y: [F; 3],
@@ -89,58 +96,58 @@ pub struct Products<F> {
     beta_b: F,
 }
 
-/// Turn k and rotation j of the candidates of a word.
+/// Turn k and rotation j of the candidates in a word of [`Products::top_words`].
 pub fn address(word: usize) -> (usize, usize) {
     (word / 3, word % 3)
 }
 
-impl<F: Lanes> Products<F> {
-    /// `q` is `2·xA/(z - u)`.
+impl<F: SimdField> Products<F> {
+    /// The products of an entry around a centre. `q` is `2·xA/(z - u)`.
     #[inline(always)]
     pub fn new(centre: &Centre<F>, entry: &Entry<F>, q: F) -> Products<F> {
         let b = centre.y.times_constant(&entry.y_2);
         let beta_b = centre.y.times_constant(&entry.beta_y_2);
-        let a = F::sum(F::of(&entry.minus_u), centre.a);
-        let beta_a = F::sum(F::of(&entry.minus_beta_u), centre.beta_a);
+        let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
+        let beta_a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
         let e0 = q.times(&centre.e0);
         let e1 = q.times_constant(&entry.e1);
         let y2 = e1.square();
-        let y1 = e1.mul(F::sum(e0.tidy(), centre.g));
-        let y0 = e0.square_plus(q.tidy());
+        let y1 = e1.mul(F::sum(e0.summand(), centre.g));
+        let y0 = e0.square_plus(q.summand());
         Products { y: [y0, y1, y2], a, beta_a, b, beta_b }
     }
 
-    /// The approximate top_words of all candidates `β^j·x(A ± λ^k·I)`, each at its `place`. Within [`Lanes::SLACK`] of the
-    /// exact ones, modulo 2^64.
+    /// The approximate top words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`address`].
+    /// Within [`SimdField::SLACK`] of the exact ones, modulo 2^64.
     #[inline(always)]
     pub fn top_words(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
         let zero = F::top_words(0);
         let mut terms = [[zero; 3]; 3];
         for (term, y) in terms.iter_mut().zip(self.y) {
-            term[0] = F::tops_of_products(self.a, self.b, y);
-            term[1] = F::tops_of_products(self.beta_a, self.beta_b, y);
+            term[0] = F::top_words_of_products(self.a, self.b, y);
+            term[1] = F::top_words_of_products(self.beta_a, self.beta_b, y);
         }
-        let [centre_zero, centre_one] = centre.x_tops;
-        let [entry_zero, entry_one] = entry.x_tops;
-        terms[0][0] = F::sub_tops(terms[0][0], centre_zero);
-        terms[0][1] = F::sub_tops(terms[0][1], centre_one);
-        terms[1][0] = F::sub_tops(terms[1][0], F::top_words(entry_zero));
-        terms[1][1] = F::sub_tops(terms[1][1], F::top_words(entry_one));
+        let [centre_zero, centre_one] = centre.x_top_words;
+        let [entry_zero, entry_one] = entry.x_top_words;
+        terms[0][0] = F::sub_top_words(terms[0][0], centre_zero);
+        terms[0][1] = F::sub_top_words(terms[0][1], centre_one);
+        terms[1][0] = F::sub_top_words(terms[1][0], F::top_words(entry_zero));
+        terms[1][1] = F::sub_top_words(terms[1][1], F::top_words(entry_one));
         for term in &mut terms {
             // β² is -1 - β.
-            term[2] = F::sub_tops(F::sub_tops(zero, term[0]), term[1]);
+            term[2] = F::sub_top_words(F::sub_top_words(zero, term[0]), term[1]);
         }
         let mut top_words = [zero; 9];
         for k in 0..3 {
             for j in 0..3 {
-                let two = F::add_tops(terms[0][j], terms[1][(j + k) % 3]);
-                top_words[k * 3 + j] = F::add_tops(two, terms[2][(j + 2 * k) % 3]);
+                let two = F::add_top_words(terms[0][j], terms[1][(j + k) % 3]);
+                top_words[k * 3 + j] = F::add_top_words(two, terms[2][(j + 2 * k) % 3]);
             }
         }
         top_words
     }
 
-    /// A number that needs all that leads to y1.
+    /// A number that depends on most products, to keep a benchmark honest.
     #[inline(always)]
     pub fn any(&self) -> F {
         self.y[1]

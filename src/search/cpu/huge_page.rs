@@ -1,56 +1,43 @@
-//! Memory in one large page.
+//! Memory in huge pages.
 //!
-//! What a walk reads and writes all the time should not lie on just any small pages: with some sets of them the search is a
-//! fifth slower for as long as they are held. It is not the only cause of that; the figures are in `docs/performance.md`.
+//! On some sets of small pages the search is a fifth slower for as long as they are held. That is
+//! one cause of slow starts, not the only one; `docs/performance.md` has the figures.
 
+use bytemuck::Zeroable;
 use std::alloc::{Layout, alloc, handle_alloc_error};
 
-/// What is all zeros to begin with.
-///
-/// # Safety
-///
-/// A value whose bytes are all zero is a valid one.
-pub unsafe trait Zeros {}
-
-// SAFETY: a number.
-unsafe impl Zeros for u32 {}
-// SAFETY: a number.
-unsafe impl Zeros for u64 {}
-// SAFETY: as each of them is.
-unsafe impl<T: Zeros, const N: usize> Zeros for [T; N] {}
-
-/// Begins with a large page of most systems, and takes whole ones.
+/// A value aligned to 2 MiB, the size of a huge page on most systems, and padded to whole ones.
 #[repr(align(0x20_0000))]
-pub struct InLargePage<T>(pub T);
+pub struct HugePage<T>(pub T);
 
-impl<T: Zeros> InLargePage<T> {
-    /// All zeros, in large pages where the system has them.
-    pub fn zeros() -> Box<InLargePage<T>> {
-        let layout = Layout::new::<InLargePage<T>>();
-        // SAFETY: the layout has a size, for its alignment is one. Zeros are a valid value, and the allocator is the one
-        // that the box gives it back to.
+impl<T: Zeroable> HugePage<T> {
+    /// All zeros, in huge pages where the system has them.
+    pub fn zeroed() -> Box<HugePage<T>> {
+        let layout = Layout::new::<HugePage<T>>();
+        // SAFETY: the layout's size is not zero, since its alignment is not. The allocator is the
+        // one the box returns the memory to. `T: Zeroable` makes zeros a valid value.
         unsafe {
             let memory = alloc(layout);
             if memory.is_null() {
                 handle_alloc_error(layout);
             }
-            // Before anything is written there, or it is too late.
-            ask_for_large_pages(memory, layout.size());
+            // Before the first write: afterwards the pages are small ones.
+            advise_huge_pages(memory, layout.size());
             memory.write_bytes(0, layout.size());
             Box::from_raw(memory.cast())
         }
     }
 }
 
-/// Where the system has none the search is merely slower now and then.
+/// Asks for huge pages. Without them the search is slower now and then.
 #[cfg(target_os = "linux")]
-fn ask_for_large_pages(memory: *mut u8, size: usize) {
+fn advise_huge_pages(memory: *mut u8, size: usize) {
     use rustix::mm::{Advice, madvise};
-    // SAFETY: advice on the kind of page changes nothing of what is in it.
+    // SAFETY: this advice changes the size of the pages and nothing of their contents.
     if let Err(error) = unsafe { madvise(memory.cast(), size, Advice::LinuxHugepage) } {
-        tracing::debug!(%error, "the search has no large pages");
+        tracing::debug!(%error, "the search has no huge pages");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ask_for_large_pages(_: *mut u8, _: usize) {}
+fn advise_huge_pages(_: *mut u8, _: usize) {}

@@ -1,5 +1,7 @@
-//! The search on the processor: the formula of `docs/developers/search.md`, one thread a core, nice to the rest of the machine.
+//! The search on the processor: the formula of `docs/developers/search.md`, one thread a core, at
+//! the lowest priority.
 
+#[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub mod bench_support;
 mod dispatch;
@@ -10,6 +12,7 @@ mod huge_page;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 mod portable;
+mod searcher;
 mod simd;
 mod table;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -18,119 +21,4 @@ mod threads;
 mod walk;
 
 pub use dispatch::{KernelChoice, UnknownKernel};
-
-use super::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
-use dispatch::Kernel;
-use std::collections::VecDeque;
-use std::time::Duration;
-use threads::{Task, Threads};
-
-/// How long a launch is meant to last.
-const LAUNCH: Duration = Duration::from_millis(50);
-/// Hits of one start point after which its walk ends, whatever they are of: one is all that can be redeemed.
-const HITS_A_START: usize = 1024;
-/// Hits of patterns that do not last after which a walk leaves these out: one is all that can be redeemed, but other
-/// start points may have found the same at the same time.
-const ENOUGH: usize = 4;
-/// Rounds of the first launch, before the speed is known.
-const FIRST_ROUNDS: u64 = 4;
-
-/// All the threads together, as one device. Each walks a start point of its own.
-pub struct CpuSearcher {
-    info: DeviceInfo,
-    threads: Threads,
-    rounds: u64,
-    submitted: VecDeque<Launch>,
-}
-
-/// The processor, and the kernel it would search with, in words.
-pub fn describe_kernel() -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
-    format!("{}, {cores} cores, searches with the kernel {kernel}", processor_name())
-}
-
-impl CpuSearcher {
-    /// `threads`: `None` for one a core.
-    pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
-        let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
-        let kernel = Kernel::choose(kernel)?;
-        let info =
-            DeviceInfo { id: DeviceId::Cpu, name: processor_name(), kernel: kernel.name().to_owned(), threads: count };
-        Ok(CpuSearcher {
-            info,
-            threads: Threads::start(count, kernel),
-            rounds: FIRST_ROUNDS,
-            submitted: VecDeque::new(),
-        })
-    }
-
-    /// The next launch's length, from how long this one took.
-    fn adapt(&mut self, rounds: u64, busy: Duration) {
-        if rounds < self.rounds || busy.is_zero() {
-            // It ended early, for its many hits: that says nothing of the speed.
-            return;
-        }
-        let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
-        self.rounds = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
-    }
-}
-
-impl Searcher for CpuSearcher {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
-    fn starts(&self) -> usize {
-        self.info.threads
-    }
-
-    fn in_flight(&self) -> usize {
-        1
-    }
-
-    fn early_stop(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-        let (given, wanted) = (launch.starts.len(), self.starts());
-        if given != wanted {
-            return Err(SearchError::WrongStartCount { given, wanted });
-        }
-        self.submitted.push_back(launch);
-        Ok(())
-    }
-
-    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
-        let sought = self.threads.sought(&launch);
-        let rounds = self.rounds;
-        let task = |start| Task { start, rounds, sought: sought.clone() };
-        let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
-        let mut report = LaunchReport::default();
-        let mut least = rounds;
-        for (start, walk) in walks.into_iter().enumerate() {
-            let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
-                device: DeviceId::Cpu,
-                reason: "one of its threads panicked".to_owned(),
-            })?;
-            report.candidates += walked.candidates;
-            report.busy = report.busy.max(busy);
-            report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { start, tweak }));
-            least = least.min(walked.rounds);
-        }
-        report.is_cut_short = least < rounds;
-        self.adapt(least, report.busy);
-        Ok(report)
-    }
-}
-
-/// What the operating system calls the processor.
-fn processor_name() -> String {
-    let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
-    named.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
-}
+pub use searcher::{CpuSearcher, describe_kernel};

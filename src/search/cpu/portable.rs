@@ -1,23 +1,17 @@
-//! One number modulo p at a time, on any processor.
+//! The portable field type: one number modulo p at a time, on any processor.
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::huge_page::Zeros;
-use super::simd::{Lanes, Marks, Notes, Tidy};
+use super::simd::{Marks, Screen, SimdField, Summand};
+use bytemuck::Zeroable;
 
-/// Looks each top up at once, and keeps a bit for each slot.
-#[derive(Debug)]
-pub struct LookedUp(u32);
+/// A screen that looks each top word up at once, and keeps a bit for each slot.
+#[derive(Debug, Zeroable)]
+pub struct LookupScreen(u32);
 
-// SAFETY: a number.
-unsafe impl Zeros for LookedUp {}
-
-// SAFETY: numbers.
-unsafe impl Zeros for Fe {}
-
-impl Notes<Fe> for LookedUp {
+impl Screen<Fe> for LookupScreen {
     #[inline(always)]
-    fn note(&mut self, filter: &Filter, top_words: &[[u64; 2]; 9], slot: usize) {
+    fn add(&mut self, filter: &Filter, top_words: &[[u64; 2]; 9], slot: usize) {
         let mut any = false;
         for &[sum, difference] in top_words {
             any |= filter.is_marked(sum) | filter.is_marked(difference);
@@ -26,17 +20,18 @@ impl Notes<Fe> for LookedUp {
     }
 
     #[inline(always)]
-    fn noted(&mut self, _: &Filter) -> u32 {
+    fn take_suspects(&mut self, _: &Filter) -> u32 {
         std::mem::take(&mut self.0)
     }
 }
 
-impl Lanes for Fe {
+impl SimdField for Fe {
     const LANES: usize = 1;
 
-    /// A product's top is low by 0 to 9, so its rotation by β², minus the sum of the other two, is up to 18 high. A top
-    /// sums three such terms of `a` and three of `b` (each within [-9, 18], added or subtracted) and two exact top_words with
-    /// fractions dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
+    /// The top word of a product is low by 0 to 9. Its rotation by β² is minus the sum of the other
+    /// two, so it is up to 18 high. A candidate's top word sums three such terms of `a` and three
+    /// of `b` (each within [-9, 18], added or subtracted) and two exact ones with fractions
+    /// dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
 
     const FEW_INTERVALS: usize = 0;
@@ -45,8 +40,8 @@ impl Lanes for Fe {
     type ConstantFactor = Fe;
     type Factor = Fe;
     type TopWords = [u64; 2];
-    type Few = LookedUp;
-    type Many = LookedUp;
+    type Few = LookupScreen;
+    type Many = LookupScreen;
 
     fn constant(value: Fe) -> Fe {
         value
@@ -57,8 +52,8 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn of(constant: &Fe) -> Tidy<Fe> {
-        Tidy(*constant)
+    fn from_constant(constant: &Fe) -> Summand<Fe> {
+        Summand(*constant)
     }
 
     #[inline(always)]
@@ -72,12 +67,12 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn tidy(self) -> Tidy<Fe> {
-        Tidy(self)
+    fn summand(self) -> Summand<Fe> {
+        Summand(self)
     }
 
     #[inline(always)]
-    fn sum(a: Tidy<Fe>, b: Tidy<Fe>) -> Fe {
+    fn sum(a: Summand<Fe>, b: Summand<Fe>) -> Fe {
         a.0.add(b.0)
     }
 
@@ -97,7 +92,7 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn square_plus(self, addend: Tidy<Fe>) -> Fe {
+    fn square_plus(self, addend: Summand<Fe>) -> Fe {
         Fe::square(self).add(addend.0)
     }
 
@@ -117,7 +112,7 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn tops_of_products(a: Fe, b: Fe, y: Fe) -> [u64; 2] {
+    fn top_words_of_products(a: Fe, b: Fe, y: Fe) -> [u64; 2] {
         let (a, b) = (a.top_of_product(y), b.top_of_product(y));
         [a.wrapping_add(b), a.wrapping_sub(b)]
     }
@@ -128,22 +123,22 @@ impl Lanes for Fe {
     }
 
     #[inline(always)]
-    fn tops_from_lanes(values: &[u64]) -> [u64; 2] {
+    fn top_words_from_lanes(values: &[u64]) -> [u64; 2] {
         [values[0]; 2]
     }
 
     #[inline(always)]
-    fn add_tops(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    fn add_top_words(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
         [a[0].wrapping_add(b[0]), a[1].wrapping_add(b[1])]
     }
 
     #[inline(always)]
-    fn sub_tops(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    fn sub_top_words(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
         [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])]
     }
 
     #[inline(always)]
-    fn top(top_words: [u64; 2], difference: bool, _: usize) -> u64 {
+    fn top_word(top_words: [u64; 2], difference: bool, _: usize) -> u64 {
         top_words[usize::from(difference)]
     }
 

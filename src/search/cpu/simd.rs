@@ -1,116 +1,134 @@
-//! What the formula needs of a field type: one number modulo p, or several side by side.
+//! The interface of a field type: one number modulo p, or several side by side (SIMD).
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::huge_page::Zeros;
+use bytemuck::Zeroable;
 
-/// Marks on an entry's 18 top_words in up to eight lanes: bit `8·sign + lane` of word `3·turn + rotation`.
+/// Marked candidates of an entry in up to eight lanes: bit `8·sign + lane` of word `3·turn +
+/// rotation`.
 ///
-/// **Closures.** What the inner loop runs must be `#[inline(always)]` down to the instructions, or the vector kernels
-/// fall apart into calls: no closures there, not even in `map` or `fold`.
+/// **Closures.** Everything in the inner loop must be `#[inline(always)]` down to the instructions,
+/// or the vector kernels fall apart into calls. A closure is not, not even in `map` or `fold`.
 pub type Marks = [u16; 9];
 
-/// Entries, around one vector of centres each, whose top_words are looked at together at most.
+/// Slots of a [`Screen`]: one entry around one vector of centres each.
 pub const SLOTS: usize = 32;
 
-/// What is kept of the top_words of up to [`SLOTS`] entries until they are looked at together. A type for each way to look at
-/// them: whichever it is, the inner loop knows no other.
-pub trait Notes<F: Lanes>: Zeros {
-    /// Called before the first slot with a filter.
+/// A first look at the top words of up to [`SLOTS`] entries. A type for each method, so that the
+/// inner loop is compiled for one only.
+pub trait Screen<F: SimdField>: Zeroable {
+    /// Prepares for another filter. Called before the first slot with it.
     fn begin(&mut self, _filter: &Filter) {}
 
-    /// Keeps whatever of these top_words may concern anyone. `slot`: from 0 on, one more each time.
-    fn note(&mut self, filter: &Filter, top_words: &[F::TopWords; 9], slot: usize);
+    /// Adds the top words of an entry. Slots are numbered from 0 and added in order.
+    fn add(&mut self, filter: &Filter, top_words: &[F::TopWords; 9], slot: usize);
 
-    /// The slots, as bits, of which a top may concern anyone, and forgets them all. No others do.
-    fn noted(&mut self, filter: &Filter) -> u32;
+    /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
+    fn take_suspects(&mut self, filter: &Filter) -> u32;
 }
 
-/// Numbers that [`Lanes::sum`] may add as they are.
+/// A number that [`SimdField::sum`] may add as it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Tidy<F>(pub F);
+pub struct Summand<F>(pub F);
 
 /// `LANES` numbers modulo p, each in its lane. All operations work lane by lane.
 ///
-/// Values are lazily reduced; how far is each type's own affair. Every value that an operation gives may go into every
-/// other, but for two things: a sum is not summed again, and of two numbers that are summed one at most is a product by
-/// something made ready.
-pub trait Lanes: Copy + Zeros {
+/// Values are lazily reduced, each type in its own way. Every result may be an operand, with two
+/// exceptions: a sum is not summed again, and of two summands at most one is a product by a
+/// [`SimdField::Factor`] or [`SimdField::ConstantFactor`].
+pub trait SimdField: Copy + Zeroable {
     /// Numbers side by side, at most eight.
     const LANES: usize;
 
-    /// How far a top, summed as the formula does, may be off, either way, in units of 2^-64 of the field.
+    /// Largest error of a candidate's top word, either way, in units of 2^-64 of the field.
     const SLACK: u64;
 
-    /// A number that is the same in every lane, as a table keeps it.
-    type Constant: Copy + Zeros;
+    /// A number that is the same in every lane, in the form a table keeps.
+    type Constant: Copy + Zeroable;
 
-    /// Such a number, made ready to multiply by.
-    type ConstantFactor: Copy + Zeros;
+    /// Such a number, prepared as a factor.
+    type ConstantFactor: Copy + Zeroable;
 
-    /// A number in each lane, made ready to multiply many others by.
+    /// A number in each lane, prepared as a factor of many others.
     type Factor: Copy;
 
-    /// The approximate top_words of two numbers in each lane, a sum and a difference, modulo 2^64.
+    /// The approximate top words of two numbers in each lane, a sum and a difference, modulo 2^64.
     type TopWords: Copy;
 
-    fn constant(value: Fe) -> Self::Constant;
-
-    fn constant_factor(value: Fe) -> Self::ConstantFactor;
-
-    fn of(constant: &Self::Constant) -> Tidy<Self>;
-
-    /// One number a lane, as many as there are lanes.
-    fn from_lanes(values: &[Fe]) -> Self;
-
-    fn lane(self, lane: usize) -> Fe;
-
-    fn tidy(self) -> Tidy<Self>;
-
-    fn sum(a: Tidy<Self>, b: Tidy<Self>) -> Self;
-
-    fn sub(self, other: Self) -> Self;
-
-    fn mul(self, other: Self) -> Self;
-
-    fn square(self) -> Self;
-
-    /// `self² + addend`.
-    fn square_plus(self, addend: Tidy<Self>) -> Self;
-
-    fn factor(self) -> Self::Factor;
-
-    fn times(self, factor: &Self::Factor) -> Self;
-
-    fn times_constant(self, factor: &Self::ConstantFactor) -> Self;
-
-    /// The top_words of `a·y + b·y` and `a·y - b·y`, near those of the canonical numbers; how near, [`Lanes::SLACK`] says.
-    fn tops_of_products(a: Self, b: Self, y: Self) -> Self::TopWords;
-
-    /// This top for the sums and the differences of all lanes.
-    fn top_words(top: u64) -> Self::TopWords;
-
-    /// A top for each lane, for its sum and its difference.
-    fn tops_from_lanes(values: &[u64]) -> Self::TopWords;
-
-    fn add_tops(a: Self::TopWords, b: Self::TopWords) -> Self::TopWords;
-
-    fn sub_tops(a: Self::TopWords, b: Self::TopWords) -> Self::TopWords;
-
-    /// The sum's top in a lane, or the difference's.
-    fn top(top_words: Self::TopWords, difference: bool, lane: usize) -> u64;
-
-    /// Filters of so many intervals or fewer are looked at by [`Lanes::Few`], others by [`Lanes::Many`].
+    /// Filters of at most this many intervals use [`SimdField::Few`], others [`SimdField::Many`].
     const FEW_INTERVALS: usize;
 
-    type Few: Notes<Self>;
+    /// The screen for few intervals.
+    type Few: Screen<Self>;
 
-    type Many: Notes<Self>;
+    /// The screen for many intervals.
+    type Many: Screen<Self>;
 
-    /// Which of these top_words, in which lanes, may concern anyone. What is not marked certainly does not.
+    /// A number for the table.
+    fn constant(value: Fe) -> Self::Constant;
+
+    /// A number for the table, prepared as a factor.
+    fn constant_factor(value: Fe) -> Self::ConstantFactor;
+
+    /// The constant in every lane.
+    fn from_constant(constant: &Self::Constant) -> Summand<Self>;
+
+    /// One number a lane. `values` has `LANES` numbers or more.
+    fn from_lanes(values: &[Fe]) -> Self;
+
+    /// The number in a lane.
+    fn lane(self, lane: usize) -> Fe;
+
+    /// The number, prepared for a sum.
+    fn summand(self) -> Summand<Self>;
+
+    /// `a + b`
+    fn sum(a: Summand<Self>, b: Summand<Self>) -> Self;
+
+    /// `self - other`
+    fn sub(self, other: Self) -> Self;
+
+    /// `self · other`
+    fn mul(self, other: Self) -> Self;
+
+    /// `self²`
+    fn square(self) -> Self;
+
+    /// `self² + addend`
+    fn square_plus(self, addend: Summand<Self>) -> Self;
+
+    /// The number, prepared as a factor.
+    fn factor(self) -> Self::Factor;
+
+    /// `self · factor`
+    fn times(self, factor: &Self::Factor) -> Self;
+
+    /// `self · factor`, the same factor in every lane.
+    fn times_constant(self, factor: &Self::ConstantFactor) -> Self;
+
+    /// The top words of `a·y + b·y` and `a·y - b·y`, within a third of [`SimdField::SLACK`].
+    fn top_words_of_products(a: Self, b: Self, y: Self) -> Self::TopWords;
+
+    /// This top word for the sums and the differences of all lanes.
+    fn top_words(top_word: u64) -> Self::TopWords;
+
+    /// A top word for each lane, for its sum and its difference.
+    fn top_words_from_lanes(values: &[u64]) -> Self::TopWords;
+
+    /// `a + b`, top word by top word.
+    fn add_top_words(a: Self::TopWords, b: Self::TopWords) -> Self::TopWords;
+
+    /// `a - b`, top word by top word.
+    fn sub_top_words(a: Self::TopWords, b: Self::TopWords) -> Self::TopWords;
+
+    /// The top word of a lane's sum, or of its difference.
+    fn top_word(top_words: Self::TopWords, difference: bool, lane: usize) -> u64;
+
+    /// The candidates that may match. Those not marked do not.
     fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
 
-    /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain (255 squarings, 15 products).
+    /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain of 255 squarings and 15
+    /// products.
     #[inline(always)]
     fn invert(self) -> Self {
         // ones_n is self^(2^n - 1).
@@ -142,7 +160,7 @@ pub trait Lanes: Copy + Zeros {
         value
     }
 
-    /// Lanes that are zero, as bits.
+    /// Bits of the lanes that are zero.
     #[inline(always)]
     fn zero_lanes(self) -> u32 {
         (0..Self::LANES).filter(|&lane| self.lane(lane).is_zero()).fold(0, |mask, lane| mask | 1 << lane)

@@ -1,35 +1,39 @@
-//! What is known of the small multiples `I = i·G` before any search.
+//! The table of small multiples `I = i·G`, computed before any search.
 
 use super::field::Fe;
-use super::huge_page::{InLargePage, Zeros};
-use super::simd::Lanes;
+use super::huge_page::HugePage;
+use super::simd::SimdField;
+use bytemuck::Zeroable;
 use secp256k1::{PublicKey, SECP256K1, Scalar};
 
-/// Entries of the table: multiples 1 to this of the generator on either side of a centre. The table and a round's prefix
-/// products are to fit the second cache together.
+/// Entries of the table: the multiples 1 to 512 of the generator. The table and the prefix products
+/// of a round fit the second cache together.
 pub const ENTRIES: usize = 512;
 
-/// Centres are this many multiples of the generator apart, so that their stretches touch and do not overlap.
+/// Multiples of the generator between two centres: their stretches touch and do not overlap.
 pub const STEP: u64 = 2 * ENTRIES as u64 + 1;
 
-/// A point that is not infinity; one in each lane.
+/// A point other than infinity; one in each lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<F> {
+    /// The x-coordinate.
     pub x: F,
+    /// The y-coordinate.
     pub y: F,
 }
 
 impl Affine<Fe> {
-    pub fn of(point: &PublicKey) -> Affine<Fe> {
+    /// The coordinates of a point.
+    pub fn from_point(point: &PublicKey) -> Affine<Fe> {
         let bytes = point.serialize_uncompressed();
         let coordinate = |at: usize| Fe::from_be_bytes(bytes[at..at + 32].try_into().expect("32 bytes"));
         Affine { x: coordinate(1), y: coordinate(33) }
     }
 }
 
-/// The constants of one entry, as [`super::formula`] names them.
+/// The constants of one entry. [`super::formula`] has the names.
 #[derive(Clone, Copy)]
-pub struct Entry<F: Lanes> {
+pub struct Entry<F: SimdField> {
     /// -xi³
     pub minus_u: F::Constant,
     /// -β·xi³
@@ -40,42 +44,44 @@ pub struct Entry<F: Lanes> {
     pub y_2: F::ConstantFactor,
     /// 2β·yi
     pub beta_y_2: F::ConstantFactor,
-    /// The top_words of xi and βxi, exact.
-    pub x_tops: [u64; 2],
+    /// The top words of xi and βxi, exact.
+    pub x_top_words: [u64; 2],
     /// xi
     pub x: Fe,
 }
 
-/// The table of a field type, for rounds of so many centres.
-pub struct Table<F: Lanes> {
-    pub entries: Box<InLargePage<[Entry<F>; ENTRIES]>>,
-    /// The same for one number at a time, for rounds in which some factor is zero.
+/// The table of a field type, for rounds of a fixed number of centres.
+pub struct Table<F: SimdField> {
+    /// The entries, in a huge page.
+    pub entries: Box<HugePage<[Entry<F>; ENTRIES]>>,
+    /// The same entries for one number at a time, for rounds in which a factor is zero.
     pub plain: Vec<Entry<Fe>>,
-    /// `c·STEP·G` for the centres c of a round from 1 on.
+    /// `c·STEP·G` for the centres c = 1, 2, … of a round.
     pub centres: Vec<PublicKey>,
-    /// From the centres of one round to those of the next.
+    /// The step from the centres of one round to those of the next.
     pub step: Affine<Fe>,
 }
 
-impl<F: Lanes> Table<F> {
-    /// `centres`: centres a round.
+impl<F: SimdField> Table<F> {
+    /// Computes the table. `centres` is the number of centres of a round.
     pub fn new(centres: usize) -> Table<F> {
-        let points: Vec<Affine<Fe>> = (1..=ENTRIES as u64).map(|i| Affine::of(&multiple_of_generator(i))).collect();
-        let mut entries = InLargePage::<[Entry<F>; ENTRIES]>::zeros();
+        let points: Vec<Affine<Fe>> =
+            (1..=ENTRIES as u64).map(|i| Affine::from_point(&multiple_of_generator(i))).collect();
+        let mut entries = HugePage::<[Entry<F>; ENTRIES]>::zeroed();
         entries.0.iter_mut().zip(&points).for_each(|(entry, point)| *entry = Entry::new(point));
         Table {
             entries,
             plain: points.iter().map(Entry::new).collect(),
             centres: (1..centres as u64).map(|centre| multiple_of_generator(centre * STEP)).collect(),
-            step: Affine::of(&multiple_of_generator(centres as u64 * STEP)),
+            step: Affine::from_point(&multiple_of_generator(centres as u64 * STEP)),
         }
     }
 }
 
-// SAFETY: numbers.
-unsafe impl<F: Lanes> Zeros for Entry<F> {}
+// SAFETY: every field is `Zeroable`: `SimdField` says so of its constants, the others are integers.
+unsafe impl<F: SimdField> Zeroable for Entry<F> {}
 
-impl<F: Lanes> Entry<F> {
+impl<F: SimdField> Entry<F> {
     fn new(point: &Affine<Fe>) -> Entry<F> {
         let (x, y) = (point.x, point.y);
         let minus_u = Fe::ZERO.sub(x.square().mul(x));
@@ -86,7 +92,7 @@ impl<F: Lanes> Entry<F> {
             e1: F::constant_factor(x.mul(Fe::HALF_ROOT)),
             y_2: F::constant_factor(y.double()),
             beta_y_2: F::constant_factor(y.double().mul(Fe::BETA)),
-            x_tops: [x, beta_x].map(|value| value.canonical().top()),
+            x_top_words: [x, beta_x].map(|value| value.canonical().top()),
             x,
         }
     }

@@ -1,12 +1,11 @@
-//! The search threads: started once, asleep between launches, and last in line for the processor.
+//! The search threads: started once, asleep between launches, of the lowest priority.
 
 use super::dispatch::Kernel;
 use super::filter::Filter;
-use super::walk::{Remaining, Sought, Walked};
-use super::{ENOUGH, HITS_A_START};
+use super::walk::{Remaining, WalkResult, WalkTarget};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
-use crate::search::Launch;
+use crate::search::searcher::Launch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,15 +15,23 @@ use std::time::{Duration, Instant};
 /// The lowest priority there is.
 const NICENESS: i32 = 19;
 
-/// One start point's walk.
+/// Hits of one start point after which its walk ends: only one of them becomes a key.
+const MOST_HITS: usize = 1024;
+/// Hits after which the early stop comes. One becomes a key, but other start points may have found
+/// a key for the same job at the same time.
+const EARLY_STOP_HITS: usize = 4;
+/// The walk of one start point.
 pub(super) struct Task {
+    /// Where it starts.
     pub start: StartPoint,
+    /// Its length.
     pub rounds: u64,
-    pub sought: Sought,
+    /// Its goal.
+    pub target: WalkTarget,
 }
 
 /// A walk and how long it took. `None` when it panicked.
-type Outcome = Option<(Walked, Duration)>;
+type Outcome = Option<(WalkResult, Duration)>;
 
 struct Worker {
     /// Taken at the end: a closed channel ends the thread.
@@ -33,27 +40,29 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
+/// All search threads.
 pub(super) struct Threads {
     workers: Vec<Worker>,
     kernel: Kernel,
-    /// Of all patterns of the last launch, and of those that last: launches mostly repeat them.
+    /// Filters of the last launch: of all its patterns, and of those after the early stop.
     filters: [Kept; 2],
 }
 
-/// The filter of a pattern set, kept.
+/// The filter of a pattern set, kept because launches mostly repeat it.
 type Kept = Option<(Arc<PatternSet>, Arc<Filter>)>;
 
 impl Threads {
+    /// Starts `count` threads.
     pub fn start(count: usize, kernel: Kernel) -> Threads {
         let worker = |number: usize| {
             let (task, tasks) = channel::<Task>();
             let (outcome, outcomes) = channel();
             let run = move || {
-                be_nice();
+                lower_priority();
                 let mut walker = kernel.walker();
                 for task in tasks {
                     let began = Instant::now();
-                    let walked = catch_unwind(AssertUnwindSafe(|| walker.walk(&task.start, task.rounds, &task.sought)));
+                    let walked = catch_unwind(AssertUnwindSafe(|| walker.walk(&task.start, task.rounds, &task.target)));
                     if outcome.send(walked.ok().map(|walked| (walked, began.elapsed()))).is_err() {
                         return;
                     }
@@ -65,23 +74,23 @@ impl Threads {
         Threads { workers: (0..count).map(worker).collect(), kernel, filters: [None, None] }
     }
 
-    /// What a launch's walks look for.
-    pub fn sought(&mut self, launch: &Launch) -> Sought {
+    /// The goal of the walks of a launch.
+    pub fn target(&mut self, launch: &Launch) -> WalkTarget {
         let kernel = self.kernel;
         let [all, remaining] = &mut self.filters;
         let remaining = launch.remaining.as_ref().map(|wanted| Remaining {
             filter: filter_for(kernel, &wanted.patterns, remaining),
             is_wanted: wanted.is_wanted,
-            after: ENOUGH,
+            after: EARLY_STOP_HITS,
         });
-        Sought { filter: filter_for(kernel, &launch.patterns, all), hits_wanted: HITS_A_START, remaining }
+        WalkTarget { filter: filter_for(kernel, &launch.patterns, all), most_hits: MOST_HITS, remaining }
     }
 
-    /// Runs one task a thread and waits for all. As many tasks as threads.
+    /// Runs one task on each thread and waits for all. `tasks` has one for each thread.
     pub fn run(&mut self, tasks: Vec<Task>) -> Vec<Outcome> {
         for (worker, task) in self.workers.iter().zip(tasks) {
             if let Some(sender) = &worker.tasks {
-                // A thread that is gone shows in its outcome.
+                // Where a thread is gone, its outcome is missing.
                 let _ = sender.send(task);
             }
         }
@@ -89,7 +98,7 @@ impl Threads {
     }
 }
 
-/// The filter of a pattern set, remade when the set is another.
+/// The filter of a pattern set; a new one if the set is another.
 fn filter_for(kernel: Kernel, patterns: &Arc<PatternSet>, kept: &mut Kept) -> Arc<Filter> {
     match kept {
         Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
@@ -113,8 +122,8 @@ impl Drop for Threads {
     }
 }
 
-/// On Linux niceness belongs to the thread; where it cannot be set the search is merely less polite.
-fn be_nice() {
+/// Gives this thread the lowest priority. On Linux niceness belongs to the thread.
+fn lower_priority() {
     if let Err(error) = rustix::process::nice(NICENESS) {
         tracing::debug!(%error, "the search runs at ordinary priority");
     }

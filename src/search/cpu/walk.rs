@@ -1,86 +1,95 @@
-//! One start point's stretch: round after round, `W` vectors of centres, the whole table around each, one inversion a round.
+//! The walk over one start point's stretch: round after round, `W` vectors of centres, the whole
+//! table around each, one inversion a round.
 //!
-//! The vectors of a round are worked on in turn, entry by entry: what one of them waits for (a product is a chain of some
-//! 80 cycles) the processor fills with the next.
+//! The vectors of a round take turns, entry by entry. A product is a chain of some 80 cycles, which
+//! the processor fills with the products of the other vectors.
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, address, cube, factor, number};
-use super::huge_page::{InLargePage, Zeros};
-use super::simd::{Lanes, Notes, SLOTS};
+use super::formula::{Centre, Products, address, broadcast, cube, factor};
+use super::huge_page::HugePage;
+use super::simd::{SLOTS, Screen, SimdField};
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
+use bytemuck::Zeroable;
 use secp256k1::PublicKey;
 use std::sync::Arc;
 
 /// Candidates of one table entry: three turns, two signs, three rotations.
 const CANDIDATES_AN_ENTRY: u64 = 18;
 
-/// What a walk brought.
+/// The result of a walk.
 #[derive(Debug, Default)]
-pub struct Walked {
+pub struct WalkResult {
     /// Candidates tested.
     pub candidates: u64,
-    /// Every one of them that may match, confirmed in full.
+    /// Every candidate within the exact intervals of the filter.
     pub hits: Vec<Tweak>,
+    /// Rounds result.
     pub rounds: u64,
-    /// The top_words of the hits of one round.
+    /// The top words of the hits of one round.
     top_words: Vec<u64>,
 }
 
-/// What a walk looks for, and how long.
+/// The goal of a walk: what it looks for, and how long.
 #[derive(Clone, Debug)]
-pub struct Sought {
+pub struct WalkTarget {
+    /// Of all patterns.
     pub filter: Arc<Filter>,
-    /// Ends after a round by which so many hits were found: very easy patterns would otherwise drown the rest.
-    pub hits_wanted: usize,
+    /// Hits after which the walk ends. Very easy patterns would otherwise drown the rest.
+    pub most_hits: usize,
+    /// The early stop; `None` to look for all patterns to the end.
     pub remaining: Option<Remaining>,
 }
 
-/// What a walk goes on for when it has found enough of the rest.
+/// The patterns still looked for after the early stop.
 #[derive(Clone, Debug)]
 pub struct Remaining {
-    /// Of part of the patterns.
+    /// Of these patterns.
     pub filter: Arc<Filter>,
-    /// Whether it goes on for these, or ends.
+    /// Whether the walk goes on for these. If not, it ends.
     pub is_wanted: bool,
-    /// How many hits of the rest are enough.
+    /// Hits of other patterns after which the early stop comes.
     pub after: usize,
 }
 
-/// A walk's working memory, kept between walks.
-pub struct Scratch<F: Lanes, const W: usize>(Box<InLargePage<Memory<F, W>>>);
+/// The working memory of a walk, kept between walks.
+pub struct Scratch<F: SimdField, const W: usize>(Box<HugePage<Memory<F, W>>>);
 
-struct Memory<F: Lanes, const W: usize> {
-    /// Entry by entry the prefix products of a round's factors; on the way back each makes place for the entry's q.
+struct Memory<F: SimdField, const W: usize> {
+    /// The prefix products of a round's factors, by entry. On the way back the entries' q replace
+    /// them.
     prefixes: [[F; W]; ENTRIES],
     few: F::Few,
     many: F::Many,
 }
 
-// SAFETY: each part may be all zeros.
-unsafe impl<F: Lanes, const W: usize> Zeros for Memory<F, W> {}
+// SAFETY: every field is `Zeroable`: numbers and screens of a `SimdField`.
+unsafe impl<F: SimdField, const W: usize> Zeroable for Memory<F, W> {}
 
-impl<F: Lanes, const W: usize> Scratch<F, W> {
+impl<F: SimdField, const W: usize> Scratch<F, W> {
+    /// Memory for one thread.
     pub fn new() -> Scratch<F, W> {
-        Scratch(InLargePage::zeros())
+        Scratch(HugePage::zeroed())
     }
 }
 
-/// Where a round stands.
-struct Standing<F, const W: usize> {
+/// The centres of a round.
+struct Round<F, const W: usize> {
     points: [Affine<F>; W],
-    /// Lanes of a vector whose centre is infinity, as bits: they hold some other point, and nothing of them counts.
+    /// Bits of a vector's lanes whose centre is infinity. They hold another point, and are not
+    /// counted.
     dead: [u32; W],
-    /// The number of the first centre, `start point + number·STEP·G`; the other lanes follow, vector by vector.
+    /// Number of the first centre, `start point + number·STEP·G`. The other lanes follow, vector by
+    /// vector.
     number: u64,
 }
 
-impl<F: Lanes, const W: usize> Standing<F, W> {
+impl<F: SimdField, const W: usize> Round<F, W> {
     const CENTRES: u64 = (F::LANES * W) as u64;
 
     /// The centres from `number` on, by libsecp256k1.
-    fn at(table: &Table<F>, start: &StartPoint, number: u64) -> Standing<F, W> {
+    fn starting_at(table: &Table<F>, start: &StartPoint, number: u64) -> Round<F, W> {
         let first = moved(start.public_key(), number * STEP);
         let centre = |at: usize| match (at, first) {
             (0, first) => first,
@@ -95,43 +104,43 @@ impl<F: Lanes, const W: usize> Standing<F, W> {
                     multiple_of_generator(u64::MAX)
                 })
             };
-            let points: Vec<Affine<Fe>> = (0..F::LANES).map(|at| Affine::of(&lane(at))).collect();
+            let points: Vec<Affine<Fe>> = (0..F::LANES).map(|at| Affine::from_point(&lane(at))).collect();
             let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
             Affine { x: F::from_lanes(&xs), y: F::from_lanes(&ys) }
         };
         let points = std::array::from_fn(&mut vector);
-        Standing { points, dead, number }
+        Round { points, dead, number }
     }
 
-    /// The number of the centre in a lane of a vector.
+    /// Number of the centre in a lane of a vector.
     fn number_of(&self, w: usize, lane: usize) -> u64 {
         self.number + (w * F::LANES + lane) as u64
     }
 }
 
-/// Walks from `start point` over at most `rounds` rounds of `W·LANES` centres, `start point + c·STEP·G`.
+/// Walks from `start` over at most `rounds` rounds of `W·LANES` centres, `start + c·STEP·G`.
 #[inline(always)]
-pub fn walk<F: Lanes, const W: usize>(
+pub fn walk<F: SimdField, const W: usize>(
     table: &Table<F>,
     start: &StartPoint,
     rounds: u64,
-    sought: &Sought,
+    target: &WalkTarget,
     scratch: &mut Scratch<F, W>,
-) -> Walked {
-    let mut walked = Walked::default();
-    let mut standing = Standing::at(table, start, 0);
-    let (mut filter, mut remaining, mut others) = (&sought.filter, sought.remaining.as_ref(), 0);
+) -> WalkResult {
+    let mut result = WalkResult::default();
+    let mut round = Round::starting_at(table, start, 0);
+    let (mut filter, mut remaining, mut others) = (&target.filter, target.remaining.as_ref(), 0);
     let Memory { prefixes, few, many } = &mut scratch.0.0;
     many.begin(filter);
-    while walked.rounds < rounds && walked.hits.len() < sought.hits_wanted {
+    while result.rounds < rounds && result.hits.len() < target.most_hits {
         let next = if filter.widened().len() <= F::FEW_INTERVALS {
-            round(table, &standing, filter, prefixes, few, &mut walked)
+            walk_round(table, &round, filter, prefixes, few, &mut result)
         } else {
-            round(table, &standing, filter, prefixes, many, &mut walked)
+            walk_round(table, &round, filter, prefixes, many, &mut result)
         };
-        walked.rounds += 1;
+        result.rounds += 1;
         if let Some(kept) = remaining {
-            others += walked.top_words.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
+            others += result.top_words.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
             if others >= kept.after {
                 if !kept.is_wanted {
                     break;
@@ -140,29 +149,30 @@ pub fn walk<F: Lanes, const W: usize>(
                 many.begin(filter);
             }
         }
-        walked.top_words.clear();
-        let number = walked.rounds * Standing::<F, W>::CENTRES;
-        standing = match next {
-            Some(points) if standing.dead == [0; W] => Standing { points, dead: standing.dead, number },
-            _ => Standing::at(table, start, number),
+        result.top_words.clear();
+        let number = result.rounds * Round::<F, W>::CENTRES;
+        round = match next {
+            Some(points) if round.dead == [0; W] => Round { points, dead: round.dead, number },
+            _ => Round::starting_at(table, start, number),
         };
     }
-    walked
+    result
 }
 
-/// All entries around the centres. Returns the next centres, unless they cannot be had by a plain addition.
+/// Tests all entries around the centres. Returns the next centres, or `None` if a factor was zero
+/// and they must be computed anew.
 #[inline(always)]
-fn round<F: Lanes, N: Notes<F>, const W: usize>(
+fn walk_round<F: SimdField, N: Screen<F>, const W: usize>(
     table: &Table<F>,
-    standing: &Standing<F, W>,
+    round: &Round<F, W>,
     filter: &Filter,
     prefixes: &mut [[F; W]],
-    notes: &mut N,
-    walked: &mut Walked,
+    screen: &mut N,
+    result: &mut WalkResult,
 ) -> Option<[Affine<F>; W]> {
-    let points = &standing.points;
-    let one = number::<F>(Fe::ONE);
-    let step: Affine<F> = Affine { x: number(table.step.x).0, y: number(table.step.y).0 };
+    let points = &round.points;
+    let one = broadcast::<F>(Fe::ONE);
+    let step: Affine<F> = Affine { x: broadcast(table.step.x).0, y: broadcast(table.step.y).0 };
     let mut cubes = [one; W];
     for w in 0..W {
         cubes[w] = cube(points[w].x);
@@ -174,19 +184,20 @@ fn round<F: Lanes, N: Notes<F>, const W: usize>(
             whole[w] = whole[w].mul(factor(cubes[w], entry));
         }
     }
-    // The inverses of x and of the way to the next centre come from the same inversion.
+    // The same inversion gives 1/x and the slope to the next centre.
     let (mut steps, mut inverses) = ([one.0; W], [one.0; W]);
     for w in 0..W {
         steps[w] = step.x.sub(points[w].x);
         inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
     }
-    // One zero would wipe every inverse of its lane. It takes a chosen point or a chance of 2^-240.
+    // One zero would make every inverse of its lane zero. It takes a chosen point, or a chance of
+    // 2^-240.
     if !invert_all(&mut inverses) {
-        round_with_zero(table, standing, filter, walked);
+        walk_round_with_zero(table, round, filter, result);
         return None;
     }
     let mut next = *points;
-    // A vector's shared inverse, scaled by 2·xA: it gives q where it would give t.
+    // Scaled by 2·xA, the shared inverse of a vector gives q in place of t.
     let mut shared = [one.0; W];
     let mut centres = [None; W];
     for w in 0..W {
@@ -194,7 +205,7 @@ fn round<F: Lanes, N: Notes<F>, const W: usize>(
         centres[w] = Some(Centre::new(points[w], cubes[w], inverses[w].mul(whole[w]).mul(steps[w])));
         let inverse = inverses[w].mul(x);
         next[w] = add(&points[w], &step, inverse.mul(whole[w]));
-        shared[w] = inverse.mul(steps[w]).mul(F::sum(x.tidy(), x.tidy()));
+        shared[w] = inverse.mul(steps[w]).mul(F::sum(x.summand(), x.summand()));
     }
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
     let mut products = [Products::new(&centres[0], &table.entries.0[0], one.0); W];
@@ -211,28 +222,28 @@ fn round<F: Lanes, N: Notes<F>, const W: usize>(
             }
             for w in 0..W {
                 let top_words = products[w].top_words(&centres[w], entry);
-                notes.note(filter, &top_words, slot * W + w);
+                screen.add(filter, &top_words, slot * W + w);
             }
         }
-        let mut slots = notes.noted(filter);
+        let mut slots = screen.take_suspects(filter);
         while slots != 0 {
-            seldom();
+            cold_path();
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
             let (at, w) = (end - 1 - slot / W, slot % W);
-            confirm(table, standing, (at, w), &centres[w], prefixes[at][w], filter, walked);
+            confirm(table, round, (at, w), &centres[w], prefixes[at][w], filter, result);
         }
     }
-    for dead in standing.dead {
+    for dead in round.dead {
         let alive = F::LANES as u64 - u64::from(dead.count_ones());
-        walked.candidates += CANDIDATES_AN_ENTRY * ENTRIES as u64 * alive;
+        result.candidates += CANDIDATES_AN_ENTRY * ENTRIES as u64 * alive;
     }
     Some(next)
 }
 
-/// Inverts all vectors with one inversion. `false` if some lane of one is zero.
+/// Inverts all vectors with one inversion. Returns `false` if a lane is zero.
 #[inline(always)]
-fn invert_all<F: Lanes, const W: usize>(values: &mut [F; W]) -> bool {
+fn invert_all<F: SimdField, const W: usize>(values: &mut [F; W]) -> bool {
     let mut prefixes = *values;
     for w in 1..W {
         prefixes[w] = prefixes[w - 1].mul(values[w]);
@@ -250,21 +261,21 @@ fn invert_all<F: Lanes, const W: usize>(values: &mut [F; W]) -> bool {
     true
 }
 
-/// Tells the compiler that what follows a call of it is seldom run.
+/// Marks the code after its call as seldom run, for the compiler.
 #[cold]
 #[inline(never)]
-fn seldom() {}
+fn cold_path() {}
 
-/// Computes an entry's products again, what is marked of them in full, and keeps what is a hit.
+/// Computes the products of an entry again, and its marked candidates in full; keeps the hits.
 #[inline(always)]
-fn confirm<F: Lanes, const W: usize>(
+fn confirm<F: SimdField, const W: usize>(
     table: &Table<F>,
-    standing: &Standing<F, W>,
+    round: &Round<F, W>,
     (at, w): (usize, usize),
     centre: &Centre<F>,
     q: F,
     filter: &Filter,
-    walked: &mut Walked,
+    result: &mut WalkResult,
 ) {
     let entry = &table.entries.0[at];
     let products = Products::new(centre, entry, q);
@@ -275,12 +286,12 @@ fn confirm<F: Lanes, const W: usize>(
             let bit = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let (sign, lane) = (bit / 8, bit % 8);
-            let top = F::top(top_words[word], sign == 1, lane);
-            if filter.is_marked(top) && standing.dead[w] >> lane & 1 == 0 {
+            let top = F::top_word(top_words[word], sign == 1, lane);
+            if filter.is_marked(top) && round.dead[w] >> lane & 1 == 0 {
                 let (products, centre_x) = (products.lane(lane), centre.x.lane(lane));
                 let (k, j) = address(word);
-                let number = standing.number_of(w, lane);
-                keep(centre_x, entry.x, at, number, &products, (k, sign, j), filter, walked);
+                let number = round.number_of(w, lane);
+                keep(centre_x, entry.x, at, number, &products, (k, sign, j), filter, result);
             }
         }
     }
@@ -298,31 +309,32 @@ fn keep(
     products: &Products<Fe>,
     (k, sign, j): (usize, usize, usize),
     filter: &Filter,
-    walked: &mut Walked,
+    result: &mut WalkResult,
 ) {
     let top = products.exact(centre_x, xi, (k, sign, j)).top();
     if filter.matches_exactly(top) {
         let size = at as i64 + 1;
-        walked.top_words.push(top);
-        walked.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
+        result.top_words.push(top);
+        result.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
     }
 }
 
-/// A round in which some factor is zero: one number at a time, each with an inversion of its own. Entries whose factor
-/// is zero (the centre is ±λ^k times their point, and the formula does not hold) are not tested and not counted.
+/// A round in which a factor is zero: one number at a time, each with an inversion of its own. An
+/// entry whose factor is zero is neither tested nor counted: the centre is ±λ^k times its point,
+/// where the formula does not hold.
 #[cold]
 #[inline(never)]
-fn round_with_zero<F: Lanes, const W: usize>(
+fn walk_round_with_zero<F: SimdField, const W: usize>(
     table: &Table<F>,
-    standing: &Standing<F, W>,
+    round: &Round<F, W>,
     filter: &Filter,
-    walked: &mut Walked,
+    result: &mut WalkResult,
 ) {
     for (w, lane) in (0..W).flat_map(|w| (0..F::LANES).map(move |lane| (w, lane))) {
-        if standing.dead[w] >> lane & 1 != 0 {
+        if round.dead[w] >> lane & 1 != 0 {
             continue;
         }
-        let point = Affine { x: standing.points[w].x.lane(lane), y: standing.points[w].y.lane(lane) };
+        let point = Affine { x: round.points[w].x.lane(lane), y: round.points[w].y.lane(lane) };
         let z = cube(point.x);
         let centre = Centre::new(point, z, point.x.invert());
         for (at, entry) in table.plain.iter().enumerate() {
@@ -331,10 +343,10 @@ fn round_with_zero<F: Lanes, const W: usize>(
                 continue;
             }
             let products = Products::new(&centre, entry, point.x.double().mul(factor.invert()));
-            walked.candidates += CANDIDATES_AN_ENTRY;
+            result.candidates += CANDIDATES_AN_ENTRY;
             for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
                 let (k, j) = address(word);
-                keep(point.x, entry.x, at, standing.number_of(w, lane), &products, (k, sign, j), filter, walked);
+                keep(point.x, entry.x, at, round.number_of(w, lane), &products, (k, sign, j), filter, result);
             }
         }
     }
@@ -347,7 +359,7 @@ fn tweak(centre: u64, step: i64, turn: usize, rotation: usize) -> Tweak {
 
 /// Affine addition of two points with different x, given `1/(x2 - x1)`.
 #[inline(always)]
-fn add<F: Lanes>(first: &Affine<F>, second: &Affine<F>, inverse: F) -> Affine<F> {
+fn add<F: SimdField>(first: &Affine<F>, second: &Affine<F>, inverse: F) -> Affine<F> {
     let slope = second.y.sub(first.y).mul(inverse);
     let x = slope.square().sub(first.x).sub(second.x);
     Affine { x, y: slope.mul(first.x.sub(x)).sub(first.y) }

@@ -1,7 +1,8 @@
-//! What the host and the kernels pass to each other: `kernels/abi.h` in Rust.
+//! The structures that the host and the kernels pass to each other: `kernels/abi.h` in Rust. Both sides assert the layout.
 
 use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
+use std::mem::offset_of;
 
 /// An affine point: limbs of 32 bits, least significant first.
 #[repr(C)]
@@ -22,15 +23,6 @@ impl Point {
 pub fn limbs(bytes: &[u8; 32]) -> [u32; 8] {
     std::array::from_fn(|i| u32::from_be_bytes(std::array::from_fn(|b| bytes[28 - 4 * i + b])))
 }
-
-/// Bytes of a table entry: eight field elements and two top_words, padded to a multiple of 16.
-pub const ENTRY_BYTES: usize = 8 * 32 + 16;
-
-/// Bytes of a table entry's matrices for the tensor cores.
-pub const MATRICES_BYTES: usize = 10 * 1024;
-
-/// Bytes that the tensor form may keep of a centre in device memory: eleven field elements.
-pub const CENTRE_BYTES: usize = 11 * 32;
 
 /// One candidate: which thread of the launch, which of its centres, which table entry, and `k·6 + minus·3 + j`.
 #[repr(C)]
@@ -66,6 +58,7 @@ pub struct Search {
     pub stretches: u64,
     pub table: u64,
     pub matrices: u64,
+    pub groups: u64,
     pub constants: u64,
     pub prefixes: u64,
     pub centres: u64,
@@ -87,9 +80,18 @@ pub struct Search {
 }
 
 const _: () = {
-    assert!(size_of::<Point>() == 64);
+    assert!(size_of::<Point>() == 64 && offset_of!(Point, y) == 32);
     assert!(size_of::<Suspect>() == 16 && size_of::<Counters>() == 16 && size_of::<Interval>() == 16);
-    assert!(size_of::<Search>() == 13 * 8 + 8 * 4 + 64);
+    assert!(offset_of!(Suspect, step) == 4 && offset_of!(Suspect, entry) == 8 && offset_of!(Suspect, which) == 12);
+    assert!(offset_of!(Counters, hits) == 4 && offset_of!(Counters, skipped) == 8);
+    assert!(offset_of!(Interval, last) == 8);
+    assert!(size_of::<Search>() == 14 * 8 + 8 * 4 + 64);
+    assert!(
+        offset_of!(Search, groups) == 32 && offset_of!(Search, centres) == 56 && offset_of!(Search, counters) == 80
+    );
+    assert!(offset_of!(Search, intervals) == 104 && offset_of!(Search, interval_count) == 112);
+    assert!(offset_of!(Search, entries) == 124 && offset_of!(Search, hit_capacity) == 140);
+    assert!(offset_of!(Search, step) == 144);
 };
 
 // SAFETY: plain numbers in C layout, with no padding; all zero bits are a value of each.

@@ -2,16 +2,17 @@
 
 use super::abi::Interval;
 use super::buffers::Buffer;
-use super::variant::COARSE_BYTES;
+use super::constants::{FINE_BITS, ROUGH_SLACK, SLACK, TENSOR_COARSE_BITS};
 use crate::pattern::PatternSet;
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
 };
 use std::sync::Arc;
 
-const FINE_BITS: u32 = 27;
-/// Truncated top_words are low or high by at most this, in units of the top 32 bits.
-const SLACK: u32 = 32;
+/// Bytes of the largest first bitmap.
+const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
+// The kernel for one interval is the rougher one.
+const _: () = assert!(ROUGH_SLACK > SLACK);
 const MOST_INTERVALS: usize = 1 << 16;
 
 pub struct Filter {
@@ -79,7 +80,7 @@ impl Filter {
         ])
     }
 
-    /// Queues the change to `patterns`, for a form whose first bitmap has `coarse_bits`, behind what the stream has to do.
+    /// Queues the change to `patterns`, for a variant whose first bitmap has `coarse_bits`, behind what the stream has to do.
     pub fn set(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -95,7 +96,7 @@ impl Filter {
         self.single = match intervals[..] {
             [Interval { first, last }] => {
                 let (first, last) = ((first >> 32) as u32, (last >> 32) as u32);
-                Some((first.wrapping_sub(SLACK), (last - first).saturating_add(2 * SLACK)))
+                Some((first.wrapping_sub(ROUGH_SLACK), (last - first).saturating_add(2 * ROUGH_SLACK)))
             }
             _ => None,
         };

@@ -1,19 +1,21 @@
 //! How a launch is spread over a GPU: which thread searches which stretch around which start point.
 //!
-//! Threads share a start point. Thread t of a start point walks `MOST_STEPS` centres from `P + (t + 1)·STRIDE·G`, and each centre
-//! covers `TABLE` multiples of G on both sides, so that no two centres of a start point touch.
+//! Threads share a start point. Thread t of a start point walks up to `CENTRES` centres from `P + (t + 1)·STRIDE·G`.
+//! Each covers `TABLE` multiples of G on both sides, so that no two centres of a start point touch.
 
 use super::abi::Point;
+pub use super::constants::{GROUP, MOST_STEPS, TABLE};
 use crate::key::StartPoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
-/// Threads of a launch for each multiprocessor, whatever the form of the search.
+/// Threads of a launch for each multiprocessor, whatever the variant of the search.
 pub const THREADS_PER_MULTIPROCESSOR: u32 = 512;
-/// Table entries: i·G for i = 1…TABLE.
-pub const TABLE: u32 = 1024;
-/// The most centres a thread walks in one launch.
-pub const MOST_STEPS: u32 = 16;
-const STRIDE: u64 = MOST_STEPS as u64 * (2 * TABLE as u64 + 1);
+/// Centres a thread may stand on in one launch. The first one is cut short for most threads, so that warps stand at different
+/// stages, and one more makes up for it.
+pub const CENTRES: u32 = MOST_STEPS + 1;
+/// From one centre of a thread to its next, in multiples of G.
+pub const STEP: u64 = 2 * TABLE as u64 + 1;
+const STRIDE: u64 = CENTRES as u64 * STEP;
 const THREADS_PER_BASE: u32 = 3072;
 
 pub struct Geometry {

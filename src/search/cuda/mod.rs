@@ -5,6 +5,8 @@
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
+#[allow(dead_code)]
+mod constants;
 mod filter;
 mod geometry;
 mod module;
@@ -34,6 +36,18 @@ pub fn device_count() -> Result<usize, String> {
 /// Opens GPU number `ordinal`: its tables are computed and its speed is measured, which takes some tenths of a second.
 pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
     Ok(Box::new(searcher(ordinal)?))
+}
+
+/// Where GPU number `ordinal` sits, such as `0000:1b:00.0`: how other libraries of the driver name it.
+pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
+    let context = context(ordinal).ok()?;
+    let mut text = [0; 32];
+    // SAFETY: the driver is there, as `context` found; it writes at most as many bytes as it is told there are.
+    let code =
+        unsafe { cudarc::driver::sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, context.cu_device()) };
+    code.result().ok()?;
+    let bytes: Vec<u8> = text.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as u8).collect();
+    String::from_utf8(bytes).ok()
 }
 
 fn searcher(ordinal: usize) -> Result<searcher::CudaSearcher, SearchError> {

@@ -20,13 +20,14 @@ pub fn nvrtc_is_present() -> bool {
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
 }
 
-/// The kernels beside the search itself, whose forms are in `form.rs`.
+/// The kernels beside the search itself, whose variants are in `variant.rs`.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
     pub confirm: CudaFunction,
     pub build_table: CudaFunction,
     pub build_filter: CudaFunction,
     pub build_matrices: CudaFunction,
+    pub build_groups: CudaFunction,
     pub probe: CudaFunction,
     /// `nvcc` or `NVRTC`.
     pub compiler: &'static str,
@@ -48,6 +49,7 @@ impl Kernels {
             build_table: function("build_table")?,
             build_filter: function("build_filter")?,
             build_matrices: function("build_matrices")?,
+            build_groups: function("build_groups")?,
             probe: function("probe")?,
             compiler,
             module,

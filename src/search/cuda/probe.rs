@@ -1,6 +1,7 @@
 //! What there is to search with, for `npubbot doctor`; and single field operations on the GPU, for the tests.
 
 use super::abi::limbs;
+use super::constants::MATRIX_BYTES;
 use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
@@ -66,6 +67,10 @@ pub enum Operation {
     MulQuick,
     SqrQuick,
     SubQuick,
+    /// `Top` with the second factor made ready, as the search with several intervals does it.
+    TopFine,
+    /// The same as the search with one interval does it: between 735 low and 246 high.
+    TopRough,
 }
 
 /// One operation of `kernels/tensor.cuh`: values a with a constant c, on the tensor cores.
@@ -121,7 +126,7 @@ pub fn operate_on_constants(
     let stream = context.default_stream();
     let constants = stream.clone_htod(&flat(groups.iter().map(|group| &group.0))).map_err(text)?;
     let values = stream.clone_htod(&flat(groups.iter().flat_map(|group| &group.1))).map_err(text)?;
-    let mut matrices = stream.alloc_zeros::<u8>(groups.len() * 2048).map_err(text)?;
+    let mut matrices = stream.alloc_zeros::<u8>(groups.len() * 2 * MATRIX_BYTES as usize).map_err(text)?;
     let mut out = stream.alloc_zeros::<u32>(8 * 32 * groups.len()).map_err(text)?;
     let (what, warps) = (operation as u32, groups.len() as u32);
     let mut launch = stream.launch_builder(&build);

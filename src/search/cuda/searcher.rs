@@ -1,11 +1,12 @@
 //! One GPU: its tables, its launches in flight, and how they come back.
 
-use super::abi::{CENTRE_BYTES, Counters, ENTRY_BYTES, MATRICES_BYTES, Point, Search, Suspect};
+use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
+use super::constants::{CENTRE_CONSTANTS, ENTRY_BYTES, GROUP_BYTES, MATRICES, MATRIX_BYTES};
 use super::filter::Filter;
-use super::geometry::{Geometry, MOST_STEPS, TABLE, multiple, stretch_start};
+use super::geometry::{CENTRES, GROUP, Geometry, MOST_STEPS, STEP, TABLE, multiple, stretch_start};
 use super::module::{BUILT_FOR, Kernels};
-use super::variant::{self, Form};
+use super::variant::{self, Variant};
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
@@ -19,6 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const IN_FLIGHT: usize = 2;
+/// Bytes of a field element.
+const FIELD_BYTES: usize = 32;
+/// Prefix products that a variant without groups keeps, where it is the fastest.
+const KEPT_ALONE: u32 = 1024;
 /// Hits that come back with the counters; more are fetched when there are more.
 const FIRST_HITS: usize = 4096;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
@@ -58,14 +63,17 @@ pub struct CudaSearcher {
     /// For what is fetched while the next launch runs.
     side: Arc<CudaStream>,
     kernels: Kernels,
-    form: Form,
+    variant: Variant,
     geometry: Geometry,
     table: CudaSlice<u8>,
     matrices: CudaSlice<u8>,
+    groups: CudaSlice<u8>,
     constants: CudaSlice<u8>,
     stretches: CudaSlice<Point>,
     step: Point,
     prefixes: CudaSlice<u8>,
+    /// Prefix products of a thread that fit into `prefixes`.
+    kept: u32,
     filter: Filter,
     slots: Vec<Slot>,
     pending: VecDeque<Pending>,
@@ -81,10 +89,10 @@ impl CudaSearcher {
         let text = |error: DriverError| failed(error.to_string());
         let count = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).map_err(text)?;
         let geometry = Geometry { multiprocessors: count as u32 };
-        let forms = variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?;
-        let plain = forms[0].clone();
+        let variants = variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?;
+        let plain = variants[0].clone();
         let mut searcher = CudaSearcher::with_tables(id, &context, kernels, geometry, plain).map_err(text)?;
-        searcher.calibrate(&forms)?;
+        searcher.calibrate(&variants)?;
         Ok(searcher)
     }
 
@@ -93,24 +101,31 @@ impl CudaSearcher {
         context: &Arc<CudaContext>,
         kernels: Kernels,
         geometry: Geometry,
-        form: Form,
+        variant: Variant,
     ) -> Result<CudaSearcher, DriverError> {
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
         let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
         let points = stream.clone_htod(&points)?;
-        let mut table = stream.alloc_zeros::<u8>(TABLE as usize * ENTRY_BYTES)?;
+        let mut table = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_table);
         build.arg(&points).arg(&mut table).arg(&TABLE);
         // SAFETY: the arguments are those of `build_table`; the grid covers the table and the kernel checks its end.
         unsafe { build.launch(groups_of_128(TABLE))? };
-        let mut matrices = stream.alloc_zeros::<u8>(TABLE as usize * MATRICES_BYTES)?;
+        let mut matrices = stream.alloc_zeros::<u8>((TABLE * MATRICES * MATRIX_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_matrices);
         build.arg(&table).arg(&mut matrices).arg(&TABLE);
         // SAFETY: likewise, with 32 threads an entry.
         unsafe { build.launch(groups_of_128(32 * TABLE))? };
+        let count = TABLE / GROUP;
+        let mut groups = stream.alloc_zeros::<u8>((count * GROUP_BYTES) as usize)?;
+        let mut build = stream.launch_builder(&kernels.build_groups);
+        build.arg(&table).arg(&mut groups).arg(&count);
+        // SAFETY: likewise, with 32 threads a group.
+        unsafe { build.launch(groups_of_128(32 * count))? };
         let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
+        let kept = TABLE / GROUP;
         let filter = Filter::new(&stream)?;
         let slots = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
         Ok(CudaSearcher {
@@ -124,52 +139,67 @@ impl CudaSearcher {
             stretches: stream.clone_htod(&stretches)?,
             table,
             matrices,
-            constants: stream.alloc_zeros(threads * CENTRE_BYTES)?,
-            step: multiple(2 * u64::from(TABLE) + 1),
-            // SAFETY: every launch writes what it reads of it.
-            prefixes: unsafe { stream.alloc(threads * TABLE as usize * 32)? },
+            groups,
+            constants: stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?,
+            step: multiple(STEP),
+            // SAFETY: a launch writes every prefix product before it reads it.
+            prefixes: unsafe { stream.alloc(threads * kept as usize * FIELD_BYTES)? },
+            kept,
             filter,
             slots,
             pending: VecDeque::new(),
             next_slot: 0,
-            whole: Extent { steps: 1, entries: TABLE },
+            whole: Extent { steps: 1, entries: kept },
             kernels,
-            form,
+            variant,
             geometry,
             stream,
         })
     }
 
-    /// Chooses the form that is fastest here of those that find what the plain one finds, and from its time on one
+    /// Chooses the variant that is fastest here of those that find what the plain one finds, and from its time on one
     /// centre a thread how many a whole launch takes.
-    fn calibrate(&mut self, forms: &[Form]) -> Result<(), SearchError> {
+    fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
             let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
             Arc::new(PatternSet::new(parsed.collect()))
         };
         let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
-        let mut best: Option<(Duration, &Form)> = None;
+        let mut best: Option<(f64, &Variant)> = None;
         let mut expected = None;
-        for form in forms {
-            self.form = form.clone();
+        for variant in variants {
+            self.variant = variant.clone();
+            self.whole = Extent { steps: 1, entries: self.kept };
             let found = (self.trial(&one)?.1, self.trial(&many)?.1);
             if *expected.get_or_insert_with(|| found.clone()) != found {
-                tracing::warn!(device = %self.info.id, form = form.name, "finds other hits than the plain form: not used");
+                tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
                 continue;
             }
+            self.whole = Extent { steps: 1, entries: self.table_entries() };
             let busy = self.trial(&one)?.0.min(self.trial(&one)?.0);
-            tracing::debug!(device = %self.info.id, form = form.name, ?busy, "measured");
-            if best.is_none_or(|(least, _)| busy < least) {
-                best = Some((busy, form));
+            let speed = self.whole.total() / busy.as_secs_f64();
+            tracing::debug!(device = %self.info.id, variant = variant.name, ?busy, speed, "measured");
+            if best.is_none_or(|(most, _)| speed > most) {
+                best = Some((speed, variant));
             }
         }
-        let (busy, form) = best.expect("the plain form agrees with itself");
-        self.form = form.clone();
-        self.info.kernel += &format!(", {} form", form.name);
-        let steps = LAUNCH_TARGET.as_secs_f64() / busy.as_secs_f64();
-        self.whole = Extent::of_entries(steps * f64::from(TABLE));
+        let (speed, variant) = best.expect("the plain variant agrees with itself");
+        self.variant = variant.clone();
+        self.info.kernel += &format!(", {} variant", variant.name);
+        if variant.group == 1 {
+            let bytes = self.geometry.threads() as usize * KEPT_ALONE as usize * FIELD_BYTES;
+            // SAFETY: a launch writes every prefix product before it reads it.
+            self.prefixes = unsafe { self.stream.alloc(bytes) }.map_err(self.failed())?;
+            self.kept = KEPT_ALONE;
+        }
+        self.whole = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), self.table_entries());
         tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
         Ok(())
+    }
+
+    /// Table entries at a centre whose prefix products fit into memory.
+    fn table_entries(&self) -> u32 {
+        (self.kept * self.variant.group).min(TABLE)
     }
 
     /// One launch over fixed start points: how long it took, and what it found, in order.
@@ -189,7 +219,7 @@ impl CudaSearcher {
 
     fn start(&mut self, slot: usize, launch: &Launch, extent: Extent) -> Result<(), DriverError> {
         let stream = &self.stream;
-        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns, self.form.coarse_bits)?;
+        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns, self.variant.coarse_bits)?;
         let at = &mut self.slots[slot];
         for (to, start) in at.staging.as_mut_slice()?.iter_mut().zip(&launch.starts) {
             *to = Point::of(start);
@@ -202,6 +232,7 @@ impl CudaSearcher {
             stretches: self.stretches.device_ptr(stream).0,
             table: self.table.device_ptr(stream).0,
             matrices: self.matrices.device_ptr(stream).0,
+            groups: self.groups.device_ptr(stream).0,
             constants: self.constants.device_ptr(stream).0,
             prefixes: self.prefixes.device_ptr(stream).0,
             centres: at.centres.device_ptr(stream).0,
@@ -221,7 +252,7 @@ impl CudaSearcher {
             hit_capacity: at.hits.len() as u32,
             step: self.step,
         };
-        let (kernel, config) = self.form.kernel(self.filter.single.is_some());
+        let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
         at.started.record(stream)?;
         run(stream, kernel, &search, None, *config)?;
         let confirming =
@@ -255,14 +286,16 @@ impl CudaSearcher {
             side,
             table,
             matrices,
+            groups,
             constants,
             stretches,
             prefixes,
+            kept: _,
             filter,
             slots,
             info: _,
             kernels: _,
-            form: _,
+            variant: _,
             geometry: _,
             step: _,
             pending: _,
@@ -274,6 +307,7 @@ impl CudaSearcher {
         let mut buffers = vec![
             Buffer::on_device("table", table),
             Buffer::on_device("matrices", matrices),
+            Buffer::on_device("groups", groups),
             Buffer::on_device("constants", constants),
             Buffer::on_device("stretches", stretches),
             Buffer::on_device("prefixes", prefixes),
@@ -288,7 +322,7 @@ impl CudaSearcher {
     fn claim(&self, hit: &Suspect) -> ClaimedHit {
         let per_start = self.geometry.threads_per_start();
         let step = i64::from(hit.entry) + 1;
-        let centre = stretch_start(hit.thread % per_start) + u64::from(hit.step) * (2 * u64::from(TABLE) + 1);
+        let centre = stretch_start(hit.thread % per_start) + u64::from(hit.step) * STEP;
         let rotation = |power| Rotation::new(power as u8).expect("three turns");
         let minus = hit.which / 3 % 2 == 1;
         let offset = Offset::of_point(centre, if minus { -step } else { step }, rotation(hit.which / 6 % 3));
@@ -341,14 +375,14 @@ impl Searcher for CudaSearcher {
                 let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
                 let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
                 return Ok(LaunchReport {
-                    candidates: 18 * (tested - skipped),
+                    candidates: 18 * tested.saturating_sub(skipped),
                     hits: hits.iter().map(|hit| self.claim(hit)).collect(),
                     busy: all_busy,
                     is_cut_short: false,
                 });
             }
             // More than the buffers hold: the same stretch again, but only as much of it as they do hold.
-            let fewer = Extent::of_entries(extent.total() / crowd * 0.7);
+            let fewer = Extent::of_entries(extent.total() / crowd * 0.7, self.whole.entries);
             tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
             extent = fewer;
             self.start(slot, &launch, extent).map_err(self.failed())?;
@@ -358,13 +392,13 @@ impl Searcher for CudaSearcher {
 }
 
 impl Extent {
-    /// As near to `entries` table entries a thread as a launch comes.
-    fn of_entries(entries: f64) -> Extent {
-        let steps = entries / f64::from(TABLE);
+    /// The extent nearest to `entries` table entries a thread, with at most `table` at a centre.
+    fn of_entries(entries: f64, table: u32) -> Extent {
+        let steps = entries / f64::from(table);
         if steps >= 1.0 {
-            Extent { steps: (steps as u32).min(MOST_STEPS), entries: TABLE }
+            Extent { steps: (steps as u32).min(MOST_STEPS), entries: table }
         } else {
-            Extent { steps: 1, entries: (entries as u32).max(1) }
+            Extent { steps: 1, entries: (entries as u32 / GROUP * GROUP).max(GROUP) }
         }
     }
 
@@ -373,7 +407,7 @@ impl Extent {
     }
 
     fn part(self, share: f64) -> Extent {
-        if share >= 1.0 { self } else { Extent::of_entries(self.total() * share) }
+        if share >= 1.0 { self } else { Extent::of_entries(self.total() * share, self.entries) }
     }
 }
 
@@ -382,14 +416,14 @@ impl Slot {
         let context = stream.context();
         let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
         let threads = geometry.threads() as usize;
-        // Even one table entry a thread, all of it hits, has to fit.
-        let hits = (18 * threads).max(FIRST_HITS);
+        // The smallest launch has to fit, were every candidate a hit: one group of entries a thread.
+        let hits = (18 * GROUP as usize * threads).max(FIRST_HITS);
         // SAFETY: the pinned buffers are written before they are read.
         unsafe {
             Ok(Slot {
                 starts: stream.alloc_zeros(geometry.starts() as usize)?,
-                centres: stream.alloc_zeros(threads * MOST_STEPS as usize)?,
-                suspects: stream.alloc_zeros(hits * 6)?,
+                centres: stream.alloc_zeros(threads * CENTRES as usize)?,
+                suspects: stream.alloc_zeros(hits)?,
                 hits: stream.alloc_zeros(hits)?,
                 counters: stream.alloc_zeros(1)?,
                 staging: context.alloc_pinned(geometry.starts() as usize)?,

@@ -1,73 +1,91 @@
-//! The forms of the search: kernels that find the same, and differ in what they ask of a GPU.
+//! The variants of the search: kernels that find the same, and differ in what they ask of a GPU.
 
+use super::constants::{
+    GROUP, MANY_SHARED, ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_THREADS,
+};
 use super::geometry::THREADS_PER_MULTIPROCESSOR;
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 use cudarc::driver::{CudaFunction, CudaModule, LaunchConfig};
 use std::sync::Arc;
 
-/// What `kernels/abi.h` and `kernels/search.cu` say of a form; bytes are shared memory of a block.
+/// A variant as `kernels/search.cu` has it. Bytes are of shared memory, a block.
 struct Plan {
     name: &'static str,
     block: u32,
     bytes_one: u32,
     bytes_many: u32,
     coarse_bits: u32,
+    group: u32,
 }
 
-const PLAIN_BITS: u32 = 18;
-const TENSOR_BITS: u32 = 19;
-/// Bytes of the largest first bitmap.
-pub const COARSE_BYTES: usize = 1 << (TENSOR_BITS - 3);
+const fn tensor_bytes(shared: u32) -> u32 {
+    TENSOR_THREADS * (shared * 32 + SCRATCH_BYTES)
+}
+
+const fn bitmap_bytes(bits: u32) -> u32 {
+    1 << (bits - 3)
+}
 
 /// The first runs on every GPU, and the others have to agree with it.
 const PLANS: [Plan; 3] = [
-    Plan { name: "plain", block: 256, bytes_one: 0, bytes_many: 1 << (PLAIN_BITS - 3), coarse_bits: PLAIN_BITS },
+    Plan {
+        name: "plain",
+        block: PLAIN_THREADS,
+        bytes_one: 0,
+        bytes_many: bitmap_bytes(PLAIN_COARSE_BITS),
+        coarse_bits: PLAIN_COARSE_BITS,
+        group: 1,
+    },
     Plan {
         name: "tensor",
-        block: 512,
-        bytes_one: 155_648,
-        bytes_many: 155_648 + (1 << (TENSOR_BITS - 3)),
-        coarse_bits: TENSOR_BITS,
+        block: TENSOR_THREADS,
+        bytes_one: tensor_bytes(ONE_SHARED),
+        bytes_many: tensor_bytes(MANY_SHARED) + bitmap_bytes(TENSOR_COARSE_BITS),
+        coarse_bits: TENSOR_COARSE_BITS,
+        group: GROUP,
     },
     Plan {
         name: "lean",
-        block: 512,
-        bytes_one: 24_576,
-        bytes_many: 24_576 + (1 << (PLAIN_BITS - 3)),
-        coarse_bits: PLAIN_BITS,
+        block: TENSOR_THREADS,
+        bytes_one: tensor_bytes(0),
+        bytes_many: tensor_bytes(0) + bitmap_bytes(PLAIN_COARSE_BITS),
+        coarse_bits: PLAIN_COARSE_BITS,
+        group: GROUP,
     },
 ];
 
-/// The kernels of one form, ready to launch.
+/// The kernels of one variant, ready to launch.
 #[derive(Clone)]
-pub struct Form {
+pub struct Variant {
     pub name: &'static str,
     pub coarse_bits: u32,
+    /// Table entries for each prefix product kept in memory.
+    pub group: u32,
     one: (CudaFunction, LaunchConfig),
     many: (CudaFunction, LaunchConfig),
 }
 
-impl Form {
+impl Variant {
     /// The kernel for one interval of top_words or for many, and how to launch it.
     pub fn kernel(&self, single: bool) -> &(CudaFunction, LaunchConfig) {
         if single { &self.one } else { &self.many }
     }
 }
 
-/// The forms that `module` has and the GPU can hold, the plain one first.
-pub fn available(module: &Arc<CudaModule>, multiprocessors: u32) -> Result<Vec<Form>, String> {
-    let mut forms = Vec::new();
+/// The variants that `module` has and the GPU can hold, the plain one first.
+pub fn available(module: &Arc<CudaModule>, multiprocessors: u32) -> Result<Vec<Variant>, String> {
+    let mut variants = Vec::new();
     for plan in &PLANS {
         match ready(module, plan, multiprocessors) {
-            Ok(form) => forms.push(form),
-            Err(reason) if forms.is_empty() => return Err(reason),
-            Err(reason) => tracing::debug!(form = plan.name, reason, "not for this GPU"),
+            Ok(variant) => variants.push(variant),
+            Err(reason) if variants.is_empty() => return Err(reason),
+            Err(reason) => tracing::debug!(variant = plan.name, reason, "not for this GPU"),
         }
     }
-    Ok(forms)
+    Ok(variants)
 }
 
-fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<Form, String> {
+fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<Variant, String> {
     let kernel = |suffix: &str, bytes: u32| {
         let name = format!("{}_{suffix}", plan.name);
         let failed = |error: cudarc::driver::DriverError| format!("kernel {name}: {error}");
@@ -78,9 +96,10 @@ fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<
         let config = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (plan.block, 1, 1), shared_mem_bytes: bytes };
         Ok::<_, String>((function, config))
     };
-    Ok(Form {
+    Ok(Variant {
         name: plan.name,
         coarse_bits: plan.coarse_bits,
+        group: plan.group,
         one: kernel("one", plan.bytes_one)?,
         many: kernel("many", plan.bytes_many)?,
     })

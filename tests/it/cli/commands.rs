@@ -1,9 +1,10 @@
 //! The program as an operator meets it: flags, files, exit codes.
 
 use crate::support::harness::{Test, test};
+use crate::support::program::{run, stderr, stdout};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
@@ -21,25 +22,13 @@ pub const TESTS: &[Test] = &[
     test!(the_readme_names_what_is_there),
 ];
 
-fn npubbot(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_npubbot")).args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
 fn json(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", stderr(output));
     serde_json::from_str(stdout(output).lines().last().unwrap()).unwrap()
 }
 
 fn mine_prints_a_pair_that_belongs_together() {
-    let output = npubbot(&["mine", "cat", "dad", "--count", "3", "--device", "cpu", "--threads", "1", "--json"]);
+    let output = run(&["mine", "cat", "dad", "--count", "3", "--device", "cpu", "--threads", "1", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let lines: Vec<serde_json::Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -56,7 +45,7 @@ fn bench_finds_what_is_to_be_expected() {
     for patterns in ["1", "1000"] {
         let arguments =
             ["bench", "--device", "cpu", "--threads", "1", "--seconds", "1", "--json", "--patterns", patterns];
-        let line = json(&npubbot(&arguments));
+        let line = json(&run(&arguments));
         let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
         // Five standard deviations: one run in two million fails by chance.
         assert!((found - expected).abs() <= 5.0 * expected.sqrt().max(1.0), "{line}");
@@ -79,14 +68,14 @@ fn bad_flags_are_explained() {
         (&["serve", "--config", "/nonexistent/relays.toml"], "/nonexistent/relays.toml"),
     ];
     for (arguments, expected) in cases {
-        let output = npubbot(arguments);
+        let output = run(arguments);
         assert!(!output.status.success(), "{arguments:?}");
         assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
     }
 }
 
 fn a_half_is_not_made_for_more_prefixes_than_a_bot_reads() {
-    let split = |prefixes: usize| npubbot(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
+    let split = |prefixes: usize| run(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
     let output = split(63);
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
     assert!(stderr(&output).contains("62 at most"), "{}", stderr(&output));
@@ -114,7 +103,7 @@ fn init_makes_an_identity_once() {
     let config = folder.path().join("relays.toml");
     let mut arguments = with("init", &flags);
     arguments.extend(["--config", config.to_str().unwrap()]);
-    let first = npubbot(&arguments);
+    let first = run(&arguments);
     assert!(first.status.success(), "{}", stderr(&first));
     assert!(stderr(&first).contains("relays.toml"), "{}", stderr(&first));
     let shipped = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("relays.toml")).unwrap();
@@ -124,7 +113,7 @@ fn init_makes_an_identity_once() {
     let before = fs::read(&file).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "nobody else may read it");
-    let second = npubbot(&with("init", &flags));
+    let second = run(&with("init", &flags));
     assert_eq!(second.status.code(), Some(1));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     assert_eq!(fs::read(&file).unwrap(), before);
@@ -132,14 +121,14 @@ fn init_makes_an_identity_once() {
 
 fn a_wrong_key_is_nothing_that_starting_again_mends() {
     let (folder, flags) = folder_with_passphrase();
-    assert!(npubbot(&with("init", &flags)).status.success());
+    assert!(run(&with("init", &flags)).status.success());
     let config = folder.path().join("relays.toml");
     fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
     let other = age::x25519::Identity::generate().to_string();
     fs::write(folder.path().join("key.txt"), age::secrecy::ExposeSecret::expose_secret(&other)).unwrap();
     let mut arguments = with("serve", &flags);
     arguments.extend(["--config", config.to_str().unwrap()]);
-    let output = npubbot(&arguments);
+    let output = run(&arguments);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let unit =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service")).unwrap();
@@ -193,7 +182,7 @@ fn a_damaged_ledger_ends_the_start_with_the_remedy() {
 fn without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let output = npubbot(&["init", "--data", data.to_str().unwrap()]);
+    let output = run(&["init", "--data", data.to_str().unwrap()]);
     assert!(!output.status.success());
     assert!(stderr(&output).contains("--passphrase-file"), "{}", stderr(&output));
 }
@@ -212,7 +201,7 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
         let mut arguments = with("serve", &flags);
         arguments.extend(["--config", file.to_str().unwrap()]);
         let began = Instant::now();
-        let output = npubbot(&arguments);
+        let output = run(&arguments);
         assert_eq!(output.status.code(), Some(2), "starting again is of no use");
         for part in *expected {
             assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
@@ -223,7 +212,7 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
 }
 
 fn the_demo_ends_with_a_verified_key() {
-    let line = json(&npubbot(&["demo", "--prefix", "cat", "--device", "cpu", "--json"]));
+    let line = json(&run(&["demo", "--prefix", "cat", "--device", "cpu", "--json"]));
     assert_eq!(line["prefix"], "cat");
     assert_eq!(line["verified"], true);
     assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");

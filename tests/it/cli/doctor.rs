@@ -2,10 +2,11 @@
 
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
+use crate::support::program::{run, stdout};
 use crate::support::relay::TestRelay;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 pub const TESTS: &[Test] = &[
     test!(what_is_in_order_is_said_and_nothing_is_changed),
@@ -14,18 +15,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 fn doctor(config: &Path, data: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_npubbot"))
-        .arg("doctor")
-        .arg("--config")
-        .arg(config)
-        .arg("--data")
-        .arg(data)
-        .output()
-        .unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
+    run(&["doctor".as_ref(), "--config".as_ref(), config, "--data".as_ref(), data])
 }
 
 /// The line about a thing.
@@ -38,7 +28,7 @@ async fn what_is_in_order_is_said_and_nothing_is_changed() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let output = doctor(&home.config_file(), &home.data());
-    let said = text(&output);
+    let said = stdout(&output);
     assert!(output.status.success(), "{said}");
     assert!(line(&said, "relay ").starts_with("ok") && line(&said, "data folder").contains("the first start makes it"));
     assert!(line(&said, "CPU").contains("kernel"));
@@ -50,10 +40,10 @@ async fn what_is_in_order_is_said_and_nothing_is_changed() {
     // With a bot that runs, and after it.
     let running = home.start().await;
     std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
-    let said = text(&doctor(&home.config_file(), &home.data()));
+    let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "ledger").contains("running") && line(&said, "identity").contains("keep a copy"), "{said}");
     running.service.stop().await;
-    let said = text(&doctor(&home.config_file(), &home.data()));
+    let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "ledger").contains("sound") && line(&said, "data folder").starts_with("ok"), "{said}");
 }
 
@@ -67,7 +57,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
     std::fs::set_permissions(data.join("identity.age"), PermissionsExt::from_mode(0o644)).unwrap();
     std::fs::write(data.join("ledger.sqlite"), "this is no ledger, and long enough to look like some file").unwrap();
     let output = doctor(&config, &data);
-    let said = text(&output);
+    let said = stdout(&output);
     assert!(!output.status.success());
     assert!(
         line(&said, "data folder").contains("chmod 700") && line(&said, "identity").contains("chmod 600"),
@@ -80,7 +70,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
     assert!(error.contains("must be fixed"), "{error}");
     // A file where the folder should be, and a configuration that is none.
     std::fs::write(&config, "[relay]\n").unwrap();
-    let said = text(&doctor(&config, &config));
+    let said = stdout(&doctor(&config, &config));
     assert!(line(&said, "data folder").contains("--data") && line(&said, "configuration").starts_with("BAD"), "{said}");
 }
 
@@ -89,11 +79,11 @@ async fn a_device_that_is_asked_for_and_not_there_is_named() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cuda:99\"\n");
     let output = doctor(&home.config_file(), &home.data());
-    let said = text(&output);
+    let said = stdout(&output);
     assert!(!output.status.success(), "{said}");
     let about = line(&said, "search");
     assert!(about.starts_with("BAD") && about.contains("cuda:99") && about.contains("\"all\""), "{said}");
     let home = Home::new(&[relay.url()]);
-    let said = text(&doctor(&home.config_file(), &home.data()));
+    let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "search").starts_with("ok"), "{said}");
 }

@@ -1,16 +1,15 @@
-//! The bot as a good citizen: old clients, silence and forgetting when asked, and what it says in public.
+//! Conventions of Nostr: old clients (NIP-04), silence and deletion on request, and public events.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
+use crate::support::program::{run, run_with_input, stdout};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr::nips::nip04;
 use nostr_sdk::prelude::*;
 use npubbot::clock::Clock;
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -53,7 +52,7 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
     assert_eq!(running.service.totals().unwrap().accepted, 0);
 
     // A tweak is no secret, so it may come the old way.
-    let half = Command::new(env!("CARGO_BIN_EXE_npubbot")).args(["split", "new", "dad", "--print"]).output().unwrap();
+    let half = run(&["split", "new", "dad", "--print"]);
     let half = String::from_utf8(half.stdout).unwrap();
     let [half, message] = &half.lines().collect::<Vec<_>>()[..] else { panic!("half and message") };
     let request = send_old(&unread, message).await;
@@ -65,14 +64,7 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
         })
     })
     .await;
-    let mut combine = Command::new(env!("CARGO_BIN_EXE_npubbot"))
-        .args(["combine", &tweak, "--prefix", "dad"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    combine.stdin.take().unwrap().write_all(half.as_bytes()).unwrap();
-    let made = String::from_utf8(combine.wait_with_output().unwrap().stdout).unwrap();
+    let made = stdout(&run_with_input(&["combine", &tweak, "--prefix", "dad"], half));
     DeliveredKey::read(&made).unwrap().assert_starts_with("dad");
 
     // Who publishes DM relays reads sealed messages: accepted in the old way, and the key comes sealed.

@@ -3,7 +3,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
-use crate::support::harness::{Test, test};
+use crate::support::harness::{Test, gate, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr_sdk::prelude::*;
@@ -16,9 +16,9 @@ pub const TESTS: &[Test] = &[
     test!(a_replayed_wrap_starts_no_second_job),
     test!(a_rumor_is_understood_however_it_is_written),
     test!(an_impostor_is_ignored),
-    test!(a_job_survives_a_kill_between_acceptance_and_delivery),
-    test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill),
-    test!(a_relay_that_dies_and_returns_only_delays),
+    test!(a_job_survives_a_kill_between_acceptance_and_delivery).holding(SEARCH),
+    test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill).holding(SEARCH),
+    test!(a_relay_that_dies_and_returns_only_delays).holding(SEARCH),
     test!(an_asker_without_a_dm_relay_list_is_answered_where_they_wrote),
     test!(a_relay_that_demands_authentication_is_served),
     test!(the_bot_shows_itself),
@@ -35,7 +35,7 @@ async fn a_request_is_accepted_and_its_key_delivered() {
     let acceptance = asker.next_message().await;
     assert!(acceptance.content.contains("#1"), "{}", acceptance.content);
     assert!(acceptance.content.contains("cat"), "{}", acceptance.content);
-    let request = UnwrappedGift::from_gift_wrap(&asker_keys_view(&running, &bot), &request).await.unwrap().rumor;
+    let request = UnwrappedGift::from_gift_wrap(&bot.keys(), &request).await.unwrap().rumor;
     let answered: Vec<_> = acceptance.tags.event_ids().copied().collect();
     assert_eq!(answered, [request.id.unwrap()], "the answer names the request, so that clients thread it");
     assert_hints(&acceptance, &relay.url());
@@ -59,23 +59,15 @@ async fn a_request_is_accepted_and_its_key_delivered() {
     running.service.stop().await;
 }
 
+/// Where a search is held.
+const SEARCH: &str = "launch:before";
+
 /// Receiver and request are each named with a relay where a client finds them (NIP-17).
 fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
     for name in ["p", "e"] {
         let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
         assert_eq!(tag.as_slice().get(2), Some(&relay.to_string()), "{tag:?}");
     }
-}
-
-/// The bot's keys, to open what was sent to it, as only the test that made them can.
-fn asker_keys_view(_running: &crate::support::bot::RunningBot, bot: &Home) -> Keys {
-    let identity = std::fs::read_to_string(bot.age_identity()).unwrap();
-    let identity: age::x25519::Identity = identity.trim().parse().unwrap();
-    let sealed = std::fs::read(bot.data().join("identity.age")).unwrap();
-    let opened = age::decrypt(&identity, &sealed).unwrap();
-    let text = String::from_utf8(opened).unwrap();
-    let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
-    Keys::parse(nsec).unwrap()
 }
 
 async fn of_several_prefixes_the_first_found_ends_the_job() {
@@ -221,11 +213,13 @@ async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
     let home = Home::new(&[relay.url()]);
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    let acceptance = asker.ask("relay").await;
+    let acceptance = asker.ask("cats").await;
     assert!(acceptance.contains("#1"), "{acceptance}");
     process.kill();
+    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
+    gate::open();
     let process = home.spawn().await;
-    asker.next_key().await.assert_starts_with("relay");
+    asker.next_key().await.assert_starts_with("cats");
     // Nothing is said twice: an acceptance and a result, each one event.
     let answer = asker.ask("help").await;
     assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
@@ -240,20 +234,15 @@ async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
     let home = Home::new(&[relay.url()]);
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    asker.ask("relay").await;
+    asker.ask("cats").await;
     relay.stop();
-    let ledger = home.data().join("ledger.sqlite");
-    until("the key is found", || async {
-        let ledger = rusqlite::Connection::open_with_flags(&ledger, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
-        let found: i64 =
-            ledger.query_row("SELECT count(*) FROM job WHERE state = 'found'", [], |row| row.get(0)).ok()?;
-        (found == 1).then_some(())
-    })
-    .await;
+    gate::open();
+    let found = "SELECT count(*) FROM job WHERE state = 'found'";
+    until("the key is found", || async { (home.count(found) == Some(1)).then_some(()) }).await;
     process.kill();
     relay.start_again().await;
     let process = home.spawn().await;
-    asker.next_key().await.assert_starts_with("relay");
+    asker.next_key().await.assert_starts_with("cats");
     process.kill();
 }
 
@@ -261,11 +250,12 @@ async fn a_relay_that_dies_and_returns_only_delays() {
     let mut relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    asker.ask("relay").await;
+    asker.ask("cats").await;
     relay.stop();
+    gate::open();
     until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
     relay.start_again().await;
-    asker.next_key().await.assert_starts_with("relay");
+    asker.next_key().await.assert_starts_with("cats");
     // And the bot hears again.
     let acceptance = asker.ask("cat").await;
     assert!(acceptance.contains("#2"), "{acceptance}");

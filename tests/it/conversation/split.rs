@@ -3,31 +3,18 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
+use crate::support::hex;
 use crate::support::leaks::{Needle, Search};
+use crate::support::program::run_with_input;
 use crate::support::relay::TestRelay;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 pub const TESTS: &[Test] = &[
     test!(an_asker_keeps_half_of_the_key_and_the_operator_never_has_it),
     test!(a_half_in_a_file_knows_what_it_is_for),
     test!(a_half_is_never_an_argument_and_a_bad_one_is_named),
 ];
-
-/// Runs `npubbot` with a text on its standard input.
-fn npubbot(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_npubbot"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A program that refuses its arguments has gone before it reads.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
-}
 
 fn lines(output: &Output) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -41,7 +28,7 @@ fn refusal(output: &Output) -> String {
 
 /// A half and the line to send to the bot.
 fn new_half(prefix: &str) -> (String, String) {
-    let lines = lines(&npubbot(&["split", "new", prefix, "--print"], ""));
+    let lines = lines(&run_with_input(&["split", "new", prefix, "--print"], ""));
     let [half, message] = &lines[..] else { panic!("{lines:?}") };
     (half.clone(), message.clone())
 }
@@ -74,7 +61,7 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     assert!(!answer.contains("nsec1"), "{answer}");
     let tweak = tweak_in(&answer);
 
-    let made = lines(&npubbot(&["combine", &tweak, "--prefix", "dad"], &half));
+    let made = lines(&run_with_input(&["combine", &tweak, "--prefix", "dad"], &half));
     let key = DeliveredKey::read(&made.join("\n")).expect("an nsec");
     key.assert_starts_with("dad");
     assert_eq!(made[0], key.npub);
@@ -96,8 +83,8 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
         assert_eq!(files_with(&home.data(), secret), [""; 0]);
         assert_eq!(memory_with(bot.pid(), secret), [""; 0]);
     }
-    let hex: Vec<u8> = (0..33).map(|i| u8::from_str_radix(&point[2 * i..2 * i + 2], 16).unwrap()).collect();
-    assert!(!files_with(&home.data(), &hex).is_empty(), "the point is in the ledger, so the search for bytes works");
+    let bytes = hex::decode(&point);
+    assert!(!files_with(&home.data(), &bytes).is_empty(), "the point is in the ledger, so the search for bytes works");
     assert!(
         !memory_with(bot.pid(), bot.public_key.to_string().as_bytes()).is_empty(),
         "and so does the search in memory"
@@ -109,16 +96,16 @@ fn a_half_in_a_file_knows_what_it_is_for() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("pass"), "correct horse\n").unwrap();
     let new = ["split", "new", "ham", "--out", &path("half.age"), "--passphrase-file", &path("pass")];
-    let made = lines(&npubbot(&new, ""));
+    let made = lines(&run_with_input(&new, ""));
     let [message] = &made[..] else { panic!("{made:?}") };
-    assert!(refusal(&npubbot(&new, "")).contains("not overwritten"));
+    assert!(refusal(&run_with_input(&new, "")).contains("not overwritten"));
     let point = message.split(' ').nth(1).unwrap();
-    let mined = lines(&npubbot(&["mine", "--device", "cpu", "--split", point, "ham"], ""));
+    let mined = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "ham"], ""));
     let combine = |tweak: &str, more: &[&str]| {
         let (half, pass) = (path("half.age"), path("pass"));
         let mut arguments = vec!["combine", tweak, "--half", &half, "--passphrase-file", &pass];
         arguments.extend(more);
-        npubbot(&arguments, "")
+        run_with_input(&arguments, "")
     };
     let key = DeliveredKey::read(&lines(&combine(&mined[1], &[])).join("\n")).unwrap();
     assert_eq!(key.npub, mined[0]);
@@ -134,10 +121,11 @@ fn a_half_in_a_file_knows_what_it_is_for() {
     assert!(said(combine(&second[1], &[])).contains("WARNING: this half was used before"));
 
     // Another request's key, another half's tweak, and damage.
-    let other_request = lines(&npubbot(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
+    let other_request = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
     assert!(refusal(&combine(&other_request[1], &[])).contains("not one you asked for"));
     let (_, other) = new_half("ham");
-    let other = lines(&npubbot(&["mine", "--device", "cpu", "--split", other.split(' ').nth(1).unwrap(), "ham"], ""));
+    let other =
+        lines(&run_with_input(&["mine", "--device", "cpu", "--split", other.split(' ').nth(1).unwrap(), "ham"], ""));
     assert!(refusal(&combine(&other[1], &[])).contains("another half"));
     let mut damaged = mined[1].clone();
     damaged.replace_range(20..21, if &damaged[20..21] == "q" { "p" } else { "q" });
@@ -147,14 +135,15 @@ fn a_half_in_a_file_knows_what_it_is_for() {
 
 fn a_half_is_never_an_argument_and_a_bad_one_is_named() {
     let (half, message) = new_half("ham");
-    let mined = lines(&npubbot(&["mine", "--device", "cpu", "--split", message.split(' ').nth(1).unwrap(), "ham"], ""));
+    let mined =
+        lines(&run_with_input(&["mine", "--device", "cpu", "--split", message.split(' ').nth(1).unwrap(), "ham"], ""));
     let combine = ["combine", &mined[1], "--prefix", "ham"];
     for bad in ["", "hello\n", &half[..64], &half.replace("nhalf1", "nsec1")] {
-        assert!(refusal(&npubbot(&combine, bad)).contains("nhalf1"), "{bad}");
+        assert!(refusal(&run_with_input(&combine, bad)).contains("nhalf1"), "{bad}");
     }
-    let error = refusal(&npubbot(&["combine", &mined[1]], &half));
+    let error = refusal(&run_with_input(&["combine", &mined[1]], &half));
     assert!(error.contains("--prefix"), "{error}");
-    let error = refusal(&npubbot(&["mine", "--split", "02ab", "ham"], ""));
+    let error = refusal(&run_with_input(&["mine", "--split", "02ab", "ham"], ""));
     assert!(error.contains("66 hexadecimal digits"), "{error}");
-    assert!(!lines(&npubbot(&combine, &format!("  {half}\n"))).is_empty());
+    assert!(!lines(&run_with_input(&combine, &format!("  {half}\n"))).is_empty());
 }

@@ -1,4 +1,4 @@
-//! What the bot says unasked, and what it does not: one notice of a job that takes long, one of a job given up, a word on
+//! Unsolicited messages of the bot, and those it does not send: one notice of a job that takes long, one of a job given up, a word on
 //! files and groups, nothing on reactions and receipts; and a DM relay that cannot serve is named to the operator.
 
 use crate::support::asker::Asker;

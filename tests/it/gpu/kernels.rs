@@ -2,6 +2,7 @@
 //! carried to a machine with a GPU. What cannot run says so by name.
 
 use crate::support::harness::{Test, needs_gpu, skip, test};
+use crate::support::hex;
 use npubbot::key::{Rotation, StartPoint, VerifiedHit};
 use npubbot::pattern::{Pattern, PatternSet};
 use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
@@ -24,7 +25,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 type Number = [u8; 32];
-const OPERATIONS: [Operation; 7] = [
+const OPERATIONS: [Operation; 9] = [
     Operation::Mul,
     Operation::Sqr,
     Operation::Add,
@@ -32,6 +33,8 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Inverse,
     Operation::Canonical,
     Operation::Top,
+    Operation::TopFine,
+    Operation::TopRough,
 ];
 
 /// What the search uses: right where the inputs are as good as random, so that only such are given.
@@ -39,9 +42,7 @@ const QUICK_OPERATIONS: [Operation; 3] = [Operation::MulQuick, Operation::SqrQui
 
 /// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
 fn seeded() -> StdRng {
-    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
-    println!("NPUBBOT_TEST_SEED={seed}");
-    StdRng::seed_from_u64(seed)
+    StdRng::seed_from_u64(crate::support::seed())
 }
 
 /// Edges against each other, then random limbs, edge limbs, and runs of ones and zeros.
@@ -179,14 +180,19 @@ fn check_one(
             Operation::Inverse if canonical(a) == [0; 32] => *result == [0; 32],
             Operation::Inverse => product(a, result) == [1, 0, 0, 0],
             Operation::Canonical => *result == canonical(a),
-            Operation::Top => {
-                let exact = (product(a, b)[3] >> 32) as u32;
-                let off = to_limbs(result)[0] as u32;
-                exact.wrapping_sub(off).wrapping_add(6) <= 12
-            }
+            Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
+            // The bounds that `kernels/field.cuh` states for any input.
+            Operation::TopFine => (-4..=2).contains(&top_word_error(a, b, result)),
+            Operation::TopRough => (-735..=246).contains(&top_word_error(a, b, result)),
         };
         assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
     }
+}
+
+/// How far a truncated product is above the top word of the true one.
+fn top_word_error(a: &Number, b: &Number, result: &Number) -> i32 {
+    let exact = (product(a, b)[3] >> 32) as u32;
+    (to_limbs(result)[0] as u32).wrapping_sub(exact).cast_signed()
 }
 
 fn canonical(n: &Number) -> Number {
@@ -267,17 +273,17 @@ fn field_arithmetic_compiled_for_the_host_is_right() {
         Err(error) => skip(&format!("no C++ compiler: {compiler}: {error}")),
     }
     check(|operation, pairs| {
-        let hex = |n: &Number| n.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let lines: String =
-            pairs.iter().map(|(a, b)| format!("{} {} {}\n", operation as u32, hex(a), hex(b))).collect();
+        let lines: String = pairs
+            .iter()
+            .map(|(a, b)| format!("{} {} {}\n", operation as u32, hex::encode(a), hex::encode(b)))
+            .collect();
         let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let byte = |line: &str, i: usize| u8::from_str_radix(&line[2 * i..2 * i + 2], 16).unwrap();
-        text.lines().map(|line| std::array::from_fn(|i| byte(line, i))).collect()
+        text.lines().map(|line| hex::decode(line).try_into().unwrap()).collect()
     });
 }
 
@@ -308,9 +314,9 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
 
 /// A table's entries and the way from one centre to the next, and from a thread's first centre to the next thread's
 /// (`search::cuda::geometry`).
-const TABLE: u64 = 1024;
+const TABLE: u64 = 2048;
 const STEP: u64 = 2 * TABLE + 1;
-const STRIDE: u64 = 16 * STEP;
+const STRIDE: u64 = 17 * STEP;
 const THREADS_PER_BASE: u64 = 3072;
 
 /// A start point at which the search meets a zero: nobody can choose one, for the vault blinds them, and the kernel does not rely
@@ -323,7 +329,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     };
     let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
     let start = STRIDE * rng.random_range(1..=THREADS_PER_BASE);
-    let centre = small(start + STEP * rng.random_range(0..16)).negate();
+    let centre = small(start + STEP * rng.random_range(0..17)).negate();
     let i = [1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)];
     let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
     let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());

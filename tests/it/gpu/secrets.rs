@@ -23,7 +23,6 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{SECP256K1, SecretKey};
 use std::collections::{BTreeSet, HashMap};
-use std::io::Write;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -39,11 +38,6 @@ const SPLIT_EACH: i64 = 3;
 const CHUNK: usize = 256 << 20;
 /// Memory that is left to the driver.
 const LEFT_FREE: usize = 512 << 20;
-
-/// Past the test harness, which swallows what passing tests print.
-fn say(what: &str) {
-    writeln!(std::io::stderr(), "{what}").expect("standard error is there");
-}
 
 fn number(rng: &mut StdRng) -> SecretKey {
     SecretKey::from_slice(&rng.random::<[u8; 32]>()).expect("all but one in 2^127")
@@ -74,14 +68,14 @@ fn number_in(text: &str) -> SecretKey {
 }
 
 fn ask(rng: &mut StdRng, job: i64, characters: i64) -> Asked {
-    let letters = (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)]));
+    let name = (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)]));
     let half = (job % SPLIT_EACH == 0).then(|| {
         let half = Half::draw().unwrap();
         let mut text = Vec::new();
         half.write_to(&mut text).unwrap();
         (half, number_in(&String::from_utf8(text).unwrap()))
     });
-    Asked { pattern: Pattern::parse(&letters.collect::<String>()).unwrap(), keys: Keys::generate(), half }
+    Asked { pattern: Pattern::parse(&name.collect::<String>()).unwrap(), keys: Keys::generate(), half }
 }
 
 /// A vault with an identity in a file, as the bot has it, and that identity's secret.
@@ -100,10 +94,10 @@ fn vault() -> (Vault, SecretKey) {
     (vault, secret)
 }
 
-/// Seals what was found to its asker, as the treasury of the bot does.
+/// Seals a found key to its asker, as `service::results` does.
 fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let mut letter = OutgoingMessage {
+    let mut message = OutgoingMessage {
         to,
         channel: Channel::Sealed,
         text: "Here it is:".to_owned(),
@@ -113,10 +107,10 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     };
     let (wrap, tweak) = if split {
         let tweak = vault.reveal(find.start, &find.hit).unwrap();
-        letter.text = tweak.to_string();
-        (vault.seal(&letter).unwrap(), Some(tweak))
+        message.text = tweak.to_string();
+        (vault.seal(&message).unwrap(), Some(tweak))
     } else {
-        (vault.redeem(find.start, &find.hit, &letter, "Keep it.").unwrap(), None)
+        (vault.redeem(find.start, &find.hit, &message, "Keep it.").unwrap(), None)
     };
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }
@@ -208,13 +202,13 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
     let opened = Arc::clone(&windows);
-    let opener: OpenDevice = Arc::new(move |options: &SearchOptions| match options.devices {
-        DeviceChoice::CudaOrdinal(ordinal) => {
+    let opener: OpenDevice = Arc::new(move |device: DeviceId, options: &SearchOptions| match device {
+        DeviceId::Cuda(ordinal) => {
             let (searcher, window) = buffers::open(ordinal)?;
             opened.lock().unwrap().push(window);
-            Ok(vec![Box::new(searcher) as Box<dyn Searcher>])
+            Ok(Box::new(searcher) as Box<dyn Searcher>)
         }
-        _ => search::open(options),
+        DeviceId::Cpu => search::open(device, options),
     });
     let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
     // Worth a GPU, which leaves what has fewer than four characters to the CPU; seven are found in a second.
@@ -222,7 +216,7 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let devices = scheduler.devices();
     let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
     assert_eq!(gpu.health, Health::Working);
-    say(&format!("{JOBS} jobs delivered by {} ({}), {} candidates", gpu.name, gpu.kernel, gpu.candidates));
+    println!("{JOBS} jobs delivered by {} ({}), {} candidates", gpu.name, gpu.kernel, gpu.candidates);
     let mut windows = std::mem::take(&mut *windows.lock().unwrap());
     assert_eq!(windows.len(), 1, "the device was opened once");
     (scheduler, windows.remove(0), secrets)
@@ -353,13 +347,13 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
 
     let began = Instant::now();
     let (scheduler, window, mut secrets) = twenty_jobs_on_a_gpu(&mut rng);
-    say(&format!("after {:.1?}", began.elapsed()));
+    println!("after {:.1?}", began.elapsed());
     let real = secrets.len();
     // Two that nobody was given, to see whether they are found: one in a buffer, one in memory that was given back.
     secrets.extend([Secret::new("what was planted", number(&mut rng)), Secret::new("a lost one", number(&mut rng))]);
     let (planted, lost) = (real, real + 1);
     let pieces = Pieces::of(&secrets);
-    say(&format!("{real} secrets; with their relatives and forms {} numbers, {} pieces", pieces.needles, pieces.len()));
+    println!("{real} secrets; with their relatives and forms {} numbers, {} pieces", pieces.needles, pieces.len());
     let mut reader = Reader::new(&context, &pieces);
 
     // The searcher's own buffers, with the device open.
@@ -372,14 +366,14 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
                 leaks.extend(describe(&secrets, buffer.name, &reader.look(buffer)));
                 let kind = if buffer.is_on_device() { "device" } else { "pinned" };
                 let (bytes, written) = (reader.bytes - before.0, reader.written - before.1);
-                say(&format!("  {:<17} {kind} {bytes:>11} bytes, {written:>11} in words not zero", buffer.name));
+                println!("  {:<17} {kind} {bytes:>11} bytes, {written:>11} in words not zero", buffer.name);
             }
             leaks
         })
         .unwrap();
     let held = reader.bytes;
     let (account, took) = (reader.account(), began.elapsed());
-    say(&format!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len()));
+    println!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len());
     assert!(leaks.is_empty(), "{leaks:#?}");
 
     // All other memory: what anything in this process has given back, and what is free.
@@ -399,13 +393,13 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     let (seen, leaks): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.secret == lost);
     let seen = if seen.is_empty() { "not seen" } else { "seen" };
     let account = reader.account();
-    say(&format!(
+    println!(
         "all other memory: {account}, {} found, in {:.1?}; {:.3} GB of the device could not be had (its driver's, and some \
          left free); what had been given back before was {seen}",
         leaks.len(),
         began.elapsed(),
         missing as f64 / 1e9,
-    ));
+    );
     assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "all other memory", &leaks));
     drop(rest);
     stream.synchronize().unwrap();
@@ -432,7 +426,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
                     let is_it = |one: &Found| one.at == *place && one.relative == 0;
                     assert!(found.iter().any(is_it), "{} in {} at {place}", form.name, buffer.name);
                 }
-                say(&format!("  planted in {}: {} forms, each found", buffer.name, FORMS.len()));
+                println!("  planted in {}: {} forms, each found", buffer.name, FORMS.len());
             }
         })
         .unwrap();
@@ -445,11 +439,11 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     let found: Vec<Found> =
         given_back.iter().flat_map(|slice| reader.look(&Buffer::on_device("given back", slice))).collect();
     let (seen, leaks): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.secret >= real);
-    say(&format!(
+    println!(
         "after the device was closed, what it gave back: {}, {} found, and {} pieces of what was planted",
         reader.account(),
         leaks.len(),
         seen.len()
-    ));
+    );
     assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "given back", &leaks));
 }

@@ -10,7 +10,6 @@ use crate::support::foreign::{ForeignRelay, Manner, installed};
 use crate::support::harness::{Test, skip, test};
 use crate::support::relay::TestRelay;
 use nostr_sdk::prelude::*;
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -50,7 +49,7 @@ async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, reques
         ("node".into(), installed().join(script))
     };
     let mut command = tokio::process::Command::new(program);
-    command.arg(script).env("RELAY", relay.to_string()).env("BOT", bot.to_hex()).env("WISH", request);
+    command.arg(script).env("RELAY", relay.to_string()).env("BOT", bot.to_hex()).env("REQUEST", request);
     command.env("SUBJECT", "a key, please").kill_on_drop(true);
     let output = tokio::time::timeout(PATIENCE, command.output()).await.map_err(|_| "too slow".to_owned())?;
     let output = output.map_err(|error| error.to_string())?;
@@ -70,7 +69,7 @@ async fn clients_through(clients: &[(&str, &'static str)], relay: RelayUrl, what
         let seen = ask_with(script, &relay, bot.public_key, ["dad", "ham", "cat"][number]).await;
         let seen = seen.unwrap_or_else(|error| panic!("{name} through {what}: {error}"));
         assert!(seen.contains(name), "{name} through {what} ended without a word: {seen}");
-        let _ = writeln!(std::io::stderr(), "{what}: {seen}");
+        println!("{what}: {seen}");
     }
 }
 

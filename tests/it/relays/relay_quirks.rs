@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
     test!(a_subscription_that_was_closed_before_the_relay_went_is_made_again),
     test!(a_relay_that_closes_idle_connections_is_heard_and_served),
     test!(a_relay_that_limits_the_rate_gets_everything_a_little_later),
-    test!(a_relay_that_will_never_take_a_letter_is_left_out_with_a_word_in_the_log),
+    test!(a_relay_that_will_never_take_a_message_is_left_out_with_a_word_in_the_log),
 ];
 
 async fn auth_is_given_however_it_is_demanded() {
@@ -42,7 +42,7 @@ async fn a_relay_that_went_deaf_is_noticed_and_mended() {
     asker.next_key().await;
     let before = relay.connections();
     relay.go_deaf();
-    // The watchdog's letter to itself does not come back, so it connects anew.
+    // The watchdog's message to itself does not come back, so it connects anew.
     until("a new connection", || async { (relay.connections() > before).then_some(()) }).await;
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
@@ -85,17 +85,17 @@ async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger 
     forger
 }
 
-/// Waits until `relay` has so many letters to this asker, and returns their texts.
-async fn texts(relay: &RawRelay, asker: &Keys, letters: usize) -> Vec<String> {
-    let wraps = until("letters", || async {
+/// Waits until `relay` has so many messages to this asker, and returns their texts.
+async fn texts(relay: &RawRelay, asker: &Keys, messages: usize) -> Vec<String> {
+    let wraps = until("messages", || async {
         let mut wraps = relay.wraps_to(asker.public_key());
-        // The same event once more, after a connection that was closed before its OK, is no second letter.
+        // The same event once more, after a connection that was closed before its OK, is no second message.
         wraps.sort_by_key(|wrap| wrap.id);
         wraps.dedup_by_key(|wrap| wrap.id);
-        Some(wraps).filter(|wraps| wraps.len() >= letters)
+        Some(wraps).filter(|wraps| wraps.len() >= messages)
     })
     .await;
-    assert_eq!(wraps.len(), letters);
+    assert_eq!(wraps.len(), messages);
     let mut texts = Vec::new();
     for wrap in wraps {
         texts.push(UnwrappedGift::from_gift_wrap(asker, &wrap).await.unwrap().rumor.content);
@@ -114,7 +114,7 @@ async fn a_relay_that_closes_idle_connections_is_heard_and_served() {
     let texts_of = texts(&idle, &asker.author, 2).await;
     assert!(texts_of.iter().any(|text| DeliveredKey::read(text).is_some()), "{texts_of:?}");
 
-    // A letter that is due while the connection is closed goes out with the next one, and does not miss it.
+    // A message that is due while the connection is closed goes out with the next one, and does not miss it.
     let asker = somebody(running.public_key, &[&idle], &good).await;
     let request = asker.honest("help", 0);
     until("the connection is closed", || async { (!idle.is_subscribed()).then_some(()) }).await;
@@ -143,7 +143,7 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
         for asker in &askers {
             texts(&limiting, &asker.author, 1).await;
         }
-        println!("{manner:?}: 16 letters in {:?}, {} refused", began.elapsed(), limiting.refusals());
+        println!("{manner:?}: 16 messages in {:?}, {} refused", began.elapsed(), limiting.refusals());
         assert!(limiting.refusals() > 0, "the limit was never reached: this test tests nothing");
         assert!(limiting.refusals() < 50, "{} are a storm", limiting.refusals());
         assert!(began.elapsed() < Duration::from_secs(50), "{manner:?}: {:?}", began.elapsed());
@@ -152,7 +152,7 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
     }
 }
 
-async fn a_relay_that_will_never_take_a_letter_is_left_out_with_a_word_in_the_log() {
+async fn a_relay_that_will_never_take_a_message_is_left_out_with_a_word_in_the_log() {
     for manner in [Manner::Fresh(Duration::from_secs(5)), Manner::Small(600)] {
         let (bad, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
         let home = Home::new(&[good.url()]);

@@ -26,8 +26,8 @@ pub const TESTS: &[Test] = &[
 /// A text as people, other programs and cats on keyboards write it.
 fn random_text(rng: &mut StdRng) -> String {
     let word = |rng: &mut StdRng| -> String {
-        let letters: Vec<char> = "qpzry9x8gf2tvdw0s3jn54khce6mua7lbio1QZ".chars().collect();
-        (0..rng.random_range(1..12)).map(|_| *letters.choose(rng).unwrap()).collect()
+        let characters: Vec<char> = "qpzry9x8gf2tvdw0s3jn54khce6mua7lbio1QZ".chars().collect();
+        (0..rng.random_range(1..12)).map(|_| *characters.choose(rng).unwrap()).collect()
     };
     match rng.random_range(0..10) {
         0 => word(rng),
@@ -117,7 +117,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         let vault = home.vault();
         let mut asker = Asker::connect(&relay.url(), vault.public_key()).await;
         let key = asker.keys.public_key().to_bytes();
-        let letter = OutgoingMessage {
+        let message = OutgoingMessage {
             to: AskerKey(key),
             channel: Channel::Sealed,
             text: format!("Sealed under schema {number}."),
@@ -125,7 +125,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
             subject: None,
             expires_at: Clock::System.now() + 86_400,
         };
-        let sealed = vault.seal(&letter).unwrap();
+        let sealed = vault.seal(&message).unwrap();
         let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
         ledger.execute_batch(&dump).unwrap();
         // The fixture's askers are nobody; the one of the open job and of the waiting result becomes ours.
@@ -151,7 +151,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         let (mut sealed_before, mut found) = (false, None);
         while !sealed_before || found.is_none() {
             let text = asker.next_text().await;
-            sealed_before |= text == letter.text;
+            sealed_before |= text == message.text;
             found = found.or(DeliveredKey::read(&text));
         }
         let found = found.expect("a key");

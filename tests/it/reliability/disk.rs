@@ -3,45 +3,19 @@
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
+use crate::support::log::Log;
 use crate::support::relay::TestRelay;
 use crate::support::until;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing)];
-
-/// What the bot tells its operator.
-#[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Told {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Told {
-    async fn wait_for(&self, what: &str) {
-        let heard = || async { String::from_utf8_lossy(&self.0.lock().unwrap()).contains(what).then_some(()) };
-        until(what, heard).await;
-        self.0.lock().unwrap().clear();
-    }
-}
 
 /// Messages that were ever in the outbox: sent answers are deleted.
 const QUEUED: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'mail'";
 const SOON: Duration = Duration::from_secs(5);
 
 async fn a_full_disk_delays_and_loses_nothing() {
-    let told = Told::default();
-    let writer = told.clone();
-    let log = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
-    log.with_max_level(tracing::Level::WARN).init();
+    let log = Log::of_warnings();
     let relay = TestRelay::start().await;
     let limits = "[limits]\nopen_jobs_per_asker = 1000\njobs_per_day = 1000\n";
     let home = Home::with(&[relay.url()], limits);
@@ -51,21 +25,21 @@ async fn a_full_disk_delays_and_loses_nothing() {
     let free = || ledger.limit_pages(u32::MAX).unwrap();
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     asker.ask("help").await;
-    let letters = || async { relay.wraps_to(asker.keys.public_key()).await.len() as i64 };
+    let messages = || async { relay.wraps_to(asker.keys.public_key()).await.len() as i64 };
 
-    // T1. Rows may fit into pages that are there; one will not. A letter of the relay is one of the ledger, always.
+    // T1. Rows may fit into pages that are there; one will not. A message of the relay is one of the ledger, always.
     fill();
     let mut sent = 0;
-    while !String::from_utf8_lossy(&told.0.lock().unwrap()).contains("cannot be answered yet") && sent < 20 {
+    while !log.text().contains("cannot be answered yet") && sent < 20 {
         asker.send(&format!("{}relay", " ".repeat(sent))).await;
         sent += 1;
         tokio::time::sleep(Duration::from_millis(400)).await;
-        assert!(letters().await <= home.count(QUEUED).unwrap());
+        assert!(messages().await <= home.count(QUEUED).unwrap());
     }
-    told.wait_for("cannot be answered yet").await;
+    log.wait_for("cannot be answered yet").await;
     let accepted_so_far = home.count("SELECT count(*) FROM job").unwrap();
     assert!(accepted_so_far < sent as i64, "the disk was full before the last");
-    assert!(letters().await <= home.count(QUEUED).unwrap(), "no word without a row");
+    assert!(messages().await <= home.count(QUEUED).unwrap(), "no word without a row");
     free();
     let began = Instant::now();
     let all_seen = format!("SELECT count(*) = {} FROM seen", sent + 1);
@@ -89,7 +63,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
         fill();
         // Either its result finds no room, or it fitted once more.
         let outcome = || async {
-            let full = String::from_utf8_lossy(&told.0.lock().unwrap()).contains("result cannot be recorded yet");
+            let full = log.text().contains("result cannot be recorded yet");
             let fitted = service.totals().unwrap().accepted == 0;
             (full || fitted).then_some(full)
         };
@@ -124,10 +98,10 @@ async fn a_full_disk_delays_and_loses_nothing() {
 
     // Nothing is lost and nothing doubled: an answer a message, a key a job.
     let mut expected = 0;
-    until("every letter is out", || async { (service.totals().unwrap().unsent_messages == 0).then_some(()) }).await;
+    until("every message is out", || async { (service.totals().unwrap().unsent_messages == 0).then_some(()) }).await;
     expected += 1 + sent as i64 + requests as i64;
     let jobs = home.count("SELECT count(*) FROM job").unwrap();
-    assert_eq!(letters().await, expected + jobs);
+    assert_eq!(messages().await, expected + jobs);
     assert_eq!(service.totals().unwrap().delivered as i64, jobs);
     running.service.stop().await;
     home.assert_sound();

@@ -67,9 +67,7 @@ fn work_until_killed() {
 }
 
 fn a_killed_process_loses_nothing_it_said_is_recorded() {
-    let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
-    println!("NPUBBOT_TEST_SEED={seed}");
-    let mut rng = StdRng::seed_from_u64(seed);
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let folder = tempfile::TempDir::new().unwrap();
     let (mut accepted, mut found, mut delivered) = (0, 0, 0);
     for round in 0..ROUNDS {

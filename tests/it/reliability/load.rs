@@ -9,7 +9,6 @@ use crate::support::relay::TestRelay;
 use crate::support::usage;
 use nostr_sdk::prelude::*;
 use std::collections::HashMap;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -26,7 +25,7 @@ fn request(number: usize) -> String {
 }
 
 /// Wraps of one request from each of so many askers, whose DM relay lists are on the relay.
-async fn requests(relay: &TestRelay, crowd: &PatternIndex, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
+async fn requests(relay: &TestRelay, crowd: &Askers, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
     let mut requests = Vec::new();
     for number in 0..askers {
         let keys = Keys::generate();
@@ -38,7 +37,7 @@ async fn requests(relay: &TestRelay, crowd: &PatternIndex, bot: PublicKey, asker
 }
 
 /// Sends all requests, `at_once` at a time, and returns how long each took from sending to its acceptance, sorted.
-async fn acceptances(crowd: &PatternIndex, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
+async fn acceptances(crowd: &Askers, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
     let (client, mut notifications) = (&crowd.writer, crowd.reader.notifications());
     let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
     let mut took = Vec::new();
@@ -66,13 +65,13 @@ async fn acceptances(crowd: &PatternIndex, requests: Vec<(PublicKey, Event)>, at
 
 /// All askers together. They read on a connection of its own: on one that also writes, the embedded relay's Nagle delay
 /// holds an acceptance back for 40 ms, until its OK before that is acknowledged.
-struct PatternIndex {
+struct Askers {
     writer: Client,
     reader: Client,
 }
 
-impl PatternIndex {
-    async fn gather(relay: &TestRelay) -> PatternIndex {
+impl Askers {
+    async fn gather(relay: &TestRelay) -> Askers {
         let pool = RelayPoolOptions::new().notification_channel_size(65_536);
         let reader = Client::builder().opts(ClientOptions::new().pool(pool)).build();
         let writer = Client::default();
@@ -82,20 +81,15 @@ impl PatternIndex {
             client.wait_for_connection(crate::support::PATIENCE).await;
         }
         reader.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
-        PatternIndex { writer, reader }
+        Askers { writer, reader }
     }
-}
-
-fn report(text: &str) {
-    // The harness swallows what is printed by tests that pass.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// The same crowd without the bot: in its place somebody who answers each request at once with a wrap made before. What this
 /// takes is the relay's and the askers' own.
 async fn without_the_bot(askers: usize) -> Vec<Duration> {
     let relay = TestRelay::start().await;
-    let (crowd, nobody) = (PatternIndex::gather(&relay).await, Keys::generate());
+    let (crowd, nobody) = (Askers::gather(&relay).await, Keys::generate());
     let many = requests(&relay, &crowd, nobody.public_key(), askers).await;
     let mut ready: HashMap<EventId, Event> = HashMap::new();
     for (asker, request) in &many {
@@ -120,21 +114,21 @@ async fn without_the_bot(askers: usize) -> Vec<Duration> {
 async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
-    let (bot, crowd) = (home.spawn().await, PatternIndex::gather(&relay).await);
+    let (bot, crowd) = (home.spawn().await, Askers::gather(&relay).await);
     // The first request of all waits for whatever is done once.
     let first = requests(&relay, &crowd, bot.public_key, 1).await;
     acceptances(&crowd, first, 1).await;
     let took = without_the_bot(askers).await;
     let of = |took: &[Duration]| (took[took.len() / 2], took[took.len() * 99 / 100]);
-    report(&format!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took)));
+    println!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took));
     let many = requests(&relay, &crowd, bot.public_key, askers).await;
     let (test_before, bot_before) = (usage::of(std::process::id()).0, usage::seconds_beside_search(bot.pid()));
     let took = acceptances(&crowd, many, askers).await;
     let (test_used, bot_used) =
         (usage::of(std::process::id()).0 - test_before, usage::seconds_beside_search(bot.pid()) - bot_before);
     let (median, slowest) = of(&took);
-    report(&format!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile"));
-    report(&format!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot"));
+    println!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile");
+    println!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot");
     // Ten a second. Faster than some 20 a second the embedded relay holds a request back until its OK before is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
@@ -143,15 +137,12 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
         alone.extend(acceptances(&crowd, vec![request], 1).await);
     }
     alone.sort();
-    report(&format!("one asker after the other: {:?} median", alone[alone.len() / 2]));
+    println!("one asker after the other: {:?} median", alone[alone.len() / 2]);
     let many = requests(&relay, &crowd, bot.public_key, burst).await;
     let began = Instant::now();
     let took = acceptances(&crowd, many, burst).await;
     let all = began.elapsed();
-    report(&format!(
-        "a burst of {burst}: all accepted in {all:?}; {:.1} MB resident",
-        usage::of(bot.pid()).1 as f64 / 1e6
-    ));
+    println!("a burst of {burst}: all accepted in {all:?}; {:.1} MB resident", usage::of(bot.pid()).1 as f64 / 1e6);
     assert_eq!(took.len(), burst);
     (alone[alone.len() / 2], slowest, all)
 }
@@ -178,7 +169,7 @@ async fn an_idle_bot_costs_next_to_nothing() {
     tokio::time::sleep(Duration::from_secs(30)).await;
     let (after, memory) = usage::of(bot.pid());
     let share = (after - before) / began.elapsed().as_secs_f64();
-    report(&format!("idle: {:.2} % of a core, {:.1} MB resident", 100.0 * share, memory as f64 / 1e6));
+    println!("idle: {:.2} % of a core, {:.1} MB resident", 100.0 * share, memory as f64 / 1e6);
     assert!(share < 0.01, "{share}");
     assert!(memory < 60_000_000, "{memory}");
 }

@@ -19,14 +19,14 @@ use tokio::task::JoinSet;
 pub const TESTS: &[Test] = &[
     test!(a_panic_at_any_step_costs_no_key_and_no_answer),
     test!(a_message_that_always_panics_has_an_answer_and_the_next_one_too),
-    test!(a_letter_whose_sending_always_panics_holds_up_no_other),
+    test!(a_message_whose_sending_always_panics_holds_up_no_other),
 ];
 
 /// Bots at once.
 const AT_ONCE: usize = 4;
 /// From the panic to the key, at most, where a device has panicked; the search takes a moment of it.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
-/// And elsewhere: a letter whose sending failed is sent again after 3 s or some more.
+/// And elsewhere: a message whose sending failed is sent again after 3 s or some more.
 const KEY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A request, a panic at `step`, and what came of it: how long the key took from the panic on.
@@ -84,8 +84,8 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
     // The start and the stop end the process anyway.
     let steps = Step::ALL.into_iter().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
     for (step, side) in steps.flat_map(|step| [(step, "before"), (step, "after")]) {
-        let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-        let prefix: String = (0..3).map(letter).collect();
+        let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+        let prefix: String = (0..3).map(character).collect();
         let (relay, room) = (Arc::clone(&relay), Arc::clone(&room));
         cases.spawn(async move {
             let _turn = room.acquire().await.unwrap();
@@ -124,7 +124,7 @@ async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2), "one answer each");
 }
 
-async fn a_letter_whose_sending_always_panics_holds_up_no_other() {
+async fn a_message_whose_sending_always_panics_holds_up_no_other() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = home.vault().public_key();
@@ -132,7 +132,7 @@ async fn a_letter_whose_sending_always_panics_holds_up_no_other() {
     let mut process = home.spawn_faulty("panics:send:before");
     let mut asker = Asker::connect(&relay.url(), bot).await;
     assert!(asker.ask("dad").await.contains("#1"));
-    let panicked = || home.log().matches("sending a message panicked").count();
+    let panicked = || home.log().lines().filter(|line| line.contains("sending") && line.contains("panicked")).count();
     until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
     let mut other = Asker::connect(&relay.url(), bot).await;
     other.ask("status").await;

@@ -264,8 +264,8 @@ async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
     drop(Ledger::open(&home.data(), Clock::System).unwrap());
     let mut patterns = HashSet::new();
     while patterns.len() < JOBS {
-        let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-        patterns.insert((0..12).map(letter).collect::<String>());
+        let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+        patterns.insert((0..12).map(character).collect::<String>());
     }
     let mut file = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
     let write = file.transaction().unwrap();

@@ -15,19 +15,17 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(a_minute_of_mixed_load_leaves_nothing_undone_and_nothing_grows),
+    test!(two_hundred_mixed_messages_leave_nothing_undone_and_nothing_grows),
     test!(twenty_minutes_of_mixed_load_leave_nothing_undone_and_nothing_grows).long("20 minutes: the full form of S14"),
     test!(once_every_table_of_ids_is_full_the_heap_stays_as_it_is)
         .long("two minutes: every table of ids filled, for S14"),
 ];
 
 const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
-/// Between two messages.
-const PACE: Duration = Duration::from_millis(250);
-/// Events the relay keeps, so that sweeps have an end.
+/// Events the relay keeps, so that a backfill has an end.
 const KEPT: usize = 2_000;
 const ASKERS: usize = 40;
-/// Wraps of junk that are sent at once: fewer than may wait in a lane.
+/// Wraps of junk that are sent at once: fewer than may wait in a queue of the inbox.
 const BATCH: usize = 1_000;
 /// What a message leaves on the heap for long: the library's note that its id was verified, one of 128,000. (The other ids
 /// have their room since the warm-up.)
@@ -35,7 +33,7 @@ const A_MESSAGE: u64 = 48;
 /// What is remembered of ids when there is no room for more: 128,000 notes; 100,000 ids dealt with and 16,384 let in, of 32 bytes,
 /// each in a set (a byte more, in twice the power of two that holds them, for places that are left) and in a row.
 const TABLES: u64 = 128_000 * A_MESSAGE + 33 * ((1 << 18) + (1 << 16)) + 32 * ((1 << 17) + (1 << 15));
-/// What the least of the heap in a fifth of the time may differ by with the jobs and letters that are just open.
+/// What the least of the heap in a fifth of the time may differ by with the jobs and messages that are just open.
 const HEAP_SLACK: u64 = 256 << 10;
 /// What memory may grow by beside the heap that is counted and the room that a burst needs: SQLite's cache of 2,000 KiB, and
 /// the allocator's gaps.
@@ -60,8 +58,8 @@ fn usage(pid: u32) -> Usage {
 
 /// One message of the mix.
 fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> nostr_sdk::Event {
-    let letter = |rng: &mut StdRng| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-    let request: String = (0..rng.random_range(2..4)).map(|_| letter(rng)).collect();
+    let character = |rng: &mut StdRng| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+    let request: String = (0..rng.random_range(2..4)).map(|_| character(rng)).collect();
     let back = rng.random_range(0..2 * 86_400);
     match number % 10 {
         0..4 => forger.honest(&request, back),
@@ -115,7 +113,9 @@ async fn junk(batches: RangeInclusive<usize>, writer: &Client, asker: &Forger, h
 
 /// `batches`: of junk before, so many that the tables of ids need not double meanwhile, and that nearly every page of the
 /// library's table of ids (1,088 pages, set aside at once) has been used.
-async fn soak(time: Duration, batches: usize) {
+///
+/// `pace`: between two messages. The relay dies once in 40 to 120 paces.
+async fn soak(time: Duration, pace: Duration, batches: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let (mut relay, home, process, writer) = start().await;
     let askers: Vec<Forger> = (0..ASKERS).map(|_| Forger::new(process.public_key)).collect();
@@ -128,9 +128,10 @@ async fn soak(time: Duration, batches: usize) {
     let heap_before = heap(&home).len();
     let began = Instant::now();
     let (mut used, mut sent, mut deaths) = (Vec::new(), 0, 0);
-    let mut pace = tokio::time::interval(PACE);
+    let between = pace;
+    let mut pace = tokio::time::interval(between);
     pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut dies_at = Duration::from_secs(rng.random_range(10..30));
+    let mut dies_at = between * rng.random_range(40..120);
     while began.elapsed() < time {
         pace.tick().await;
         let asker = &askers[rng.random_range(0..ASKERS)];
@@ -142,14 +143,14 @@ async fn soak(time: Duration, batches: usize) {
         if began.elapsed() > dies_at {
             relay.stop();
             // The time it is away is the fault.
-            tokio::time::sleep(Duration::from_millis(rng.random_range(100..3_000))).await;
+            tokio::time::sleep(between * rng.random_range(1..12)).await;
             relay.start_again().await;
             deaths += 1;
-            dies_at = began.elapsed() + Duration::from_secs(rng.random_range(30..60));
+            dies_at = began.elapsed() + between * rng.random_range(120..240);
         }
     }
     let heap = heap(&home).split_off(heap_before);
-    // Everything comes to its end: letters that met no relay are due again within a minute or two.
+    // Everything comes to its end: messages that met no relay are due again within a minute or two.
     let undone = "SELECT (SELECT count(*) FROM job WHERE state IN ('accepted', 'found'))
                        + (SELECT count(*) FROM mail WHERE finished = 0)";
     let ends = Instant::now() + Duration::from_secs(240);
@@ -159,7 +160,7 @@ async fn soak(time: Duration, batches: usize) {
         quiet = if home.count(undone) == Some(0) { quiet + 1 } else { 0 };
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert_eq!(quiet, 30, "jobs and letters are left undone: {:?}", home.count(undone));
+    assert_eq!(quiet, 30, "jobs and messages are left undone: {:?}", home.count(undone));
     let delivered = home.count("SELECT sum(delivered) FROM day").unwrap_or(0);
     assert!(delivered as usize > sent / 10, "{delivered} of {sent} messages led to a key");
     assert!(!home.log().contains("panicked"), "{}", home.log());
@@ -192,12 +193,12 @@ fn second_and_last_fifth<T>(all: &[T]) -> [&[T]; 2] {
     [&all[fifth..2 * fifth], &all[all.len() - fifth..]]
 }
 
-async fn a_minute_of_mixed_load_leaves_nothing_undone_and_nothing_grows() {
-    soak(Duration::from_secs(50), 5).await;
+async fn two_hundred_mixed_messages_leave_nothing_undone_and_nothing_grows() {
+    soak(Duration::from_secs(12), Duration::from_millis(60), 5).await;
 }
 
 async fn twenty_minutes_of_mixed_load_leave_nothing_undone_and_nothing_grows() {
-    soak(Duration::from_secs(1_200), 9).await;
+    soak(Duration::from_secs(1_200), Duration::from_millis(250), 9).await;
 }
 
 /// What is remembered of events has an end.

@@ -13,12 +13,11 @@ use npubbot::vault::Vault;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(ten_thousand_easy_jobs_cost_a_rare_one_little_time).alone(),
+    test!(ten_thousand_easy_jobs_cost_a_rare_one_little_time).long("compares processor times: for a quiet machine"),
     test!(ten_thousand_easy_jobs_cost_a_rare_one_on_a_gpu_two_percent_at_most).long("for a machine with a GPU"),
     test!(ten_thousand_easy_jobs_cost_a_rare_one_two_percent_at_most).long("the bar: for the release build"),
 ];
@@ -49,9 +48,6 @@ struct Reading {
 
 impl Bench {
     fn start(devices: DeviceChoice, kernel: KernelChoice) -> Option<Bench> {
-        let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok());
-        let seed = seed.unwrap_or_else(rand::random);
-        println!("NPUBBOT_TEST_SEED={seed}");
         let options = SearchOptions { devices, threads: Some(1), cpu_kernel: kernel };
         let (sender, done) = mpsc::channel();
         let on_find = move |find: npubbot::scheduler::Find| {
@@ -70,7 +66,7 @@ impl Bench {
             started => started.unwrap(),
         };
         scheduler.add(JobId(i64::MAX), JobSpec::local(vec![Pattern::parse(RARE).unwrap()]));
-        let rng = StdRng::seed_from_u64(seed);
+        let rng = StdRng::seed_from_u64(crate::support::seed());
         Some(Bench { scheduler, done, crowd: BTreeSet::new(), newest: 0, served: 0, rng })
     }
 
@@ -160,8 +156,7 @@ fn growth(kernel: KernelChoice, turns: usize, seconds: f64) -> Option<f64> {
         alone_rate.push(alone.1);
     }
     let (searching, growth) = (median(searching), median(all));
-    let _ = writeln!(
-        std::io::stderr(),
+    println!(
         "{kernel:?}: alone {:.0} M candidates a second of processor time; beside {EASY_JOBS} easy jobs {:.1} % more time \
          (the search alone {:.1} %), {} of them served",
         median(alone_rate) / 1e6,
@@ -196,8 +191,7 @@ fn growth_on_a_gpu(turns: usize, seconds: f64) -> Option<f64> {
         })
         .unzip();
     let growth = median(growths);
-    let _ = writeln!(
-        std::io::stderr(),
+    println!(
         "GPUs: alone {:.1} G candidates a second; beside {EASY_JOBS} easy jobs {:.1} % more time, {} of them served",
         median(alone) / 1e9,
         100.0 * growth,

@@ -85,8 +85,8 @@ async fn every_named_step_is_a_safe_place_to_die() {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut cases = JoinSet::new();
     for &(step, side) in &places {
-        let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-        let prefix: String = (0..4).map(letter).collect();
+        let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+        let prefix: String = (0..4).map(character).collect();
         let (relay, room) = (Arc::clone(&relay), Arc::clone(&room));
         cases.spawn(async move {
             let _turn = room.acquire().await.unwrap();

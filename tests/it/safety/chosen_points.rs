@@ -5,6 +5,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, Home};
 use crate::support::harness::{Test, test};
+use crate::support::hex;
 use crate::support::relay::TestRelay;
 use ::rand::rngs::StdRng;
 use ::rand::seq::SliceRandom;
@@ -65,7 +66,7 @@ struct Meeting {
     bot: BotProcess,
     asker: Asker,
     _relay: TestRelay,
-    /// Messages sent, and letters got.
+    /// Messages sent, and messages got.
     sent: i64,
     got: i64,
     /// The offset of every tweak.
@@ -287,10 +288,6 @@ const DAMAGED: &str = "checksum is wrong";
 const SECRET: &str = "this is a secret key";
 const NONE: &str = "I see no point";
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A bech32 text of any kind and length.
 fn text_of(kind: &str, bytes: &[u8]) -> String {
     bech32::encode::<Bech32>(Hrp::parse(kind).unwrap(), bytes).unwrap()
@@ -309,7 +306,7 @@ fn above_p(more: u8) -> [u8; 32] {
 fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
     let point = point_of(&secret);
-    let (short, long) = (hex(&point.serialize()), hex(&point.serialize_uncompressed()));
+    let (short, long) = (hex::encode(point.serialize()), hex::encode(point.serialize_uncompressed()));
     let x = npub_of(&point).0;
     let mut texts: Vec<(String, &'static str)> = Vec::new();
     // An x that no point has.
@@ -320,7 +317,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         }
     };
     for _ in 0..12 {
-        let x = hex(&without_point());
+        let x = hex::encode(without_point());
         texts.extend([(format!("02{x}"), NOT_ON_CURVE), (format!("03{x}"), NOT_ON_CURVE)]);
     }
     texts.extend((0..6).map(|_| (text_of("npub", &without_point()), NOT_ON_CURVE)));
@@ -334,11 +331,13 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         .collect();
     for &more in &with_remainder[..5] {
         let x = above_p(more);
-        texts.extend([(format!("02{}", hex(&x)), NOT_ON_CURVE), (format!("03{}", hex(&x)), NOT_ON_CURVE)]);
+        texts
+            .extend([(format!("02{}", hex::encode(x)), NOT_ON_CURVE), (format!("03{}", hex::encode(x)), NOT_ON_CURVE)]);
         texts.push((text_of("npub", &x), NOT_ON_CURVE));
     }
     for x in [[0; 32], above_p(0), [0xff; 32]] {
-        texts.extend([(format!("02{}", hex(&x)), NOT_ON_CURVE), (format!("03{}", hex(&x)), NOT_ON_CURVE)]);
+        texts
+            .extend([(format!("02{}", hex::encode(x)), NOT_ON_CURVE), (format!("03{}", hex::encode(x)), NOT_ON_CURVE)]);
     }
     // Cut, or with something behind it.
     texts.extend([60, 62, 64, 65].map(|length| (short[..length].to_owned(), NOT_A_POINT)));
@@ -347,7 +346,8 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     texts.push((short[..32].to_owned(), NONE));
     // Another first byte; SEC 1's other ways to write the point.
     texts.extend(
-        ["00", "01", "04", "05", "06", "07", "82", "ff"].map(|first| (format!("{first}{}", hex(&x)), NOT_A_POINT)),
+        ["00", "01", "04", "05", "06", "07", "82", "ff"]
+            .map(|first| (format!("{first}{}", hex::encode(x)), NOT_A_POINT)),
     );
     texts.push((long.clone(), NOT_A_POINT));
     texts.extend(["06", "07"].map(|first| (format!("{first}{}", &long[2..]), NOT_A_POINT)));

@@ -89,7 +89,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     assert_eq!(home.log().matches(OPENED_IN_VAIN).count(), 60, "the vault was asked to open junk and nothing else");
 }
 
-/// A relay makes up where an asker reads letters, under an id that the library has verified: it must not get them sent
+/// A relay makes up where an asker reads messages, under an id that the library has verified: it must not get them sent
 /// to where nobody reads.
 async fn a_relay_list_under_a_known_id_is_not_believed() {
     let (relay, thief) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);

@@ -41,8 +41,8 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     for _ in 0..jobs.div_ceil(EACH) {
         let asker = Asker::connect(&relay.url(), bot).await;
         for _ in 0..EACH {
-            let letter = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
-            asker.send(&(0..3).map(letter).collect::<String>()).await;
+            let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
+            asker.send(&(0..3).map(character).collect::<String>()).await;
         }
         askers.push(asker);
     }
@@ -66,9 +66,11 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     // What was searched can be found: the bot's own point in its memory, and a key that is planted there and in a file.
     let known = Needle { form: "npub".to_owned(), bytes: bot.to_string().into_bytes() };
     assert!(!Search::new(&[known]).process(process.0.id()).is_empty());
+    for (place, needle) in (0..).zip(&needles[..10]) {
+        plant(process.0.id(), place, &needle.bytes);
+    }
+    let found = search.process(process.0.id());
     for needle in &needles[..10] {
-        plant(process.0.id(), &needle.bytes);
-        let found = search.process(process.0.id());
         assert!(found.iter().any(|place| place.starts_with(&needle.form)), "{} in {found:?}", needle.form);
     }
     std::fs::write(home.data().join("planted"), &needles[0].bytes).unwrap();

@@ -1,6 +1,7 @@
 //! After a key was sealed, its maker's memory holds no copy of it. The key is learned from a child process, which opens
-//! the letter as its asker, and stays masked in here, so that looking for it does not plant it.
+//! the message as its asker, and stays masked in here, so that looking for it does not plant it.
 use crate::support::harness::{Test, child, test};
+use crate::support::hex;
 use nostr::nips::nip59::UnwrappedGift;
 use nostr::{Event, FromBech32, JsonUtil, Keys, SecretKey};
 use npubbot::clock::Clock;
@@ -12,7 +13,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::Stdio;
 
 pub const TESTS: &[Test] = &[
-    test!(open_a_letter_as_its_asker).part(),
+    test!(open_a_message_as_its_asker).part(),
     test!(a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found),
 ];
 
@@ -20,15 +21,11 @@ const MASK: u8 = 0xa5;
 const KEYS: usize = 20;
 
 fn masked(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{:02x}", byte ^ MASK)).collect()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
+    hex::encode(bytes.iter().map(|byte| byte ^ MASK).collect::<Vec<u8>>())
 }
 
 /// The child's part: a wrap in, the masked key out in every form it could lie about in.
-fn open_a_letter_as_its_asker() {
+fn open_a_message_as_its_asker() {
     let asker = Keys::parse(&std::env::var("TEST_ASKER").unwrap()).unwrap();
     let mut json = String::new();
     std::io::stdin().read_to_string(&mut json).unwrap();
@@ -38,8 +35,9 @@ fn open_a_letter_as_its_asker() {
     let nsec = text.lines().find(|line| line.starts_with("nsec1")).unwrap();
     let raw = SecretKey::from_bech32(nsec).unwrap().to_secret_bytes();
     let reversed: Vec<u8> = raw.iter().rev().copied().collect();
-    let hex = raw.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    for (form, bytes) in [("nsec", &nsec.as_bytes()[5..]), ("raw", &raw), ("limbs", &reversed), ("hex", hex.as_bytes())]
+    let digits = hex::encode(raw);
+    for (form, bytes) in
+        [("nsec", &nsec.as_bytes()[5..]), ("raw", &raw), ("limbs", &reversed), ("hex", digits.as_bytes())]
     {
         println!("\nfound {form} {}", masked(bytes));
     }
@@ -78,7 +76,7 @@ fn present(needles: &[(String, Vec<u8>)]) -> Vec<String> {
 fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
     let vault = Vault::without_identity().unwrap().with_clock(Clock::at(1_800_000_000));
     let asker = Keys::generate();
-    let letter = OutgoingMessage {
+    let message = OutgoingMessage {
         to: Asker(asker.public_key().to_bytes()),
         channel: Channel::Sealed,
         text: "Your key is ready.".to_owned(),
@@ -92,13 +90,13 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
             let (start, point) = vault.open_start().unwrap();
             let tweak = Tweak { offset, rotation: Rotation::ALL[number % 3] };
             let hit = VerifiedHit::recompute(point, tweak).unwrap();
-            vault.redeem(start, &hit, &letter, "Keep it.").unwrap().json
+            vault.redeem(start, &hit, &message, "Keep it.").unwrap().json
         })
         .collect();
 
     let mut needles = Vec::new();
     for wrap in &wraps {
-        let mut child = child("safety::memory::open_a_letter_as_its_asker")
+        let mut child = child("safety::memory::open_a_message_as_its_asker")
             .env("TEST_ASKER", asker.secret_key().to_secret_hex())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -108,7 +106,7 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
         let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         for line in output.lines().filter_map(|line| line.strip_prefix("found ")) {
             let (form, bytes) = line.split_once(' ').unwrap();
-            needles.push((form.to_owned(), unhex(bytes)));
+            needles.push((form.to_owned(), hex::decode(bytes)));
         }
     }
     assert_eq!(needles.len(), 4 * KEYS);

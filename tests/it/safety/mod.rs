@@ -2,6 +2,7 @@
 
 pub mod chosen_points;
 pub mod copies;
+pub mod economy;
 pub mod floods;
 pub mod leaks;
 pub mod memory;

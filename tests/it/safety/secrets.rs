@@ -1,8 +1,9 @@
 //! S3 and the walls of S2: no other room can name a secret, and the vault knows one source of randomness.
 
 use crate::support::harness::{Test, test};
+use crate::support::source;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 pub const TESTS: &[Test] = &[
@@ -62,25 +63,6 @@ fn no_secret_can_be_named_from_outside() {
     assert!(compiles, "a launch holds something else than points and patterns: {said}");
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
-}
-
-fn code(file: &Path) -> String {
-    let text = fs::read_to_string(file).unwrap();
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
-}
-
 /// Ways to random numbers, or to keys made of them, that are not `random::system`.
 const OTHER_SOURCES: [&str; 12] = [
     "getrandom",
@@ -99,12 +81,12 @@ const OTHER_SOURCES: [&str; 12] = [
 
 fn the_vault_draws_from_the_operating_system_and_nothing_else() {
     let vault = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/vault");
-    let mut files = sources(&vault);
+    let mut files = source::files(&vault, &["rs"]);
     files.retain(|file| !file.starts_with(vault.join("tests")));
     assert!(files.len() > 5, "{files:?}");
     let mut found = Vec::new();
     for file in files {
-        let (name, code) = (file.strip_prefix(&vault).unwrap().display().to_string(), code(&file));
+        let (name, code) = (file.strip_prefix(&vault).unwrap().display().to_string(), source::code(&file));
         for word in OTHER_SOURCES {
             let allowed = (name.as_str(), word) == ("random.rs", "getrandom");
             if code.contains(word) && !allowed {
@@ -112,7 +94,7 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
             }
         }
         // The door hands out the system's source, and only tests put another in.
-        if name == "keeper.rs" {
+        if name == "vault.rs" {
             let others: Vec<&str> = code.match_indices("source: ").map(|(at, _)| &code[at..]).collect();
             let known =
                 |rest: &&str| ["source: random::system", "source: Source"].iter().any(|known| rest.starts_with(known));
@@ -121,7 +103,7 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
-    let random = code(&vault.join("random.rs"));
+    let random = source::code(&vault.join("random.rs"));
     assert_eq!(random.matches("getrandom").count(), 1, "one call: {random}");
     assert!(random.contains("getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)"));
 }

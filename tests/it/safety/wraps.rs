@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_seconds),
     test!(the_same_wrap_without_its_fault_is_accepted),
-    test!(what_a_strangers_relay_says_unasked_is_not_heard),
+    test!(unsolicited_events_of_an_external_relay_are_ignored),
 ];
 
 const DAY: u64 = 86_400;
 
 /// Every wrap says `m0ctane`: what gets through by mistake is answered, and so is seen.
-const WISH: &str = "m0ctane";
+const REQUEST: &str = "m0ctane";
 
 type Hostile = Vec<(&'static str, String)>;
 
 fn wraps_that_are_wrong(forger: &Forger) -> Hostile {
-    let seal = forger.seal_of(&forger.rumor(WISH).as_json()).as_json();
+    let seal = forger.seal_of(&forger.rumor(REQUEST).as_json()).as_json();
     let good = forger.wrap_of(&seal);
     let us = Tag::public_key(forger.bot);
     let once = Keys::generate();
@@ -76,7 +76,7 @@ fn padded(text: &str, length: usize) -> Vec<u8> {
 }
 
 fn seals_that_are_wrong(forger: &Forger) -> Hostile {
-    let good = forger.seal_of(&forger.rumor(WISH).as_json());
+    let good = forger.seal_of(&forger.rumor(REQUEST).as_json());
     let other = Keys::generate();
     let of_kind = |kind: u16| {
         let seal = EventBuilder::new(Kind::from(kind), good.content.clone()).sign_with_keys(&forger.author);
@@ -87,7 +87,7 @@ fn seals_that_are_wrong(forger: &Forger) -> Hostile {
         .sign_with_keys(&forger.author)
         .unwrap();
     let stolen = EventBuilder::new(Kind::Seal, good.content.clone()).sign_with_keys(&other).unwrap();
-    let foreign = nip44::encrypt(forger.author.secret_key(), &other.public_key(), WISH, nip44::Version::V2).unwrap();
+    let foreign = nip44::encrypt(forger.author.secret_key(), &other.public_key(), REQUEST, nip44::Version::V2).unwrap();
     let foreign = EventBuilder::new(Kind::Seal, foreign).sign_with_keys(&forger.author).unwrap();
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let seals = vec![
@@ -104,14 +104,14 @@ fn seals_that_are_wrong(forger: &Forger) -> Hostile {
         ("seal: date changed after signing", altered(&good, "created_at", 1)),
         ("seal: somebody else's content", stolen.as_json()),
         ("seal: to somebody else", foreign.as_json()),
-        ("seal: a wrap", forger.with_rumor(forger.rumor(WISH).as_json()).as_json()),
-        ("seal: a bare rumor", forger.rumor(WISH).as_json()),
+        ("seal: a wrap", forger.with_rumor(forger.rumor(REQUEST).as_json()).as_json()),
+        ("seal: a bare rumor", forger.rumor(REQUEST).as_json()),
     ];
     seals.into_iter().map(|(name, seal)| (name, forger.wrap_of(&seal).as_json())).collect()
 }
 
 fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
-    let good = serde_json::to_value(forger.rumor(WISH)).unwrap();
+    let good = serde_json::to_value(forger.rumor(REQUEST)).unwrap();
     let with = |name: &str, value: Value| {
         let mut rumor = good.clone();
         // The id is left out where only the rest is meant to be wrong.
@@ -121,7 +121,7 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
     };
     let victim = Keys::generate().public_key().to_hex();
     let mut other = forger.rumor("help");
-    other.id = forger.rumor(WISH).id;
+    other.id = forger.rumor(REQUEST).id;
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let rumors = vec![
         ("rumor: no JSON", "m0ctane".to_owned()),
@@ -136,7 +136,7 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
         ("rumor: kind as a text", with("kind", json!("14"))),
         ("rumor: a reaction", with("kind", json!(7))),
         ("rumor: a public note", with("kind", json!(1))),
-        ("rumor: half a character", good.to_string().replace(WISH, "\\ud800")),
+        ("rumor: half a character", good.to_string().replace(REQUEST, "\\ud800")),
         ("rumor: two hours ahead", with("created_at", json!(forger.now + 7200))),
         ("rumor: a year ahead", with("created_at", json!(forger.now + 365 * DAY))),
         ("rumor: at the end of time", with("created_at", json!(u64::MAX))),
@@ -197,7 +197,7 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
 }
 
 /// A relay that an asker named says under the name of the bot's own subscription what nobody asked it for.
-async fn what_a_strangers_relay_says_unasked_is_not_heard() {
+async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
     let running = Home::with(&[ours.url()], patient).start().await;

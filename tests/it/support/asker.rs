@@ -3,6 +3,7 @@
 use super::PATIENCE;
 use nostr_sdk::prelude::*;
 use secp256k1::{Message, SECP256K1};
+use std::collections::VecDeque;
 use tokio::sync::broadcast;
 
 pub struct Asker {
@@ -10,6 +11,8 @@ pub struct Asker {
     pub client: Client,
     pub bot: PublicKey,
     notifications: broadcast::Receiver<RelayPoolNotification>,
+    /// Messages that came while another one was waited for.
+    early: VecDeque<UnsignedEvent>,
 }
 
 impl Asker {
@@ -31,7 +34,7 @@ impl Asker {
         client.connect().await;
         client.wait_for_connection(PATIENCE).await;
         let notifications = client.notifications();
-        let asker = Asker { keys, client, bot, notifications };
+        let asker = Asker { keys, client, bot, notifications, early: VecDeque::new() };
         asker.listen().await;
         asker
     }
@@ -58,6 +61,27 @@ impl Asker {
 
     /// The next message from the bot.
     pub async fn next_message(&mut self) -> UnsignedEvent {
+        match self.early.pop_front() {
+            Some(message) => message,
+            None => self.receive().await,
+        }
+    }
+
+    /// The next message that is `wanted`; those before it are kept for later.
+    async fn next_that(&mut self, wanted: impl Fn(&str) -> bool) -> UnsignedEvent {
+        if let Some(at) = self.early.iter().position(|message| wanted(&message.content)) {
+            return self.early.remove(at).expect("it is there");
+        }
+        loop {
+            let message = self.receive().await;
+            if wanted(&message.content) {
+                return message;
+            }
+            self.early.push_back(message);
+        }
+    }
+
+    async fn receive(&mut self) -> UnsignedEvent {
         let wait = async {
             loop {
                 let notification = match self.notifications.recv().await {
@@ -82,17 +106,23 @@ impl Asker {
         self.next_message().await.content
     }
 
-    /// Sends `text` and returns the answer.
+    /// Sends `text` and returns the answer. A key that is found at once may overtake its acceptance:
+    /// it is left to [`Asker::next_key`].
     pub async fn ask(&mut self, text: &str) -> String {
         self.send(text).await;
-        self.next_text().await
+        self.next_that(|text| !is_result(text)).await.content
     }
 
     /// Waits for the message with a key and returns it.
     pub async fn next_key(&mut self) -> DeliveredKey {
-        let text = self.next_text().await;
+        let text = self.next_that(is_result).await.content;
         DeliveredKey::read(&text).unwrap_or_else(|| panic!("no key in: {text}"))
     }
+}
+
+/// Whether a message carries a key or a tweak on a line of its own.
+fn is_result(text: &str) -> bool {
+    text.lines().any(|line| line.len() > 50 && (line.starts_with("nsec1") || line.starts_with("ntweak1")))
 }
 
 /// An nsec as it was delivered, judged by libsecp256k1 alone.

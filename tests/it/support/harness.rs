@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// Prints how long each test took, the slowest first, if this variable is set.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
+/// A test that takes longer is killed, unless it is a long one.
+const LONGEST: Duration = Duration::from_secs(300);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
 /// Precedes the reason on the last line of a skipped test.
@@ -29,12 +31,13 @@ pub struct Test {
     long: Option<&'static str>,
     is_alone: bool,
     is_part: bool,
+    holds: Option<&'static str>,
 }
 
 impl Test {
     /// A test with its full path. [`test!`] calls this.
     pub const fn new(name: &'static str, run: fn()) -> Test {
-        Test { name, run, long: None, is_alone: false, is_part: false }
+        Test { name, run, long: None, is_alone: false, is_part: false, holds: None }
     }
 
     /// Runs only with `--ignored`, for this reason.
@@ -50,6 +53,12 @@ impl Test {
     /// Is no test: another test starts it with [`child`].
     pub const fn part(self) -> Test {
         Test { is_part: true, ..self }
+    }
+
+    /// Holds every bot of this test at a step (`src/fault.rs`) while [`gate::close`] says so.
+    /// Skipped in a build without faults.
+    pub const fn holding(self, place: &'static str) -> Test {
+        Test { holds: Some(place), ..self }
     }
 
     /// The path within this binary, as in `conversation::requests::a_reply_does_not_arrive_twice`.
@@ -94,6 +103,29 @@ pub fn skip(reason: &str) -> ! {
     std::process::exit(SKIPPED.into())
 }
 
+/// Holds the bots of a test at the step that [`Test::holding`] names.
+pub mod gate {
+    use std::fs;
+    use std::path::PathBuf;
+
+    /// The variable of `src/fault.rs` that names the file.
+    pub(super) const FILE: &str = "NPUBBOT_TEST_GATE";
+
+    fn file() -> PathBuf {
+        std::env::var_os(FILE).expect("the test is listed with `.holding(…)`").into()
+    }
+
+    /// Lets no bot past the step. Tests begin so.
+    pub fn close() {
+        fs::remove_file(file()).unwrap();
+    }
+
+    /// Lets all bots past the step.
+    pub fn open() {
+        fs::write(file(), "").unwrap();
+    }
+}
+
 /// Skips the test if there is no GPU that CUDA can use.
 pub fn needs_gpu() {
     if let Err(reason) = npubbot::search::cuda::device_count() {
@@ -122,7 +154,10 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
         (test.run)();
         return ExitCode::SUCCESS;
     }
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Tests wait for relays and timers most of the time.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads = arguments.test_threads.or(Some(2 * cores));
     let capture = !arguments.nocapture;
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
     // Those that want a quiet machine last, so that the others wait for none.
@@ -150,10 +185,29 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     let mut output = tempfile::tempfile()?;
     let mut command = child(test.path());
     command.stdin(Stdio::null());
+    let folder = tempfile::tempdir()?;
+    if let Some(place) = test.holds {
+        if !cfg!(debug_assertions) {
+            let reason = "only a build with debug assertions can hold the bot at a step";
+            SKIPS.lock().unwrap_or_else(PoisonError::into_inner).push((test.path(), reason.to_owned()));
+            return Ok(Completion::ignored_with(reason));
+        }
+        command.env("NPUBBOT_TEST_FAULT", format!("hold:{place}")).env(gate::FILE, folder.path().join("gate"));
+    }
     if capture {
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
     }
-    let status = command.status()?;
+    let mut process = command.spawn()?;
+    let status = loop {
+        match process.try_wait()? {
+            Some(status) => break status,
+            None if test.long.is_none() && began.elapsed() > LONGEST => {
+                process.kill()?;
+                break process.wait()?;
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
     DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((began.elapsed(), test.path()));
     let mut said = Vec::new();
     output.rewind()?;

@@ -18,7 +18,7 @@ pub fn forms_of(nsec: &str) -> Vec<Needle> {
     let raw = SecretKey::from_bech32(nsec).unwrap().to_secret_bytes();
     let words: Vec<Vec<u8>> = raw.chunks(8).map(<[u8]>::to_vec).collect();
     let turned: Vec<Vec<u8>> = words.iter().map(|word| word.iter().rev().copied().collect()).collect();
-    let hex: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = super::hex::encode(raw);
     let base64 = super::forger::base64(&raw);
     let forms = [
         ("raw", raw.to_vec()),
@@ -98,11 +98,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Writes `bytes` into the unused end of a process's first stack.
-pub fn plant(pid: u32, bytes: &[u8]) {
+/// Writes `bytes` into one of the places of 256 bytes at the unused end of a process's first stack.
+pub fn plant(pid: u32, place: u64, bytes: &[u8]) {
     let (start, ..) = mappings(pid, 'r').into_iter().find(|(.., line)| line.ends_with("[stack]")).unwrap();
     let mut memory = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).unwrap();
-    memory.seek(SeekFrom::Start(start)).unwrap();
+    memory.seek(SeekFrom::Start(start + 256 * place)).unwrap();
     memory.write_all(bytes).unwrap();
 }
 

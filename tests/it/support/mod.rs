@@ -5,10 +5,14 @@ pub mod bot;
 pub mod foreign;
 pub mod forger;
 pub mod harness;
+pub mod hex;
 pub mod leaks;
+pub mod log;
 pub mod memory_scan;
+pub mod program;
 pub mod raw_relay;
 pub mod relay;
+pub mod source;
 pub mod usage;
 
 use nostr_sdk::prelude::{Client, Event, RelayUrl};

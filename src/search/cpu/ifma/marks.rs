@@ -1,73 +1,69 @@
-//! Which of an entry's top_words may concern anyone: compared with a few intervals, or looked up in the filter's buckets.
+//! The screens of the IFMA kernel: top words compared with a few intervals, or looked up in the
+//! filter's buckets.
 //!
 //! The contract of every `unsafe` is that of the module above.
 
-use super::Fe8;
+use super::fe8::Fe8;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::huge_page::Zeros;
-use crate::search::cpu::simd::{Marks, Notes, SLOTS};
+use crate::search::cpu::simd::{Marks, SLOTS, Screen};
+use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
-/// TopWords of [`SLOTS`] entries, and a vector that only its store needs.
+/// Top words of [`SLOTS`] entries, and room for the last vector store.
 const ROOM: usize = 144 * SLOTS + 16;
 
-/// For few intervals: compares each top with each of them.
-#[derive(Debug)]
-pub struct Compared {
-    /// The slots, as bits, with something in one.
-    near: u32,
+/// A screen for few intervals: compares each top word with each of them.
+#[derive(Debug, Zeroable)]
+pub struct CompareScreen {
+    /// Bits of the slots with a top word in an interval.
+    suspects: u32,
 }
 
-// SAFETY: a number.
-unsafe impl Zeros for Compared {}
-
-impl Notes<Fe8> for Compared {
+impl Screen<Fe8> for CompareScreen {
     #[inline(always)]
-    fn note(&mut self, filter: &Filter, top_words: &[__m512i; 9], slot: usize) {
+    fn add(&mut self, filter: &Filter, top_words: &[__m512i; 9], slot: usize) {
         let mut any = 0;
         for &(first, last) in filter.widened() {
             any |= nearest(top_words, first, last);
         }
-        self.near |= u32::from(any != 0) << slot;
+        self.suspects |= u32::from(any != 0) << slot;
     }
 
     #[inline(always)]
-    fn noted(&mut self, _: &Filter) -> u32 {
-        std::mem::take(&mut self.near)
+    fn take_suspects(&mut self, _: &Filter) -> u32 {
+        std::mem::take(&mut self.suspects)
     }
 }
 
-/// For many: the top_words of some entries that are in buckets that are not empty, moved together as they come, without a
-/// branch, and looked at later, when the processor has long stored them.
-#[derive(Debug)]
-pub struct LookedUp {
-    /// The filter's coarse bitmap: it lies here, for every top is looked up in it.
+/// A screen for many intervals. It collects the top words in filled coarse buckets, without a
+/// branch, and looks them up later, when the processor has long stored them.
+#[derive(Debug, Zeroable)]
+pub struct LookupScreen {
+    /// The filter's coarse bitmap. A copy, next to the rest: every top word is looked up in it.
     coarse: [u32; COARSE_WORDS],
-    /// The first `count` count. A store writes a whole vector.
+    /// The collected top words, `count` of them. A store writes a whole vector.
     top_words: [u32; ROOM],
     count: usize,
-    /// Where among them those were that are kept for a second look.
+    /// The places among them of those kept for the second look.
     places: [u32; ROOM],
-    /// How many there were after each slot.
+    /// `count` after each slot.
     ends: [u16; SLOTS],
     /// Slots so far.
     slots: usize,
 }
 
-// SAFETY: numbers.
-unsafe impl Zeros for LookedUp {}
-
-impl Notes<Fe8> for LookedUp {
+impl Screen<Fe8> for LookupScreen {
     fn begin(&mut self, filter: &Filter) {
         self.coarse.copy_from_slice(filter.coarse());
     }
 
     #[inline(always)]
-    fn note(&mut self, _: &Filter, top_words: &[__m512i; 9], slot: usize) {
+    fn add(&mut self, _: &Filter, top_words: &[__m512i; 9], slot: usize) {
         let mut count = self.count;
         for &some in top_words {
             let marked = in_buckets(some, &self.coarse);
-            // SAFETY: the contract above; at most 144 top_words a slot come before, so 16 more have room.
+            // SAFETY: the contract above; at most 144 top words a slot come before, so 16 more have
+            // room.
             unsafe {
                 let together = _mm512_maskz_compress_epi32(marked, some);
                 _mm512_storeu_si512(self.top_words.as_mut_ptr().add(count).cast(), together);
@@ -80,13 +76,14 @@ impl Notes<Fe8> for LookedUp {
     }
 
     #[inline(always)]
-    fn noted(&mut self, filter: &Filter) -> u32 {
+    fn take_suspects(&mut self, filter: &Filter) -> u32 {
         let mut slots = 0;
-        // First those in fine buckets that are not empty move together, in place, and where they were is kept.
+        // First those in filled fine buckets move together, in place, and their places are kept.
         let (count, mut at) = (std::mem::take(&mut self.count), 0);
         let mut kept = 0;
         while at < count {
-            // SAFETY: the contract above; top_words and places have 16 beyond any count, and what is kept is behind what is read.
+            // SAFETY: the contract above; both arrays have room for 16 beyond any count, and writes
+            // stay behind reads.
             unsafe {
                 let some = _mm512_loadu_si512(self.top_words.as_ptr().add(at).cast());
                 let filled = in_fine_buckets(some, valid(count - at), filter);
@@ -119,13 +116,13 @@ impl Notes<Fe8> for LookedUp {
     }
 }
 
-/// The first `count` of sixteen, or all.
+/// Bits of the first `count` of sixteen, or of all.
 #[inline(always)]
 fn valid(count: usize) -> u16 {
     if count < 16 { (1 << count) - 1 } else { u16::MAX }
 }
 
-/// See [`crate::search::cpu::simd::Lanes::marks`].
+/// [`crate::search::cpu::simd::SimdField::marks`]
 #[inline(always)]
 pub fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
     let mut marks = [0; 9];
@@ -135,11 +132,11 @@ pub fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
     marks
 }
 
-/// Which top_words are in a coarse bucket that is not empty.
+/// Bits of the top words in filled coarse buckets.
 #[inline(always)]
 fn in_buckets(top_words: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
-    // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these. A
-    // rotation takes its count modulo 32, which is the bit's place in the word.
+    // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered
+    // is one of these. A rotation takes its count modulo 32, which is the bit's place in the word.
     unsafe {
         let word = _mm512_srli_epi32::<{ 32 - COARSE_BITS + 5 }>(top_words);
         let words = _mm512_i32gather_epi32::<4>(word, buckets.as_ptr().cast());
@@ -148,11 +145,12 @@ fn in_buckets(top_words: __m512i, buckets: &[u32; COARSE_WORDS]) -> u16 {
     }
 }
 
-/// Which of the valid ones of these top_words are in a fine bucket that is not empty.
+/// Bits of the valid top words in filled fine buckets.
 #[inline(always)]
 fn in_fine_buckets(top_words: __m512i, valid: u16, filter: &Filter) -> u16 {
     let buckets = filter.buckets();
-    // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered is one of these.
+    // SAFETY: the contract above; there is a bit for every bucket, so every word that is gathered
+    // is one of these.
     unsafe {
         let bucket = _mm512_srl_epi32(top_words, _mm_cvtsi32_si128(filter.place_bits() as i32));
         let words = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(bucket), buckets.as_ptr().cast());
@@ -160,13 +158,14 @@ fn in_fine_buckets(top_words: __m512i, valid: u16, filter: &Filter) -> u16 {
     }
 }
 
-/// Which of the valid ones of these top_words, all in fine buckets that are not empty, are in their bucket's ranges of places.
+/// Bits of the valid top words in their bucket's ranges of places. All valid ones are in filled
+/// buckets.
 #[inline(always)]
 fn in_ranges(top_words: __m512i, valid: u16, filter: &Filter) -> u16 {
     let (buckets, ranks, [one, two]) = (filter.buckets(), filter.ranks(), filter.places());
     let mut found = 0;
-    // SAFETY: the contract above; a valid lane's bucket has its bit set, so its rank is below the number of set bits,
-    // which is how many ranges there are. No other lane is gathered.
+    // SAFETY: the contract above; a valid lane's bucket has its bit set, so its rank is below the
+    // number of set bits, which is how many ranges there are. No other lane is gathered.
     unsafe {
         let zero = _mm512_setzero_si512();
         let bucket = _mm512_srl_epi32(top_words, _mm_cvtsi32_si128(filter.place_bits() as i32));
@@ -187,7 +186,7 @@ fn in_ranges(top_words: __m512i, valid: u16, filter: &Filter) -> u16 {
     found
 }
 
-/// Whether any top has its upper 32 bits in an interval: zero if none.
+/// Bits of the lanes with a top word in an interval, by its upper 32 bits.
 #[inline(always)]
 fn nearest(top_words: &[__m512i; 9], first: u64, last: u64) -> u16 {
     let (first, last) = ((first >> 32) as i32, (last >> 32) as i32);

@@ -1,5 +1,5 @@
-//! S10 below the bot: start points that somebody chose, at which the formula's special cases are met. The vault's blinding keeps
-//! askers from choosing them; nothing here relies on it.
+//! S10 below the bot: start points that somebody chose, at which the formula's special cases are
+//! met. The vault's blinding keeps askers from choosing them; nothing here relies on it.
 
 use super::*;
 use secp256k1::Scalar;
@@ -24,8 +24,8 @@ fn with_centre(value: SecretKey, centre: u64) -> SecretKey {
     moved.expect("a start that is infinity cannot be chosen")
 }
 
-/// What a walk has to find and to count. Left out are a centre that is infinity, and each entry around a centre that is
-/// `±λ^k` times the entry's point: the formula does not hold there.
+/// What a walk has to find and to count. Left out are a centre that is infinity, and each entry
+/// around a centre that is `±λ^k` times the entry's point: the formula does not hold there.
 struct Expected {
     candidates: u64,
     hits: HashSet<Tweak>,
@@ -58,7 +58,7 @@ impl Around {
                 expected.candidates += 18;
                 for (k, points) in entry.iter().enumerate() {
                     for (point, step) in points.iter().zip([i, -i]) {
-                        let mut x = Affine::of(&centre.combine(point).expect("they are no opposites")).x;
+                        let mut x = Affine::from_point(&centre.combine(point).expect("they are no opposites")).x;
                         for j in 0..3 {
                             if !set.matches(&npub_of(x)).is_empty() {
                                 expected.hits.insert(tweak(number * STEP, step, k, j));

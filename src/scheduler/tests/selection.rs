@@ -1,10 +1,11 @@
-//! Which jobs a pass is for when there are more than its start points can serve.
+//! Selection: the jobs of a pass where there are more than its start points can serve.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
 use crate::key::{Offset, Rotation, Tweak};
 use crate::pattern::{ALPHABET, Pattern, PatternId};
-use crate::scheduler::plan::pool::{Next, Pool, Subscription};
+use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::run::pool::{Next, Pool, Subscription};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::{ClaimedHit, LaunchReport};
 use rand::Rng;
@@ -12,11 +13,10 @@ use rand::rngs::StdRng;
 use secp256k1::Scalar;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-/// One device that searches each start point over 2^20 candidates: of four characters a start point has one hit.
+/// Candidates of a start point: it has one hit of a pattern of four characters.
 const STRETCH: u64 = 1 << 20;
-const BASES: usize = 2;
+const STARTS: usize = 2;
 
 struct Device {
     pool: Pool,
@@ -24,17 +24,22 @@ struct Device {
 }
 
 impl Device {
-    /// After a first launch, so that it is known how far it gets.
+    /// A device after its first launch, so that its stretch is known.
     fn new() -> Device {
-        Device::that_stops_early(false)
+        Device::with_early_stop(false)
     }
 
-    fn that_stops_early(early_stop: bool) -> Device {
+    fn with_early_stop(early_stop: bool) -> Device {
         let pool = Pool::default();
         let mut held = pool.subscribe(Lane::All);
-        held.note_device(BASES, early_stop);
-        held.settle(&Arc::new(Pass::of_canary_alone(None)), 0.0, &report(0), BASES);
+        held.set_device(STARTS, early_stop);
+        held.settle(&warm_up(), &report(0), STARTS);
         Device { pool, held }
+    }
+
+    /// Records a launch of this pass.
+    fn settle(&mut self, pass: &Arc<Pass>, report: &LaunchReport) {
+        self.held.settle(&PlannedLaunch::warm_up(Arc::clone(pass)), report, STARTS);
     }
 
     fn open(&self, job: i64, texts: &[&str]) {
@@ -43,7 +48,7 @@ impl Device {
 
     fn pass(&mut self) -> Arc<Pass> {
         match self.pool.next(&mut self.held, None) {
-            Next::Search(pass, _) => pass,
+            Next::Search(planned) => planned.pass,
             other => panic!("{other:?}"),
         }
     }
@@ -54,6 +59,11 @@ impl Device {
     }
 }
 
+fn warm_up() -> PlannedLaunch {
+    PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(None)))
+}
+
+/// The jobs of a pass, once for each pattern.
 fn jobs(pass: &Pass) -> Vec<i64> {
     let job = |owner: &Owner| match owner {
         Owner::Job(job) => Some(job.0),
@@ -65,11 +75,11 @@ fn jobs(pass: &Pass) -> Vec<i64> {
 fn report(hits: usize) -> LaunchReport {
     let tweak = Tweak { offset: Offset::from_scalar(Scalar::ZERO), rotation: Rotation::ALL[0] };
     let hits = vec![ClaimedHit { start: 0, tweak }; hits];
-    LaunchReport { candidates: STRETCH * BASES as u64, hits, ..LaunchReport::default() }
+    LaunchReport { candidates: STRETCH * STARTS as u64, hits, ..LaunchReport::default() }
 }
 
 #[test]
-fn a_pass_has_every_rare_pattern_and_of_the_others_the_oldest() {
+fn a_pass_has_every_rare_pattern_and_the_oldest_plentiful_ones() {
     let mut device = Device::new();
     for job in 1..=1000 {
         device.open(job, &["qqqq"]);
@@ -77,7 +87,7 @@ fn a_pass_has_every_rare_pattern_and_of_the_others_the_oldest() {
     device.open(500, &["pppp", "pppppp", "zzzzzzzz"]);
     device.open(2000, &["rrrrrr"]);
     device.open(1001, &["yyyyy", "xxxx"]);
-    // Eight hits a start point are worth it beside a rare pattern.
+    // Beside a rare pattern eight hits a start point are worth verifying.
     assert_eq!(device.jobs(), [&[500, 500, 2000][..], &[1, 2, 3, 4, 5, 6, 7, 8]].concat());
     for job in 1..=1000 {
         device.pool.remove(JobId(job));
@@ -85,10 +95,11 @@ fn a_pass_has_every_rare_pattern_and_of_the_others_the_oldest() {
     assert_eq!(device.jobs(), [2000, 1001, 1001], "a job is taken with all its plentiful patterns");
 }
 
-/// The more there are the sooner something is found, and the rest of the start point's time is for the rare patterns.
+/// The more patterns there are, the sooner the early stop comes, and the rest of the time is for the
+/// rare patterns.
 #[test]
-fn a_device_that_leaves_out_takes_enough_to_find_some_soon() {
-    let mut device = Device::that_stops_early(true);
+fn a_device_with_an_early_stop_takes_enough_to_find_some_soon() {
+    let mut device = Device::with_early_stop(true);
     for job in 1..=1000 {
         device.open(job, &["qqqq"]);
     }
@@ -99,9 +110,9 @@ fn a_device_that_leaves_out_takes_enough_to_find_some_soon() {
     let pass = device.pass();
     assert_eq!(jobs(&pass), [&[2000][..], &(1..=100).collect::<Vec<_>>()].concat());
     assert_eq!(remaining(&mut device), Some((2, true)), "the canary and the rare one");
-    // Half of them are enough until the pass is made anew, and hits are no reason to leave them out of a launch.
+    // Half of them are enough to keep the pass, and their hits are not rationed.
     for job in 1..=50 {
-        device.held.settle(&pass, 0.0, &report(BASES * 20), BASES);
+        device.settle(&pass, &report(STARTS * 20));
         device.pool.remove(JobId(job));
         assert!(Arc::ptr_eq(&pass, &device.pass()));
     }
@@ -113,29 +124,29 @@ fn a_device_that_leaves_out_takes_enough_to_find_some_soon() {
     assert_eq!(remaining(&mut device), None, "rare ones alone are searched for to the end");
 }
 
-/// A rate with so many patterns is one of candidates tested against all of them.
+/// A measured rate counts candidates tested against all patterns.
 #[test]
-fn a_measurement_tests_every_candidate_against_everything() {
+fn a_measurement_tests_every_candidate_against_every_pattern() {
     let pool = Pool::exhaustive();
     let mut held = pool.subscribe(Lane::All);
-    held.note_device(BASES, true);
-    held.settle(&Arc::new(Pass::of_canary_alone(None)), 0.0, &report(0), BASES);
+    held.set_device(STARTS, true);
+    held.settle(&warm_up(), &report(0), STARTS);
     (1..=1000).for_each(|job| pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None)));
-    let Next::Search(pass, _) = pool.next(&mut held, None) else { panic!("jobs are open") };
+    let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
     assert_eq!(jobs(&pass).len(), 1000);
     assert!(pass.remaining().is_none());
 }
 
-/// What ends early says nothing of how far a device gets.
+/// A launch that ends early says nothing of the stretch.
 #[test]
 fn a_launch_that_was_cut_short_changes_no_stretch() {
-    let mut device = Device::that_stops_early(true);
-    let pass = Arc::new(Pass::of_canary_alone(None));
+    let mut device = Device::with_early_stop(true);
+    let pass = Arc::new(Pass::canary_alone(None));
     let short = LaunchReport { candidates: 1000, ..LaunchReport::default() };
     let known = device.held.stretch();
-    device.held.settle(&pass, 0.0, &LaunchReport { is_cut_short: true, ..short.clone() }, BASES);
+    device.settle(&pass, &LaunchReport { is_cut_short: true, ..short.clone() });
     assert_eq!(device.held.stretch(), known);
-    device.held.settle(&pass, 0.0, &short, BASES);
+    device.settle(&pass, &short);
     assert_ne!(device.held.stretch(), known);
 }
 
@@ -145,17 +156,20 @@ fn before_a_device_is_known_everything_is_searched() {
     for job in 1..=1000 {
         pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None));
     }
-    let Next::Search(pass, _) = pool.next(&mut pool.subscribe(Lane::All), None) else { panic!("jobs are open") };
+    let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.subscribe(Lane::All), None) else {
+        panic!("jobs are open")
+    };
     assert_eq!(jobs(&pass).len(), 1000);
 }
 
 #[test]
-fn who_is_not_in_the_pass_does_not_change_it() {
+fn a_job_outside_the_pass_does_not_change_it() {
     let mut device = Device::new();
     for job in 1..=100 {
         device.open(job, &["qqqq"]);
     }
-    // Two start points take four jobs at most until a pass is remade; the other five have five hits a start point.
+    // Two start points take at most four jobs until a pass is remade. The other five have five hits
+    // a start point.
     assert_eq!(device.jobs(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let pass = device.pass();
     let is_kept = |device: &mut Device| Arc::ptr_eq(&pass, &device.pass());
@@ -181,7 +195,7 @@ fn a_job_that_comes_while_the_pass_has_room_is_searched_at_once() {
     assert_eq!(device.jobs(), [1, 2]);
 }
 
-/// Twenty hits a start point of each job: one is more than is worth verifying beside a rare job.
+/// Each job has twenty hits a start point, more than is worth verifying beside a rare job.
 #[test]
 fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
     let mut device = Device::new();
@@ -194,7 +208,7 @@ fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
             let pass = device.pass();
             let has_easy = jobs(&pass).contains(&1);
             easy += usize::from(has_easy);
-            device.held.settle(&pass, 0.0, &report(if has_easy { BASES * with_hits } else { 0 }), BASES);
+            device.settle(&pass, &report(if has_easy { STARTS * with_hits } else { 0 }));
         }
         device.open(11, &["zzzzzzzz"]);
         easy
@@ -207,13 +221,14 @@ fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
     assert!((4..=7).contains(&seldom), "the turn of the easy ones comes all the same: {seldom}");
 }
 
-/// Serves one launch as the verifier would: each start point goes to the first by precedence of what was found under it.
+/// Serves one launch as the verifier does: each start point goes to the first of its finds by
+/// precedence.
 fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
     let pass = device.pass();
     let (mut done, mut expected) = (Vec::new(), 0.0);
     let hits: Vec<f64> =
         pass.patterns.iter().map(|(_, pattern)| STRETCH as f64 / pattern.difficulty().candidates()).collect();
-    for _ in 0..BASES {
+    for _ in 0..STARTS {
         let found = |id: &usize| rng.random_bool(-(-hits[*id]).exp_m1());
         let mut found: Vec<PatternId> = (1..hits.len()).filter(found).map(PatternId).collect();
         expected += hits.iter().skip(1).sum::<f64>();
@@ -221,14 +236,14 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
         let is_open = |id: &PatternId| matches!(pass.owner(*id), Owner::Job(job) if device.pool.contains(job));
         let hardest = found.iter().filter(|id| is_open(id)).map(|&id| hits[id.0]).fold(f64::INFINITY, f64::min);
         let Some(first) = found.into_iter().find(is_open) else { continue };
-        // Once in fifty start points, or less often.
+        // A hit of a rare pattern: at most one in fifty start points.
         assert!(hardest >= 0.02 || hits[first.0] == hardest, "a rare hit was lost to an easier one");
         let Owner::Job(job) = pass.owner(first) else { panic!("the canary has no start") };
         device.pool.remove(job);
         done.push(job.0);
     }
-    // Early in a crowd of very easy jobs the device stops before it has them all.
-    device.held.settle(&pass, 0.0, &report(expected.min(2048.0) as usize), BASES);
+    // With very many easy jobs a device stops before it has all hits.
+    device.settle(&pass, &report(expected.min(2048.0) as usize));
     done
 }
 
@@ -238,7 +253,7 @@ fn random_request(rng: &mut StdRng, lengths: std::ops::RangeInclusive<usize>) ->
 }
 
 #[test]
-fn nobody_starves_and_the_plentiful_are_served_by_age() {
+fn nobody_starves_and_plentiful_jobs_are_served_by_age() {
     let mut rng = seeded();
     let mut device = Device::new();
     let mut ages = BTreeSet::new();
@@ -257,7 +272,7 @@ fn nobody_starves_and_the_plentiful_are_served_by_age() {
     let (mut launches, mut overtaken) = (0, 0);
     while !device.pool.is_empty() {
         for job in serve(&mut device, &mut rng) {
-            // Of those that are found under nearly every start point, the oldest comes first but for a few.
+            // Patterns found under nearly every start point are served nearly by age.
             if ages.remove(&job) {
                 overtaken = overtaken.max(ages.range(..job).count());
             }
@@ -265,11 +280,12 @@ fn nobody_starves_and_the_plentiful_are_served_by_age() {
         launches += 1;
         assert!(launches < 200_000, "{} are left", device.pool.len());
     }
-    println!("400 jobs in {launches} launches of {BASES} starts; at most {overtaken} older ones were overtaken");
+    println!("400 jobs in {launches} launches of {STARTS} starts; at most {overtaken} older ones were overtaken");
     assert!(overtaken <= 40, "{overtaken}");
 }
 
-/// The oldest has eight hits a start point. Harder ones come as fast as they are served, and most start points have a hit of one.
+/// The oldest job has eight hits a start point. Harder ones come as fast as they are served, and
+/// most start points have a hit of one.
 #[test]
 fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
     let mut rng = seeded();
@@ -287,31 +303,10 @@ fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
     }
 }
 
-/// Before, each of these cost a look at ten thousand jobs, their patterns copied, and a filter of them all.
+/// Each job has a hit in a thousand start points, and a start point has ten hits in all, most of
+/// which would be dropped.
 #[test]
-fn a_change_among_ten_thousand_costs_a_look_at_few() {
-    let mut device = Device::new();
-    for job in 1..=10_000 {
-        device.open(job, &["qqqq"]);
-    }
-    device.open(20_000, &["zzzzzzzz"]);
-    device.pass();
-    let mut time = |job: &dyn Fn(i64) -> i64| {
-        let (began, changes) = (Instant::now(), 1000);
-        for change in 0..changes {
-            device.pool.remove(JobId(job(change)));
-            device.pass();
-        }
-        began.elapsed() / changes as u32
-    };
-    let (young, old) = (time(&|change| 10_000 - change), time(&|change| 1 + change));
-    println!("a job that is done: {young:?} if it waits, {old:?} if it is in the pass");
-    assert!(young < Duration::from_millis(1) && old < Duration::from_millis(1), "{young:?}, {old:?}");
-}
-
-/// Each has a hit in a thousand start points, and a start point ten of one or another: most of these would be thrown away.
-#[test]
-fn ten_thousand_that_are_rare_one_by_one_are_plentiful_together() {
+fn ten_thousand_jobs_rare_one_by_one_are_plentiful_together() {
     let mut device = Device::new();
     for job in 1..=10_000 {
         device.open(job, &["qqqqqq"]);

@@ -1,0 +1,85 @@
+//! From text to words: letters folded, quotes of earlier messages and decoration removed.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Words of a text in lower case, without quoted lines, punctuation around words, emoji and invisible marks.
+///
+/// Full-width and decorated letters are folded (NFKC): `ｍ０ｃ` is `m0c`. Marks inside a word stay, so that `m0?tane`
+/// is not read as two prefixes; so do marks at its edges that patterns have elsewhere: `*cafe`, `cafe$`.
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    let is_quote = |line: &&str| line.trim_start().starts_with('>');
+    // A text of quotes alone is what its author wants to say.
+    let is_reply = text.lines().any(|line| !is_quote(&line) && !line.trim().is_empty());
+    let lines = text.lines().filter(move |line| !(is_reply && is_quote(line)));
+    lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || c.is_control() || separates(c))).flat_map(|word| {
+        let folded: String = word.nfkc().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect();
+        // Folding may have made spaces and commas.
+        let parts = folded.split(|c: char| c.is_whitespace() || c.is_control() || separates(c));
+        parts.map(strip).filter(|part| !part.is_empty()).collect::<Vec<_>>()
+    })
+}
+
+/// Characters that part words wherever they stand.
+fn separates(c: char) -> bool {
+    matches!(c, ',' | ';' | '|' | '"' | '`' | '…' | '、' | '。' | '!' | '“' | '”' | '„' | '«' | '»')
+}
+
+/// A word without decoration at its edges.
+fn strip(word: &str) -> String {
+    let mut word = word;
+    // `**m0c**`, `_m0c_`, `~~m0c~~` are emphasis. `*cafe` is not, and `*cafe*` may be either.
+    loop {
+        let inner = ["**", "_", "~"].iter().find_map(|mark| word.strip_prefix(mark)?.strip_suffix(mark));
+        match inner {
+            Some(inner) if !inner.is_empty() => word = inner,
+            _ => break,
+        }
+    }
+    let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '*' | '$' | '?' | '^' | '_' | '/');
+    let word = word.trim_matches(is_edge);
+    // What may follow the start of an npub is anything: `cafe*` asks for no more than `cafe`.
+    let word = word.trim_end_matches(['*', '?', '_', '/', ':']).trim_start_matches(['^', '?', '/']);
+    let word = word.trim_matches(is_edge);
+    if word.chars().any(char::is_alphanumeric) { word.to_owned() } else { String::new() }
+}
+
+/// Whether a word has a mark that patterns have elsewhere: wildcards, classes, anchors.
+pub(super) fn has_wildcard(word: &str) -> bool {
+    word.contains(['*', '?', '$', '^', '_', '.', '[', ']', '{', '}', '(', ')', '+', '~', '<', '>', '\\'])
+}
+
+/// Zero-width characters, marks of the writing direction, variation selectors, the byte-order mark.
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoration_goes_and_wildcards_stay() {
+        let cases: [(&str, &[&str]); 16] = [
+            ("ｍ０ｃ", &["m0c"]),
+            ("#m0c!", &["m0c"]),
+            ("🚀 m0c🚀", &["m0c"]),
+            ("**m0c** _m0c_", &["m0c", "m0c"]),
+            ("\"m0ctane\".", &["m0ctane"]),
+            ("[cat] (dad)", &["cat", "dad"]),
+            ("*cafe", &["*cafe"]),
+            ("*cafe*", &["*cafe"]),
+            ("*cafe*", &["*cafe"]),
+            ("cafe$", &["cafe$"]),
+            ("m0?tane", &["m0?tane"]),
+            ("cafe* cafe?", &["cafe", "cafe"]),
+            ("^cafe", &["cafe"]),
+            ("> npub1dad\nm0c", &["m0c"]),
+            ("> m0c", &["m0c"]),
+            ("m0c、cat　dad", &["m0c", "cat", "dad"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(words(text).collect::<Vec<_>>(), expected, "{text:?}");
+        }
+    }
+}

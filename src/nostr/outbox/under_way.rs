@@ -1,0 +1,118 @@
+//! The attempts under way: a bounded number, with places that only results and askers with a job get.
+
+use super::attempts::Outbox;
+use crate::ledger::{Attempt, DueMessage, MessageId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::task::{Id, JoinSet};
+
+/// Messages under way at once.
+const AT_ONCE: usize = 1024;
+/// Those among them that are neither results nor for askers with a job.
+const ORDINARY: usize = 768;
+/// Messages that are read from the ledger beyond those under way.
+const READ: usize = 256;
+/// An ordinary attempt may be ended for another one after this time; it is repeated later.
+const LEAST_TIME: Duration = Duration::from_millis(1500);
+/// From this number on, the ledger is read less often.
+const BUSY: usize = 64;
+
+/// Messages whose attempts are under way or not recorded yet.
+pub(super) struct UnderWay {
+    outbox: Arc<Outbox>,
+    /// Whether each of them is urgent.
+    messages: HashMap<MessageId, bool>,
+    attempts: JoinSet<Attempt>,
+    running: HashMap<Id, Running>,
+}
+
+struct Running {
+    message: DueMessage,
+    started: Instant,
+    cancel: Arc<Notify>,
+}
+
+impl UnderWay {
+    /// Sends through `outbox`.
+    pub fn new(outbox: Arc<Outbox>) -> UnderWay {
+        UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
+    }
+
+    /// How many due messages to read: those under way are among them.
+    pub fn wanted(&self) -> usize {
+        self.messages.len() + READ
+    }
+
+    /// Whether no attempt is running.
+    pub fn all_ended(&self) -> bool {
+        self.attempts.is_empty()
+    }
+
+    /// Whether reading the due messages takes long.
+    pub fn is_busy(&self) -> bool {
+        self.messages.len() >= BUSY
+    }
+
+    /// Whether some due messages may have found no place.
+    pub fn is_full(&self) -> bool {
+        self.messages.len() >= AT_ONCE || self.ordinary() >= ORDINARY
+    }
+
+    fn ordinary(&self) -> usize {
+        self.messages.values().filter(|urgent| !**urgent).count()
+    }
+
+    /// Starts an attempt for each of these messages, as far as there is room. For new messages that find none, as many of
+    /// the longest attempts are ended.
+    pub fn start(&mut self, due: Vec<DueMessage>, now: Instant) {
+        let (mut ordinary, mut waiting) = (self.ordinary(), 0);
+        for message in due {
+            if self.messages.contains_key(&message.id) {
+                continue;
+            }
+            let has_room = self.messages.len() < AT_ONCE && (message.urgent || ordinary < ORDINARY);
+            if !has_room {
+                waiting += usize::from(message.attempts == 0);
+                continue;
+            }
+            ordinary += usize::from(!message.urgent);
+            self.messages.insert(message.id, message.urgent);
+            let (outbox, copy, cancel) = (Arc::clone(&self.outbox), message.clone(), Arc::new(Notify::new()));
+            let cancelled = Arc::clone(&cancel);
+            let task = self.attempts.spawn(async move { outbox.attempt(&copy, &cancelled).await });
+            self.running.insert(task.id(), Running { message, started: now, cancel });
+        }
+        self.end_longest(waiting, now);
+    }
+
+    fn end_longest(&self, count: usize, now: Instant) {
+        if count == 0 {
+            return;
+        }
+        let may_end = |running: &&Running| !running.message.urgent && now >= running.started + LEAST_TIME;
+        let mut longest: Vec<&Running> = self.running.values().filter(may_end).collect();
+        longest.sort_by_key(|running| running.started);
+        longest.iter().take(count).for_each(|running| running.cancel.notify_one());
+    }
+
+    /// The next attempt that ended; `None` while there is none. Cancel-safe.
+    pub async fn next_ended(&mut self) -> Option<Attempt> {
+        let (task, attempt) = match self.attempts.join_next_with_id().await? {
+            Ok((task, attempt)) => (task, Some(attempt)),
+            Err(error) => (error.id(), None),
+        };
+        let message = self.running.remove(&task)?.message;
+        Some(attempt.unwrap_or_else(|| {
+            // Counts as an attempt that no relay accepted.
+            tracing::error!(message = message.id.0, "sending a message panicked; it is tried again");
+            Attempt { message: message.id, reached: Vec::new(), next: self.outbox.next(&message, 0, 0) }
+        }))
+    }
+
+    /// An attempt is recorded: the message may be sent again when it is due.
+    pub fn recorded(&mut self, message: MessageId) {
+        self.messages.remove(&message);
+    }
+}

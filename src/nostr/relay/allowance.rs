@@ -1,0 +1,86 @@
+//! Limits on what external relays send: memory for all of them together, and bytes a second for each.
+
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Memory of all external connections together, in KiB.
+const BUDGET: usize = 32 * 1024;
+/// Memory of one external connection, in KiB: a frame, a message in parts, and the buffers.
+const SHARE: u32 = 160;
+
+/// Bytes that an external relay may send at once: an OK for each message the outbox has under way, and more.
+const BURST: f64 = 256.0 * 1024.0;
+/// Bytes that it may send a second on average.
+const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
+/// Bytes that a message counts at least: small ones cost too.
+const LEAST: usize = 64;
+
+/// The memory budget of all external connections. Cheap to clone; clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Budget(Arc<Semaphore>);
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget(Arc::new(Semaphore::new(BUDGET)))
+    }
+}
+
+impl Budget {
+    /// The share of one connection, until it is dropped; `None` if the budget is used up.
+    pub fn share(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).try_acquire_many_owned(SHARE).ok()
+    }
+}
+
+/// The bytes that one external relay may still send.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    left: f64,
+    at: Instant,
+}
+
+impl Allowance {
+    /// The whole burst.
+    pub fn new(now: Instant) -> Allowance {
+        Allowance { left: BURST, at: now }
+    }
+
+    /// Counts a message; `false` if the relay has sent too much.
+    pub fn take(&mut self, bytes: usize, now: Instant) -> bool {
+        let refill = now.saturating_duration_since(self.at).as_secs_f64() * BYTES_PER_SECOND;
+        self.at = now;
+        self.left = (self.left + refill).min(BURST) - bytes.max(LEAST) as f64;
+        self.left >= 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn external_connections_share_a_budget() {
+        let budget = Budget::default();
+        let shares: Vec<_> = std::iter::from_fn(|| budget.share()).collect();
+        assert_eq!(shares.len(), BUDGET / SHARE as usize);
+        assert!(budget.clone().share().is_none());
+        drop(shares);
+        assert!(budget.share().is_some());
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_a_rate() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        assert!(allowance.take(128 * 1024, start) && allowance.take(128 * 1024, start));
+        assert!(!allowance.take(1, start));
+        let mut allowance = Allowance::new(start);
+        let tiny = (0..).take_while(|_| allowance.take(0, start)).count();
+        assert_eq!(tiny, 4096, "empty messages count too");
+        let mut allowance = Allowance::new(start);
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert!((0..100).all(|second| allowance.take(32 * 1024, at(second))), "the rate passes for ever");
+    }
+}

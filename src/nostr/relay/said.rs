@@ -1,0 +1,85 @@
+//! Text from relays and askers on its way into the log.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Characters of foreign text in one log line.
+const LONGEST: usize = 200;
+/// The shortest time between two log lines of one cause.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Foreign text that is safe to log: at most 200 characters, control characters escaped.
+pub(in crate::nostr) fn said(text: impl ToString) -> String {
+    let text = text.to_string();
+    let mut safe = String::with_capacity(text.len().min(LONGEST) + 1);
+    let mut left = LONGEST;
+    for character in text.chars() {
+        // U+2028 and the directional marks are no control characters, but change how a line is shown.
+        let is_plain =
+            !character.is_control() && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');
+        let escaped = if is_plain { 1 } else { character.escape_unicode().count() };
+        if escaped > left {
+            safe.push('…');
+            break;
+        }
+        left -= escaped;
+        if is_plain { safe.push(character) } else { safe.extend(character.escape_unicode()) }
+    }
+    safe
+}
+
+/// Limits log lines of one cause to one a minute.
+#[derive(Debug)]
+pub(in crate::nostr) struct LogLimit(Mutex<Option<Recent>>);
+
+/// The last line of a cause.
+#[derive(Debug)]
+struct Recent {
+    at: Instant,
+    skipped: u64,
+}
+
+impl LogLimit {
+    /// No line was written yet.
+    pub const fn new() -> LogLimit {
+        LogLimit(Mutex::new(None))
+    }
+
+    /// Whether to write a line now, and then the number of lines skipped since the last one.
+    pub fn next(&self, now: Instant) -> Option<u64> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *recent {
+            Some(last) if now.saturating_duration_since(last.at) < PAUSE => {
+                last.skipped += 1;
+                None
+            }
+            last => {
+                let skipped = last.as_ref().map_or(0, |last| last.skipped);
+                *last = Some(Recent { at: now, skipped: 0 });
+                Some(skipped)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_cut_and_its_control_characters_are_escaped() {
+        assert_eq!(said("blocked: no room"), "blocked: no room");
+        assert_eq!(said("a\nb\u{1b}[2J\u{202e}c\0"), r"a\u{a}b\u{1b}[2J\u{202e}c\u{0}");
+        let long = said("é".repeat(1 << 20));
+        assert_eq!(long.chars().count(), LONGEST + 1, "and a mark that something is missing");
+        assert!(said("\n".repeat(1 << 20)).chars().count() <= LONGEST + 1);
+    }
+
+    #[test]
+    fn a_cause_has_one_line_a_minute_with_the_number_skipped() {
+        let (limit, start) = (LogLimit::new(), Instant::now());
+        let next = |seconds| limit.next(start + Duration::from_secs(seconds));
+        assert_eq!((next(0), next(1), next(59)), (Some(0), None, None));
+        assert_eq!((next(60), next(61), next(200)), (Some(2), None, Some(1)));
+    }
+}

@@ -1,0 +1,73 @@
+//! An index of the pool's jobs by the bits of their patterns.
+
+use super::lane::Lane;
+use super::profile::DeviceProfile;
+use crate::job::{JobId, JobSpec};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most hits a start point of all rare patterns together. Beyond that start points are spent on the
+/// oldest of them anyway, and the easiest count as plentiful.
+const RARE_TOGETHER: f64 = 1.0;
+
+/// The jobs of the pool by the bits of their patterns. A change costs `O(log jobs)`.
+#[derive(Debug, Default)]
+pub struct PatternIndex {
+    by_bits: BTreeMap<u32, BTreeSet<JobId>>,
+}
+
+impl PatternIndex {
+    /// Adds a job under the bits of each of its patterns.
+    pub fn insert(&mut self, job: JobId, spec: &JobSpec) {
+        for pattern in &spec.patterns {
+            self.by_bits.entry(pattern.bits()).or_default().insert(job);
+        }
+    }
+
+    /// Removes a job. `spec` is what it was inserted with.
+    pub fn remove(&mut self, job: JobId, spec: &JobSpec) {
+        for pattern in &spec.patterns {
+            if let Some(jobs) = self.by_bits.get_mut(&pattern.bits()) {
+                jobs.remove(&job);
+                if jobs.is_empty() {
+                    self.by_bits.remove(&pattern.bits());
+                }
+            }
+        }
+    }
+
+    /// Whether some job has a pattern for this lane.
+    pub fn has_work_for(&self, lane: Lane) -> bool {
+        self.by_bits.keys().any(|&bits| lane.takes(bits))
+    }
+
+    /// Pairs of bits and the number of jobs that have patterns of these bits.
+    pub fn counts(&self, lane: Lane) -> impl Iterator<Item = (u32, usize)> {
+        self.by_bits.iter().filter(move |&(&bits, _)| lane.takes(bits)).map(|(&bits, jobs)| (bits, jobs.len()))
+    }
+
+    /// The fewest bits of a rare pattern.
+    pub fn rare_from(&self, device: DeviceProfile) -> u32 {
+        let from = device.rare_from();
+        let mut together = 0.0;
+        for (&bits, jobs) in self.by_bits.range(from..).rev().filter(|&(&bits, _)| device.lane.takes(bits)) {
+            together += jobs.len() as f64 * device.hits(bits);
+            if together > RARE_TOGETHER {
+                return bits + 1;
+            }
+        }
+        from
+    }
+
+    /// The jobs that have patterns of these bits, oldest first.
+    pub fn jobs(&self, lane: Lane, bits: impl Fn(u32) -> bool) -> impl Iterator<Item = JobId> {
+        let classes = self.by_bits.iter().filter(move |&(&class, _)| lane.takes(class) && bits(class));
+        let mut classes: Vec<_> = classes.map(|(_, jobs)| jobs.iter().copied().peekable()).collect();
+        std::iter::from_fn(move || {
+            let oldest = classes.iter_mut().filter_map(|jobs| jobs.peek().copied()).min()?;
+            for jobs in &mut classes {
+                jobs.next_if_eq(&oldest);
+            }
+            Some(oldest)
+        })
+    }
+}

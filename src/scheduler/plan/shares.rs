@@ -1,0 +1,46 @@
+//! The shares of the devices as an asker is told them.
+
+use super::fair_share::{POOL_PART, WAITING_PART};
+use super::jobs::OpenJobs;
+use super::split_line::Seats;
+use crate::job::Asker;
+
+/// The open jobs and their parts of the devices (0 to 1) as one asker sees them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Shares {
+    /// Open jobs of the pool.
+    pub pool_jobs: usize,
+    /// Open split jobs.
+    pub split_jobs: usize,
+    /// The pool's part, once it has a job.
+    pub pool_part: f64,
+    /// The part of each split job of this asker, once it has a seat.
+    pub own_split_part: f64,
+    /// The same if the asker had one more split job.
+    pub part_of_one_more: f64,
+}
+
+impl Shares {
+    pub(in crate::scheduler) fn new(jobs: &OpenJobs, seats: &Seats, asker: Asker) -> Shares {
+        let (split_jobs, askers, own) = (jobs.split_line().len(), seats.askers.len(), seats.jobs_of(asker));
+        let pool_jobs = jobs.len() - split_jobs;
+        let split_part = if pool_jobs > 0 { 1.0 - POOL_PART } else { 1.0 };
+        let each = |askers: usize, own: usize, has_waiting: bool| {
+            let seated_part = if has_waiting { 1.0 - WAITING_PART } else { 1.0 };
+            split_part * seated_part / askers.max(1) as f64 / own.max(1) as f64
+        };
+        // A new asker takes a free seat, or waits for one of those there are.
+        let takes_new_seat = own == 0 && !seats.is_full;
+        Shares {
+            pool_jobs,
+            split_jobs,
+            pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
+            own_split_part: each(askers, own, seats.has_waiting),
+            part_of_one_more: each(
+                askers + usize::from(takes_new_seat),
+                own + 1,
+                seats.has_waiting || (own == 0 && seats.is_full),
+            ),
+        }
+    }
+}

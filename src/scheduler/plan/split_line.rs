@@ -1,0 +1,281 @@
+//! The line of split jobs: which are searched at once, and which wait.
+//!
+//! Each split job needs launches of its own, at its asker's point. The oldest have **seats**: as
+//! many as finish within an hour at the measured rate. The askers behind them **wait**, oldest
+//! first. The search has no memory, so a waiting job loses nothing by one launch now and then:
+//! waiting askers take such launches in rotation, and those who have had none come first. An easy
+//! job is often found in its first launch, and nobody waits for it behind others who merely stand
+//! in line.
+//!
+//! Seats and turns go by asker, so ten jobs of one asker count as one. A change costs
+//! `O(log jobs)`.
+
+use super::lane::Lane;
+use crate::job::{Asker, JobId, JobSpec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// The seated jobs should all be found within this many seconds.
+const FINISH_WITHIN: f64 = 3600.0;
+/// Seats, however hard the jobs are and however easy. Bounds what a change of passes costs.
+pub const FEWEST_SEATS: usize = 4;
+pub const MOST_SEATS: usize = 32;
+/// Seats of one asker.
+pub const SEATS_PER_ASKER: usize = 8;
+
+/// The split jobs that are searched at once, in one lane.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Seats {
+    /// The seated jobs of each asker who has a seat, oldest first.
+    pub askers: BTreeMap<Asker, Vec<JobId>>,
+    /// Whether some asker has no seat.
+    pub has_waiting: bool,
+    /// Whether a new asker would have to wait.
+    pub is_full: bool,
+}
+
+impl Seats {
+    /// Whether nobody has a seat.
+    pub fn is_empty(&self) -> bool {
+        self.askers.is_empty()
+    }
+
+    /// Seated jobs of an asker.
+    pub fn jobs_of(&self, asker: Asker) -> usize {
+        self.askers.get(&asker).map_or(0, Vec::len)
+    }
+}
+
+/// All open split jobs.
+#[derive(Debug, Default)]
+pub struct SplitLine {
+    len: usize,
+    lines: BTreeMap<Lane, LaneLine>,
+}
+
+/// The askers who have split jobs for one lane.
+#[derive(Debug, Default)]
+struct LaneLine {
+    askers: BTreeMap<Asker, AskerJobs>,
+    /// By the oldest job of each.
+    by_age: BTreeSet<(JobId, Asker)>,
+    /// By the turns each has had while waiting, then by the oldest job.
+    by_turns: BTreeSet<(u64, JobId, Asker)>,
+    /// Askers without a turn so far.
+    new_askers: usize,
+}
+
+#[derive(Debug, Default)]
+struct AskerJobs {
+    /// With the candidates to expect until each is found.
+    jobs: BTreeMap<JobId, f64>,
+    turns: u64,
+    /// The job of the last turn.
+    last: Option<JobId>,
+}
+
+impl SplitLine {
+    /// Adds a split job. Jobs of the pool are ignored.
+    pub fn insert(&mut self, job: JobId, spec: &JobSpec) {
+        let Some(asker) = spec.split_asker() else { return };
+        self.len += 1;
+        for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
+            let line = self.lines.entry(lane).or_default();
+            line.change(asker, |jobs| {
+                jobs.insert(job, lane.expected_candidates(&spec.patterns));
+            });
+        }
+    }
+
+    /// Removes a job. `spec` is what it was inserted with.
+    pub fn remove(&mut self, job: JobId, spec: &JobSpec) {
+        let Some(asker) = spec.split_asker() else { return };
+        self.len -= 1;
+        for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
+            let line = self.lines.entry(lane).or_default();
+            line.change(asker, |jobs| {
+                jobs.remove(&job);
+            });
+        }
+    }
+
+    /// Open split jobs.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Open split jobs of one asker.
+    pub fn jobs_of(&self, asker: Asker) -> usize {
+        self.lines.get(&Lane::All).and_then(|line| line.askers.get(&asker)).map_or(0, |own| own.jobs.len())
+    }
+
+    /// Askers who have split jobs.
+    pub fn askers(&self) -> usize {
+        self.lines.get(&Lane::All).map_or(0, |line| line.askers.len())
+    }
+
+    /// Askers who have had no turn while waiting.
+    pub fn new_askers(&self) -> usize {
+        self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
+    }
+
+    /// Askers before this one; `None` if the asker has no split job. Costs `O(askers before)`.
+    pub fn askers_before(&self, asker: Asker) -> Option<usize> {
+        let line = self.lines.get(&Lane::All)?;
+        let oldest = line.askers.get(&asker)?.oldest()?;
+        Some(line.by_age.range(..(oldest, asker)).count())
+    }
+
+    /// The jobs that are searched at once. `rate` is that of all devices of the lane together, in
+    /// candidates a second; `None` while it is unknown. Costs `O(seats)`.
+    pub fn seats(&self, lane: Lane, rate: Option<f64>) -> Seats {
+        let Some(line) = self.lines.get(&lane) else { return Seats::default() };
+        let within = rate.map_or(f64::INFINITY, |rate| rounded_down(rate) * FINISH_WITHIN);
+        let (mut seats, mut work, mut count) = (Seats::default(), 0.0, 0);
+        'line: for &(_, asker) in &line.by_age {
+            for (&job, candidates) in line.askers[&asker].jobs.iter().take(SEATS_PER_ASKER) {
+                work += candidates;
+                let is_free = count < FEWEST_SEATS || (count < MOST_SEATS && work <= within);
+                if !is_free {
+                    break 'line;
+                }
+                seats.askers.entry(asker).or_default().push(job);
+                count += 1;
+            }
+        }
+        seats.has_waiting = seats.askers.len() < line.askers.len();
+        seats.is_full = seats.has_waiting || count >= MOST_SEATS || (count >= FEWEST_SEATS && work >= within);
+        seats
+    }
+
+    /// A job of the waiting asker whose turn it is. Costs `O(seats + log jobs)`.
+    pub fn take_turn(&mut self, lane: Lane, seats: &Seats) -> Option<JobId> {
+        let line = self.lines.get_mut(&lane)?;
+        // Seated askers take no turns here, so they are found at the front: as many as seats.
+        let &key = line.by_turns.iter().find(|(.., asker)| !seats.askers.contains_key(asker))?;
+        let (turns, oldest, asker) = key;
+        let own = line.askers.get_mut(&asker)?;
+        let after = own.last.map_or(Unbounded, Excluded);
+        let job = own.jobs.range((after, Unbounded)).next().map_or(oldest, |(&job, _)| job);
+        own.last = Some(job);
+        own.turns += 1;
+        line.new_askers -= usize::from(turns == 0);
+        line.by_turns.remove(&key);
+        line.by_turns.insert((turns + 1, oldest, asker));
+        Some(job)
+    }
+}
+
+impl LaneLine {
+    /// Changes the jobs of one asker, and their places in the orders with them.
+    fn change(&mut self, asker: Asker, change: impl FnOnce(&mut BTreeMap<JobId, f64>)) {
+        let own = self.askers.entry(asker).or_default();
+        if let Some(oldest) = own.oldest() {
+            self.by_age.remove(&(oldest, asker));
+            self.by_turns.remove(&(own.turns, oldest, asker));
+            self.new_askers -= usize::from(own.turns == 0);
+        }
+        change(&mut own.jobs);
+        if let Some(oldest) = own.oldest() {
+            self.by_age.insert((oldest, asker));
+            self.by_turns.insert((own.turns, oldest, asker));
+            self.new_askers += usize::from(own.turns == 0);
+        } else {
+            self.askers.remove(&asker);
+        }
+    }
+}
+
+impl AskerJobs {
+    fn oldest(&self) -> Option<JobId> {
+        self.jobs.first_key_value().map(|(&job, _)| job)
+    }
+}
+
+/// The greatest power of two up to a rate: measurements vary, seats are to last.
+fn rounded_down(rate: f64) -> f64 {
+    rate.max(1.0).log2().floor().exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asker(number: i64) -> Asker {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        Asker(bytes)
+    }
+
+    fn line(jobs: &[(i64, i64, &str)]) -> SplitLine {
+        let mut line = SplitLine::default();
+        for &(job, of, text) in jobs {
+            line.insert(JobId(job), &JobSpec::for_tests(&[text], Some(asker(of))));
+        }
+        line
+    }
+
+    #[test]
+    fn the_oldest_have_seats_as_many_as_finish_within_an_hour() {
+        let jobs: Vec<(i64, i64, &str)> = (1..=100).map(|n| (n, n, "qqqqqq")).collect();
+        let line = line(&jobs);
+        let seated = |rate| line.seats(Lane::All, rate).askers.into_values().flatten().collect::<Vec<_>>();
+        // A request takes 2^30 candidates: at 2^22 a second 256 seconds, and 14 take an hour.
+        assert_eq!(seated(Some(4_200_000.0)), (1..=14).map(JobId).collect::<Vec<_>>());
+        assert_eq!(seated(Some(1.0)), (1..=4).map(JobId).collect::<Vec<_>>());
+        assert_eq!(seated(Some(1e12)), (1..=32).map(JobId).collect::<Vec<_>>());
+        assert_eq!(seated(None).len(), MOST_SEATS);
+        assert!(line.seats(Lane::All, None).has_waiting);
+    }
+
+    #[test]
+    fn an_asker_with_many_jobs_takes_a_bounded_number_of_seats() {
+        let mut jobs: Vec<(i64, i64, &str)> = (1..=1000).map(|n| (n, 1, "qqqqqq")).collect();
+        jobs.push((1001, 2, "qqqqqq"));
+        let line = line(&jobs);
+        let seats = line.seats(Lane::All, None);
+        assert_eq!((seats.jobs_of(asker(1)), seats.jobs_of(asker(2))), (SEATS_PER_ASKER, 1));
+        assert!(!seats.has_waiting, "both askers have a seat");
+    }
+
+    #[test]
+    fn who_waits_has_a_first_turn_before_others_have_a_second() {
+        let jobs: Vec<(i64, i64, &str)> = (1..=10).map(|n| (n, n, "qqqqqqqqqq")).collect();
+        let mut line = line(&jobs);
+        let seats = line.seats(Lane::All, Some(1.0));
+        let turn = |line: &mut SplitLine| line.take_turn(Lane::All, &seats).unwrap().0;
+        let first: Vec<i64> = (0..4).map(|_| turn(&mut line)).collect();
+        assert_eq!(first, [5, 6, 7, 8]);
+        for job in [11, 12] {
+            line.insert(JobId(job), &JobSpec::for_tests(&["pppp"], Some(asker(11))));
+        }
+        let next: Vec<i64> = (0..6).map(|_| turn(&mut line)).collect();
+        assert_eq!(next, [9, 10, 11, 5, 6, 7]);
+        let more: Vec<i64> = (0..4).map(|_| turn(&mut line)).collect();
+        assert_eq!(more, [8, 9, 10, 12], "the asker's other job");
+        assert_eq!(line.new_askers(), 4, "those with seats");
+    }
+
+    #[test]
+    fn what_is_removed_leaves_nothing_behind() {
+        let mut line = line(&[(1, 1, "qq"), (2, 1, "qqqqqq"), (3, 2, "qqqq")]);
+        assert_eq!((line.len(), line.askers(), line.askers_before(asker(2))), (3, 2, Some(1)));
+        line.take_turn(Lane::All, &Seats::default());
+        for (job, of, text) in [(2, 1, "qqqqqq"), (1, 1, "qq"), (3, 2, "qqqq")] {
+            line.remove(JobId(job), &JobSpec::for_tests(&[text], Some(asker(of))));
+        }
+        assert_eq!((line.len(), line.askers(), line.new_askers()), (0, 0, 0));
+        for one in line.lines.values() {
+            assert!(one.askers.is_empty() && one.by_age.is_empty() && one.by_turns.is_empty());
+        }
+    }
+
+    #[test]
+    fn lanes_have_their_own_lines() {
+        let line = line(&[(1, 1, "qq"), (2, 2, "qqqqqqqq"), (3, 3, "qqqq")]);
+        let seated = |lane| line.seats(lane, None).askers.into_values().flatten().map(|job| job.0).collect::<Vec<_>>();
+        assert_eq!(seated(Lane::Hard), [2, 3]);
+        assert_eq!(seated(Lane::Easy), [1, 3]);
+        assert_eq!(seated(Lane::All), [1, 2, 3]);
+    }
+}

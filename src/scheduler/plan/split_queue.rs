@@ -1,0 +1,81 @@
+//! What a new split job has to expect: its place in line, and the proof of work it costs.
+
+use super::fair_share::{POOL_PART, WAITING_PART};
+use super::split_line::{Seats, SplitLine};
+use crate::job::Asker;
+use std::time::Duration;
+
+/// Open split jobs of others up to which a further one costs no work.
+const FREE_JOBS: usize = 16;
+/// Bits of the work for the first job above that.
+const FIRST_BITS: u32 = 16;
+/// Bits at most: minutes on one core.
+const MOST_BITS: u32 = 32;
+
+/// What a further split job of one asker has to expect.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SplitQueue {
+    /// Open split jobs of all askers.
+    pub open: usize,
+    /// Askers who wait for a seat.
+    pub waiting: usize,
+    /// The place in line of a further job of this asker, from 1; `None` if it is searched at once.
+    pub place: Option<usize>,
+    /// Upper bound of the time until the job has its first launch. `None` while the rate is
+    /// unknown.
+    pub first_launch_within: Option<Duration>,
+    /// Bits of the proof of work (NIP-13) that the job costs, if any.
+    pub work_bits: Option<u32>,
+}
+
+impl SplitQueue {
+    /// `launch_seconds` is the duration of the longest launch.
+    pub(in crate::scheduler) fn new(
+        line: &SplitLine,
+        seats: &Seats,
+        asker: Asker,
+        launch_seconds: Option<f64>,
+    ) -> SplitQueue {
+        let waiting = line.askers() - seats.askers.len();
+        let is_seated = seats.jobs_of(asker) > 0 || !seats.is_full;
+        let place = match line.askers_before(asker) {
+            _ if is_seated => None,
+            Some(before) => Some(before + 1 - seats.askers.len().min(before)),
+            None => Some(waiting + 1),
+        };
+        let launches = first_launch_after(line.new_askers());
+        SplitQueue {
+            open: line.len(),
+            waiting,
+            place,
+            first_launch_within: launch_seconds.map(|seconds| Duration::from_secs_f64(launches as f64 * seconds)),
+            work_bits: work_bits(line.len() - line.jobs_of(asker)),
+        }
+    }
+}
+
+/// Launches of a device after which a new asker has had one, at most. `new_askers` have had none
+/// and stand before. Waiting askers have one launch in eight; two more are in flight, or rounding.
+pub(in crate::scheduler) fn first_launch_after(new_askers: usize) -> usize {
+    let launches_per_turn = 1.0 / ((1.0 - POOL_PART) * WAITING_PART);
+    (new_askers + 1) * launches_per_turn as usize + 2
+}
+
+/// Bits of the work for a further split job beside `others` of other askers: two more each time
+/// their number doubles, so the work grows with its square.
+pub(in crate::scheduler) fn work_bits(others: usize) -> Option<u32> {
+    let times = others.checked_sub(FREE_JOBS).map(|_| others as f64 / FREE_JOBS as f64)?;
+    Some((FIRST_BITS + (2.0 * times.log2()) as u32).min(MOST_BITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_grows_with_the_number_of_open_split_jobs() {
+        let bits = [0, 15, 16, 31, 32, 64, 256, 2000, 1_000_000].map(work_bits);
+        let expected = [None, None, Some(16), Some(17), Some(18), Some(20), Some(24), Some(29), Some(32)];
+        assert_eq!(bits, expected);
+    }
+}

@@ -1,0 +1,198 @@
+//! The device policy: which devices are opened, and what replaces one that does not open.
+//!
+//! A GPU that does not open while another does is left to its worker, which tries it again like one
+//! that fails later. Beside GPUs one CPU thread searches the patterns too easy for them.
+
+use crate::search::cpu::KernelChoice;
+use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
+use std::sync::Arc;
+
+/// Opens one device: [`crate::search::open`], or a replacement in tests.
+pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
+
+/// A device to start a worker for.
+pub(in crate::scheduler) struct OpenedDevice {
+    /// Its description.
+    pub info: DeviceInfo,
+    /// The open device, or why it does not open now.
+    pub searcher: Result<Box<dyn Searcher>, SearchError>,
+    /// The options to open it with again.
+    pub options: SearchOptions,
+    /// Whether it is the CPU thread beside GPUs. Its rate is not counted.
+    pub is_side: bool,
+}
+
+/// Opens the devices that `options` choose. At least one of those returned is open.
+///
+/// `count_gpus` and `open` are [`crate::search::cuda::device_count`] and [`crate::search::open`],
+/// or replacements in tests. Errors: no device opens, or one that was asked for by name does not.
+pub(in crate::scheduler) fn open_all(
+    options: &SearchOptions,
+    count_gpus: impl FnOnce() -> Result<usize, String>,
+    open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+) -> Result<Vec<OpenedDevice>, SearchError> {
+    let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
+    let mut devices = match options.devices {
+        DeviceChoice::Cpu => vec![open_one(DeviceId::Cpu, options)?],
+        DeviceChoice::CudaOrdinal(ordinal) => vec![open_one(DeviceId::Cuda(ordinal), options)?],
+        DeviceChoice::Cuda => {
+            let no_gpu = |reason| SearchError::NoSuchDevice { asked: "cuda".to_owned(), reason };
+            open_gpus(count_gpus().map_err(no_gpu)?, options, &open)?
+        }
+        DeviceChoice::All => {
+            let gpus = match count_gpus() {
+                Ok(count) => open_gpus(count, options, &open).inspect_err(|error| {
+                    tracing::warn!(%error, "no GPU can be used, the first for this reason; the CPU searches");
+                }),
+                Err(reason) => {
+                    tracing::info!(%reason, "no GPU is used");
+                    Ok(Vec::new())
+                }
+            };
+            match gpus {
+                Ok(gpus) if !gpus.is_empty() => gpus,
+                _ => vec![open_one(DeviceId::Cpu, options)?],
+            }
+        }
+    };
+    if devices.iter().any(|device| device.info.id != DeviceId::Cpu) {
+        devices.push(open_side_thread(options, &open)?);
+    }
+    Ok(devices)
+}
+
+/// Opens `count` GPUs. Errors: none opens; the error is that of the first.
+fn open_gpus(
+    count: usize,
+    options: &SearchOptions,
+    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+) -> Result<Vec<OpenedDevice>, SearchError> {
+    let gpus: Vec<OpenedDevice> = (0..count).map(|ordinal| open_gpu(DeviceId::Cuda(ordinal), options, open)).collect();
+    if gpus.iter().any(|gpu| gpu.searcher.is_ok()) {
+        return Ok(gpus);
+    }
+    gpus.into_iter().find_map(|gpu| gpu.searcher.err()).map_or(Ok(Vec::new()), Err)
+}
+
+fn open_gpu(
+    id: DeviceId,
+    options: &SearchOptions,
+    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+) -> OpenedDevice {
+    match open(id, options) {
+        Ok(searcher) => opened(searcher, options),
+        Err(error) => {
+            tracing::warn!(device = %id, %error, "a GPU does not open; it is tried again while the others search");
+            let name = "a GPU that did not open".to_owned();
+            let info = DeviceInfo { id, name, kernel: "none".to_owned(), threads: 1 };
+            OpenedDevice { info, searcher: Err(error), options: options.clone(), is_side: false }
+        }
+    }
+}
+
+/// Opens the CPU thread beside GPUs. A kernel that this processor lacks does not stop the GPUs.
+fn open_side_thread(
+    options: &SearchOptions,
+    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+) -> Result<OpenedDevice, SearchError> {
+    let mut options = SearchOptions { threads: Some(1), ..options.clone() };
+    let searcher = match open(DeviceId::Cpu, &options) {
+        Err(error @ SearchError::UnsupportedCpuKernel { .. }) => {
+            tracing::warn!(%error, "the CPU thread beside the GPUs takes another kernel");
+            options.cpu_kernel = KernelChoice::Auto;
+            open(DeviceId::Cpu, &options)?
+        }
+        opened => opened?,
+    };
+    Ok(OpenedDevice { is_side: true, ..opened(searcher, &options) })
+}
+
+fn opened(searcher: Box<dyn Searcher>, options: &SearchOptions) -> OpenedDevice {
+    let info = searcher.info().clone();
+    OpenedDevice { info, searcher: Ok(searcher), options: options.clone(), is_side: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{Launch, LaunchReport};
+
+    /// A device that only has a name.
+    struct Named(DeviceInfo);
+
+    impl Searcher for Named {
+        fn info(&self) -> &DeviceInfo {
+            &self.0
+        }
+
+        fn starts(&self) -> usize {
+            1
+        }
+
+        fn in_flight(&self) -> usize {
+            1
+        }
+
+        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+            Ok(())
+        }
+
+        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+            Err(SearchError::NothingSubmitted)
+        }
+    }
+
+    /// The names of the devices that open, or are tried again, on a machine with `gpus` GPUs, of
+    /// which `bad` do not open, and a processor without IFMA.
+    fn names(
+        devices: DeviceChoice,
+        cpu_kernel: KernelChoice,
+        gpus: usize,
+        bad: &[usize],
+    ) -> Result<Vec<String>, String> {
+        let open = |id: DeviceId, options: &SearchOptions| {
+            if matches!(id, DeviceId::Cuda(ordinal) if bad.contains(&ordinal)) {
+                return Err(SearchError::DeviceFailed { device: id, reason: "it is bad".to_owned() });
+            }
+            if id == DeviceId::Cpu && options.cpu_kernel == KernelChoice::Ifma {
+                return Err(SearchError::UnsupportedCpuKernel { asked: "AVX-512 IFMA" });
+            }
+            let info = DeviceInfo { id, name: String::new(), kernel: String::new(), threads: 1 };
+            Ok(Box::new(Named(info)) as Box<dyn Searcher>)
+        };
+        let count = || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
+        let options = SearchOptions { devices, threads: None, cpu_kernel };
+        let opened = open_all(&options, count, open).map_err(|error| error.to_string())?;
+        let name = |device: &OpenedDevice| {
+            let later = if device.searcher.is_err() { " later" } else { "" };
+            format!("{}{later}{}", device.info.id, if device.is_side { " beside" } else { "" })
+        };
+        Ok(opened.iter().map(name).collect())
+    }
+
+    #[test]
+    fn one_bad_gpu_stops_nobody() {
+        use DeviceChoice::{All, Cpu, Cuda, CudaOrdinal};
+        let auto = KernelChoice::Auto;
+        for devices in [Cuda, All] {
+            let found = names(devices, auto, 3, &[1]).unwrap();
+            assert_eq!(found, ["cuda:0", "cuda:1 later", "cuda:2", "cpu beside"], "{devices:?}");
+        }
+        assert_eq!(names(All, auto, 2, &[0, 1]).unwrap(), ["cpu"], "the CPU searches where no GPU does");
+        assert_eq!(names(All, auto, 0, &[]).unwrap(), ["cpu"]);
+        assert!(names(Cuda, auto, 2, &[0, 1]).unwrap_err().contains("it is bad"));
+        assert!(names(Cuda, auto, 0, &[]).unwrap_err().contains("no device cuda"));
+        assert!(
+            names(CudaOrdinal(1), auto, 3, &[1]).unwrap_err().contains("it is bad"),
+            "who asks for one wants that one"
+        );
+        assert_eq!(names(CudaOrdinal(2), auto, 3, &[1]).unwrap(), ["cuda:2", "cpu beside"]);
+        assert_eq!(names(Cpu, auto, 3, &[]).unwrap(), ["cpu"]);
+    }
+
+    #[test]
+    fn a_kernel_the_processor_has_not_stops_only_who_searches_with_it() {
+        assert_eq!(names(DeviceChoice::Cuda, KernelChoice::Ifma, 1, &[]).unwrap(), ["cuda:0", "cpu beside"]);
+        assert!(names(DeviceChoice::Cpu, KernelChoice::Ifma, 1, &[]).unwrap_err().contains("no AVX-512 IFMA"));
+    }
+}

@@ -1,0 +1,328 @@
+//! The pool: the open jobs, shared by the threads that add jobs and those that search them.
+
+use crate::job::{Asker, JobId, JobSpec};
+use crate::pattern::Rate;
+use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
+use crate::scheduler::plan::jobs::OpenJobs;
+use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::shares::Shares;
+use crate::scheduler::plan::split_line::Seats;
+use crate::scheduler::plan::split_queue::SplitQueue;
+use crate::scheduler::plan::wait_estimate::{Serving, WaitEstimate};
+use crate::search::LaunchReport;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The open jobs, shared by the threads that add jobs and those that search them.
+#[derive(Debug, Default)]
+pub struct Pool {
+    state: Mutex<State>,
+    changed: Condvar,
+    devices: Arc<Devices>,
+    /// Whether every candidate is tested against every pattern, whatever a start point can serve.
+    exhaustive: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: OpenJobs,
+    closed: bool,
+}
+
+/// The subscribed devices.
+#[derive(Debug, Default)]
+struct Devices {
+    /// Start points that may be in flight at once, on all devices.
+    in_flight: AtomicUsize,
+    subscribed: AtomicUsize,
+    /// Lane and rate of each measured device, by the number of its subscription.
+    rates: Mutex<BTreeMap<usize, (Lane, f64)>>,
+}
+
+impl Devices {
+    /// The devices of one lane; of every lane for [`Lane::All`].
+    fn fleet(&self, lane: Lane) -> Fleet {
+        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = rates.values().filter(|(other, _)| lane == Lane::All || lane == *other);
+        let rate: f64 = counted.map(|(_, rate)| rate).sum();
+        Fleet { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
+    }
+
+    fn note_rate(&self, number: usize, lane: Lane, rate: Option<Rate>) {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Rate(rate)) = rate {
+            rates.insert(number, (lane, rate));
+        }
+    }
+}
+
+/// The plan of one device, kept up to date with the pool.
+#[derive(Debug)]
+pub struct Subscription {
+    plan: DevicePlan,
+    devices: Arc<Devices>,
+    /// The number of this subscription.
+    number: usize,
+    /// Start points that this device may have in flight.
+    in_flight: usize,
+}
+
+impl Subscription {
+    /// Sets how many start points the device may have in flight, and whether it has an early stop
+    /// ([`crate::search::Searcher::early_stop`]).
+    pub(in crate::scheduler) fn set_device(&mut self, in_flight: usize, early_stop: bool) {
+        self.plan.set_early_stop(early_stop);
+        self.devices.in_flight.fetch_add(in_flight, Ordering::Relaxed);
+        self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
+    }
+
+    /// Records a collected launch over `starts` start points.
+    pub(in crate::scheduler) fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
+        let fleet = self.devices.fleet(self.plan.lane());
+        self.plan.settle(launch, report, starts, fleet);
+    }
+
+    /// Candidates a start point of this device is searched over.
+    pub(in crate::scheduler) fn stretch(&self) -> Option<f64> {
+        self.plan.stretch()
+    }
+
+    /// Changes the lane.
+    pub(in crate::scheduler) fn set_lane(&mut self, lane: Lane) {
+        self.plan.set_lane(lane);
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.devices.in_flight.fetch_sub(self.in_flight, Ordering::Relaxed);
+        self.devices.rates.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+    }
+}
+
+/// The next step of a worker.
+#[derive(Debug)]
+pub enum Next {
+    /// Submit this launch.
+    Search(PlannedLaunch),
+    /// Wait: no open job has a pattern for this lane.
+    Wait,
+    /// End after the launches in flight.
+    End,
+}
+
+impl Pool {
+    /// A pool whose devices test every candidate against all patterns, for measurements.
+    pub fn exhaustive() -> Pool {
+        Pool { exhaustive: true, ..Pool::default() }
+    }
+
+    /// Adds a job. One of the same number is replaced.
+    pub fn insert(&self, job: JobId, spec: JobSpec) {
+        self.change(|state| state.jobs.insert(job, spec));
+    }
+
+    /// Removes a job.
+    pub fn remove(&self, job: JobId) {
+        self.change(|state| state.jobs.remove(job));
+    }
+
+    /// Whether a job is open.
+    pub fn contains(&self, job: JobId) -> bool {
+        self.lock().jobs.contains(job)
+    }
+
+    /// Open jobs.
+    pub fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    /// Whether no job is open.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Tells every worker to end after the launches in flight.
+    pub fn close(&self) {
+        self.change(|state| state.closed = true);
+    }
+
+    /// Whether the pool was closed.
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// A plan for a device of this lane.
+    pub(in crate::scheduler) fn subscribe(&self, lane: Lane) -> Subscription {
+        let number = self.devices.subscribed.fetch_add(1, Ordering::Relaxed);
+        let plan = DevicePlan::new(lane, self.exhaustive);
+        Subscription { plan, devices: Arc::clone(&self.devices), number, in_flight: 0 }
+    }
+
+    /// The next step of the device. `rate` is its own, `None` while it is not measured.
+    pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rate: Option<Rate>) -> Next {
+        let lane = subscription.plan.lane();
+        self.devices.note_rate(subscription.number, lane, rate);
+        let fleet = self.devices.fleet(lane);
+        let mut state = self.lock();
+        if state.closed {
+            return Next::End;
+        }
+        subscription.plan.next(&mut state.jobs, fleet, rate).map_or(Next::Wait, Next::Search)
+    }
+
+    /// The open jobs and their parts of the devices as this asker sees them.
+    pub fn shares(&self, asker: Asker) -> Shares {
+        let fleet = self.devices.fleet(Lane::All);
+        let state = self.lock();
+        Shares::new(&state.jobs, &seats(&state, fleet), asker)
+    }
+
+    /// What a further split job of this asker has to expect.
+    pub(in crate::scheduler) fn split_queue(&self, asker: Asker, serving: Option<Serving>) -> SplitQueue {
+        let fleet = self.devices.fleet(Lane::All);
+        let state = self.lock();
+        let launch_seconds = serving.map(|serving| serving.launch_seconds);
+        SplitQueue::new(state.jobs.split_line(), &seats(&state, fleet), asker, launch_seconds)
+    }
+
+    /// Askers of split jobs who have had no turn while waiting.
+    #[cfg(test)]
+    pub(in crate::scheduler) fn new_split_askers(&self) -> usize {
+        self.lock().jobs.split_line().new_askers()
+    }
+
+    /// How long a new job of the pool waits.
+    pub(in crate::scheduler) fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
+        WaitEstimate::new(self.lock().jobs.pool_index(), serving)
+    }
+
+    /// Sleeps until the jobs change, at most `limit`.
+    pub(in crate::scheduler) fn wait(&self, subscription: &Subscription, limit: Duration) {
+        let state = self.lock();
+        let is_same = |state: &mut State| !state.closed && subscription.plan.is_current(&state.jobs);
+        drop(self.changed.wait_timeout_while(state, limit, is_same));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change is one step, so a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The seats as askers are told them: those of a device that searches everything.
+fn seats(state: &State, fleet: Fleet) -> Seats {
+    state.jobs.split_line().seats(Lane::All, fleet.rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::plan::pass::{Owner, Pass};
+
+    fn patterns(texts: &[&str]) -> JobSpec {
+        JobSpec::for_tests(texts, None)
+    }
+
+    fn owners(pool: &Pool, lane: Lane) -> Vec<Owner> {
+        match pool.next(&mut pool.subscribe(lane), None) {
+            Next::Search(launch) => launch.pass.owners().to_vec(),
+            Next::Wait | Next::End => Vec::new(),
+        }
+    }
+
+    fn pass(pool: &Pool, subscription: &mut Subscription) -> Arc<Pass> {
+        match pool.next(subscription, None) {
+            Next::Search(launch) => launch.pass,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_lane_gets_what_is_worth_its_device() {
+        let pool = Pool::default();
+        let (easy, hard) = (JobId(1), JobId(2));
+        pool.insert(easy, patterns(&["qqq"]));
+        assert!(owners(&pool, Lane::Hard).is_empty(), "an easy job alone leaves a GPU idle");
+        pool.insert(hard, patterns(&["qqqq", "pp"]));
+        assert_eq!(owners(&pool, Lane::Hard), [Owner::Canary, Owner::Job(hard)]);
+        let both = [Owner::Canary, Owner::Job(easy), Owner::Job(hard), Owner::Job(hard)];
+        assert_eq!(owners(&pool, Lane::Easy), both, "four characters are for both");
+        pool.insert(hard, patterns(&["qqqqq", "pp"]));
+        assert_eq!(owners(&pool, Lane::Easy), both[..3]);
+        assert_eq!(owners(&pool, Lane::All).len(), 4);
+        let mut held = pool.subscribe(Lane::Easy);
+        let patterns = |held: &mut Subscription| pass(&pool, held).patterns.len();
+        assert_eq!(patterns(&mut held), 3);
+        held.set_lane(Lane::All);
+        assert_eq!(patterns(&mut held), 4, "who stands in for a GPU takes its work from the next launch on");
+    }
+
+    #[test]
+    fn a_worker_keeps_its_pass_until_the_pool_changes() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), patterns(&["qqqqqq"]));
+        let mut held = pool.subscribe(Lane::All);
+        let first = pass(&pool, &mut held);
+        assert!(Arc::ptr_eq(&first, &pass(&pool, &mut held)));
+        pool.insert(JobId(2), patterns(&["pppppp"]));
+        assert!(!Arc::ptr_eq(&first, &pass(&pool, &mut held)));
+        pool.remove(JobId(1));
+        pool.remove(JobId(2));
+        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        pool.close();
+        assert!(matches!(pool.next(&mut held, None), Next::End));
+    }
+
+    #[test]
+    fn a_split_job_has_a_pass_of_its_own() {
+        let pool = Pool::default();
+        let asker = Asker([1; 32]);
+        pool.insert(JobId(1), patterns(&["qqqqq"]));
+        pool.insert(JobId(2), JobSpec::for_tests(&["ppppp"], Some(asker)));
+        pool.insert(JobId(3), JobSpec::for_tests(&["qq"], Some(asker)));
+        let mut held = pool.subscribe(Lane::Hard);
+        let mut turns = Vec::new();
+        for _ in 0..4 {
+            let pass = pass(&pool, &mut held);
+            turns.push((pass.half.is_some(), pass.owners()[1..].to_vec()));
+        }
+        let count = |job| turns.iter().filter(|(_, owners)| *owners == [Owner::Job(JobId(job))]).count();
+        assert_eq!((count(1), count(2), count(3)), (2, 2, 0), "{turns:?}");
+        assert!(turns.iter().all(|(split, owners)| *split == (*owners == [Owner::Job(JobId(2))])));
+        pool.remove(JobId(1));
+        assert!(pass(&pool, &mut held).half.is_some());
+        assert!(pool.shares(asker).part_of_one_more < pool.shares(Asker([2; 32])).part_of_one_more);
+    }
+
+    #[test]
+    fn who_stands_in_for_a_gpu_takes_all_of_a_split_job() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), JobSpec::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
+        let mut held = pool.subscribe(Lane::Easy);
+        let patterns = |held: &mut Subscription| pass(&pool, held).patterns.len();
+        assert_eq!(patterns(&mut held), 2);
+        held.set_lane(Lane::All);
+        assert_eq!(patterns(&mut held), 3);
+    }
+
+    #[test]
+    fn waiting_ends_when_a_job_comes() {
+        let pool = Arc::new(Pool::default());
+        let mut held = pool.subscribe(Lane::All);
+        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        let other = Arc::clone(&pool);
+        let adder = std::thread::spawn(move || other.insert(JobId(1), patterns(&["q"])));
+        pool.wait(&held, Duration::from_secs(60));
+        assert!(matches!(pool.next(&mut held, None), Next::Search(_)));
+        adder.join().unwrap();
+    }
+}

@@ -1,0 +1,131 @@
+//! The workers of all devices.
+
+use super::health::{DeviceView, Record};
+use super::open::{OpenDevice, OpenedDevice, open_all};
+use super::pool::Pool;
+use super::verifier::Delivered;
+use super::worker::Worker;
+use crate::pattern::Rate;
+use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::wait_estimate::Serving;
+use crate::search::{DeviceId, SearchError, SearchOptions, cuda};
+use crate::vault::Vault;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+
+/// The device threads.
+pub struct Workers {
+    devices: Vec<Device>,
+}
+
+struct Device {
+    record: Arc<Record>,
+    /// Whether it is the CPU thread beside GPUs. Its rate is not counted.
+    is_side: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Opens the devices that `options` choose and starts their threads. The CPU thread beside GPUs
+    /// sleeps until there is a pattern too easy for them.
+    pub(in crate::scheduler) fn start(
+        options: &SearchOptions,
+        opener: OpenDevice,
+        pool: Arc<Pool>,
+        vault: Vault,
+        launches: SyncSender<Delivered>,
+    ) -> Result<Workers, SearchError> {
+        let opened = open_all(options, cuda::device_count, &*opener)?;
+        let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
+        let has_gpu = opened.iter().any(is_gpu);
+        let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
+        let gpus: Vec<Arc<Record>> = opened
+            .iter()
+            .zip(&records)
+            .filter(|(device, _)| is_gpu(device))
+            .map(|(_, record)| record.clone())
+            .collect();
+        let start = |(at, opened): (usize, OpenedDevice)| {
+            let OpenedDevice { info, searcher, options, is_side } = opened;
+            let record = Arc::clone(&records[at]);
+            let lane = match (has_gpu, info.id) {
+                (false, _) => Lane::All,
+                (true, DeviceId::Cpu) => Lane::Easy,
+                (true, DeviceId::Cuda(_)) => Lane::Hard,
+            };
+            let worker = Worker {
+                at,
+                id: info.id,
+                lane,
+                stands_in_for: if is_side { gpus.clone() } else { Vec::new() },
+                record: Arc::clone(&record),
+                pool: Arc::clone(&pool),
+                vault: vault.clone(),
+                launches: launches.clone(),
+                options,
+                opener: Arc::clone(&opener),
+            };
+            let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(searcher));
+            Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
+        };
+        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
+    }
+
+    /// The rate of all working devices together. Where every GPU is out, that of the CPU thread
+    /// that stands in for them. `None` before the first measurement.
+    pub fn rate(&self) -> Option<Rate> {
+        let rates: Vec<f64> = self.working().filter_map(Record::rate).map(|Rate(rate)| rate).collect();
+        (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
+    }
+
+    /// What the working devices do together. `None` before the first measurement.
+    pub(in crate::scheduler) fn serving(&self) -> Option<Serving> {
+        let mut serving: Option<Serving> = None;
+        for record in self.working() {
+            let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
+            let lane = if record.view().id == DeviceId::Cpu { Lane::All } else { Lane::Hard };
+            let all = serving.get_or_insert(Serving {
+                lane,
+                stretch: 0.0,
+                starts: 0,
+                starts_per_second: 0.0,
+                launch_seconds: 0.0,
+                early_stop: true,
+            });
+            all.early_stop &= last.early_stop;
+            all.stretch = all.stretch.max(last.stretch);
+            all.starts += last.starts;
+            all.starts_per_second += rate * last.starts as f64 / last.candidates.max(1) as f64;
+            all.launch_seconds = all.launch_seconds.max(last.stretch * last.starts as f64 / rate.max(1.0));
+        }
+        serving
+    }
+
+    /// The records of the devices that work; of the side thread while no other does.
+    fn working(&self) -> impl Iterator<Item = &Record> {
+        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
+        let counts = move |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
+        self.devices.iter().filter(counts).map(|device| device.record.as_ref())
+    }
+
+    /// Every device but the CPU thread beside GPUs.
+    pub fn devices(&self) -> Vec<DeviceView> {
+        self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
+    }
+
+    /// Whether every device waits for work: measured, and nothing in flight.
+    pub(in crate::scheduler) fn are_idle(&self) -> bool {
+        self.devices.iter().all(|device| device.record.is_idle())
+    }
+
+    /// Waits for every thread to end, after the pool was closed.
+    pub(in crate::scheduler) fn join(&mut self) {
+        for device in &mut self.devices {
+            if let Some(thread) = device.thread.take() {
+                // Panics are caught inside the thread, and logged there.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The operations of the IFMA kernel's field type.
+//!
+//! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
+
+use super::fe8::{Factor8, Fe8};
+use super::marks::{self, CompareScreen, LookupScreen};
+use super::reduce::{
+    FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product,
+};
+use super::vector::{all, and, high, load, low, minus, plus, right, store};
+use crate::search::cpu::field::Fe;
+use crate::search::cpu::filter::Filter;
+use crate::search::cpu::simd::{Marks, SimdField, Summand};
+use std::arch::x86_64::*;
+
+/// 16p, in limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2)
+/// exceeds its own: 2^53 + (2^53-2)·2^52 + (2^53-2)·2^104 + (2^53-2)·2^156 + (2^52-2)·2^208 is
+/// 2^260, less 16·(2^256-p).
+const SIXTEEN_P: [i64; 5] = [(1 << 53) - 16 * FOLD_256, (1 << 53) - 2, (1 << 53) - 2, (1 << 53) - 2, (1 << 52) - 2];
+
+impl SimdField for Fe8 {
+    const LANES: usize = 8;
+
+    /// TopWords are 32 bits. In units of 2^-32 a product's top is low by less than 0.72 + 1 (its
+    /// fraction is dropped), so its rotation by β² is less than 3.5 high. Six such terms, two exact
+    /// top_words and a wrap a term: within ±(6·3.5 + 2 + 6).
+    const SLACK: u64 = 32 << 32;
+
+    const FEW_INTERVALS: usize = 4;
+
+    type Constant = [u64; 5];
+    type ConstantFactor = [[u64; 5]; 5];
+    type Factor = Factor8;
+    /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
+    type TopWords = __m512i;
+    type Few = CompareScreen;
+    type Many = LookupScreen;
+
+    fn constant(value: Fe) -> [u64; 5] {
+        limbs(value)
+    }
+
+    fn constant_factor(value: Fe) -> [[u64; 5]; 5] {
+        let mut powers = [[0; 5]; 5];
+        let mut value = value;
+        for power in &mut powers {
+            *power = limbs(value.canonical());
+            value = value.mul(Fe::from_small(1 << 52));
+        }
+        powers
+    }
+
+    #[inline(always)]
+    fn from_constant(constant: &[u64; 5]) -> Summand<Fe8> {
+        let [a, b, c, d, e] = *constant;
+        Summand(Fe8([all(a as i64), all(b as i64), all(c as i64), all(d as i64), all(e as i64)]))
+    }
+
+    #[inline(always)]
+    fn from_lanes(values: &[Fe]) -> Fe8 {
+        let mut lanes = [[0u64; 8]; 5];
+        for (lane, value) in values.iter().enumerate().take(8) {
+            for (limb, part) in lanes.iter_mut().zip(limbs(*value)) {
+                limb[lane] = part;
+            }
+        }
+        let [a, b, c, d, e] = lanes;
+        Fe8([load(&a), load(&b), load(&c), load(&d), load(&e)])
+    }
+
+    #[inline(always)]
+    fn lane(self, lane: usize) -> Fe {
+        let [a, b, c, d, e] = self.summand().0.0;
+        let [a, b, c, d, e] = [store(a)[lane], store(b)[lane], store(c)[lane], store(d)[lane], store(e)[lane]];
+        // l4 is below 2^52: what lies above 2^256 is at most 4 bits.
+        let value = Fe([a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16]);
+        value.add(Fe([(e >> 48) * FOLD_256 as u64, 0, 0, 0]))
+    }
+
+    #[inline(always)]
+    fn summand(self) -> Summand<Fe8> {
+        let [a, b, c, d, e] = self.0;
+        let mask = all(LIMB);
+        Summand(Fe8([and(a, mask), and(b, mask), and(c, mask), and(d, mask), e]))
+    }
+
+    #[inline(always)]
+    fn sum(Summand(a): Summand<Fe8>, Summand(b): Summand<Fe8>) -> Fe8 {
+        let (a, b) = (a.0, b.0);
+        Fe8(carried([plus(a[0], b[0]), plus(a[1], b[1]), plus(a[2], b[2]), plus(a[3], b[3]), plus(a[4], b[4])]))
+    }
+
+    // `self + 16p - other`, the bits from 2^256 on (below 2^5) folded down.
+    #[inline(always)]
+    fn sub(self, other: Fe8) -> Fe8 {
+        let (mut l, other) = (self.summand().0.0, other.summand().0.0);
+        for at in 0..5 {
+            l[at] = minus(plus(l[at], all(SIXTEEN_P[at])), other[at]);
+        }
+        // l4 takes its carry first, which may take it past 2^256.
+        l = Fe8(carried(l)).summand().0.0;
+        l[0] = low(l[0], right::<48>(l[4]), all(FOLD_256));
+        l[4] = and(l[4], all(TOP_LIMB));
+        Fe8(carried(l))
+    }
+
+    // Schoolbook: 25 products, each in two halves. A column has at most nine of these, each below
+    // 2^52.
+    #[inline(always)]
+    fn mul(self, other: Fe8) -> Fe8 {
+        let (a, b) = (self.0, other.0);
+        let mut c = [all(0); 10];
+        for i in 0..5 {
+            for j in 0..5 {
+                c[i + j] = low(c[i + j], a[i], b[j]);
+                c[i + j + 1] = high(c[i + j + 1], a[i], b[j]);
+            }
+        }
+        Fe8(reduced(c))
+    }
+
+    #[inline(always)]
+    fn square(self) -> Fe8 {
+        Fe8(reduced(square_columns(self.0)))
+    }
+
+    #[inline(always)]
+    fn square_plus(self, Summand(addend): Summand<Fe8>) -> Fe8 {
+        let mut c = square_columns(self.0);
+        for (column, limb) in c.iter_mut().zip(addend.0) {
+            *column = plus(*column, limb);
+        }
+        Fe8(reduced(c))
+    }
+
+    // For products and differences only: the limbs of a factor's powers must be those of products.
+    #[inline(always)]
+    fn factor(self) -> Factor8 {
+        let two_52 = Fe8([all(0), all(1), all(0), all(0), all(0)]);
+        let mut powers = [self.mul(Fe8([all(1), all(0), all(0), all(0), all(0)])); 5];
+        for at in 1..5 {
+            powers[at] = powers[at - 1].mul(two_52);
+        }
+        Factor8([powers[0].0, powers[1].0, powers[2].0, powers[3].0, powers[4].0])
+    }
+
+    #[inline(always)]
+    fn times(self, factor: &Factor8) -> Fe8 {
+        let mut c = [all(0); 6];
+        for i in 0..5 {
+            for j in 0..5 {
+                c[j] = low(c[j], self.0[i], factor.0[i][j]);
+                c[j + 1] = high(c[j + 1], self.0[i], factor.0[i][j]);
+            }
+        }
+        Fe8(reduced_at_259(c))
+    }
+
+    #[inline(always)]
+    fn times_constant(self, factor: &[[u64; 5]; 5]) -> Fe8 {
+        let mut c = [all(0); 6];
+        for (limb, power) in self.0.into_iter().zip(factor) {
+            for (j, &part) in power.iter().enumerate() {
+                let part = all(part as i64);
+                c[j] = low(c[j], limb, part);
+                c[j + 1] = high(c[j + 1], limb, part);
+            }
+        }
+        Fe8(reduced_at_259(c))
+    }
+
+    #[inline(always)]
+    fn top_words_of_products(a: Fe8, b: Fe8, y: Fe8) -> __m512i {
+        let top_words = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
+        // SAFETY: the contract of `super`.
+        unsafe {
+            let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(top_words, top_words);
+            _mm512_mask_sub_epi32(_mm512_add_epi32(top_words, swapped), DIFFERENCES, swapped, top_words)
+        }
+    }
+
+    #[inline(always)]
+    fn top_words(top: u64) -> __m512i {
+        // SAFETY: the contract of `super`.
+        unsafe { _mm512_set1_epi32((top >> 32) as i32) }
+    }
+
+    #[inline(always)]
+    fn top_words_from_lanes(values: &[u64]) -> __m512i {
+        let mut lanes = [0; 8];
+        lanes.copy_from_slice(&values[..8]);
+        upper_halves(load(&lanes), load(&lanes))
+    }
+
+    #[inline(always)]
+    fn add_top_words(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the contract of `super`.
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn sub_top_words(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the contract of `super`.
+        unsafe { _mm512_sub_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn top_word(top_words: __m512i, difference: bool, lane: usize) -> u64 {
+        let words = store(top_words);
+        let word = usize::from(difference) * 8 + lane;
+        words[word / 2] >> (32 * (word % 2)) << 32
+    }
+
+    #[inline(always)]
+    fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
+        marks::marks(filter, top_words)
+    }
+}
+
+/// Bits of the differences among sixteen top words.
+const DIFFERENCES: u16 = 0xff00;
+
+/// The upper 32 bits of the eight lanes of `a`, then of `b`.
+#[inline(always)]
+fn upper_halves(a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the contract of `super`.
+    unsafe {
+        let odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+        _mm512_permutex2var_epi32(a, odd, b)
+    }
+}

@@ -1,0 +1,119 @@
+//! Columns of products, reduced to numbers of five limbs. The table of `super` has the bounds.
+
+use super::vector::{all, and, high, left, low, plus, right};
+use crate::search::cpu::field::Fe;
+use std::arch::x86_64::__m512i;
+
+/// The low 52 bits of a limb.
+pub const LIMB: i64 = (1 << 52) - 1;
+/// The low 48 bits of the top limb: a number below 2^256.
+pub const TOP_LIMB: i64 = (1 << 48) - 1;
+/// The low 51 bits of the top limb: a number below 2^259.
+pub const WIDE_TOP_LIMB: i64 = (1 << 51) - 1;
+/// 2^256 mod p.
+pub const FOLD_256: i64 = 0x1_0000_03d1;
+/// 2^259 mod p.
+pub const FOLD_259: i64 = FOLD_256 << 3;
+/// 2^260 mod p.
+pub const FOLD_260: i64 = FOLD_256 << 4;
+
+/// Carries from l0 up to l4, which keeps its excess. The other limbs keep the bits they carried.
+#[inline(always)]
+pub fn carried(mut l: [__m512i; 5]) -> [__m512i; 5] {
+    for at in 0..4 {
+        l[at + 1] = plus(l[at + 1], right::<52>(l[at]));
+    }
+    l
+}
+
+/// The number with these ten columns of a product, each below 2^56 + 2^52.
+///
+/// The upper five are carried to limbs h0…h4 and folded down by 2^260. The product is below 2^519,
+/// so h4 is below 2^52; of the others 52 bits are read. The excess above 2^260 (below 2^37) and the
+/// bits of l4 from 2^256 on (below 2^9) are folded down by 2^256: together below 2^42, times 2^33.
+/// Then l3 is below 2^57, its carry below 2^6.
+#[inline(always)]
+pub fn reduced(c: [__m512i; 10]) -> [__m512i; 5] {
+    let [mut l0, mut l1, mut l2, mut l3, mut l4, h0, mut h1, mut h2, mut h3, mut h4] = c;
+    h1 = plus(h1, right::<52>(h0));
+    h2 = plus(h2, right::<52>(h1));
+    h3 = plus(h3, right::<52>(h2));
+    h4 = plus(h4, right::<52>(h3));
+    let fold = all(FOLD_260);
+    (l0, l1) = (low(l0, h0, fold), high(l1, h0, fold));
+    (l1, l2) = (low(l1, h1, fold), high(l2, h1, fold));
+    (l2, l3) = (low(l2, h2, fold), high(l3, h2, fold));
+    (l3, l4) = (low(l3, h3, fold), high(l4, h3, fold));
+    l4 = low(l4, h4, fold);
+    let above = high(all(0), h4, fold);
+    let top = plus(right::<48>(l4), left::<4>(above));
+    l4 = and(l4, all(TOP_LIMB));
+    let fold = all(FOLD_256);
+    (l0, l1) = (low(l0, top, fold), high(l1, top, fold));
+    carried([l0, l1, l2, l3, l4])
+}
+
+/// The number with these six columns, each below 2^56. The uppermost is a sum of five values below
+/// 2^48 + 2^6, so below 2^51 - 2^4. With the bits of l4 from 2^259 on (below 2^5) it is folded down
+/// by 2^259, and is below 2^52 then.
+#[inline(always)]
+pub fn reduced_at_259([mut l0, mut l1, l2, l3, mut l4, l5]: [__m512i; 6]) -> [__m512i; 5] {
+    let top = plus(right::<51>(l4), left::<1>(l5));
+    l4 = and(l4, all(WIDE_TOP_LIMB));
+    let fold = all(FOLD_259);
+    (l0, l1) = (low(l0, top, fold), high(l1, top, fold));
+    carried([l0, l1, l2, l3, l4])
+}
+
+/// The columns of a square: the ten mixed products once and doubled, and the five squares.
+#[inline(always)]
+pub fn square_columns(a: [__m512i; 5]) -> [__m512i; 10] {
+    let mut c = [all(0); 10];
+    for i in 0..5 {
+        for j in i + 1..5 {
+            c[i + j] = low(c[i + j], a[i], a[j]);
+            c[i + j + 1] = high(c[i + j + 1], a[i], a[j]);
+        }
+    }
+    for column in c.iter_mut().take(9).skip(1) {
+        *column = plus(*column, *column);
+    }
+    for i in 0..5 {
+        c[2 * i] = low(c[2 * i], a[i], a[i]);
+        c[2 * i + 1] = high(c[2 * i + 1], a[i], a[i]);
+    }
+    c
+}
+
+/// The upper 64 bits of a·y, low by less than 46,910·2^16 units of 2^-64.
+///
+/// They are the fourth limb: columns 4, 8 and 9, and the part of the latter two that folding by
+/// 2^260 = 2^36 + 15,632 puts there. Dropped are the carry into the fourth limb (a sum of seven
+/// values below 2^52 and a little: at most 8 of its units, 2^-48) and 15,632 times column 8 (a sum
+/// of three such values: less than 46,896 units). 2^36 times column 8 is that column in units of
+/// 2^-64, 2^16 of which are one of the limb's; the carries it misses are 6 of the latter.
+#[inline(always)]
+pub fn top_of_product(a: [__m512i; 5], y: [__m512i; 5]) -> __m512i {
+    let mut limb = high(all(0), a[0], y[3]);
+    limb = low(limb, a[0], y[4]);
+    limb = high(limb, a[1], y[2]);
+    limb = low(limb, a[1], y[3]);
+    limb = high(limb, a[2], y[1]);
+    limb = low(limb, a[2], y[2]);
+    limb = high(limb, a[3], y[0]);
+    limb = low(limb, a[3], y[1]);
+    limb = low(limb, a[4], y[0]);
+    let column_9 = high(all(0), a[4], y[4]);
+    let mut column_8 = low(all(0), a[4], y[4]);
+    column_8 = high(column_8, a[3], y[4]);
+    column_8 = high(column_8, a[4], y[3]);
+    limb = low(limb, column_9, all(FOLD_260));
+    plus(left::<16>(limb), column_8)
+}
+
+/// The five limbs of a number.
+pub fn limbs(value: Fe) -> [u64; 5] {
+    let [a, b, c, d] = value.0;
+    let mask = LIMB as u64;
+    [a & mask, (a >> 52 | b << 12) & mask, (b >> 40 | c << 24) & mask, (c >> 28 | d << 36) & mask, d >> 16]
+}

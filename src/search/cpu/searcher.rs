@@ -1,0 +1,114 @@
+//! The processor as a device.
+
+use super::dispatch::{Kernel, KernelChoice};
+use super::threads::{Task, Threads};
+use crate::search::device::{DeviceId, DeviceInfo};
+use crate::search::error::SearchError;
+use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Intended duration of a launch.
+const LAUNCH: Duration = Duration::from_millis(50);
+/// Rounds of the first launch, before the speed is known.
+const FIRST_ROUNDS: u64 = 4;
+
+/// The processor as one device: all threads together, each on a start point of its own.
+pub struct CpuSearcher {
+    info: DeviceInfo,
+    threads: Threads,
+    rounds: u64,
+    submitted: VecDeque<Launch>,
+}
+
+/// A text that names the processor and the kernel it would search with.
+pub fn describe_kernel() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
+    format!("{}, {cores} cores, searches with the kernel {kernel}", processor_name())
+}
+
+impl CpuSearcher {
+    /// Starts the threads; `None` for one a core. Errors: the processor lacks the kernel.
+    pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
+        let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+        let kernel = Kernel::choose(kernel)?;
+        let info =
+            DeviceInfo { id: DeviceId::Cpu, name: processor_name(), kernel: kernel.name().to_owned(), threads: count };
+        Ok(CpuSearcher {
+            info,
+            threads: Threads::start(count, kernel),
+            rounds: FIRST_ROUNDS,
+            submitted: VecDeque::new(),
+        })
+    }
+
+    /// Sets the length of the next launch from the duration of this one.
+    fn adapt(&mut self, rounds: u64, busy: Duration) {
+        if rounds < self.rounds || busy.is_zero() {
+            // It ended early because of its hits, which says nothing of the speed.
+            return;
+        }
+        let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
+        self.rounds = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
+    }
+}
+
+impl Searcher for CpuSearcher {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        self.info.threads
+    }
+
+    fn in_flight(&self) -> usize {
+        1
+    }
+
+    fn early_stop(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        let (given, wanted) = (launch.starts.len(), self.starts());
+        if given != wanted {
+            return Err(SearchError::WrongStartCount { given, wanted });
+        }
+        self.submitted.push_back(launch);
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let target = self.threads.target(&launch);
+        let rounds = self.rounds;
+        let task = |start| Task { start, rounds, target: target.clone() };
+        let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
+        let mut report = LaunchReport::default();
+        let mut least = rounds;
+        for (start, walk) in walks.into_iter().enumerate() {
+            let (walked, busy) = walk.ok_or_else(|| SearchError::DeviceFailed {
+                device: DeviceId::Cpu,
+                reason: "one of its threads panicked".to_owned(),
+            })?;
+            report.candidates += walked.candidates;
+            report.busy = report.busy.max(busy);
+            report.hits.extend(walked.hits.into_iter().map(|tweak| ClaimedHit { start, tweak }));
+            least = least.min(walked.rounds);
+        }
+        report.is_cut_short = least < rounds;
+        self.adapt(least, report.busy);
+        Ok(report)
+    }
+}
+
+/// The name of the processor, from the operating system.
+fn processor_name() -> String {
+    let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
+    named.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}

@@ -1,0 +1,17 @@
+//! The choice of a kernel.
+
+use super::*;
+
+#[test]
+fn a_kernel_the_processor_lacks_is_a_clear_error() {
+    match Kernel::choose(KernelChoice::Ifma) {
+        Ok(kernel) => assert_eq!(kernel.name(), "ifma"),
+        Err(error) => assert_eq!(error.to_string(), "this processor has no AVX-512 IFMA; use `--cpu-kernel auto`"),
+    }
+    assert_eq!(Kernel::choose(KernelChoice::Portable).unwrap().name(), "portable");
+    let refusal = |name: &str| name.parse::<KernelChoice>().unwrap_err().to_string();
+    assert_eq!(refusal("avx9"), "`avx9` is no CPU kernel; say `auto`, `ifma` or `portable`");
+    assert!(
+        refusal("avx2").starts_with("there is no kernel for AVX2: where it was tried, the portable one was faster")
+    );
+}

@@ -1,0 +1,40 @@
+//! The filter against the intervals it was made of.
+
+use super::*;
+use crate::search::cpu::filter::COARSE_BITS;
+
+#[test]
+fn the_filter_passes_every_possible_match() {
+    const SLACK: u64 = 1 << 24;
+    let mut random = random();
+    let texts: Vec<String> = (0..300)
+        .map(|_| {
+            let x: [u8; 32] = random.random();
+            let length = random.random_range(1..=20);
+            Npub(x).to_string()[5..5 + length].to_owned()
+        })
+        .chain(["qqqqqqqqqqqqqqqqqq".to_owned(), "llllllllllllllllll".to_owned()])
+        .collect();
+    let set = patterns(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let filter = Filter::new(&set, SLACK);
+    let in_coarse = |top: u64| {
+        let bucket = (top >> (64 - COARSE_BITS)) as usize;
+        filter.coarse()[bucket / 32] >> (bucket % 32) & 1 == 1
+    };
+    for &(first, last) in set.intervals() {
+        for end in [first, last] {
+            assert!(filter.matches_exactly(end));
+            for error in [0, 1, SLACK] {
+                for top in [end.wrapping_add(error), end.wrapping_sub(error)] {
+                    assert!(filter.is_marked(top) && in_coarse(top), "{end:x} ± {error}");
+                }
+            }
+        }
+    }
+    for _ in 0..10_000 {
+        let top = random.random();
+        let at = set.intervals().partition_point(|&(_, last)| last < top);
+        let within = set.intervals().get(at).is_some_and(|&(first, _)| first <= top);
+        assert_eq!(filter.matches_exactly(top), within);
+    }
+}

@@ -1,0 +1,48 @@
+//! The candidates of one entry against libsecp256k1.
+
+use super::*;
+use crate::search::cpu::formula::{Centre, Products, address, cube, factor};
+use crate::search::cpu::table::Table;
+
+/// All 18 candidates of one entry around one centre a lane, exact and by their top_words.
+fn check_entry<F: SimdField>(table: &Table<F>, random: &mut StdRng, i: usize) {
+    let starts: Vec<StartPoint> = (0..F::LANES).map(|_| point_of(&random_secret(random))).collect();
+    let points: Vec<Affine<Fe>> = starts.iter().map(|start| Affine::from_point(start.public_key())).collect();
+    let (xs, ys): (Vec<Fe>, Vec<Fe>) = points.iter().map(|point| (point.x, point.y)).unzip();
+    let x = F::from_lanes(&xs);
+    let (z, entry) = (cube(x), &table.entries.0[i - 1]);
+    let centre = Centre::new(Affine { x, y: F::from_lanes(&ys) }, z, x.invert());
+    let q = F::sum(x.summand(), x.summand()).mul(factor(z, entry).invert());
+    let products = Products::new(&centre, entry, q);
+    let top_words = products.top_words(&centre, entry);
+    for (lane, start) in starts.iter().enumerate() {
+        for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
+            let (k, j) = address(word);
+            let step = if sign == 1 { -(i as i64) } else { i as i64 };
+            let expected = candidate(start, &tweak(0, step, k, j)).unwrap();
+            let exact = products.lane(lane).exact(x.lane(lane), entry.x, (k, sign, j));
+            assert_eq!(npub_of(exact), expected, "i {i} k {k} sign {sign} j {j} lane {lane}");
+            let off = F::top_word(top_words[word], sign == 1, lane).wrapping_sub(exact.top()).wrapping_add(F::SLACK);
+            assert!(off <= 2 * F::SLACK, "top off by {}", off.wrapping_sub(F::SLACK) as i64);
+        }
+    }
+}
+
+#[test]
+fn all_18_candidates_of_an_entry_are_what_libsecp256k1_says() {
+    let mut random = random();
+    let table = Table::<Fe>::new(1);
+    for round in 0..40 {
+        let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
+        check_entry(&table, &mut random, i);
+    }
+    if is_supported() {
+        let table = Table::<Fe8>::new(Fe8::LANES);
+        for round in 0..8 {
+            let i = [1, ENTRIES].get(round).copied().unwrap_or_else(|| random.random_range(1..=ENTRIES));
+            check_entry(&table, &mut random, i);
+        }
+    } else {
+        no_ifma("its candidates");
+    }
+}

@@ -1,0 +1,118 @@
+//! Walks against every candidate computed one by one.
+
+use super::*;
+use crate::search::cpu::walk::Remaining;
+
+/// Every candidate of the first `centres` centres that matches, found one by one with libsecp256k1.
+fn by_brute_force(start: &StartPoint, centres: u64, set: &PatternSet) -> HashSet<Tweak> {
+    let mut found = HashSet::new();
+    for centre in 0..centres {
+        for i in 1..=ENTRIES as i64 {
+            for step in [i, -i] {
+                for k in 0..3 {
+                    for j in 0..3 {
+                        let tweak = tweak(centre * STEP, step, k, j);
+                        if candidate(start, &tweak).is_some_and(|npub| !set.matches(&npub).is_empty()) {
+                            found.insert(tweak);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_walk_finds_every_match_and_nothing_else() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    // Few intervals are compared with one by one, more are looked up. Of the longest and most, each
+    // look leaves some top_words and takes others away.
+    let words = |count: usize| -> Vec<String> {
+        let word = |n: usize| [ALPHABET[n % 32] as char, ALPHABET[n / 3 % 32] as char, 'q'].iter().collect();
+        (0..count).map(word).collect()
+    };
+    let (some, many) = (words(60), words(900));
+    let texts = |words: &[String]| patterns(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let few = ["q", "l7"].map(str::to_owned);
+    let more = ["q", "l7", "zz", "p0", "6mu", "ttt", "2j"].map(str::to_owned);
+    let long: Vec<String> =
+        (0..30_000).map(|_| (0..5).map(|_| ALPHABET[random.random_range(0..32)] as char).collect()).collect();
+    for set in [texts(&few), texts(&more), texts(&some), texts(&many), texts(&long)] {
+        let expected = by_brute_force(&start, CENTRES, &set);
+        assert!(expected.len() > 50);
+        for kernel in kernels() {
+            let (candidates, hits) = hits_of(kernel, &start, CENTRES, &set);
+            assert_eq!(candidates, CENTRES * ENTRIES as u64 * 18);
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+        }
+    }
+}
+
+#[test]
+fn a_walk_counts_as_many_hits_as_chance_gives() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    for texts in [&["cat", "dad"][..], &["cat", "dad", "ham", "jam", "yam", "pan"]] {
+        let set = patterns(texts);
+        for kernel in kernels() {
+            let (candidates, hits) = hits_of(kernel, &start, 80, &set);
+            let expected = candidates as f64 / set.difficulty().unwrap().candidates();
+            assert!((hits.len() as f64 - expected).abs() <= 5.0 * expected.sqrt(), "{} for {expected}", hits.len());
+        }
+    }
+}
+
+#[test]
+fn a_walk_with_too_many_hits_ends_early_and_says_what_it_tested() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    let set = patterns(&["q"]);
+    for kernel in kernels() {
+        let walked = kernel.walker().walk(&start, 50, &target(kernel.filter(&set), 1));
+        assert_eq!(walked.rounds, 1);
+        assert_eq!(walked.candidates, kernel.centres() * ENTRIES as u64 * 18);
+        assert!(walked.hits.len() > 100);
+    }
+}
+
+/// After the early stop the other patterns are ignored, or the walk ends.
+#[test]
+fn an_early_stop_leaves_the_remaining_patterns() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    let (rare, all) = (patterns(&["cat", "pan"]), patterns(&["cat", "pan", "q", "l7", "zz", "p0", "6mu"]));
+    for kernel in kernels() {
+        let filter = |set| Arc::new(kernel.filter(set));
+        let rounds = 160 / kernel.centres();
+        let walk = |set, remaining| {
+            let target = WalkTarget { filter: filter(set), most_hits: usize::MAX, remaining };
+            kernel.walker().walk(&start, rounds, &target)
+        };
+        let everything: HashSet<Tweak> = walk(&all, None).hits.into_iter().collect();
+        let rare_ones: HashSet<Tweak> = walk(&rare, None).hits.into_iter().collect();
+        // A round has some hundred hits of the others: after the second round there are enough.
+        let a_round = kernel.centres() * ENTRIES as u64 * 18 / 32;
+        let after = a_round as usize * 3 / 2;
+        let remaining = |is_wanted| Some(Remaining { filter: filter(&rare), is_wanted, after });
+        let two = WalkTarget { filter: filter(&all), most_hits: usize::MAX, remaining: None };
+        let in_two_rounds: HashSet<Tweak> = kernel.walker().walk(&start, 2, &two).hits.into_iter().collect();
+        let gone_on = walk(&all, remaining(true));
+        assert_eq!(gone_on.rounds, rounds);
+        assert_eq!(gone_on.candidates, 160 * ENTRIES as u64 * 18);
+        let expected: HashSet<Tweak> = everything
+            .iter()
+            .filter(|tweak| rare_ones.contains(tweak) || in_two_rounds.contains(tweak))
+            .copied()
+            .collect();
+        assert!(gone_on.hits.iter().copied().collect::<HashSet<Tweak>>() == expected);
+        assert!(expected.len() < everything.len() / 2);
+        let ended = walk(&all, remaining(false));
+        assert_eq!(ended.rounds, 2);
+        assert!(ended.hits.into_iter().collect::<HashSet<Tweak>>() == in_two_rounds);
+        // Hits of remaining patterns do not count.
+        let all_remain = Some(Remaining { filter: filter(&all), is_wanted: false, after: 1 });
+        assert_eq!(walk(&all, all_remain).rounds, rounds);
+    }
+}

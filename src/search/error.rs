@@ -1,0 +1,48 @@
+//! Errors of the search.
+
+use super::device::DeviceId;
+use thiserror::Error;
+
+/// Why a device cannot search.
+#[derive(Debug, Error)]
+pub enum SearchError {
+    /// The text names no device.
+    #[error("`{asked}` is no device; say `cpu`, `cuda`, `cuda:N` or `all`")]
+    UnknownDevice {
+        /// The text.
+        asked: String,
+    },
+    /// This machine lacks the device.
+    #[error("there is no device {asked}: {reason}")]
+    NoSuchDevice {
+        /// The device.
+        asked: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
+    /// This processor cannot run the kernel.
+    #[error("this processor has no {asked}; use `--cpu-kernel auto`")]
+    UnsupportedCpuKernel {
+        /// The instructions it lacks.
+        asked: &'static str,
+    },
+    /// The device stopped working.
+    #[error("device {device} failed: {reason}")]
+    DeviceFailed {
+        /// The device.
+        device: DeviceId,
+        /// What it or its driver reported.
+        reason: String,
+    },
+    /// The launch has too many or too few start points.
+    #[error("the launch has {given} start points where {wanted} are wanted")]
+    WrongStartCount {
+        /// Start points of the launch.
+        given: usize,
+        /// [`super::Searcher::starts`]
+        wanted: usize,
+    },
+    /// No launch is in flight.
+    #[error("nothing was submitted that could be collected")]
+    NothingSubmitted,
+}

@@ -1,0 +1,17 @@
+//! Opening one device. Which devices are opened is the scheduler's policy.
+
+use super::device::DeviceId;
+use super::error::SearchError;
+use super::options::SearchOptions;
+use super::searcher::Searcher;
+use super::{cpu, cuda};
+
+/// Opens one device. `options` say how the CPU searches; its choice of devices is ignored.
+///
+/// Errors: the device is not there, does not work, or lacks the kernel asked for.
+pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
+    match device {
+        DeviceId::Cpu => Ok(Box::new(cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?)),
+        DeviceId::Cuda(ordinal) => cuda::open(ordinal),
+    }
+}

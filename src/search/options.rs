@@ -1,0 +1,47 @@
+//! The choice of devices, from flags and configuration.
+
+use super::cpu::KernelChoice;
+use super::error::SearchError;
+use std::str::FromStr;
+
+/// Which devices to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeviceChoice {
+    /// Every GPU, or the CPU where no GPU works.
+    #[default]
+    All,
+    /// The CPU.
+    Cpu,
+    /// Every GPU; an error where none works.
+    Cuda,
+    /// The GPU of this number.
+    CudaOrdinal(usize),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = SearchError;
+
+    fn from_str(text: &str) -> Result<DeviceChoice, SearchError> {
+        let unknown = || SearchError::UnknownDevice { asked: text.to_owned() };
+        match text {
+            "all" => Ok(DeviceChoice::All),
+            "cpu" => Ok(DeviceChoice::Cpu),
+            "cuda" => Ok(DeviceChoice::Cuda),
+            _ => {
+                let ordinal = text.strip_prefix("cuda:").ok_or_else(unknown)?;
+                ordinal.parse().map(DeviceChoice::CudaOrdinal).map_err(|_| unknown())
+            }
+        }
+    }
+}
+
+/// How to search.
+#[derive(Clone, Debug, Default)]
+pub struct SearchOptions {
+    /// The devices.
+    pub devices: DeviceChoice,
+    /// CPU threads; `None` for one a core.
+    pub threads: Option<usize>,
+    /// The kernel on the CPU.
+    pub cpu_kernel: KernelChoice,
+}

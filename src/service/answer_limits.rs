@@ -1,0 +1,165 @@
+//! Limits on answers: so many an hour for each asker, so many a second for everybody together.
+//!
+//! An asker at the limit gets one notice with the time of the next answer, then silence until then.
+//! Kept in memory only, for a bounded number of askers: fresh keys push out the counts of others at most.
+
+use crate::job::Asker;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Time over which an asker's answers are counted.
+const WINDOW: Duration = Duration::from_secs(3600);
+/// Askers whose answers are counted at most, 100 bytes each. The oldest window goes first.
+const MOST_ASKERS: usize = 10_000;
+/// Seconds of answers that may be given at once after a pause.
+const BURST_SECONDS: f64 = 10.0;
+
+/// May a message be answered?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Yes.
+    Answer,
+    /// Only with the notice that the next answer comes after this time.
+    Notice(Duration),
+    /// No: the notice was given.
+    Silence,
+}
+
+/// Answers given to one asker since the start of a window.
+#[derive(Debug)]
+struct Window {
+    start: Instant,
+    answers: u32,
+}
+
+/// Counts answers.
+#[derive(Debug)]
+pub(super) struct AnswerLimits {
+    per_hour: u32,
+    per_second: f64,
+    /// Answers to everybody that may be given now.
+    tokens: f64,
+    refilled: Instant,
+    windows: HashMap<Asker, Window>,
+    /// Askers in `windows` with the start of their window, oldest first.
+    order: VecDeque<(Instant, Asker)>,
+}
+
+impl AnswerLimits {
+    /// Limits of `per_hour` answers an asker and `per_second` answers in all.
+    pub fn new(per_hour: u32, per_second: u32, now: Instant) -> AnswerLimits {
+        let per_second = f64::from(per_second);
+        AnswerLimits {
+            per_hour,
+            per_second,
+            tokens: per_second * BURST_SECONDS,
+            refilled: now,
+            windows: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// Takes one of the answers to everybody. `false` when there is none now.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let earned = now.saturating_duration_since(self.refilled).as_secs_f64() * self.per_second;
+        self.tokens = (self.tokens + earned).min(self.per_second * BURST_SECONDS);
+        self.refilled = now;
+        let is_there = self.tokens >= 1.0;
+        if is_there {
+            self.tokens -= 1.0;
+        }
+        is_there
+    }
+
+    /// Whether a message of this asker may be answered. Counts nothing.
+    pub fn verdict(&self, asker: Asker, now: Instant) -> Verdict {
+        let Some(window) = self.windows.get(&asker) else { return Verdict::Answer };
+        let passed = now.saturating_duration_since(window.start);
+        match window.answers {
+            _ if passed >= WINDOW => Verdict::Answer,
+            answers if answers < self.per_hour => Verdict::Answer,
+            answers if answers == self.per_hour => Verdict::Notice(WINDOW - passed),
+            _ => Verdict::Silence,
+        }
+    }
+
+    /// Counts an answer, or a notice, that was recorded.
+    pub fn count(&mut self, asker: Asker, now: Instant) {
+        while let Some(&(start, oldest)) = self.order.front()
+            && (now.saturating_duration_since(start) >= WINDOW || self.windows.len() >= MOST_ASKERS)
+        {
+            if self.windows.len() >= MOST_ASKERS && self.windows.contains_key(&asker) && start + WINDOW > now {
+                break;
+            }
+            self.order.pop_front();
+            self.windows.remove(&oldest);
+        }
+        let window = self.windows.entry(asker).or_insert_with(|| {
+            self.order.push_back((now, asker));
+            Window { start: now, answers: 0 }
+        });
+        window.answers = window.answers.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asker(number: u32) -> Asker {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        Asker(bytes)
+    }
+
+    #[test]
+    fn an_asker_gets_so_many_answers_one_notice_then_silence_for_the_rest_of_the_hour() {
+        let start = Instant::now();
+        let mut limits = AnswerLimits::new(3, 10, start);
+        let mut ask = |minutes: u64| {
+            let now = start + Duration::from_secs(60 * minutes);
+            let verdict = limits.verdict(asker(1), now);
+            if verdict != Verdict::Silence {
+                limits.count(asker(1), now);
+            }
+            verdict
+        };
+        for minute in 0..3 {
+            assert_eq!(ask(minute), Verdict::Answer);
+        }
+        assert_eq!(ask(20), Verdict::Notice(Duration::from_secs(40 * 60)));
+        assert_eq!(ask(21), Verdict::Silence);
+        assert_eq!(ask(59), Verdict::Silence);
+        assert_eq!(ask(60), Verdict::Answer);
+        assert_eq!(limits.verdict(asker(2), start), Verdict::Answer, "others are not concerned");
+    }
+
+    #[test]
+    fn a_thousand_fresh_keys_open_no_second_quota_and_memory_is_bounded() {
+        let start = Instant::now();
+        let mut limits = AnswerLimits::new(2, 10, start);
+        for _ in 0..3 {
+            limits.count(asker(0), start);
+        }
+        for number in 1..=1000 {
+            limits.count(asker(number), start);
+        }
+        assert_eq!(limits.verdict(asker(0), start), Verdict::Silence);
+        for number in 1..=50_000 {
+            limits.count(asker(number), start + Duration::from_secs(1));
+        }
+        assert!(limits.windows.len() <= MOST_ASKERS && limits.order.len() <= MOST_ASKERS);
+        limits.count(asker(7), start + 2 * WINDOW);
+        assert_eq!((limits.windows.len(), limits.order.len()), (1, 1), "old windows go");
+    }
+
+    #[test]
+    fn all_together_get_so_many_a_second_after_a_burst() {
+        let start = Instant::now();
+        let mut limits = AnswerLimits::new(100, 5, start);
+        let taken = |limits: &mut AnswerLimits, now| (0..1000).filter(|_| limits.take(now)).count();
+        assert_eq!(taken(&mut limits, start), 50);
+        assert_eq!(taken(&mut limits, start + Duration::from_secs(2)), 10);
+        assert_eq!(taken(&mut limits, start + Duration::from_secs(3600)), 50);
+    }
+}

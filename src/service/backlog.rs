@@ -1,0 +1,160 @@
+//! Messages that wait for their answer, and the order in which they get it.
+
+use super::answer_limits::AnswerLimits;
+use crate::bot::{self, Request};
+use crate::job::Asker;
+use crate::nostr::IncomingMessage;
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Messages answered together at most.
+pub(super) const AT_ONCE: usize = 64;
+/// Messages of askers without an open job that may wait. Further ones are left on the relays.
+const MOST_WAITING: usize = 1000;
+/// Time between two lines in the log about messages left on the relays.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// A message that waits for its answer, read once.
+pub(super) struct Waiting {
+    /// The message.
+    pub message: IncomingMessage,
+    /// Its meaning.
+    pub request: Request,
+    /// Whether its asker has an open job, if that was looked up.
+    has_job: Option<bool>,
+}
+
+/// The waiting messages, oldest first.
+#[derive(Default)]
+pub(super) struct Backlog {
+    waiting: VecDeque<Waiting>,
+    dropped: u64,
+    told: Option<Instant>,
+}
+
+impl Backlog {
+    /// Whether no message waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, message: IncomingMessage) {
+        self.waiting.push_back(Waiting { request: bot::read(&message.rumor), message, has_job: None });
+    }
+
+    /// Takes messages that can be decided independently: one an asker, and no half twice, in order.
+    ///
+    /// While there are more messages than `limits` allow for everybody, only askers with an open job are answered at
+    /// once. The others wait; what does not fit is dropped and comes again at the next start.
+    pub fn take(&mut self, limits: &mut AnswerLimits, has_job: impl Fn(Asker) -> bool, now: Instant) -> Vec<Waiting> {
+        let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
+        let mut taken = Vec::new();
+        let mut left = VecDeque::new();
+        for mut next in self.waiting.drain(..) {
+            let half = next.request.half().map(|half| half.family());
+            let asker = next.message.rumor.author;
+            // An asker's later messages wait too: order is kept.
+            let is_first = askers.insert(asker) && half.is_none_or(|half| halves.insert(half));
+            let may = is_first
+                && taken.len() < AT_ONCE
+                && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));
+            if may { taken.push(next) } else { left.push_back(next) }
+        }
+        let mut room = MOST_WAITING;
+        let before = left.len();
+        left.retain(|waiting| {
+            let is_kept = waiting.has_job == Some(true) || room > 0;
+            room = room.saturating_sub(1);
+            is_kept
+        });
+        self.dropped += (before - left.len()) as u64;
+        self.waiting = left;
+        self.tell(now);
+        taken
+    }
+
+    /// Says in the log, once a minute, how many messages were dropped.
+    fn tell(&mut self, now: Instant) {
+        let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= TELL_EVERY);
+        if self.dropped > 0 && is_due {
+            tracing::warn!(messages = self.dropped, "too many messages; these are left on the relays");
+            (self.dropped, self.told) = (0, Some(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::RumorId;
+    use crate::message::Channel;
+    use crate::vault::Rumor;
+
+    fn message(asker: u16, text: &str) -> IncomingMessage {
+        let mut key = [0; 32];
+        key[..2].copy_from_slice(&asker.to_be_bytes());
+        IncomingMessage {
+            rumor: Rumor {
+                id: RumorId([0; 32]),
+                author: Asker(key),
+                kind: 14,
+                content: text.to_owned(),
+                created_at: 0,
+                subject: None,
+                takes_back: Vec::new(),
+                other_receivers: 0,
+            },
+            seen_on: Vec::new(),
+            channel: Channel::Sealed,
+            reads_sealed: true,
+            paid: false,
+        }
+    }
+
+    fn askers(taken: &[Waiting]) -> Vec<u16> {
+        let number = |waiting: &Waiting| {
+            let key = waiting.message.rumor.author.0;
+            u16::from_be_bytes([key[0], key[1]])
+        };
+        taken.iter().map(number).collect()
+    }
+
+    #[test]
+    fn askers_with_an_open_job_come_first_when_there_are_too_many_messages() {
+        let now = Instant::now();
+        // A burst of ten, then one a second.
+        let mut limits = AnswerLimits::new(100, 1, now);
+        let mut backlog = Backlog::default();
+        (1..=20).for_each(|asker| backlog.push(message(asker, "help")));
+        backlog.push(message(500, "status"));
+        let known = Asker(message(500, "").rumor.author.0);
+        let has_job = |asker| asker == known;
+        let first = askers(&backlog.take(&mut limits, has_job, now));
+        assert_eq!(first, (1..=10).chain([500]).collect::<Vec<_>>());
+        assert!(backlog.take(&mut limits, has_job, now).is_empty());
+        let later = now + Duration::from_secs(3);
+        assert_eq!(askers(&backlog.take(&mut limits, has_job, later)), [11, 12, 13], "the others in order");
+    }
+
+    #[test]
+    fn messages_of_one_asker_are_answered_one_after_the_other() {
+        let now = Instant::now();
+        let mut limits = AnswerLimits::new(100, 100, now);
+        let mut backlog = Backlog::default();
+        [1, 1, 2, 1].into_iter().for_each(|asker| backlog.push(message(asker, "help")));
+        let mut next = || askers(&backlog.take(&mut limits, |_| false, now));
+        assert_eq!((next(), next(), next(), next()), (vec![1, 2], vec![1], vec![1], vec![]));
+    }
+
+    #[test]
+    fn so_many_messages_wait_and_no_more() {
+        let now = Instant::now();
+        let mut limits = AnswerLimits::new(100, 0, now);
+        let mut backlog = Backlog::default();
+        (0..3000).for_each(|asker| backlog.push(message(asker, "help")));
+        assert!(backlog.take(&mut limits, |_| false, now).is_empty());
+        assert_eq!(backlog.waiting.len(), MOST_WAITING);
+        assert!(askers(&backlog.waiting.make_contiguous()[..2]) == [0, 1], "the oldest stay");
+    }
+}

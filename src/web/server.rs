@@ -1,0 +1,182 @@
+//! The HTTP server: HTTP/1.1, GET and HEAD, three addresses, and a bound on everything a stranger
+//! can take.
+
+use super::headers::headers;
+use super::page::{PAGE, PAGE_SHA256, link};
+use crate::config::{RelayEntry, WebConfig};
+use crate::shutdown::Shutdown;
+use http_body_util::Full;
+use hyper::body::{Body, Bytes};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nostr::{PublicKey, RelayUrl};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// Bounds on strangers.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Connections at once; more are closed unread.
+    pub connections: usize,
+    /// Time for the head of a request.
+    pub head: Duration,
+    /// Time for a connection as a whole.
+    pub connection: Duration,
+}
+
+const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), connection: Duration::from_secs(60) };
+/// Bytes kept of a request before it is answered.
+const BUFFER: usize = 16 * 1024;
+/// Pause after a connection could not be accepted (no file handles left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Why the page is not served; the start stops.
+#[derive(Debug, Error)]
+pub enum WebError {
+    #[error("the page cannot be served at {address} ({error}); choose another `listen` in [web], or leave it out")]
+    Listen { address: SocketAddr, error: std::io::Error },
+}
+
+/// The page's server, listening.
+pub struct WebServer {
+    listener: TcpListener,
+    site: Arc<Site>,
+    link: String,
+    pub(super) bounds: Bounds,
+}
+
+/// The replies there are.
+struct Site {
+    headers: HeaderMap,
+    /// Address of the page with this bot's name, relative to the server.
+    page_of_bot: HeaderValue,
+    etag: HeaderValue,
+}
+
+impl WebServer {
+    /// Listens at the configured address; `None` where none is configured.
+    ///
+    /// Errors: [`WebError::Listen`].
+    pub async fn bind(
+        config: &WebConfig,
+        relays: &[RelayEntry],
+        bot: PublicKey,
+    ) -> Result<Option<WebServer>, WebError> {
+        let Some(address) = config.listen else { return Ok(None) };
+        let failed = |error| WebError::Listen { address, error };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "the page is served without TLS beyond this machine: put a reverse proxy in front");
+        }
+        let inbox: Vec<RelayUrl> = relays.iter().filter(|relay| relay.inbox).map(|relay| relay.url.clone()).collect();
+        let all: Vec<RelayUrl> = relays.iter().map(|relay| relay.url.clone()).collect();
+        let base = config.public_url.clone().unwrap_or_else(|| format!("http://{address}/"));
+        let ascii = |text: String| HeaderValue::from_str(&text).ok();
+        let site = Site {
+            headers: headers(&all),
+            page_of_bot: ascii(link("page", bot, &inbox)).unwrap_or(HeaderValue::from_static("page")),
+            etag: ascii(format!("\"{PAGE_SHA256}\"")).unwrap_or(HeaderValue::from_static("\"\"")),
+        };
+        Ok(Some(WebServer { listener, site: Arc::new(site), link: link(&base, bot, &inbox), bounds: BOUNDS }))
+    }
+
+    /// The address to give to people.
+    pub fn link(&self) -> &str {
+        &self.link
+    }
+
+    /// The address it listens at.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Serves until the shutdown. A connection that fails concerns nobody else.
+    pub async fn run(self, mut shutdown: Shutdown) {
+        let places = Arc::new(Semaphore::new(self.bounds.connections));
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = shutdown.stopped() => return,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::debug!(%error, "a connection to the page could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let Ok(place) = places.clone().try_acquire_owned() else { continue };
+            let (site, bounds, mut shutdown) = (self.site.clone(), self.bounds, shutdown.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = serve(stream, &site, bounds.head) => {}
+                    () = tokio::time::sleep(bounds.connection) => {}
+                    () = shutdown.stopped() => {}
+                }
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+async fn serve(stream: TcpStream, site: &Site, head_time: Duration) {
+    let answer = |request: Request<hyper::body::Incoming>| {
+        let reply = site.answer(&request);
+        async move { Ok::<_, Infallible>(reply) }
+    };
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER);
+    // A client that breaks off or breaks the protocol is no news.
+    let _ = http.serve_connection(TokioIo::new(stream), hyper::service::service_fn(answer)).await;
+}
+
+impl Site {
+    fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
+        let is_head = request.method() == Method::HEAD;
+        let (status, kind, body) = match (request.method(), request.uri().path()) {
+            (&Method::GET | &Method::HEAD, "/page") if self.is_known(request) => (StatusCode::NOT_MODIFIED, "", ""),
+            (&Method::GET | &Method::HEAD, "/page") => (StatusCode::OK, "text/html; charset=utf-8", PAGE),
+            (&Method::GET | &Method::HEAD, "/page.sha256") => {
+                (StatusCode::OK, "text/plain; charset=utf-8", PAGE_SHA256)
+            }
+            (&Method::GET | &Method::HEAD, "/") => (StatusCode::FOUND, "", ""),
+            (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "Not here.\n"),
+            _ => (StatusCode::METHOD_NOT_ALLOWED, "text/plain; charset=utf-8", "GET and HEAD only.\n"),
+        };
+        let shown = if is_head { Bytes::new() } else { Bytes::from_static(body.as_bytes()) };
+        let mut response = Response::new(Full::new(shown));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.extend(self.headers.clone());
+        if !kind.is_empty() {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        match status {
+            StatusCode::FOUND => drop(headers.insert(header::LOCATION, self.page_of_bot.clone())),
+            StatusCode::METHOD_NOT_ALLOWED => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+                // A body that nobody reads is not waited for.
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ if request.uri().path() == "/page" => drop(headers.insert(header::ETAG, self.etag.clone())),
+            _ => {}
+        }
+        if is_head {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        response
+    }
+
+    fn is_known(&self, request: &Request<impl Body>) -> bool {
+        request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known == self.etag)
+    }
+}

@@ -1,0 +1,7 @@
+//! The structure of the source code: who may import whom, and which words and lengths are allowed.
+
+pub mod imports;
+mod modules;
+pub mod rules;
+mod tokens;
+pub mod words;

@@ -1,0 +1,118 @@
+//! Rules for single files: what a room must not know, what no code may hold, and how long a file may be.
+
+use super::imports::MENDED;
+use super::tokens::tokens;
+use crate::support::harness::{Test, test};
+use crate::support::source;
+use std::fs;
+use std::path::Path;
+
+pub const TESTS: &[Test] = &[
+    test!(rooms_do_not_know_what_they_must_not).long(MENDED),
+    test!(the_plan_has_no_threads_and_no_locks).long(MENDED),
+    test!(no_leftovers_and_no_other_randomness),
+    test!(no_file_is_longer_than_four_hundred_lines).long(MENDED),
+    test!(the_secret_module_is_private),
+    test!(main_stays_thin),
+];
+
+/// What a room must not know: a folder or file below `src`, a word that may not occur in its code, and why.
+const FORBIDDEN: &[(&str, &str, &str)] = &[
+    ("bot", "rusqlite", "the conversation does not touch SQL"),
+    ("bot", "tokio", "the conversation is pure"),
+    ("nostr", "crate::pattern", "the relays do not know what a pattern is"),
+    ("nostr", "crate::search", "the relays do not know how a search works"),
+    ("search", "crate::vault", "a device never sees a secret"),
+    ("search", "crate::job", "a device does not know jobs"),
+    ("web", "crate::vault", "the server for strangers holds no secret"),
+    ("web", "crate::ledger", "the server for strangers knows no job"),
+    ("key", "SecretKey::new", "this room makes no secret"),
+    ("scheduler", "crate::message", "the scheduler writes no messages"),
+];
+
+/// Files of more than 400 lines, and why. A list that shrinks.
+const LONG: &[(&str, &str)] = &[];
+
+/// The path below `src`.
+fn name(file: &Path) -> String {
+    file.strip_prefix(source::root().join("src")).unwrap().display().to_string()
+}
+
+fn is_in(name: &str, room: &str) -> bool {
+    name.strip_prefix(room).is_some_and(|rest| rest.starts_with(['/', '.']))
+}
+
+fn rooms_do_not_know_what_they_must_not() {
+    let mut known = Vec::new();
+    for file in source::library() {
+        let (name, code) = (name(&file), source::code(&file));
+        for (_, word, why) in FORBIDDEN.iter().filter(|(room, ..)| is_in(&name, room)) {
+            if code.contains(word) {
+                known.push(format!("src/{name} has `{word}`: {why}"));
+            }
+        }
+    }
+    assert!(known.is_empty(), "{}", known.join("\n"));
+}
+
+/// `scheduler/plan` decides, and `scheduler/run` acts.
+fn the_plan_has_no_threads_and_no_locks() {
+    let words = ["thread", "Mutex", "RwLock", "Condvar", "mpsc", "spawn", "tokio", "atomic", "Notify", "Barrier"];
+    let (mut found, mut read) = (Vec::new(), 0);
+    for file in source::library().into_iter().filter(|file| name(file).starts_with("scheduler/plan/")) {
+        read += 1;
+        for token in tokens(&fs::read_to_string(&file).unwrap()) {
+            if words.contains(&token.text.as_str()) {
+                found.push(format!("src/{}:{} has `{}`", name(&file), token.line, token.text));
+            }
+        }
+    }
+    assert!(read > 3, "{read} files");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// No code outside tests panics by accident, prints outside `cli`, or draws random numbers from anywhere but the
+/// operating system.
+fn no_leftovers_and_no_other_randomness() {
+    let banned = ["dbg!(", "todo!(", "unimplemented!(", "thread_rng", "SmallRng", "StdRng", "rand::rng", "fastrand"];
+    let mut found = Vec::new();
+    for file in source::library() {
+        let (name, code) = (name(&file), source::code(&file));
+        for word in banned.iter().filter(|word| code.contains(**word)) {
+            found.push(format!("src/{name} has `{word}`"));
+        }
+        if !is_in(&name, "cli") && code.contains("println!(") {
+            found.push(format!("src/{name} prints"));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+fn no_file_is_longer_than_four_hundred_lines() {
+    const MOST: usize = 400;
+    let folders = ["src", "kernels", "tests", "benches", "examples"].map(|folder| source::root().join(folder));
+    let files = folders.iter().flat_map(|folder| source::files(folder, &["rs", "cu", "cuh", "h", "cpp"]));
+    let mut long = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(source::root()).unwrap().display().to_string();
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        let exempt = LONG.iter().any(|(exempt, _)| *exempt == name);
+        assert!(!exempt || lines > MOST, "{name} has {lines} lines: it needs no exemption");
+        if lines > MOST && !exempt {
+            long.push(format!("{name} has {lines} lines"));
+        }
+    }
+    assert!(long.is_empty(), "{} files of more than {MOST} lines:\n{}", long.len(), long.join("\n"));
+}
+
+/// The secret types are in a private module: no other room can name one.
+fn the_secret_module_is_private() {
+    let vault = fs::read_to_string(source::root().join("src/vault/mod.rs")).unwrap();
+    assert!(vault.lines().any(|line| line.trim() == "mod secret;"), "src/vault/mod.rs must say `mod secret;`");
+    assert!(!vault.contains("pub use secret"), "src/vault/mod.rs must not export from `secret`");
+}
+
+fn main_stays_thin() {
+    let lines = fs::read_to_string(source::root().join("src/main.rs")).unwrap().lines().count();
+    assert!(lines < 60, "src/main.rs has {lines} lines");
+}

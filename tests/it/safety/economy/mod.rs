@@ -1,0 +1,211 @@
+//! Strangers pay their own way: every kind of message with every manner of relay, one attacker with a budget against one
+//! honest asker, and a bound for whatever the attacker can make the bot keep, send, dial, compute or log.
+//!
+//! In full, an hour: `cargo test --release --test it safety::economy -- --ignored --nocapture`
+
+mod attack;
+mod relays;
+
+use crate::architecture::imports::MENDED;
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{self, RawRelay};
+use crate::support::{until, usage};
+use attack::{Budget, Sort};
+use relays::{HostileRelay, Manner};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(every_kind_of_message_costs_what_the_table_allows),
+    test!(every_manner_of_relay_costs_what_the_table_allows).long(MENDED),
+    test!(every_kind_through_every_manner_costs_what_the_table_allows).long("an hour: the full form"),
+];
+
+/// The short form: a stranger writes 20 times a second, and each key names six addresses.
+const SHORT: Budget = Budget { messages: 40, a_second: 20, addresses: 6 };
+
+/// What an attack may cost, and how long an honest asker may wait.
+struct Bounds {
+    /// Resident memory, bytes in all.
+    memory: u64,
+    /// Pages of the ledger in use, bytes a message, before anything is cleaned.
+    disk: u64,
+    /// Bytes of log a message, at the level that operators run.
+    log: u64,
+    sockets: u64,
+    /// Processor time beside the search, in seconds a message.
+    cpu: f64,
+    /// From an honest message to its answer.
+    delay: Duration,
+}
+
+const BOUNDS: Bounds = Bounds {
+    memory: 64 << 20,
+    disk: 8 << 10,
+    log: 2 << 10,
+    sockets: 64,
+    cpu: if cfg!(debug_assertions) { 0.2 } else { 0.02 },
+    delay: Duration::from_secs(5),
+};
+
+/// What one attack cost.
+#[derive(Debug)]
+struct Row {
+    sort: Sort,
+    manner: Manner,
+    budget: Budget,
+    memory: u64,
+    disk: u64,
+    log: u64,
+    sockets: u64,
+    cpu: f64,
+    /// `None`: no answer within the harness's patience.
+    delay: Option<Duration>,
+    redirects: usize,
+}
+
+impl Row {
+    const HEAD: &str =
+        "message  relay          a second  memory MiB  disk B/msg  log B/msg  sockets  cpu ms/msg  delay s";
+
+    fn line(&self) -> String {
+        let messages = self.budget.messages as f64;
+        format!(
+            "{:8} {:14} {:8} {:11.1} {:11.0} {:10.0} {:8} {:11.2} {:>8}",
+            format!("{:?}", self.sort),
+            format!("{:?}", self.manner),
+            self.budget.a_second,
+            self.memory as f64 / f64::from(1 << 20),
+            self.disk as f64 / messages,
+            self.log as f64 / messages,
+            self.sockets,
+            1e3 * self.cpu / messages,
+            self.delay.map_or("never".to_owned(), |delay| format!("{:.2}", delay.as_secs_f64()))
+        )
+    }
+
+    /// What is over its bound.
+    fn excess(&self) -> Vec<&'static str> {
+        let messages = self.budget.messages as u64;
+        let over = [
+            ("memory", self.memory > BOUNDS.memory),
+            ("disk", self.disk > BOUNDS.disk * messages),
+            ("log", self.log > BOUNDS.log * messages),
+            ("sockets", self.sockets > BOUNDS.sockets),
+            ("processor time", self.cpu > BOUNDS.cpu * messages as f64),
+            ("delay", self.delay.is_none_or(|delay| delay > BOUNDS.delay)),
+            ("redirects", self.redirects > 0),
+        ];
+        over.into_iter().filter_map(|(what, is_over)| is_over.then_some(what)).collect()
+    }
+}
+
+/// Bytes of the ledger's pages that hold something.
+fn ledger_bytes(home: &Home) -> u64 {
+    let pages = "SELECT (page_count - freelist_count) * page_size
+                 FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
+    home.count(pages).expect("the ledger can be read").unsigned_abs()
+}
+
+fn open_sockets(pid: u32) -> u64 {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let is_socket = |path: std::path::PathBuf| path.to_string_lossy().starts_with("socket:");
+    files.filter(|file| std::fs::read_link(file.path()).is_ok_and(is_socket)).count() as u64
+}
+
+/// Runs one attack against a bot of its own.
+async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
+    let (ours, theirs) = (RawRelay::start(raw_relay::Manner::Honest).await, HostileRelay::start(manner).await);
+    let home = Home::new(&[ours.url()]);
+    let bot = home.spawn_at_level("info").await;
+    until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
+    // Somebody known: an asker with an open job.
+    let mut honest = Asker::connect(&ours.url(), bot.public_key).await;
+    assert!(honest.ask("qqqqqqqqq").await.contains("#1"));
+    let status = honest.wrap("status").await;
+    let events = attack::events(sort, budget, bot.public_key, &theirs);
+
+    let pid = bot.pid();
+    let resident = || usage::of(pid).1;
+    let log_bytes = || home.log().len() as u64;
+    let before = (resident(), ledger_bytes(&home), log_bytes(), open_sockets(pid), usage::seconds_beside_search(pid));
+    let (mut memory, mut sockets) = (0, 0);
+    let half = tokio::sync::Notify::new();
+    let pour = async {
+        let mut pace = tokio::time::interval(Duration::from_secs(1) / budget.a_second as u32);
+        for (number, [list, message]) in events.iter().enumerate() {
+            pace.tick().await;
+            ours.pour(list);
+            ours.pour(message);
+            if number == events.len() / 2 {
+                half.notify_one();
+            }
+        }
+    };
+    let ask = async {
+        half.notified().await;
+        let began = Instant::now();
+        honest.publish(&status).await;
+        // Longer than the bound, to see by how much it is missed.
+        let answer = tokio::time::timeout(3 * BOUNDS.delay, honest.next_text()).await;
+        answer.ok().map(|_| began.elapsed())
+    };
+    let watch = async {
+        let mut look = tokio::time::interval(Duration::from_millis(50));
+        loop {
+            look.tick().await;
+            memory = resident().max(memory);
+            sockets = open_sockets(pid).max(sockets);
+        }
+    };
+    let delay = tokio::select! {
+        ((), delay) = async { tokio::join!(pour, ask) } => delay,
+        () = watch => unreachable!("it watches until the attack is over"),
+    };
+    Row {
+        sort,
+        manner,
+        budget,
+        memory: memory.max(resident()).saturating_sub(before.0),
+        disk: ledger_bytes(&home).saturating_sub(before.1),
+        log: log_bytes() - before.2,
+        sockets: sockets.saturating_sub(before.3),
+        cpu: usage::seconds_beside_search(pid) - before.4,
+        delay,
+        redirects: theirs.redirects_followed(),
+    }
+}
+
+/// Runs the attacks one after the other, prints the table, and fails with every row that is over a bound.
+async fn table(attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
+    println!("{}", Row::HEAD);
+    let mut over = Vec::new();
+    for (sort, manner, budget) in attacks {
+        let row = attack(sort, manner, budget).await;
+        println!("{}", row.line());
+        if !row.excess().is_empty() {
+            over.push(format!("{}  over: {}", row.line(), row.excess().join(", ")));
+        }
+    }
+    assert!(over.is_empty(), "{} rows are over their bounds:\n{}\n{}", over.len(), Row::HEAD, over.join("\n"));
+}
+
+async fn every_kind_of_message_costs_what_the_table_allows() {
+    table(Sort::ALL.map(|sort| (sort, Manner::Closing, SHORT))).await;
+}
+
+async fn every_manner_of_relay_costs_what_the_table_allows() {
+    table(Manner::ALL.map(|manner| (Sort::Help, manner, SHORT))).await;
+}
+
+async fn every_kind_through_every_manner_costs_what_the_table_allows() {
+    let rates = [2, 20, 50, 200];
+    let budget = |a_second| Budget { messages: 30 * a_second, a_second, addresses: 6 };
+    let pairs = Sort::ALL.into_iter().flat_map(|sort| Manner::ALL.map(|manner| (sort, manner)));
+    let pairs = pairs.map(|(sort, manner)| (sort, manner, budget(20)));
+    let worst = rates
+        .into_iter()
+        .flat_map(|a_second| [Manner::Mute, Manner::Silent].map(|manner| (Sort::Help, manner, budget(a_second))));
+    table(worst.chain(pairs)).await;
+}

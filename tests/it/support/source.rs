@@ -1,0 +1,41 @@
+//! The source code of the library, for tests of its structure.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The top of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `folder` with one of these extensions, in order. Build output and hidden folders
+/// are left out.
+pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && name != "target" && name != "node_modules" {
+                files.extend(self::files(&path, extensions));
+            }
+        } else if path.extension().is_some_and(|found| extensions.iter().any(|one| found == *one)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Every Rust file below `src`, unit tests left out.
+pub fn library() -> Vec<PathBuf> {
+    let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
+    files(&root().join("src"), &["rs"]).into_iter().filter(|file| !is_test(file)).collect()
+}
+
+/// Code without whole-line comments and without the unit tests at its end.
+pub fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}

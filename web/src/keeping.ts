@@ -1,0 +1,106 @@
+// Keeping a request under a passphrase, and going on with a kept one.
+
+import { attemptSlowly, chosenFile, download, element, input, onClick, onSubmit, say, show } from './dom';
+import { decrypted, encrypted, forget, keep, kept, LARGEST_FILE, stored, type Kept } from './keep';
+import { fromLines, toLines, type AskRequest } from './request';
+
+/** How the request under way is kept. */
+let state: { entry?: Kept; kept: boolean } = { kept: false };
+
+export function isKept(): boolean {
+  return state.kept;
+}
+
+/** A new request is under way; a kept one if it was opened from here. */
+export function resetKeeping(reopened: boolean): void {
+  state = reopened ? { ...(openedEntry && { entry: openedEntry }), kept: true } : { kept: false };
+  input('keep-passphrase').value = '';
+  say('keep-error', '');
+  say('keep-said', reopened ? 'This request is kept. You can close the page and come back.' : '');
+  show('keep-fields', !reopened);
+  show('keep-why', !reopened);
+}
+
+/** Deletes what this browser keeps of the request under way. */
+export function forgetKept(): void {
+  if (state.entry) forget(state.entry.name);
+  resetKeeping(false);
+}
+
+export function keepRequest(request: AskRequest | undefined, where: 'browser' | 'file'): void {
+  if (request === undefined) return;
+  const clicked = where === 'browser' ? 'keep-here' : 'keep-file';
+  const ids = { button: clicked, said: 'keep-said', error: 'keep-error', field: 'keep-passphrase' };
+  void attemptSlowly(ids, async () => {
+    const file = await encrypted(toLines(request), input('keep-passphrase').value);
+    if (where === 'browser') {
+      state = { entry: keep(request.asked, file), kept: true };
+    } else {
+      download(`npubbot-${request.patterns[0]}.age`, file, 'application/octet-stream');
+      state = { kept: true };
+    }
+    show('keep-fields', false);
+    show('keep-why', false);
+    const place = where === 'browser' ? 'Kept in this browser.' : 'Saved, unless your browser asked you and you said no.';
+    return `${place} You can close the page, and come back to it with your passphrase.`;
+  });
+}
+
+let openedEntry: Kept | undefined;
+
+function chosen(): Kept | undefined {
+  const picked = document.querySelector<HTMLInputElement>('#kept-list input:checked');
+  return kept().find((one) => one.name === picked?.value);
+}
+
+function reopen(resume: (request: AskRequest) => void): void {
+  const ids = { button: 'reopen-button', said: 'reopen-said', error: 'reopen-error', field: 'reopen-passphrase' };
+  void attemptSlowly(ids, async () => {
+    const entry = chosen();
+    const file = entry ? stored(entry.name) : await chosenFile('kept-file', LARGEST_FILE);
+    const request = fromLines(await decrypted(file, input('reopen-passphrase').value));
+    openedEntry = entry;
+    resume(request);
+    return '';
+  });
+}
+
+/** Shows what can be opened: the requests kept here, or a field for a file. */
+function list(askForFile: boolean): void {
+  const entries = kept();
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  const options = entries.map((entry, at) => {
+    const label = document.createElement('label');
+    label.className = 'check';
+    const radio = document.createElement('input');
+    radio.type = 'radio';
+    radio.name = 'kept-request';
+    radio.value = entry.name;
+    radio.checked = at === 0 && !askForFile;
+    label.append(radio, ` asked ${format.format(entry.asked)}`);
+    return label;
+  });
+  element('kept-list').replaceChildren(...options);
+  show('kept-choice', entries.length > 0 && !askForFile);
+  show('file-choice', askForFile);
+  show('forget-kept', entries.length > 0 && !askForFile);
+  show('kept-section', entries.length > 0 || askForFile);
+}
+
+function deleteChosen(): void {
+  const entry = chosen();
+  if (entry === undefined) return;
+  if (!confirm('Delete this request? Without it, the bot’s answer to it is worth nothing.')) return;
+  forget(entry.name);
+  list(false);
+}
+
+export function startKeeping(resume: (request: AskRequest) => void): void {
+  list(false);
+  onSubmit('reopen', () => reopen(resume));
+  onClick('forget-kept', deleteChosen);
+  onClick('open-file', () => {
+    list(true);
+    input('kept-file').focus();
+  });
+}

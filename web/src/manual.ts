@@ -1,0 +1,85 @@
+// Both steps by hand: make a half and a message to send, and combine the half with the bot's
+// answer. Works offline.
+
+import { area, attempt, attemptSlowly, chosenFile, copies, download, element, goTo, input, onSubmit, say, show } from './dom';
+import { odds } from './estimate';
+import { decrypted, encrypted, LARGEST_FILE } from './keep';
+import { halfText, parseHalf, randomHalf } from './key';
+import { forgetKey, showKey } from './key-card';
+import { bits, parsePatterns } from './patterns';
+import { qrOf } from './qr';
+import { splitMessage } from './request';
+import { combine, parseTweak } from './tweak';
+
+/** Whether a half was made here that its owner has not said to have kept. */
+let unkept = false;
+
+export function losesHalf(): boolean {
+  return unkept;
+}
+
+function ask(): void {
+  const patterns = parsePatterns(input('patterns').value);
+  if (unkept && !confirm('You have not kept the half made before. Replace it? An answer to it would be lost.')) return;
+  const half = randomHalf();
+  const message = splitMessage(half, patterns);
+  area('half-made').value = halfText(half);
+  area('message').value = message;
+  element('qr').replaceChildren(qrOf(message, 'QR code of the message'));
+  input('kept').checked = false;
+  input('asked-for').value = patterns.join(' ');
+  for (const id of ['half-said', 'half-saved', 'half-error']) say(id, '');
+  say('rarity', `About ${odds(bits(patterns))} starts like that.`);
+  say('message-said', '');
+  show('send', false);
+  show('made', true);
+  unkept = true;
+  goTo('half-title');
+}
+
+/** The same age file as `npubbot split new` writes. */
+function saveHalf(): void {
+  const ids = { button: 'save-half-button', said: 'half-saved', error: 'half-error', field: 'half-passphrase' };
+  void attemptSlowly(ids, async () => {
+    const [, point, ...patterns] = area('message').value.split(' ');
+    const lines = `${area('half-made').value}\n# prefixes: ${patterns.join(' ')}\n`;
+    const file = await encrypted(lines, input('half-passphrase').value);
+    download(`npubbot-half-${patterns[0]}-${point?.slice(2, 10)}.age`, file, 'application/octet-stream');
+    return 'Saved, unless your browser asked you and you said no.';
+  });
+}
+
+function openHalf(): void {
+  const field = 'open-half-passphrase';
+  const ids = { button: 'open-half-button', said: 'open-half-said', error: 'open-half-error', field };
+  void attemptSlowly(ids, async () => {
+    const text = await decrypted(await chosenFile('half-file', LARGEST_FILE), input(field).value);
+    forgetKey();
+    area('half').value = halfText(parseHalf(text));
+    input('asked-for').value = text.match(/^# prefixes: (.*)$/m)?.[1] ?? '';
+    return 'Opened. Now paste the bot’s answer.';
+  });
+}
+
+function finish(): void {
+  forgetKey();
+  const half = parseHalf(area('half').value);
+  const tweak = parseTweak(area('tweak').value);
+  const patterns = input('asked-for').value.trim() === '' ? [] : parsePatterns(input('asked-for').value);
+  showKey(combine(half, tweak, patterns));
+}
+
+export function startManual(): void {
+  onSubmit('hand', () => attempt('patterns-error', ['patterns'], ask));
+  onSubmit('finish', () => attempt('finish-error', ['half', 'tweak', 'asked-for'], finish));
+  onSubmit('save-half', saveHalf);
+  onSubmit('open-half', openHalf);
+  copies('half', 'half-made');
+  copies('message', 'message');
+  input('kept').addEventListener('change', () => {
+    unkept = !input('kept').checked;
+    show('send', input('kept').checked);
+  });
+  // A key belongs to the texts it was made of: changing them takes the key away.
+  for (const id of ['half', 'tweak', 'asked-for']) element(id).addEventListener('input', forgetKey);
+}

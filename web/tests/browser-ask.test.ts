@@ -1,0 +1,187 @@
+// The page, served by a real `npubbot serve`, asks it through a real relay, in a real browser of a
+// phone's size: what a person sees and does.
+
+import { writeFileSync } from 'node:fs';
+import { nip19 } from 'nostr-tools';
+import { decrypt } from 'nostr-tools/nip49';
+import type { Page } from 'playwright';
+import { describe, expect, it } from 'vitest';
+import { ARTEFACTS, camera, faint, tiny, unnamed } from './harness';
+import { missing, npubOf, sayWhatIsMissing, stage } from './stage';
+
+sayWhatIsMissing('asking a real bot in a browser');
+
+describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () => {
+  const at = stage();
+
+  it('takes a person with a phone and nothing else to a key in six taps and one paste', async () => {
+    await at.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: at.origin });
+    const shot = camera('first-ten-minutes');
+    const began = Date.now();
+    const times: [string, number][] = [];
+    let taps = 0;
+    const tap = async (what: string, target: ReturnType<Page['getByRole']>) => {
+      await target.tap();
+      taps++;
+      times.push([what, Date.now() - began]);
+    };
+
+    await at.page.goto(at.bot.link);
+    await at.page.getByText(/You ask npubbot/).waitFor();
+    times.push(['the page has found the bot', Date.now() - began]);
+    await shot(at.page, 'opened');
+    await tap('tap: the field', at.page.getByRole('textbox', { name: 'Your npub starts with' }));
+    await at.page.keyboard.type('hank', { delay: 20 });
+    await at.says('#prefix-odds', /About 1 key in 1 million fits\. The bot takes /);
+    await shot(at.page, 'typed');
+    await tap('tap: Find my key', at.page.getByRole('button', { name: 'Find my key' }));
+    await at.keyIsThere();
+    times.push(['the key is there', Date.now() - began]);
+    await shot(at.page, 'key');
+    expect(await at.npub()).toMatch(/^npub1hank/);
+    await tap('tap: Copy your nsec', at.page.getByRole('button', { name: 'Copy your nsec' }));
+    await at.page.getByText('Copied.').waitFor();
+    // The client's log-in field, and the one paste.
+    const client = await at.context.newPage();
+    await client.setContent('<label>Log in <input id="login"></label>');
+    await client.getByLabel('Log in').focus();
+    await client.keyboard.press('Control+V');
+    expect(npubOf(await client.inputValue('#login'))).toBe(await at.npub());
+    times.push(['paste: the nsec in a client', Date.now() - began]);
+    await client.close();
+    await tap('tap: I have saved my key', at.page.getByRole('button', { name: /I have saved my key/ }));
+    await at.page.getByText(/Forgotten/).waitFor();
+    await shot(at.page, 'forgotten');
+    expect(await at.holdsNsec()).toBe(false);
+    expect(taps).toBeLessThanOrEqual(6);
+    const lines = times.map(([what, time]) => `${(time / 1000).toFixed(1).padStart(6)} s  ${what}`);
+    writeFileSync(`${ARTEFACTS}first-ten-minutes.txt`, `${lines.join('\n')}\n${taps} taps, 1 paste\n`);
+    process.stderr.write(`first ten minutes:\n${lines.join('\n')}\n`);
+  });
+
+  it('hands the key over as nsec, QR code and ncryptsec, and saves it in a password manager', async () => {
+    const shot = camera('hand-over');
+    // The browser's own dialog cannot be pressed by a test; what it is asked for can be seen.
+    await at.page.addInitScript(() => {
+      Object.defineProperty(navigator, 'credentials', {
+        value: { store: async (credential: unknown) => Object.assign(window, { saved: credential }) },
+      });
+    });
+    await at.arrive();
+    await at.ask('m0c');
+    await at.keyIsThere();
+    expect(await at.holdsNsec()).toBe(false);
+    const nsec = await at.shownNsec();
+    expect(npubOf(nsec)).toBe(await at.npub());
+    expect(await at.page.getByRole('img', { name: 'QR code of your nsec' }).isVisible()).toBe(true);
+    await shot(at.page, 'shown');
+    await at.page.getByRole('button', { name: 'Save in the password manager' }).click();
+    const saved = await at.page.evaluate(() => {
+      const { id, password } = (window as unknown as { saved: { id: string; password: string } }).saved;
+      return { id, password };
+    });
+    expect(saved).toEqual({ id: await at.npub(), password: nsec });
+    await at.page.getByText('With a password (ncryptsec)').click();
+    await at.page.getByLabel('Password', { exact: true }).fill('correct horse');
+    await at.page.getByRole('button', { name: 'Encrypt' }).click();
+    const locked = at.page.getByRole('textbox', { name: 'Your ncryptsec' });
+    await locked.waitFor({ timeout: 30_000 });
+    expect(nip19.nsecEncode(decrypt(await locked.inputValue(), 'correct horse'))).toBe(nsec);
+    await shot(at.page, 'ncryptsec');
+    expect(await at.page.getByRole('link', { name: 'Primal' }).getAttribute('rel')).toBe('noopener noreferrer');
+    expect(await at.page.getByRole('link', { name: 'The Nostr app' }).getAttribute('href')).toBe(`nostr:${await at.npub()}`);
+  });
+
+  it('works with a keyboard alone', async () => {
+    const shot = camera('keyboard');
+    await at.arrive();
+    const focused = () => at.page.evaluate(() => {
+      const at = document.activeElement as HTMLElement;
+      return at.id || at.tagName;
+    });
+    const tabTo = async (id: string) => {
+      for (let presses = 0; presses < 30 && (await focused()) !== id; presses++) await at.page.keyboard.press('Tab');
+      expect(await focused()).toBe(id);
+    };
+    await tabTo('prefix');
+    await at.page.keyboard.type('bob');
+    await at.says('#prefix-error', /“b” cannot occur.*“808” or “6q6”/);
+    await shot(at.page, 'look-alikes');
+    await at.page.keyboard.press('Tab');
+    expect(await at.page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Use 808');
+    await at.page.keyboard.press('Enter');
+    expect(await at.page.inputValue('#prefix')).toBe('808');
+    expect(await focused()).toBe('ask-button');
+    await at.page.keyboard.press('Enter');
+    await at.keyIsThere();
+    expect(await focused()).toBe('done-title');
+    await shot(at.page, 'key');
+    await tabTo('show-nsec');
+    await at.page.keyboard.press('Enter');
+    expect(npubOf(await at.page.inputValue('#nsec'))).toMatch(/^npub1808/);
+    await tabTo('forget');
+    await at.page.keyboard.press('Enter');
+    await at.page.getByText(/Forgotten/).waitFor();
+  });
+
+  it('has names for screen readers, contrast and room for thumbs on every screen, in light and dark', async () => {
+    const shot = camera('dark');
+    const check = async (screen: string) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await at.page.emulateMedia({ colorScheme });
+        expect({ screen, colorScheme, unnamed: await unnamed(at.page), faint: await faint(at.page), tiny: await tiny(at.page) })
+          .toEqual({ screen, colorScheme, unnamed: [], faint: [], tiny: [] });
+      }
+      expect(await at.page.evaluate(() => document.documentElement.scrollWidth > innerWidth)).toBe(false);
+      await shot(at.page, screen);
+    };
+    await at.arrive();
+    await at.page.getByLabel('Your npub starts with').fill('nico');
+    await check('wrong letter');
+    await at.page.getByRole('button', { name: 'Use nlc0' }).click();
+    at.bot.pause();
+    await at.ask('nlc0m');
+    await at.page.getByText(/Waiting for the bot/).waitFor();
+    await at.says('#step-sent', /done/);
+    await check('waiting');
+    at.bot.goOn();
+    await at.keyIsThere();
+    await at.page.getByRole('button', { name: 'Show' }).click();
+    await check('key');
+  });
+
+  it('shows what the bot says where it refuses', async () => {
+    await at.arrive();
+    await at.page.getByLabel('Your npub starts with').fill('m0ctanem0ctane');
+    await at.says('#prefix-odds', /years/);
+    await at.page.getByRole('button', { name: 'Find my key' }).click();
+    const words = at.page.locator('#bot-words');
+    await words.waitFor();
+    expect(await words.textContent()).toMatch(/characters/);
+    await camera('refused')(at.page, 'words');
+    expect(await at.page.locator('#step-accepted').textContent()).not.toMatch(/done/);
+    at.page.once('dialog', (dialog) => void dialog.accept());
+    await at.page.getByRole('button', { name: 'Ask for something else' }).click();
+    expect(await at.page.getByLabel('Your npub starts with').inputValue()).toBe('m0ctanem0ctane');
+    await at.ask('m0c');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1m0c/);
+  });
+
+  it('stops a search', async () => {
+    await at.arrive();
+    await at.ask('m0ctane7');
+    await at.page.getByText(/the bot is searching/).waitFor();
+    await camera('stop')(at.page, 'searching');
+    // Closing the tab now would lose the half: the browser asks first.
+    const asking = at.page.waitForEvent('dialog');
+    void at.page.close({ runBeforeUnload: true });
+    const dialog = await asking;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.dismiss();
+    await at.page.getByRole('button', { name: 'Stop the search' }).click();
+    await at.page.getByText(/^Stopped/).waitFor();
+    expect(await at.page.locator('#bot-words').isVisible()).toBe(true);
+    await camera('stopped')(at.page, 'stopped');
+  });
+});

@@ -1,0 +1,195 @@
+// The page asks a real `npubbot serve` where something goes wrong: the tab is closed, the network is
+// slow, the relay dies, somebody means ill. And how the page is served.
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { nip19, verifyEvent, type NostrEvent } from 'nostr-tools';
+import { describe, expect, it } from 'vitest';
+import { decrypted } from '../src/keep';
+import { pointHex } from '../src/key';
+import { fromLines } from '../src/request';
+import { camera, FILE, FILE_HASH, folder, slowTo, until } from './harness';
+import { bin, missing, npubOf, sayWhatIsMissing, stage } from './stage';
+
+sayWhatIsMissing('asking a real bot through trouble');
+
+describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout: 90_000 }, () => {
+  const at = stage();
+
+  it('goes on in a new tab, from what the browser keeps encrypted', async () => {
+    const shot = camera('reopened');
+    await at.arrive();
+    await at.askAsleep('m0ct');
+    await at.page.getByLabel('A passphrase you will remember').fill('correct horse');
+    await at.page.getByRole('button', { name: 'Keep in this browser' }).click();
+    await at.page.getByText(/Kept in this browser/).waitFor({ timeout: 30_000 });
+    await shot(at.page, 'kept');
+    const stored = await at.page.evaluate(() => JSON.stringify(localStorage));
+    expect(Buffer.from(Object.values(JSON.parse(stored) as Record<string, string>)[0]!, 'base64').toString('latin1'))
+      .toMatch(/^age-encryption\.org\/v1\n-> scrypt /);
+    expect(stored).not.toMatch(/nhalf|nsec|m0ct/);
+    await at.page.close();
+    at.bot.goOn();
+
+    await at.newTab();
+    await at.page.goto(at.bot.link);
+    await shot(at.page, 'list');
+    await at.page.getByLabel('Its passphrase').fill('wrong');
+    await at.page.getByRole('button', { name: 'Go on' }).click();
+    await at.page.getByText('Wrong passphrase. Try again.').waitFor({ timeout: 30_000 });
+    await at.page.getByLabel('Its passphrase').fill('correct horse');
+    await at.page.getByRole('button', { name: 'Go on' }).click();
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1m0ct/);
+    expect(npubOf(await at.shownNsec())).toBe(await at.npub());
+    expect(await at.page.evaluate(() => localStorage.length)).toBe(1);
+    await at.page.getByRole('button', { name: /I have saved my key/ }).click();
+    expect(await at.page.evaluate(() => localStorage.length)).toBe(0);
+  });
+
+  it('goes on in another browser from a saved file, which npubbot combine reads too', async () => {
+    await at.arrive();
+    await at.askAsleep('cat');
+    await at.page.getByLabel('A passphrase you will remember').fill('correct horse');
+    const [download] = await Promise.all([
+      at.page.waitForEvent('download', { timeout: 30_000 }),
+      at.page.getByRole('button', { name: 'Save as a file' }).click(),
+    ]);
+    const place = folder();
+    const path = join(place, 'half.age');
+    await download.saveAs(path);
+    await at.context.close();
+    at.bot.goOn();
+
+    await at.open();
+    await at.arrive();
+    await at.page.getByRole('button', { name: 'Open a request you saved as a file' }).click();
+    await camera('file')(at.page, 'open');
+    await at.page.getByLabel('A saved file').setInputFiles(path);
+    await at.page.getByLabel('Its passphrase').fill('correct horse');
+    await at.page.getByRole('button', { name: 'Go on' }).click();
+    await at.keyIsThere();
+    const nsec = await at.shownNsec();
+    expect(npubOf(nsec)).toMatch(/^npub1cat/);
+
+    // The command line makes the same kind of key of the same file: with a tweak of its own search.
+    writeFileSync(join(place, 'pass'), 'correct horse\n');
+    const lines = await decrypted(new Uint8Array(readFileSync(path)), 'correct horse');
+    const point = pointHex(fromLines(lines).half);
+    const mined = execFileSync(bin!, ['mine', '--split', point, 'cat', '--device', 'cpu'], { encoding: 'utf8' });
+    const args = ['combine', mined.match(/ntweak1[a-z0-9]+/)![0], '--half', path, '--passphrase-file', join(place, 'pass')];
+    expect(execFileSync(bin!, args, { encoding: 'utf8' })).toMatch(/npub1cat/);
+  });
+
+  it('works through a slow network', async () => {
+    // Served from elsewhere: the bot's own server allows its relays only, and the slow way to one
+    // is none of them.
+    const html = readFileSync(FILE);
+    const host = createServer((_, reply) => reply.setHeader('content-type', 'text/html; charset=utf-8').end(html));
+    await new Promise<void>((done) => host.listen(0, '127.0.0.1', done));
+    const [slowHost, slow] = await Promise.all([slowTo((host.address() as AddressInfo).port, 700), slowTo(at.relay.port, 700)]);
+    at.origin = `http://127.0.0.1:${slowHost.port}/`;
+    await at.page.goto(`${at.origin}#${at.bot.npub}&relay=ws://127.0.0.1:${slow.port}/`);
+    await camera('slow')(at.page, 'looking');
+    await at.page.getByText(/You ask npubbot/).waitFor();
+    await at.ask('m0c');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1m0c/);
+    for (const one of [slow, slowHost, host]) one.close();
+  });
+
+  it('authenticates with its one-time identity where a relay demands that', async () => {
+    // The real relay behind a gate that wants NIP-42 for gift wraps, read or written.
+    const signers = new Set<string>();
+    await at.page.routeWebSocket(at.relay.url, (near) => {
+      const far = near.connectToServer();
+      let open = false;
+      near.send(JSON.stringify(['AUTH', 'a challenge']));
+      near.onMessage((text) => {
+        const [kind, id, filter] = JSON.parse(String(text)) as [string, NostrEvent & string, { kinds?: number[] }];
+        if (kind === 'AUTH') {
+          const tags = Object.fromEntries(id.tags as [string, string][]);
+          open = verifyEvent(id) && id.kind === 22242 && tags.challenge === 'a challenge' && tags.relay === at.relay.url;
+          signers.add(id.pubkey);
+          near.send(JSON.stringify(['OK', id.id, open, '']));
+        } else if (!open && kind === 'EVENT') near.send(JSON.stringify(['OK', id.id, false, 'auth-required: who are you?']));
+        else if (!open && filter?.kinds?.includes(1059)) near.send(JSON.stringify(['CLOSED', id, 'auth-required: who are you?']));
+        else far.send(text);
+      });
+    });
+    await at.arrive();
+    await at.ask('m0c');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1m0c/);
+    expect([...signers].map(nip19.npubEncode)).toHaveLength(1);
+    expect([...signers].map(nip19.npubEncode)).not.toContain(await at.npub());
+  });
+
+  it('connects to nobody else once it asks, even if its script wanted to', async () => {
+    await at.arrive();
+    await at.askAsleep('m0c');
+    const other = await slowTo(at.relay.port, 0);
+    const blocked = await at.page.evaluate(async (url) => {
+      const seen = new Promise<string>((done) =>
+        document.addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective)));
+      new WebSocket(url);
+      return seen;
+    }, `ws://127.0.0.1:${other.port}/`);
+    other.close();
+    expect(blocked).toBe('connect-src');
+    expect(await at.page.textContent('#connects')).toContain(`127.0.0.1:${at.relay.port}, and to nothing else`);
+    at.problems.length = 0;
+  });
+
+  it('comes from the bot, which adds its name to the bare address, with strict headers', async () => {
+    const reply = (await at.page.goto(at.origin))!;
+    expect(new URL(at.page.url()).hash).toContain(at.bot.npub);
+    const headers = reply.headers();
+    expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+    expect(headers['content-security-policy']).toContain(`connect-src ws://127.0.0.1:${at.relay.port}`);
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+    await at.page.getByText(/You ask npubbot/).waitFor();
+    // Nobody can put the page into a frame of theirs.
+    const thief = await at.context.newPage();
+    const said: string[] = [];
+    thief.on('console', (message) => said.push(message.text()));
+    await thief.setContent(`<iframe src="${at.bot.link}"></iframe>`);
+    await until('the frame is refused', () => said.find((text) => text.includes('frame-ancestors')));
+  });
+
+  it('shows its own SHA-256 and can be installed', async () => {
+    await at.arrive();
+    const published = await (await at.context.request.get(`${at.origin}page.sha256`)).text();
+    expect(published).toBe(FILE_HASH);
+    expect(await at.page.textContent('#own-hash')).toBe(FILE_HASH);
+    const session = await at.context.newCDPSession(at.page);
+    const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
+    const manifest = await session.send('Page.getAppManifest');
+    // A browser without a window of its own refuses all; that is no fault of the page.
+    expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([]);
+    expect(manifest.errors).toEqual([]);
+    expect(JSON.parse(manifest.data ?? '{}')).toMatchObject({ start_url: at.page.url(), display: 'standalone' });
+    await at.page.getByText('About this page').click();
+    await camera('about')(at.page, 'open');
+  });
+
+  it('survives the death of its relay', async () => {
+    const shot = camera('relay-gone');
+    await at.arrive();
+    await at.askAsleep('m0ct');
+    await at.relay.down();
+    await at.page.getByText(/No relay can be reached now/).waitFor();
+    await shot(at.page, 'gone');
+    // The browser's own words about refused connections.
+    at.problems.length = 0;
+    await at.relay.up();
+    at.bot.goOn();
+    await at.keyIsThere();
+    at.problems = at.problems.filter((problem) => !/ERR_CONNECTION_REFUSED/.test(problem));
+    expect(await at.npub()).toMatch(/^npub1m0ct/);
+    await shot(at.page, 'key');
+  });
+});

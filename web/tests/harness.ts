@@ -1,0 +1,255 @@
+// A real relay and a real `npubbot serve`, as processes of their own on loopback, and what a test
+// needs of a browser.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, openSync } from 'node:fs';
+import { createConnection, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright';
+
+export const FILE = new URL('../dist/index.html', import.meta.url);
+export const FILE_HASH = createHash('sha256').update(readFileSync(FILE)).digest('hex');
+/** Screenshots and timings of a run. Git ignores it; CI keeps it. */
+export const ARTEFACTS = fileURLToPath(new URL('../shots/', import.meta.url));
+
+/** Waits for a condition with a deadline. */
+export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined, limit = 30_000): Promise<T> {
+  const end = Date.now() + limit;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > end) throw new Error(`waited ${limit} ms in vain: ${what}`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+function listens(port: number): Promise<true | undefined> {
+  return new Promise((done) => {
+    const socket = createConnection(port, '127.0.0.1', () => {
+      socket.destroy();
+      done(true);
+    });
+    socket.on('error', () => done(undefined));
+  });
+}
+
+export function folder(): string {
+  return mkdtempSync(join(tmpdir(), 'npubbot-web-'));
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = new Promise((done) => child.once('exit', done));
+  child.kill(signal);
+  await exit;
+}
+
+/** nostr-relay (PyPI). Its events outlive its process. */
+export class RelayProcess {
+  private child: ChildProcess | undefined;
+
+  private constructor(
+    private readonly program: string,
+    private readonly home: string,
+    readonly port: number,
+  ) {}
+
+  static async start(program: string): Promise<RelayProcess> {
+    const relay = new RelayProcess(program, folder(), await freePort());
+    const config = [
+      'storage:',
+      `  sqlalchemy.url: sqlite+aiosqlite:///${join(relay.home, 'nostr.sqlite3')}`,
+      '  num_concurrent_reqs: 10',
+      '  num_concurrent_adds: 2',
+      '  validators: [nostr_relay.validators.is_signed]',
+      'gunicorn:',
+      `  bind: 127.0.0.1:${relay.port}`,
+      '  workers: 1',
+      '  loglevel: warning',
+      'purple:',
+      '  host: 127.0.0.1',
+      `  port: ${relay.port}`,
+      '  workers: 1',
+      '  disable_compression: true',
+      'max_event_size: 131072',
+      'message_timeout: 1800',
+      'subscription_limit: 64',
+      '',
+    ];
+    writeFileSync(join(relay.home, 'relay.yaml'), config.join('\n'));
+    await relay.up();
+    return relay;
+  }
+
+  get url(): string {
+    return `ws://127.0.0.1:${this.port}/`;
+  }
+
+  async up(): Promise<void> {
+    const log = openSync(join(this.home, 'relay.log'), 'a');
+    const args = ['-c', join(this.home, 'relay.yaml'), 'serve'];
+    // A group of its own: its worker is a child of it.
+    const options = { cwd: this.home, detached: true, stdio: ['ignore', log, log] as const };
+    this.child = spawn(this.program, args, { ...options, stdio: [...options.stdio] });
+    await until('the relay listens', () => listens(this.port));
+  }
+
+  /** Killed, with its worker. */
+  async down(): Promise<void> {
+    const child = this.child;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = new Promise((done) => child.once('exit', done));
+    process.kill(-child.pid, 'SIGKILL');
+    await exit;
+    await until('the relay is gone', async () => ((await listens(this.port)) ? undefined : true));
+  }
+
+  async remove(): Promise<void> {
+    await this.down();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** `npubbot serve` with a throw-away identity, on one CPU thread. */
+export class BotProcess {
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly home: string,
+    /** The address of the page it serves, with its npub. */
+    readonly link: string,
+  ) {}
+
+  get npub(): string {
+    return this.link.match(/npub1[0-9a-z]+/)![0];
+  }
+
+  static async start(program: string, relay: string): Promise<BotProcess> {
+    const home = folder();
+    const path = (name: string) => join(home, name);
+    const config = [
+      '[[relays]]',
+      `url = "${relay}"`,
+      'roles = ["inbox", "status", "discovery"]',
+      '[web]',
+      'listen = "127.0.0.1:0"',
+      '',
+    ];
+    writeFileSync(path('relays.toml'), config.join('\n'));
+    writeFileSync(path('passphrase'), 'a test\n');
+    const out = openSync(path('out'), 'a');
+    const args = ['serve', '--config', path('relays.toml'), '--data', path('data'), '--passphrase-file', path('passphrase')];
+    const child = spawn(program, [...args, '--device', 'cpu'], { cwd: home, stdio: ['ignore', out, out] });
+    const said = () => readFileSync(path('out'), 'utf8');
+    const link = await until('the bot serves', () => {
+      if (child.exitCode !== null) throw new Error(`the bot ended: ${said()}`);
+      return said().includes('searching on') ? said().match(/^http\S+#npub1\S+/m)?.[0] : undefined;
+    });
+    return new BotProcess(child, home, link);
+  }
+
+  /** It hears and does nothing until it goes on. */
+  pause(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  goOn(): void {
+    this.child.kill('SIGCONT');
+  }
+
+  async remove(): Promise<void> {
+    this.goOn();
+    await ended(this.child, 'SIGTERM');
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** Passes bytes on to a port, each after a delay: a slow network. */
+export async function slowTo(port: number, delay: number): Promise<{ port: number; close: () => void }> {
+  const server = createServer((near) => {
+    const far = createConnection(port, '127.0.0.1');
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), delay));
+      from.on('close', () => to.destroy());
+      from.on('error', () => to.destroy());
+    }
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+}
+
+/** Screenshots in the order they are taken, of what a person sees and of the whole page. */
+export function camera(name: string): (page: Page, step: string) => Promise<void> {
+  mkdirSync(ARTEFACTS, { recursive: true });
+  let count = 0;
+  return async (page, step) => {
+    const path = `${ARTEFACTS}${name}-${String(++count).padStart(2, '0')}-${step}.png`;
+    await page.screenshot({ path, fullPage: true });
+  };
+}
+
+/**
+ * Names of controls that a screen reader would read without a name, from the browser's own
+ * accessibility tree.
+ */
+export async function unnamed(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send('Accessibility.getFullAXTree');
+  await session.detach();
+  const roles = new Set(['button', 'textbox', 'link', 'checkbox', 'radio', 'progressbar', 'image', 'region']);
+  return nodes
+    .filter((node) => !node.ignored && roles.has(String(node.role?.value)) && !String(node.name?.value ?? '').trim())
+    .map((node) => `${node.role?.value} ${node.nodeId}`);
+}
+
+/** Visible texts with less contrast than WCAG 2 asks for (4.5, or 3 for large text). */
+export function faint(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const numbers = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
+    const luminance = (color: string) => {
+      const [red = 0, green = 0, blue = 0] = numbers(color).map((value) => {
+        const part = value / 255;
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const ground = (start: Element) => {
+      for (let at: Element | null = start; at; at = at.parentElement) {
+        const color = getComputedStyle(at).backgroundColor;
+        if ((numbers(color)[3] ?? 1) === 1) return color;
+      }
+      return 'rgb(255, 255, 255)';
+    };
+    const found: string[] = [];
+    for (const one of document.querySelectorAll('body *')) {
+      const text = [...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.textContent).join('').trim();
+      if (text === '' || !one.checkVisibility() || one.closest(':disabled, .aloud, svg, script, style, noscript')) continue;
+      const style = getComputedStyle(one);
+      const [light = 0, dark = 0] = [luminance(style.color), luminance(ground(one))].sort((a, b) => b - a);
+      const ratio = (light + 0.05) / (dark + 0.05);
+      const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.6 && Number(style.fontWeight) >= 700);
+      if (ratio < (large ? 3 : 4.5)) found.push(`${ratio.toFixed(1)} ${text.slice(0, 40)}`);
+    }
+    return found;
+  });
+}
+
+/** Controls smaller than a thumb: WCAG 2.2 asks for 24 pixels, this page for 40 in height. */
+export function tiny(page: Page): Promise<string[]> {
+  return page.$$eval('button, a, summary, input, textarea', (controls) =>
+    controls
+      .filter((one) => one.checkVisibility() && !(one instanceof HTMLInputElement && one.type !== 'text' && one.type !== 'password'))
+      .filter((one) => one.getBoundingClientRect().height < 40)
+      .map((one) => one.id || (one.textContent ?? '').trim()),
+  );
+}
