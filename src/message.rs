@@ -49,6 +49,9 @@ pub struct OutgoingMessage {
     pub subject: Option<String>,
     /// NIP-40: when relays may forget the wrap, Unix seconds.
     pub expires_at: u64,
+    /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated after
+    /// its acceptance, also if both were made in the same second.
+    pub not_before: u64,
 }
 
 /// Without its text: a request beside its asker does not belong in a log.

@@ -167,6 +167,9 @@ fn text(reply: &Reply) -> String {
                                Nostur, and let it publish your DM relays.\nOr keep the secret half yourself, which works \
                                from here:\nhelp split"
             .to_owned(),
+        Reply::Restored => "I was restored from a backup after you sent this, and may have answered it before.\n\
+             If you still want it, send it once more. For a split key, make a new half first."
+            .to_owned(),
         Reply::WorkWanted(work) => work_wanted(work),
         Reply::SplitWorkWanted(bits) => format!(
             "Many people have split jobs open now, so a further one costs proof of work. Nothing was started.\nPut {bits} \

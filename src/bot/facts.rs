@@ -7,7 +7,7 @@ use crate::message::WorkWanted;
 use crate::pattern::{Pattern, Rate};
 use std::time::Duration;
 
-/// A wait that is shorter is not worth a word.
+/// Shorter waits are not mentioned.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// Everything a decision depends on, beside the message.
@@ -70,6 +70,3 @@ impl Facts<'_> {
         self.rate.map(|Rate(rate)| Rate(rate * part))
     }
 }
-
-/// Shorter waits are not mentioned.
-const SHORT_WAIT: Duration = Duration::from_secs(2);

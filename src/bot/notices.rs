@@ -53,6 +53,15 @@ pub fn late(job: &Job, now: u64) -> String {
     )
 }
 
+/// Notice of a split job that a restore of the ledger ended.
+pub fn lost(job: &Job) -> String {
+    format!(
+        "Job {} is given up: I was restored from a backup, and your half may have been used already. Two keys of one half \
+         reveal each other.\nMake a new half and send me its point: npubbot split new",
+        job.id
+    )
+}
+
 /// The notice of a job past its time.
 pub fn given_up(job: &Job) -> String {
     let after = Duration::from_secs(job.spec.expires_at.saturating_sub(job.accepted_at));

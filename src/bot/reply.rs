@@ -122,6 +122,8 @@ pub enum Reply {
     HalfUsed(HalfUse),
     /// A request by NIP-04 of an asker who shows no sign of reading NIP-17.
     NeedsSealed,
+    /// A request from before a restore of the ledger.
+    Restored,
     /// A flood: a new asker is asked for proof of work.
     WorkWanted(WorkWanted),
     /// Many split jobs are open: a further one costs this many bits of proof of work.

@@ -1,5 +1,6 @@
 //! `npubbot combine`: makes the key from half and tweak, offline.
 
+use super::half_mark::{Earlier, mark};
 use super::split::prefixes;
 use super::unlock::{UnlockFlags, ask, first_line};
 use crate::key::SplitTweak;
@@ -53,6 +54,7 @@ impl Combine {
             bail!("the prefix you asked for is not known; give it with --prefix");
         }
         let key = half.combine(&tweak, &requested)?;
+        self.mark(&tweak);
         let mut out = std::io::stdout().lock();
         if self.ncryptsec {
             let password = match &self.password_file {
@@ -71,6 +73,23 @@ impl Combine {
         }
         out.flush()?;
         Ok(())
+    }
+
+    /// Marks the half's file as used, before the key is shown, and warns of an earlier use.
+    fn mark(&self, tweak: &SplitTweak) {
+        let Some(file) = &self.half else { return };
+        match mark(file, tweak) {
+            Ok(Earlier::Fresh) => {}
+            Ok(Earlier::SameTweak) => eprintln!("You combined this half with this tweak before: it is the same key."),
+            Ok(Earlier::OtherTweak) => eprintln!(
+                "WARNING: this half was used before, with another tweak. Whoever has one of the two keys can compute the \
+                 other.\nUse one of them only, and make a new half for each key: npubbot split new"
+            ),
+            Err(error) => eprintln!(
+                "WARNING: {} could not be marked as used ({error}). Never use this half again.",
+                file.display()
+            ),
+        }
     }
 
     fn half(&self) -> anyhow::Result<(Half, Vec<Pattern>)> {

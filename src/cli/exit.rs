@@ -23,13 +23,14 @@ pub fn explain(error: &anyhow::Error) {
 /// else 1.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let is_wrong_key = matches!(error.downcast_ref(), Some(VaultError::WrongKey { .. }));
-    let cannot_start = matches!(
-        error.downcast_ref(),
-        Some(
-            ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })
-                | ServiceError::Ledger(LedgerError::TooNew { .. } | LedgerError::OtherBot { .. })
-        )
-    );
-    let needs_operator = error.is::<ConfigError>() || error.is::<NoIdentity>() || is_wrong_key || cannot_start;
+    let kernel = matches!(error.downcast_ref(), Some(ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })));
+    let ledger = match error.downcast_ref() {
+        Some(ServiceError::Ledger(ledger)) => Some(ledger),
+        _ => error.downcast_ref(),
+    };
+    let wrong_ledger =
+        matches!(ledger, Some(LedgerError::TooNew { .. } | LedgerError::OtherBot { .. } | LedgerError::Corrupt(_)));
+    let needs_operator =
+        error.is::<ConfigError>() || error.is::<NoIdentity>() || is_wrong_key || kernel || wrong_ledger;
     if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }
 }

@@ -4,18 +4,15 @@ use super::unlock::UnlockFlags;
 use crate::vault::Vault;
 use anyhow::Context;
 use clap::Args;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use thiserror::Error;
 
 /// Name of the identity file in the data folder.
 const IDENTITY_FILE: &str = "identity.age";
-
-/// Error: the data folder has no identity.
-#[derive(Debug, Error)]
-#[error("there is no identity in the folder {0}; make one with `npubbot init`, or name the right folder with --data")]
-pub(super) struct NoIdentity(String);
+/// Name of the ledger in the data folder.
+const LEDGER_FILE: &str = "ledger.sqlite";
 
 /// Flags that name and open the identity.
 #[derive(Args, Clone, Debug)]
@@ -45,24 +42,52 @@ impl IdentityFlags {
         Ok(Vault::create(&self.file(), &unlock)?)
     }
 
-    /// Opens the identity. Without one, makes it if somebody at a terminal says so.
+    /// Opens the identity. If there is none, asks on the terminal whether to make one.
     ///
-    /// Errors: [`NoIdentity`] if there is none and nobody wants one made: a lost folder must not
-    /// become another bot.
-    pub fn open_or_ask(&self) -> anyhow::Result<Vault> {
-        if !self.file().exists() {
-            let is_wanted = std::io::stdin().is_terminal() && self.ask_to_create()?;
-            return if is_wanted { self.create() } else { Err(NoIdentity(self.data.display().to_string()).into()) };
+    /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
+    pub fn open(&self) -> anyhow::Result<Vault> {
+        if self.file().exists() {
+            let unlock = self.unlock.unlock("Passphrase of the bot's identity: ", false)?;
+            return Ok(Vault::open(&self.file(), &unlock)?);
         }
-        let unlock = self.unlock.unlock("Passphrase of the bot's identity: ", false)?;
-        Ok(Vault::open(&self.file(), &unlock)?)
+        let path = self.file().display().to_string();
+        if self.data.join(LEDGER_FILE).exists() {
+            return Err(NoIdentity::Lost { path, ledger: self.data.join(LEDGER_FILE).display().to_string() }.into());
+        }
+        if !std::io::stdin().is_terminal() || !wants_identity(&path)? {
+            return Err(NoIdentity::Missing { path }.into());
+        }
+        self.create()
     }
+}
 
-    fn ask_to_create(&self) -> anyhow::Result<bool> {
-        eprint!("There is no identity in {}. Make a new bot? [y/N] ", self.data.display());
-        std::io::stderr().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-    }
+/// Asks on the terminal whether to make a new identity.
+fn wants_identity(path: &str) -> anyhow::Result<bool> {
+    eprint!("There is no identity at {path}. Make a new one? [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Reason why a bot has no identity to serve with. A new one is made only on request: askers know
+/// the bot by its npub.
+#[derive(Debug, Error)]
+pub(super) enum NoIdentity {
+    /// There is no identity file.
+    #[error("there is no identity at {path}; make one with `npubbot init`, or name its folder with --data")]
+    Missing {
+        /// Path of the file.
+        path: String,
+    },
+    /// There is a ledger, so there was an identity.
+    #[error(
+        "there is no identity at {path}, but there is the ledger {ledger}; restore the identity file from your copy, or \
+         name another folder with --data"
+    )]
+    Lost {
+        /// Path of the identity file.
+        path: String,
+        /// Path of the ledger.
+        ledger: String,
+    },
 }

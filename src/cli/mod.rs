@@ -6,6 +6,7 @@ mod combine;
 mod demo;
 mod doctor;
 mod exit;
+mod half_mark;
 mod identity;
 mod init;
 mod log;
@@ -46,7 +47,7 @@ enum Command {
     #[cfg(feature = "demo")]
     /// Run a relay, the bot and an asker on this machine, and show their conversation.
     Demo(demo::Demo),
-    /// Run the bot until Ctrl-C. `npubbot init` makes its identity.
+    /// Run the bot until Ctrl-C. Needs an identity: see `init`.
     Serve(serve::Serve),
     /// Write a configuration and make a bot's identity.
     Init(init::Init),

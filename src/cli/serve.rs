@@ -7,6 +7,7 @@ use super::search_flags::SearchFlags;
 use super::signals;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::ledger::LedgerError;
 use crate::scheduler::Health;
 use crate::service::Service;
 use crate::web::{PAGE_SHA256, WebServer};
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 /// Longest wait for other threads after the service has ended.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Time between two checks for a damaged ledger.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// Flags of `npubbot serve`.
 #[derive(Args, Debug)]
@@ -43,7 +47,7 @@ impl Serve {
         log::start("info");
         let mut config = Config::load(&self.config)?;
         config.search = self.search.over(config.search);
-        let vault = self.identity.open_or_ask()?;
+        let vault = self.identity.open()?;
         println!("{}", vault.public_key().to_bech32()?);
         let data = self.identity.data;
         // Signals are caught from here on, because now there is something to end cleanly.
@@ -67,12 +71,25 @@ impl Serve {
                 }
             }
             tracing::info!("serving; Ctrl-C stops");
-            shutdown.stopped().await;
+            let damage = tokio::select! {
+                () = shutdown.stopped() => None,
+                damage = damaged(&service) => Some(damage),
+            };
             service.stop().await;
-            Ok(())
+            damage.map_or(Ok(()), |damage| Err(damage.into()))
         });
         // Threads that wait for a device or the network are abandoned.
         runtime.shutdown_timeout(LAST_PATIENCE);
         served
+    }
+}
+
+/// Returns when the ledger turns out to be damaged: to serve on would damage more.
+async fn damaged(service: &Service) -> LedgerError {
+    loop {
+        if let Some(damage) = service.ledger().damage() {
+            return LedgerError::Corrupt(damage.to_owned());
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
     }
 }

@@ -1,8 +1,10 @@
 //! T1: a message and all its effects, recorded together or not at all.
 
+use super::budget::Bounds;
 use super::error::LedgerError;
 use super::job::JobState;
-use super::open::{Ledger, seconds};
+use super::notes::seconds;
+use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
 use crate::fault::{self, Step};
@@ -69,24 +71,22 @@ pub enum Recorded {
     Now,
     /// Recorded before, under the same asker and id. Nothing was changed.
     Before,
+    /// Not recorded and not answered: the ledger is full, and the asker has no job.
+    Full,
 }
 
 impl Ledger {
     /// Number of the next accepted job. Only one caller at a time may be between this and its T1.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
-        let connection = self.read();
-        let mut statement = connection.prepare_cached(
-            "SELECT max(coalesce((SELECT max(id) FROM job), 0),
-                        coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1",
-        )?;
-        Ok(JobId(statement.query_row([], |row| row.get(0))?))
+        let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
+                                coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1";
+        self.reading(|connection| Ok(JobId(connection.prepare_cached(query)?.query_row([], |row| row.get(0))?)))
     }
 
     /// Whether this message of this asker was answered in the last 15 days (see [`Ledger::clean`]).
     pub fn has_seen(&self, asker: Asker, rumor: RumorId) -> Result<bool, LedgerError> {
-        let connection = self.read();
-        let mut statement = connection.prepare_cached("SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2")?;
-        Ok(statement.exists(params![asker.0, rumor.0])?)
+        let query = "SELECT 1 FROM seen WHERE asker = ?1 AND rumor = ?2";
+        self.reading(|connection| Ok(connection.prepare_cached(query)?.exists(params![asker.0, rumor.0])?))
     }
 
     /// T1. A second answer to the same message changes nothing and returns [`Recorded::Before`].
@@ -104,19 +104,25 @@ impl Ledger {
     /// Errors: as [`Ledger::answer`].
     pub fn answer_all(&self, answers: &[Answer]) -> Result<Vec<Recorded>, LedgerError> {
         let now = self.now();
-        let done = self.write(|transaction| {
-            let recorded: Vec<Recorded> =
-                answers.iter().map(|answer| record(transaction, answer, now)).collect::<Result<_, _>>()?;
+        let mut outcome = Vec::new();
+        self.write(|transaction| {
+            outcome = answers
+                .iter()
+                .map(|answer| record(transaction, self.bounds(), answer, now))
+                .collect::<Result<_, _>>()?;
             fault::before(Step::Answer);
-            Ok(recorded.contains(&Recorded::Now).then_some(recorded))
+            Ok(outcome.contains(&Recorded::Now).then_some(()))
         })?;
         fault::after(Step::Answer);
-        Ok(done.unwrap_or_else(|| vec![Recorded::Before; answers.len()]))
+        Ok(outcome)
     }
 }
 
 /// Records one message, unless it was recorded before.
-fn record(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Recorded, LedgerError> {
+fn record(transaction: &Transaction<'_>, bounds: &Bounds, answer: &Answer, now: i64) -> Result<Recorded, LedgerError> {
+    if bounds.refuses(transaction, answer.asker)? {
+        return Ok(Recorded::Full);
+    }
     let age = super::clean::age(transaction)?;
     let first = transaction
         .prepare_cached("INSERT OR IGNORE INTO seen (asker, rumor, age) VALUES (?1, ?2, ?3)")?
@@ -129,7 +135,7 @@ fn record(transaction: &Transaction<'_>, answer: &Answer, now: i64) -> Result<Re
         if reply.to != answer.asker {
             return Err(LedgerError::Misaddressed);
         }
-        queue(transaction, reply, None, &write_relays(&answer.seen_on), now)?;
+        queue(transaction, bounds, reply, None, &write_relays(&answer.seen_on), now)?;
     }
     Ok(Recorded::Now)
 }
@@ -204,8 +210,8 @@ fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) 
         return Ok(());
     };
     let mut relays = answer.seen_on.clone();
-    let before =
-        read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(format!("mail {message}, column seen_on")))?;
+    // Unreadable relays are replaced by the new ones.
+    let before = read_relays(&seen_on).unwrap_or_default();
     relays.extend(before.into_iter().filter(|relay| !answer.seen_on.contains(relay)));
     relays.truncate(MOST_RELAYS);
     transaction

@@ -1,8 +1,8 @@
 //! Askers who want no more messages, and askers who want to be forgotten.
 
-use super::clean::{DAY, read_note, write_note};
 use super::error::LedgerError;
-use super::open::{Ledger, seconds};
+use super::notes::{DAY, note_last_job, seconds};
+use super::open::Ledger;
 use crate::job::{Asker, JobId};
 use rusqlite::{Connection, Transaction, params};
 
@@ -26,12 +26,11 @@ impl Ledger {
 
     /// All askers with a job, a message in the outbox, or a stop.
     pub fn askers(&self) -> Result<Vec<Asker>, LedgerError> {
-        let connection = self.read();
-        let mut statement = connection.prepare_cached(
-            "SELECT asker FROM job UNION SELECT asker FROM mail UNION SELECT asker FROM silent ORDER BY asker",
-        )?;
-        let askers = statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<Vec<_>>>()?;
-        Ok(askers)
+        let query = "SELECT asker FROM job UNION SELECT asker FROM mail UNION SELECT asker FROM silent ORDER BY asker";
+        self.reading(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            Ok(statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
     }
 }
 
@@ -59,11 +58,7 @@ pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<
 /// until no relay can replay them; otherwise an old request would become a new job. The times of
 /// the last day's jobs, for that day, so that a deletion does not open a second quota.
 pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, now: i64) -> Result<usize, LedgerError> {
-    let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
-    let noted = read_note(transaction, "last_job")?;
-    if let Some(last) = last.max(noted).filter(|last| noted != Some(*last)) {
-        write_note(transaction, "last_job", last)?;
-    }
+    note_last_job(transaction)?;
     let mut gone = 0;
     for statement in [
         // A result is deleted with its job, even if it was found after `until`.

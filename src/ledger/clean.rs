@@ -6,12 +6,10 @@
 //! *age*: each cleaning adds the time since the last one, at most a day.
 
 use super::error::LedgerError;
-use super::open::{Ledger, seconds};
-use super::rows::unsigned;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
-
-/// Seconds of a day.
-pub(super) const DAY: i64 = 86_400;
+use super::notes::{DAY, read_note, seconds, unsigned, write_note};
+use super::open::Ledger;
+use super::quarantine::{Kind, set_aside};
+use rusqlite::Transaction;
 
 /// Age at which a seen id is deleted, seconds: 15 days, and one more because an id gets the age of
 /// the cleaning before it. The inbox accepts rumors of the last 7 days, in wraps dated up to 2 days
@@ -30,18 +28,26 @@ impl Ledger {
             write_note(transaction, "cleaned_at", now)?;
             transaction.execute("DELETE FROM seen WHERE age < ?1", [age - SEEN_FOR])?;
             transaction.execute("DELETE FROM mail WHERE finished = 1 AND expires_at <= ?1", [now])?;
+            self.bounds().delete_old(transaction)?;
             transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
             transaction.execute("DELETE FROM started WHERE at <= ?1 - ?2 OR at > ?1 + ?2", [now, DAY])?;
             Ok(Some(()))
         })?;
-        Ok(())
+        self.shrink()
     }
 
     /// Time of the last contact with the relays, Unix seconds; `None` at the first start. Never
     /// later than now, so that a clock that was ahead does not make the bot miss messages.
     pub fn last_contact(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
-        Ok(read_note(&self.read(), "last_contact")?.map(|at| unsigned(at.min(now))))
+        self.reading(|connection| match read_note(connection, "last_contact")? {
+            // No code of ours writes this: read it as a first start, so that no message is missed.
+            Some(at) if at < 0 => {
+                set_aside(connection, Kind::Cursor, &[(0, format!("value {at}"))], now);
+                Ok(None)
+            }
+            at => Ok(at.map(|at| unsigned(at.min(now)))),
+        })
     }
 
     /// Records that every message up to `at` was fetched. A time in the future counts as now. The
@@ -61,18 +67,4 @@ impl Ledger {
 /// Age of the ledger, seconds.
 pub(super) fn age(transaction: &Transaction<'_>) -> Result<i64, LedgerError> {
     Ok(read_note(transaction, "age")?.unwrap_or(0))
-}
-
-/// A number by its name in the table `note`.
-pub(super) fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
-    let mut statement = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
-}
-
-/// Writes a number to the table `note`.
-pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
-    transaction
-        .prepare_cached("INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
-        .execute(params![name, value])?;
-    Ok(())
 }

@@ -1,9 +1,8 @@
 //! Totals per day, for the daily note.
 
-use super::clean::DAY;
 use super::error::LedgerError;
+use super::notes::{DAY, unsigned};
 use super::open::Ledger;
-use super::rows::unsigned;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Days that are kept.
@@ -39,18 +38,19 @@ impl Ledger {
 
     /// Totals of a day, in days since 1970-01-01 (UTC); zeros for an unknown day.
     pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
-        let connection = self.read();
-        let mut statement =
-            connection.prepare_cached("SELECT candidates, accepted, delivered FROM day WHERE day = ?1")?;
-        let figures = statement
-            .query_row([i64::try_from(day).unwrap_or(i64::MAX)], |row| {
+        let day = i64::try_from(day).unwrap_or(i64::MAX);
+        let query = "SELECT candidates, accepted, delivered FROM day WHERE day = ?1";
+        let figures = self.reading(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let figures = statement.query_row([day], |row| {
                 Ok(DayFigures {
                     candidates: unsigned(row.get(0)?),
                     accepted: unsigned(row.get(1)?),
                     delivered: unsigned(row.get(2)?),
                 })
-            })
-            .optional()?;
+            });
+            Ok(figures.optional()?)
+        })?;
         Ok(figures.unwrap_or_default())
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the ledger.
 
-use crate::key::Npub;
+use rusqlite::ErrorCode;
 use thiserror::Error;
 
 /// Reason why the ledger did not do it. Nothing was changed.
@@ -32,24 +32,66 @@ pub enum LedgerError {
         /// What is wrong and what would work.
         reason: String,
     },
+    /// The ledger belongs to another bot.
+    #[error(
+        "this ledger belongs to the bot {owner}, but the identity is {bot}; give each bot its own folder with --data"
+    )]
+    OtherBot {
+        /// Owner of the ledger, as an npub.
+        owner: String,
+        /// The bot that was started, as an npub.
+        bot: String,
+    },
     /// SQLite failed.
     #[error("the ledger failed: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(rusqlite::Error),
+    /// The file of used halves cannot be written, so no half may be used.
+    #[error("the file of used halves cannot be written: {0}")]
+    UsedHalves(std::io::Error),
     /// A wrap that is sealed to another key than the asker's.
     #[error("the message is sealed to somebody else than the asker; it was not queued")]
     Misaddressed,
-    /// The ledger of another bot.
+    /// The file is damaged.
     #[error(
-        "the ledger belongs to another bot ({owner}), and the identity is {identity}; name the right folder with --data, \
-         or put the right identity back"
+        "the ledger is damaged: {0}. Stop npubbot and restore a backup of ledger.sqlite, but leave the file \
+         used-halves as it is"
     )]
-    OtherBot {
-        /// The bot the ledger belongs to.
-        owner: Npub,
-        /// The bot of the identity.
-        identity: Npub,
-    },
-    /// A file or a row that cannot be read, with its place.
-    #[error("the ledger holds something unreadable: {0}")]
     Corrupt(String),
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> LedgerError {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => LedgerError::Corrupt(error.to_string()),
+            _ => LedgerError::Database(error),
+        }
+    }
+}
+
+impl LedgerError {
+    /// Whether the same call can succeed later: the disk is full or read-only, or the file is busy.
+    pub fn is_transient(&self) -> bool {
+        use ErrorCode::{
+            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OperationInterrupted, OutOfMemory, PermissionDenied,
+            ReadOnly, SystemIoFailure,
+        };
+        match self {
+            LedgerError::UsedHalves(_) => true,
+            LedgerError::Database(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    CannotOpen
+                        | DatabaseBusy
+                        | DatabaseLocked
+                        | DiskFull
+                        | OperationInterrupted
+                        | OutOfMemory
+                        | PermissionDenied
+                        | ReadOnly
+                        | SystemIoFailure
+                )
+            ),
+            _ => false,
+        }
+    }
 }

@@ -18,14 +18,15 @@ impl Ledger {
     /// Earlier use of this half or a related one; `None` if it is fresh.
     pub fn half_use(&self, half: &HalfPoint) -> Result<Option<HalfUse>, LedgerError> {
         let family = half.family();
-        let connection = self.read();
-        if connection.prepare_cached("SELECT 1 FROM used_half WHERE family = ?1")?.exists([family])? {
-            return Ok(Some(HalfUse::Spent));
-        }
-        let open = connection
-            .prepare_cached("SELECT 1 FROM job WHERE half_family = ?1 AND state = 'accepted'")?
-            .exists([family])?;
-        Ok(open.then_some(HalfUse::Open))
+        self.reading(|connection| {
+            if connection.prepare_cached("SELECT 1 FROM used_half WHERE family = ?1")?.exists([family])? {
+                return Ok(Some(HalfUse::Spent));
+            }
+            let open = connection
+                .prepare_cached("SELECT 1 FROM job WHERE half_family = ?1 AND state = 'accepted'")?
+                .exists([family])?;
+            Ok(open.then_some(HalfUse::Open))
+        })
     }
 }
 

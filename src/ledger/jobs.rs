@@ -1,15 +1,15 @@
 //! T2, and queries about jobs.
 
-use super::clean::DAY;
 use super::error::LedgerError;
 use super::job::{AskerView, Job, JobState, Totals};
-use super::open::{Ledger, seconds};
+use super::notes::{DAY, seconds, unsigned, write_note};
+use super::open::Ledger;
 use super::outbox::queue;
-use super::rows::{JOB_COLUMNS, jobs, unsigned};
+use super::rows::{JOB_COLUMNS, jobs};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Params, params};
 
 /// Query of [`Ledger::overdue_jobs`]. It names the index, because SQLite would read every accepted
 /// job.
@@ -59,12 +59,15 @@ impl Ledger {
             if message.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
+            let result_of = (state == JobState::Found).then_some(job);
+            queue(transaction, self.bounds(), message, result_of, &seen_on, now)?;
+            fault::before(Step::Found);
             if let Some(family) = family.filter(|_| state == JobState::Found) {
                 super::halves::spend(transaction, &family)?;
+                // The file first: a half that is in no file must not be used.
+                let generation = self.used_halves().spend(&family)?;
+                write_note(transaction, "generation", generation)?;
             }
-            let result_of = (state == JobState::Found).then_some(job);
-            queue(transaction, message, result_of, &seen_on, now)?;
-            fault::before(Step::Found);
             Ok(Some(()))
         })?;
         fault::after(Step::Found);
@@ -73,12 +76,12 @@ impl Ledger {
 
     /// Accepted jobs that take longer than promised and whose askers were not told, oldest first.
     pub fn late_jobs(&self) -> Result<Vec<Job>, LedgerError> {
-        jobs(&self.read(), &late(), [self.now()])
+        self.list(&late(), [self.now()])
     }
 
     /// Accepted jobs that expire at `now` (Unix seconds) or before, oldest first.
     pub fn overdue_jobs(&self, now: u64) -> Result<Vec<Job>, LedgerError> {
-        jobs(&self.read(), &overdue(), [seconds(now)])
+        self.list(&overdue(), [seconds(now)])
     }
 
     /// Queues the one notice that a job takes longer than promised. Returns `false` if there was
@@ -102,7 +105,7 @@ impl Ledger {
             if notice.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
-            queue(transaction, notice, None, &seen_on, now)?;
+            queue(transaction, self.bounds(), notice, None, &seen_on, now)?;
             Ok(Some(()))
         })?;
         Ok(done.is_some())
@@ -111,66 +114,81 @@ impl Ledger {
     /// All accepted jobs, oldest first.
     pub fn open_jobs(&self) -> Result<Vec<Job>, LedgerError> {
         let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE state = 'accepted' ORDER BY id");
-        jobs(&self.read(), &query, [])
+        self.list(&query, [])
     }
 
     /// One job, if it is still accepted.
     pub fn open_job(&self, job: JobId) -> Result<Option<Job>, LedgerError> {
         let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE id = ?1 AND state = 'accepted'");
-        Ok(jobs(&self.read(), &query, [job.0])?.pop())
+        Ok(self.list(&query, [job.0])?.pop())
     }
 
     /// Facts about an asker, for the decision about their next message.
     pub fn asker_view(&self, asker: Asker) -> Result<AskerView, LedgerError> {
         let now = self.now();
-        let connection = self.read();
-        let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
-        let results = format!(
-            "SELECT {JOB_COLUMNS} FROM job JOIN mail ON mail.result_of = job.id
-             WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND mail.expires_at > ?2 ORDER BY job.id DESC"
-        );
-        // A clock that was set back leaves times in the future. Up to a day ahead they count as
-        // now, so that a small step opens no second quota. Further ahead they do not count, so that
-        // a large step locks nobody out.
-        let mut last_day = connection.prepare_cached(
-            "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
-                                      UNION ALL SELECT at FROM started WHERE asker = ?1)
-             WHERE at > ?2 - ?3 AND at <= ?2 + ?3 ORDER BY at",
-        )?;
-        let accepted_last_day = last_day
-            .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?
-            .collect::<rusqlite::Result<Vec<u64>>>()?;
-        Ok(AskerView {
-            open: jobs(&connection, &open, [asker.0])?,
-            results: jobs(&connection, &results, params![asker.0, now])?,
-            accepted_last_day,
-            silent: super::asker::is_silent(&connection, asker)?,
-            known: connection
-                .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
-                .query_row([asker.0], |row| row.get(0))?,
-        })
+        self.reading(|connection| view(connection, asker, now))
     }
 
     /// Number of jobs in each state, and of messages not sent yet.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
-        let connection = self.read();
-        let mut totals = Totals::default();
-        let mut statement = connection.prepare_cached("SELECT state, count(*) FROM job GROUP BY state")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (state, count): (String, i64) = (row.get(0)?, row.get(1)?);
-            let place = match JobState::parse(&state) {
-                Some(JobState::Accepted) => &mut totals.accepted,
-                Some(JobState::Found) => &mut totals.found,
-                Some(JobState::Delivered) => &mut totals.delivered,
-                Some(JobState::Cancelled) => &mut totals.cancelled,
-                Some(JobState::Expired) => &mut totals.expired,
-                None => return Err(LedgerError::Corrupt(format!("{count} jobs in an unknown state"))),
-            };
-            *place = unsigned(count);
-        }
-        let unsent: i64 = connection.query_row("SELECT count(*) FROM mail WHERE finished = 0", [], |row| row.get(0))?;
-        totals.unsent_messages = unsigned(unsent);
-        Ok(totals)
+        self.reading(totals)
     }
+
+    /// All jobs of a query that selects [`JOB_COLUMNS`].
+    fn list(&self, query: &str, values: impl Params) -> Result<Vec<Job>, LedgerError> {
+        let now = self.now();
+        self.reading(|connection| jobs(connection, query, values, now))
+    }
+}
+
+/// Facts about an asker.
+fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, LedgerError> {
+    let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
+    let results = format!(
+        "SELECT {JOB_COLUMNS} FROM job JOIN mail ON mail.result_of = job.id
+         WHERE job.asker = ?1 AND job.state IN ('found', 'delivered') AND mail.expires_at > ?2 ORDER BY job.id DESC"
+    );
+    // A clock that was set back leaves times in the future. Up to a day ahead they count as
+    // now, so that a small step opens no second quota. Further ahead they do not count, so that
+    // a large step locks nobody out.
+    let mut last_day = connection.prepare_cached(
+        "SELECT min(at, ?2) FROM (SELECT accepted_at AS at FROM job WHERE asker = ?1
+                                  UNION ALL SELECT at FROM started WHERE asker = ?1)
+         WHERE at > ?2 - ?3 AND at <= ?2 + ?3 ORDER BY at",
+    )?;
+    let accepted_last_day = last_day
+        .query_map(params![asker.0, now, DAY], |row| row.get(0).map(unsigned))?
+        .collect::<rusqlite::Result<Vec<u64>>>()?;
+    Ok(AskerView {
+        open: jobs(connection, &open, [asker.0], now)?,
+        results: jobs(connection, &results, params![asker.0, now], now)?,
+        accepted_last_day,
+        silent: super::asker::is_silent(connection, asker)?,
+        known: connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
+            .query_row([asker.0], |row| row.get(0))?,
+    })
+}
+
+/// Number of jobs in each state, and of messages not sent yet.
+fn totals(connection: &Connection) -> Result<Totals, LedgerError> {
+    let mut totals = Totals::default();
+    let mut statement = connection.prepare_cached("SELECT state, count(*) FROM job GROUP BY state")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (state, count): (String, i64) = (row.get(0)?, row.get(1)?);
+        let place = match JobState::parse(&state) {
+            Some(JobState::Accepted) => &mut totals.accepted,
+            Some(JobState::Found) => &mut totals.found,
+            Some(JobState::Delivered) => &mut totals.delivered,
+            Some(JobState::Cancelled) => &mut totals.cancelled,
+            Some(JobState::Expired) => &mut totals.expired,
+            // Set aside when it is read.
+            None => continue,
+        };
+        *place = unsigned(count);
+    }
+    let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
+    totals.unsent_messages = unsigned(connection.query_row(unsent, [], |row| row.get(0))?);
+    Ok(totals)
 }

@@ -1,8 +1,11 @@
 //! Inspecting a ledger without changing it, for `npubbot doctor`.
 
+use super::budget::{Sizes, sizes};
 use super::error::LedgerError;
 use super::lock::FolderLock;
+use super::notes::{read_note, unsigned};
 use super::open::FILE;
+use super::quarantine::{self, Quarantined};
 use super::schema;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -20,6 +23,12 @@ pub enum Look {
         schema: i64,
         /// Number of accepted jobs.
         open_jobs: u64,
+        /// Rows that cannot be read and are skipped, at most 100.
+        quarantined: Vec<Quarantined>,
+        /// Sizes of its tables.
+        sizes: Sizes,
+        /// When a restore was noticed, Unix seconds.
+        restored_at: Option<u64>,
     },
 }
 
@@ -40,10 +49,17 @@ pub fn look(folder: &Path) -> Result<Look, LedgerError> {
     schema::refuse_newer(&connection, folder)?;
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        return Err(LedgerError::Corrupt(format!("{}: {verdict}; restore a copy", path.display())));
+        return Err(LedgerError::Corrupt(format!("{}: {verdict}", path.display())));
     }
     let schema = schema::version(&connection)?;
     let count = "SELECT count(*) FROM job WHERE state = 'accepted'";
     let open_jobs = if schema == 0 { 0 } else { connection.query_row(count, [], |row| row.get::<_, i64>(0))? };
-    Ok(Look::Sound { schema, open_jobs: super::rows::unsigned(open_jobs) })
+    let is_current = schema == schema::KNOWN;
+    Ok(Look::Sound {
+        schema,
+        open_jobs: unsigned(open_jobs),
+        quarantined: if is_current { quarantine::list(&connection)? } else { Vec::new() },
+        sizes: if is_current { sizes(&connection)? } else { Sizes::default() },
+        restored_at: if is_current { read_note(&connection, "restored_at")?.map(unsigned) } else { None },
+    })
 }

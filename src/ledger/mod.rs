@@ -17,8 +17,10 @@
 //! | delivered | a relay of the asker has the result | nothing |
 //! | cancelled, expired | given up, the asker was told | nothing |
 
+mod align;
 mod answer;
 mod asker;
+mod budget;
 mod clean;
 mod days;
 mod error;
@@ -27,16 +29,21 @@ mod job;
 mod jobs;
 mod lock;
 mod look;
+mod notes;
 mod open;
 mod outbox;
-mod owner;
 mod posts;
+mod quarantine;
+mod report;
+mod restore;
 mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod used_halves;
 
 pub use answer::{Answer, Effect, Recorded};
+pub use budget::{Budget, Sizes};
 pub use days::DayFigures;
 pub use error::LedgerError;
 pub use halves::HalfUse;
@@ -45,3 +52,4 @@ pub use look::{Look, look};
 pub use open::Ledger;
 pub use outbox::{Attempt, DueMessage, MessageId, Next};
 pub use posts::{DuePost, Post};
+pub use quarantine::Quarantined;

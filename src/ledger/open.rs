@@ -1,14 +1,18 @@
 //! Opening: the folder, the lock, the file, the schema.
 
+use super::align::align;
+use super::budget::{Bounds, Budget};
 use super::error::LedgerError;
 use super::lock::FolderLock;
+use super::notes::{read_note, seconds};
 use super::schema;
+use super::used_halves::UsedHalves;
 use crate::clock::Clock;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Name of the file in the data folder.
@@ -17,6 +21,10 @@ pub(super) const FILE: &str = "ledger.sqlite";
 /// Longest wait of a statement for another process that reads the file, such as a backup or
 /// `sqlite3`.
 const BUSY: Duration = Duration::from_secs(5);
+/// Free pages of 4 KiB that stay in the file, for the next rows.
+const FREE_PAGES: i64 = 1024;
+/// Size to which the write-ahead log is cut back, bytes.
+const LARGEST_WAL: i64 = 8 << 20;
 /// Size of the cache of prepared statements: more than there are.
 const STATEMENTS: usize = 128;
 
@@ -29,6 +37,10 @@ pub struct Ledger {
 struct Shared {
     // Declared before the lock, so that it is closed before the lock is released.
     connection: Mutex<Connection>,
+    used_halves: Mutex<UsedHalves>,
+    bounds: Bounds,
+    /// The first damage that was met.
+    damage: OnceLock<String>,
     clock: Clock,
     _lock: FolderLock,
 }
@@ -41,6 +53,13 @@ impl Ledger {
     /// [`LedgerError::Folder`], [`LedgerError::Corrupt`] if the file is no SQLite file,
     /// [`LedgerError::Database`] for the rest.
     pub fn open(folder: &Path, clock: Clock) -> Result<Ledger, LedgerError> {
+        Ledger::open_with(folder, clock, Budget::default())
+    }
+
+    /// Opens a ledger with another budget.
+    ///
+    /// Errors: as [`Ledger::open`].
+    pub fn open_with(folder: &Path, clock: Clock, budget: Budget) -> Result<Ledger, LedgerError> {
         let unusable = |reason: std::io::Error| LedgerError::Folder {
             folder: folder.display().to_string(),
             reason: reason.to_string(),
@@ -51,8 +70,18 @@ impl Ledger {
         // SQLite would make it with the permissions of the umask. Its WAL copies the permissions of
         // the file.
         OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(unusable)?;
-        let connection = connect(&path, folder).map_err(|error| foreign(error, &path))?;
-        let shared = Shared { connection: Mutex::new(connection), clock, _lock: lock };
+        let mut connection = connect(&path, folder).map_err(|error| named(error, &path))?;
+        let (mut used_halves, history) = UsedHalves::open(folder)?;
+        let (generation, missing) = align(&mut connection, &history, seconds(clock.now()))?;
+        used_halves.start(generation, &missing)?;
+        let shared = Shared {
+            connection: Mutex::new(connection),
+            used_halves: Mutex::new(used_halves),
+            bounds: Bounds::new(budget),
+            damage: OnceLock::new(),
+            clock,
+            _lock: lock,
+        };
         Ok(Ledger { shared: Arc::new(shared) })
     }
 
@@ -72,18 +101,72 @@ impl Ledger {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<Option<T>, LedgerError>,
     ) -> Result<Option<T>, LedgerError> {
-        let mut connection = self.read();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let done = work(&transaction)?;
-        if done.is_some() {
-            transaction.commit()?;
+        let run = || {
+            let mut connection = self.read();
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = work(&transaction)?;
+            if done.is_some() {
+                transaction.commit()?;
+            }
+            Ok(done)
+        };
+        self.watch(run())
+    }
+
+    /// Runs `work` on the connection, for reading.
+    pub(super) fn reading<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let done = work(&self.read());
+        self.watch(done)
+    }
+
+    /// Remembers damage, for [`Ledger::damage`].
+    fn watch<T>(&self, done: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        if let Err(error @ LedgerError::Corrupt(_)) = &done {
+            self.shared.damage.get_or_init(|| error.to_string());
         }
-        Ok(done)
+        done
+    }
+
+    /// The damage of the file that a call has met, with the remedy. The process should end then.
+    pub fn damage(&self) -> Option<&str> {
+        self.shared.damage.get().map(String::as_str)
+    }
+
+    /// The budget.
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.shared.bounds
+    }
+
+    /// The file of used halves.
+    pub(super) fn used_halves(&self) -> MutexGuard<'_, UsedHalves> {
+        self.shared.used_halves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives free pages back to the file system.
+    pub(super) fn shrink(&self) -> Result<(), LedgerError> {
+        self.reading(|connection| {
+            let free: i64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+            if free > FREE_PAGES {
+                let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({})", free - FREE_PAGES))?;
+                let mut rows = vacuum.query([])?;
+                while rows.next()?.is_some() {}
+            }
+            Ok(())
+        })
     }
 
     /// Closes the file, also for all clones: later transactions fail. The lock stays until the last
     /// clone is dropped.
     pub fn close(&self) {
+        let is_recorded = self
+            .reading(|connection| Ok(read_note(connection, "generation")? == Some(self.used_halves().generation())));
+        // After a failed T2 the file is ahead: without its last line, that is no restore.
+        if is_recorded.is_ok_and(|is_recorded| is_recorded) {
+            self.used_halves().close();
+        }
         let closed = Connection::open_in_memory().and_then(|nothing| {
             let connection = std::mem::replace(&mut *self.read(), nothing);
             connection.close().map_err(|(_, error)| error)
@@ -110,6 +193,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     schema::refuse_newer(&connection, folder)?;
+    set_auto_vacuum(&connection)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(LedgerError::Folder {
@@ -119,25 +203,32 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     }
     // NORMAL may lose the last commits at a power failure.
     connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", LARGEST_WAL)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     schema::upgrade(&mut connection)?;
     Ok(connection)
 }
 
-/// Maps the error for a file of another format.
-fn foreign(error: LedgerError, path: &Path) -> LedgerError {
-    match error {
-        LedgerError::Database(rusqlite::Error::SqliteFailure(failure, _))
-            if failure.code == ErrorCode::NotADatabase =>
-        {
-            LedgerError::Corrupt(format!("{} is not an SQLite file; move it away or restore a copy", path.display()))
+/// Makes the file one that can shrink. A file of an earlier version is rewritten once.
+fn set_auto_vacuum(connection: &Connection) -> Result<(), LedgerError> {
+    /// `PRAGMA auto_vacuum` of a file that shrinks when it is asked to.
+    const INCREMENTAL: i64 = 2;
+    let mode: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+    if mode != INCREMENTAL {
+        connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+        let has_tables = schema::version(connection)? > 0;
+        if has_tables {
+            connection.execute_batch("VACUUM")?;
         }
-        other => other,
     }
+    Ok(())
 }
 
-/// Unix seconds as SQLite stores them.
-pub(super) fn seconds(unix: u64) -> i64 {
-    i64::try_from(unix).unwrap_or(i64::MAX)
+/// Names the file in the error about its damage.
+fn named(error: LedgerError, path: &Path) -> LedgerError {
+    match error {
+        LedgerError::Corrupt(reason) => LedgerError::Corrupt(format!("{}: {reason}", path.display())),
+        other => other,
+    }
 }

@@ -1,8 +1,11 @@
 //! The outbox: messages that are due, and T3.
 
+use super::budget::Bounds;
 use super::error::LedgerError;
-use super::open::{Ledger, seconds};
-use super::rows::{read_relays, unsigned};
+use super::notes::{seconds, unsigned};
+use super::open::Ledger;
+use super::quarantine::{Kind, set_aside};
+use super::rows::{column, read_relays, unreadable};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
@@ -63,30 +66,18 @@ impl Ledger {
     /// each the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let connection = self.read();
-        let mut statement = connection.prepare_cached(&format!(
-            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on,
-                 result_of IS NOT NULL OR EXISTS (
-                     SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
-             FROM mail WHERE {DUE} ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2"
-        ))?;
-        let mut rows = statement.query(params![self.now(), limit])?;
-        let mut due = Vec::new();
-        while let Some(row) = rows.next()? {
-            due.push(due_message(&connection, row)?);
-        }
-        Ok(due)
+        let now = self.now();
+        self.reading(|connection| due(connection, limit, now))
     }
 
     /// When the next message is due, Unix seconds. A time in the past means now.
     pub fn next_due(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
-        let connection = self.read();
-        let mut statement = connection.prepare_cached(
-            "SELECT (SELECT min(due_at) FROM mail WHERE finished = 0),
-                    (SELECT max(due_set_at) FROM mail WHERE finished = 0)",
-        )?;
-        let (due, set): (Option<i64>, Option<i64>) = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let query = "SELECT (SELECT min(due_at) FROM mail WHERE finished = 0),
+                            (SELECT max(due_set_at) FROM mail WHERE finished = 0)";
+        let (due, set): (Option<i64>, Option<i64>) = self.reading(|connection| {
+            Ok(connection.prepare_cached(query)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
+        })?;
         Ok(due.map(|due| unsigned(if set > Some(now) { due.min(now) } else { due })))
     }
 
@@ -149,15 +140,18 @@ fn postpone(transaction: &Transaction<'_>, message: MessageId, due_at: i64, now:
     Ok(())
 }
 
-/// Ends the attempts. The wrap is kept for `Effect::Resend` until it expires.
+/// Ends the attempts. A result is kept for `Effect::Resend` until it expires; other messages are
+/// deleted.
 fn finish(transaction: &Transaction<'_>, message: MessageId) -> Result<(), LedgerError> {
+    transaction.prepare_cached("DELETE FROM mail WHERE id = ?1 AND result_of IS NULL")?.execute([message.0])?;
     transaction.prepare_cached("UPDATE mail SET finished = 1 WHERE id = ?1")?.execute([message.0])?;
     Ok(())
 }
 
-/// Puts a wrap into the outbox, due now. Called by T1, T2 and the notices.
+/// Puts a wrap into the outbox, due now, within the budget. Called by T1, T2 and the notices.
 pub(super) fn queue(
     transaction: &Transaction<'_>,
+    bounds: &Bounds,
     wrap: &GiftWrap,
     result_of: Option<JobId>,
     seen_on: &str,
@@ -177,29 +171,55 @@ pub(super) fn queue(
             now,
             seen_on,
         ])?;
-    Ok(())
+    if result_of.is_none() { bounds.drop_answers(transaction) } else { Ok(()) }
 }
 
-/// A message from its row.
-fn due_message(connection: &Connection, row: &Row<'_>) -> Result<DueMessage, LedgerError> {
-    let id: i64 = row.get(0)?;
-    let seen_on: String = row.get(8)?;
+/// Messages that are due, in the order of [`Ledger::due_messages`]. Unreadable rows are set aside.
+fn due(connection: &Connection, limit: i64, now: i64) -> Result<Vec<DueMessage>, LedgerError> {
+    let (mut due, mut unreadable) = (Vec::new(), Vec::new());
+    {
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on,
+                 result_of IS NOT NULL OR EXISTS (
+                     SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
+             FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
+             ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2"
+        ))?;
+        let mut rows = statement.query(params![now, limit])?;
+        while let Some(row) = rows.next()? {
+            let id = row.get(0)?;
+            match due_message(row) {
+                Ok(message) => due.push(message),
+                Err(column) => unreadable.push((id, column)),
+            }
+        }
+    }
+    set_aside(connection, Kind::Message, &unreadable, now);
     let mut acknowledged =
         connection.prepare_cached("SELECT relay FROM acknowledged WHERE mail = ?1 ORDER BY relay")?;
-    let acknowledged_by = acknowledged.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    for message in &mut due {
+        message.acknowledged_by =
+            acknowledged.query_map([message.id.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    }
+    Ok(due)
+}
+
+/// A message from its row, without the relays that said OK. The error names the column.
+fn due_message(row: &Row<'_>) -> Result<DueMessage, String> {
+    let seen_on: String = column(row, 8, "seen_on")?;
     Ok(DueMessage {
-        id: MessageId(id),
-        result_of: row.get::<_, Option<i64>>(1)?.map(JobId),
-        urgent: row.get(9)?,
+        id: MessageId(column(row, 0, "id")?),
+        result_of: column::<Option<i64>>(row, 1, "result_of")?.map(JobId),
+        urgent: column(row, 9, "urgent")?,
         wrap: GiftWrap {
-            id: row.get(2)?,
-            to: Asker(row.get(3)?),
-            json: row.get(4)?,
-            expires_at: unsigned(row.get(5)?),
+            id: column(row, 2, "wrap")?,
+            to: Asker(column(row, 3, "asker")?),
+            json: column(row, 4, "json")?,
+            expires_at: unsigned(column(row, 5, "expires_at")?),
         },
-        queued_at: unsigned(row.get(6)?),
-        attempts: u32::try_from(row.get::<_, i64>(7)?).unwrap_or(u32::MAX),
-        seen_on: read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(format!("mail {id}, column seen_on")))?,
-        acknowledged_by,
+        queued_at: unsigned(column(row, 6, "queued_at")?),
+        attempts: u32::try_from(column::<i64>(row, 7, "attempts")?).unwrap_or(u32::MAX),
+        seen_on: read_relays(&seen_on).ok_or_else(|| unreadable("seen_on"))?,
+        acknowledged_by: Vec::new(),
     })
 }

@@ -1,10 +1,11 @@
 //! Public events that wait for their relays. A newer event replaces the older one of its topic.
 
-use super::clean::{read_note, write_note};
 use super::error::LedgerError;
-use super::open::{Ledger, seconds};
-use super::rows::{read_relays, write_relays};
-use rusqlite::{OptionalExtension, Transaction, params};
+use super::notes::{read_note, seconds, unsigned, write_note};
+use super::open::Ledger;
+use super::quarantine::{Kind, set_aside};
+use super::rows::{read_relays, unreadable, write_relays};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// A public event to send.
 #[derive(Clone, Debug)]
@@ -56,41 +57,23 @@ impl Ledger {
 
     /// The last day that had its note, in days since 1970-01-01 (UTC).
     pub fn noted_day(&self) -> Result<Option<u64>, LedgerError> {
-        Ok(read_note(&self.read(), "noted_day")?.map(super::rows::unsigned))
+        self.reading(|connection| Ok(read_note(connection, "noted_day")?.map(unsigned)))
     }
 
     /// The current event of a topic, and when it was queued, Unix seconds.
     pub fn posted(&self, topic: &str) -> Result<Option<(String, u64)>, LedgerError> {
-        let connection = self.read();
-        let mut statement = connection.prepare_cached("SELECT json, queued_at FROM post WHERE topic = ?1")?;
-        let found = statement.query_row([topic], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        Ok(found.map(|(json, at)| (json, super::rows::unsigned(at))))
+        let query = "SELECT json, queued_at FROM post WHERE topic = ?1";
+        let found: Option<(String, i64)> = self.reading(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            Ok(statement.query_row([topic], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+        })?;
+        Ok(found.map(|(json, at)| (json, unsigned(at))))
     }
 
     /// Events that are not expired and that at least one relay does not have yet.
     pub fn due_posts(&self) -> Result<Vec<DuePost>, LedgerError> {
-        let connection = self.read();
-        let mut statement = connection.prepare_cached(
-            "SELECT id, topic, json, relays FROM post WHERE expires_at IS NULL OR expires_at > ?1 ORDER BY id",
-        )?;
-        let mut rows = statement.query([self.now()])?;
-        let mut has = connection.prepare_cached("SELECT 1 FROM posted WHERE post = ?1 AND relay = ?2")?;
-        let mut due = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (id, relays): (i64, String) = (row.get(0)?, row.get(3)?);
-            let relays =
-                read_relays(&relays).ok_or_else(|| LedgerError::Corrupt(format!("post {id}, column relays")))?;
-            let mut left = Vec::new();
-            for relay in relays {
-                if !has.exists(params![id, relay])? {
-                    left.push(relay);
-                }
-            }
-            if !left.is_empty() {
-                due.push(DuePost { id, topic: row.get(1)?, json: row.get(2)?, left });
-            }
-        }
-        Ok(due)
+        let now = self.now();
+        self.reading(|connection| due(connection, now))
     }
 
     /// Records that a relay has the event.
@@ -112,4 +95,32 @@ fn replace(transaction: &Transaction<'_>, post: &Post, now: i64) -> Result<(), L
         .prepare_cached("INSERT INTO post (topic, json, relays, queued_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![post.topic, post.json, write_relays(&post.relays), now, post.expires_at.map(seconds)])?;
     Ok(())
+}
+
+/// Events that at least one relay does not have yet. Unreadable rows are set aside.
+fn due(connection: &Connection, now: i64) -> Result<Vec<DuePost>, LedgerError> {
+    let query = "SELECT id, topic, json, relays FROM post WHERE expires_at IS NULL OR expires_at > ?1 ORDER BY id";
+    let (mut due, mut set_asides) = (Vec::new(), Vec::new());
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query([now])?;
+    let mut has = connection.prepare_cached("SELECT 1 FROM posted WHERE post = ?1 AND relay = ?2")?;
+    while let Some(row) = rows.next()? {
+        let (id, relays): (i64, String) = (row.get(0)?, row.get(3)?);
+        let Some(relays) = read_relays(&relays) else {
+            set_asides.push((id, unreadable("relays")));
+            continue;
+        };
+        let mut left = Vec::new();
+        for relay in relays {
+            if !has.exists(params![id, relay])? {
+                left.push(relay);
+            }
+        }
+        if !left.is_empty() {
+            due.push(DuePost { id, topic: row.get(1)?, json: row.get(2)?, left });
+        }
+    }
+    drop(rows);
+    set_aside(connection, Kind::Post, &set_asides, now);
+    Ok(due)
 }

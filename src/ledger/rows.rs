@@ -1,11 +1,14 @@
-//! Conversion between rows and types. An unreadable column is an error that names its place.
+//! Conversion between rows and types. An unreadable row is set aside.
 
 use super::error::LedgerError;
 use super::job::{Job, JobState};
+use super::notes::unsigned;
+use super::quarantine::{Kind, set_aside};
 use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::message::Channel;
 use crate::pattern::Pattern;
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row};
 
 impl JobState {
@@ -31,42 +34,60 @@ impl JobState {
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at";
 
-/// Reads all jobs of a query that selects [`JOB_COLUMNS`].
-pub(super) fn jobs(connection: &Connection, query: &str, values: impl Params) -> Result<Vec<Job>, LedgerError> {
-    let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(values)?;
-    let mut jobs = Vec::new();
-    while let Some(row) = rows.next()? {
-        jobs.push(job(row)?);
+/// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
+pub(super) fn jobs(
+    connection: &Connection,
+    query: &str,
+    values: impl Params,
+    now: i64,
+) -> Result<Vec<Job>, LedgerError> {
+    let (mut jobs, mut unreadable) = (Vec::new(), Vec::new());
+    {
+        let mut statement = connection.prepare_cached(query)?;
+        let mut rows = statement.query(values)?;
+        while let Some(row) = rows.next()? {
+            match job(row) {
+                Ok(job) => jobs.push(job),
+                Err(column) => unreadable.push((row.get(0)?, column)),
+            }
+        }
     }
+    set_aside(connection, Kind::Job, &unreadable, now);
     Ok(jobs)
 }
 
-/// Reads one job.
-fn job(row: &Row<'_>) -> Result<Job, LedgerError> {
-    let id = JobId(row.get(0)?);
-    let place = |column: &str| format!("job {id}, column {column}");
-    let patterns: String = row.get(4)?;
-    let state: String = row.get(5)?;
-    let seen_on: String = row.get(8)?;
-    let split: Option<[u8; 33]> = row.get(9)?;
-    let channel: String = row.get(10)?;
-    let read_point =
-        |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| LedgerError::Corrupt(place("split_point")));
-    let notice_at: Option<i64> = row.get(11)?;
+/// Reads a column; the error names it.
+pub(super) fn column<T: FromSql>(row: &Row<'_>, index: usize, name: &str) -> Result<T, String> {
+    row.get(index).map_err(|_| unreadable(name))
+}
+
+/// The reason for a column that cannot be read.
+pub(super) fn unreadable(name: &str) -> String {
+    format!("column {name}")
+}
+
+/// Reads one job. The error names the column.
+fn job(row: &Row<'_>) -> Result<Job, String> {
+    let patterns: String = column(row, 4, "patterns")?;
+    let state: String = column(row, 5, "state")?;
+    let seen_on: String = column(row, 8, "seen_on")?;
+    let split: Option<[u8; 33]> = column(row, 9, "split_point")?;
+    let channel: String = column(row, 10, "channel")?;
+    let notice_at: Option<i64> = column(row, 11, "notice_at")?;
+    let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
-        id,
-        rumor: RumorId(row.get(2)?),
-        state: JobState::parse(&state).ok_or_else(|| LedgerError::Corrupt(place("state")))?,
-        accepted_at: unsigned(row.get(6)?),
-        seen_on: read_relays(&seen_on).ok_or_else(|| LedgerError::Corrupt(place("seen_on")))?,
+        id: JobId(column(row, 0, "id")?),
+        rumor: RumorId(column(row, 2, "rumor")?),
+        state: JobState::parse(&state).ok_or_else(|| unreadable("state"))?,
+        accepted_at: unsigned(column(row, 6, "accepted_at")?),
+        seen_on: read_relays(&seen_on).ok_or_else(|| unreadable("seen_on"))?,
         spec: JobSpec {
-            asker: Asker(row.get(1)?),
-            patterns: read_patterns(&patterns).ok_or_else(|| LedgerError::Corrupt(place("patterns")))?,
+            asker: Asker(column(row, 1, "asker")?),
+            patterns: read_patterns(&patterns).ok_or_else(|| unreadable("patterns"))?,
             half: split.map(read_point).transpose()?,
-            channel: read_channel(&channel).ok_or_else(|| LedgerError::Corrupt(place("channel")))?,
-            subject: row.get(3)?,
-            expires_at: unsigned(row.get(7)?),
+            channel: read_channel(&channel).ok_or_else(|| unreadable("channel"))?,
+            subject: column(row, 3, "subject")?,
+            expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),
         },
     })
@@ -103,9 +124,4 @@ pub(super) fn write_relays(relays: &[String]) -> String {
 /// Reads [`write_relays`].
 pub(super) fn read_relays(text: &str) -> Option<Vec<String>> {
     serde_json::from_str(text).ok()
-}
-
-/// A number of SQLite as an unsigned one. A negative number reads as 0.
-pub(super) fn unsigned(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
 }

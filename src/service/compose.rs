@@ -14,6 +14,7 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
         in_reply_to: Some(Answered::seen(message.rumor.id, &message.seen_on)),
         subject: message.rumor.subject.clone(),
         expires_at: now + bot.answers_expire_after.as_secs(),
+        not_before: 0,
     }
 }
 
@@ -27,5 +28,6 @@ pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> Outgo
         subject: job.spec.subject.clone(),
         // If the clock has gone back, relays and clients would take the message for expired.
         expires_at: now.max(job.accepted_at) + bot.answers_expire_after.as_secs(),
+        not_before: job.accepted_at + 1,
     }
 }

@@ -158,21 +158,37 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
     }
     findings.push(match std::fs::metadata(identity) {
-        Err(_) => finding("identity", Verdict::Good, "there is none yet; make it with: npubbot init"),
+        Err(_) => finding("identity", Verdict::Weak, "there is none; `npubbot init` makes it"),
         Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
             let text = format!("others on this machine can copy it: chmod 600 {}", identity.display());
             finding("identity", Verdict::Weak, text)
         }
         Ok(_) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
     });
-    findings.push(match look(data) {
+    let ledger = match look(data) {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
         Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
-        Ok(Look::Sound { schema, open_jobs }) => {
+        Ok(Look::Sound { schema, open_jobs, quarantined, sizes, restored_at }) => {
+            findings.extend(quarantined.iter().map(|row| {
+                let text = format!(
+                    "{} cannot be read ({}) and is skipped; mend or delete the row, then its row in `quarantine`",
+                    row.place, row.reason
+                );
+                finding("ledger", Verdict::Weak, text)
+            }));
+            if restored_at.is_some() {
+                let text = "a backup was restored: open split jobs were given up, older requests are refused";
+                findings.push(finding("ledger", Verdict::Weak, text));
+            }
+            if sizes.dropped > 0 {
+                let text = format!("{} unsent answers were dropped, because they were over the budget", sizes.dropped);
+                findings.push(finding("ledger", Verdict::Weak, text));
+            }
             finding("ledger", Verdict::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
         }
         Err(error) => finding("ledger", Verdict::Broken, error.to_string()),
-    });
+    };
+    findings.push(ledger);
     findings
 }
 

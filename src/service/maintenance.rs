@@ -47,6 +47,7 @@ impl Maintenance {
                     // upper bound.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
+                    self.tell_of_lost_jobs();
                     counted = self.count_candidates(counted);
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.context.ledger.clean() {
@@ -121,6 +122,24 @@ impl Maintenance {
         });
         if let Err(error) = told {
             tracing::warn!(%error, "askers of late jobs could not be told yet");
+        }
+    }
+
+    /// Tells the askers of split jobs that a restore of the ledger ended.
+    fn tell_of_lost_jobs(&self) {
+        let now = self.context.clock.now();
+        let told = self.context.ledger.lost_jobs().map_err(anyhow::Error::from).and_then(|lost| {
+            for job in lost {
+                let notice = self.seal(&job, notices::lost(&job), now)?;
+                if self.context.ledger.tell_lost(job.id, &notice)? {
+                    tracing::info!(job = %job.id, "given up: the ledger was restored, so its half may be used");
+                    self.context.wakes.outbox.wake();
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = told {
+            tracing::warn!(%error, "askers of lost jobs could not be told yet");
         }
     }
 

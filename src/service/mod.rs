@@ -22,7 +22,6 @@ pub use doctor::{Finding, Verdict, doctor};
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::fault::{self, Step};
-use crate::key::Npub;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Relays, nip11};
 use crate::pattern::Rate;
@@ -77,7 +76,7 @@ impl Service {
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
-        ledger.claim(Npub(vault.public_key().to_bytes()))?;
+        ledger.claim(&vault.public_key())?;
         let (stopper, shutdown) = shutdown::pair();
         let context = Context {
             vault: vault.with_clock(clock.clone()),

@@ -251,7 +251,11 @@ impl Requests {
             split_place: split.place,
             now,
         };
-        let decision = bot::decide(request, &facts);
+        let decision = match bot::decide(request, &facts) {
+            // The ledger that was lost may have answered it.
+            Decision::Accept { .. } if self.predates_restore(message)? => Decision::Say(Reply::Restored),
+            decision => decision,
+        };
         let is_request = matches!(decision, Decision::Accept { .. } | Decision::Say(Reply::WorkWanted(_)));
         if is_request && !asker.known && !message.paid {
             self.flood.note_new_asker(Instant::now());
@@ -272,6 +276,11 @@ impl Requests {
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
         Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply, taken_back, open })
+    }
+
+    /// Whether a message is older than a restore of the ledger.
+    fn predates_restore(&self, message: &IncomingMessage) -> Result<bool, LedgerError> {
+        Ok(self.context.ledger.restored_at()?.is_some_and(|at| message.rumor.created_at < at))
     }
 
     /// The work that a new asker owes during a flood. Askers who had a job owe none.

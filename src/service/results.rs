@@ -5,7 +5,7 @@ use super::compose;
 use super::context::Context;
 use crate::bot::notices;
 use crate::fault::{self, Step};
-use crate::ledger::{Job, LedgerError};
+use crate::ledger::Job;
 use crate::message::GiftWrap;
 use crate::scheduler::{Find, FindOutcome};
 use crate::vault::VaultError;
@@ -75,7 +75,7 @@ impl Results {
                     self.0.wakes.status.wake();
                     return FindOutcome::Done;
                 }
-                Err(LedgerError::Database(error)) if !self.0.shutdown.is_stopping() => {
+                Err(error) if error.is_transient() && !self.0.shutdown.is_stopping() => {
                     tracing::error!(job = %job.id, %error, "a result cannot be recorded yet");
                     std::thread::sleep(TRY_AGAIN);
                 }

@@ -17,8 +17,8 @@ pub enum UnwrapError {
     /// Wrap or seal does not decrypt.
     #[error("cannot be decrypted")]
     Undecryptable,
-    /// The seal is not an event of kind 13 without tags.
-    #[error("the seal is malformed, of another kind, or has tags")]
+    /// The seal is not an event of kind 13.
+    #[error("the seal is malformed or of another kind")]
     BadSeal,
     /// Wrong id or signature of the seal.
     #[error("the seal's id or signature is wrong")]
@@ -32,6 +32,21 @@ pub enum UnwrapError {
     /// The rumor's id is not the hash of its content.
     #[error("the rumor's id is not that of its content")]
     LyingId,
+}
+
+impl UnwrapError {
+    /// All causes, in order.
+    pub const ALL: [UnwrapError; 9] = [
+        UnwrapError::TooLarge,
+        UnwrapError::NotAWrap,
+        UnwrapError::NotForUs,
+        UnwrapError::Undecryptable,
+        UnwrapError::BadSeal,
+        UnwrapError::ForgedSeal,
+        UnwrapError::BadRumor,
+        UnwrapError::Impostor,
+        UnwrapError::LyingId,
+    ];
 }
 
 /// Reason why the vault refused.

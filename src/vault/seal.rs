@@ -15,6 +15,7 @@ use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, Tag, Timestamp, UnsignedEvent};
 use secp256k1::SECP256K1;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::io;
 
 /// Kind of a plain text message (NIP-17).
@@ -22,6 +23,10 @@ const CHAT: u16 = 14;
 
 /// Range of the random dates of seal and wrap, in seconds before now (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
+
+/// Rumors are padded to a multiple of this, bytes, so that the length of a wrap does not tell an answer
+/// with a key from one without.
+const BUCKET: usize = 2048;
 
 /// JSON of a rumor.
 #[derive(Serialize)]
@@ -47,21 +52,25 @@ pub(super) fn seal(
     text: &str,
 ) -> Result<GiftWrap, VaultError> {
     let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
-    let rumor = rumor(bot, now, message, text)?;
+    let rumor = rumor(bot, now.max(message.not_before), message, text)?;
     let sealed = encrypt(bot, source, &to, rumor.as_bytes())?;
     drop(rumor);
-    let seal = sign(bot, source, backdated(source, now)?, Kind::Seal, Vec::new(), sealed)?;
+    let seal = sign(bot, source, backdated(source, now, BACKDATED)?, Kind::Seal, Vec::new(), sealed)?;
     let seal = seal.try_as_json().map_err(|_| VaultError::Unsealable)?;
 
     let once = Signing::draw(source)?;
     let wrapped = encrypt(&once, source, &to, seal.as_bytes())?;
-    let tags = vec![Tag::public_key(to), Tag::expiration(Timestamp::from_secs(message.expires_at))];
-    let wrap = sign(&once, source, backdated(source, now)?, Kind::GiftWrap, tags, wrapped)?;
+    // The expiration counts from the wrap's own date: the true date would show through.
+    let lifetime = message.expires_at.saturating_sub(now);
+    let date = backdated(source, now, BACKDATED.min(lifetime / 2))?;
+    let expires_at = date.as_secs() + lifetime;
+    let tags = vec![Tag::public_key(to), Tag::expiration(Timestamp::from_secs(expires_at))];
+    let wrap = sign(&once, source, date, Kind::GiftWrap, tags, wrapped)?;
     Ok(GiftWrap {
         id: wrap.id.to_bytes(),
         to: message.to,
         json: wrap.try_as_json().map_err(|_| VaultError::Unsealable)?,
-        expires_at: message.expires_at,
+        expires_at,
     })
 }
 
@@ -102,10 +111,14 @@ fn rumor(bot: &Signing, now: u64, message: &OutgoingMessage, text: &str) -> Resu
     let id = sha256::Hash::from_engine(hash.0).to_string();
     // JSON escapes one byte as at most six.
     let tagged: usize = tags.iter().flatten().map(String::len).sum();
-    let room = 6 * (text.len() + tagged) + 1024;
+    let room = 6 * (text.len() + tagged) + 1024 + BUCKET;
     let mut json = SecretText::with_capacity(room);
     let rumor = RumorJson { id: &id, pubkey: &pubkey, created_at: now, kind: CHAT, tags: &tags, content: text };
     serde_json::to_writer(&mut json, &rumor).map_err(|_| VaultError::Unsealable)?;
+    // Spaces after the JSON are no part of it.
+    while !json.as_bytes().len().is_multiple_of(BUCKET) {
+        json.write_str(" ").map_err(|_| VaultError::Unsealable)?;
+    }
     Ok(json)
 }
 
@@ -148,10 +161,11 @@ fn sign(
     generator.checked(event)
 }
 
-fn backdated(source: Source, now: u64) -> Result<Timestamp, VaultError> {
+/// A random date in the last `range` seconds.
+fn backdated(source: Source, now: u64, range: u64) -> Result<Timestamp, VaultError> {
     let mut bytes = [0; 8];
     source(&mut bytes)?;
-    Ok(Timestamp::from_secs(now.saturating_sub(u64::from_le_bytes(bytes) % BACKDATED)))
+    Ok(Timestamp::from_secs(now.saturating_sub(u64::from_le_bytes(bytes) % range.max(1))))
 }
 
 fn hex(bytes: &[u8; 32]) -> String {

@@ -16,6 +16,7 @@ use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Owner of every secret: the identity and the open start points. Cheap to clone; clones share
 /// both.
@@ -25,6 +26,8 @@ pub struct Vault {
     starts: Arc<StartPoints>,
     source: Source,
     clock: Clock,
+    /// Messages that did not open, by the order of [`UnwrapError::ALL`].
+    dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
 }
 
 impl fmt::Debug for Vault {
@@ -58,7 +61,13 @@ impl Vault {
     }
 
     fn with(bot: Signing) -> Vault {
-        Vault { bot: Arc::new(bot), starts: Arc::default(), source: random::system, clock: Clock::System }
+        Vault {
+            bot: Arc::new(bot),
+            starts: Arc::default(),
+            source: random::system,
+            clock: Clock::System,
+            dropped: Arc::default(),
+        }
     }
 
     /// The same vault, with another clock for the dates of messages.
@@ -168,14 +177,25 @@ impl Vault {
     ///
     /// Errors: [`UnwrapError`].
     pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-        unwrap::unwrap(&self.bot, wrap)
+        self.count(unwrap::unwrap(&self.bot, wrap))
     }
 
     /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows.
     ///
     /// Errors: [`UnwrapError`].
     pub fn open_nip04(&self, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-        unwrap::open_nip04(&self.bot, message)
+        self.count(unwrap::open_nip04(&self.bot, message))
+    }
+
+    /// Number of messages that did not open since the start, by cause.
+    pub fn dropped(&self) -> [(UnwrapError, u64); UnwrapError::ALL.len()] {
+        let count = |cause| self.dropped[cause as usize].load(Ordering::Relaxed);
+        UnwrapError::ALL.map(|cause| (cause, count(cause)))
+    }
+
+    /// Counts a message that did not open.
+    fn count(&self, opened: Result<Rumor, UnwrapError>) -> Result<Rumor, UnwrapError> {
+        opened.inspect_err(|&cause| _ = self.dropped[cause as usize].fetch_add(1, Ordering::Relaxed))
     }
 
     /// A signer for public events.

@@ -39,8 +39,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Why the page is not served; the start stops.
 #[derive(Debug, Error)]
 pub enum WebError {
+    /// The address cannot be listened on.
     #[error("the page cannot be served at {address} ({error}); choose another `listen` in [web], or leave it out")]
-    Listen { address: SocketAddr, error: std::io::Error },
+    Listen {
+        /// The address of the configuration.
+        address: SocketAddr,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
 }
 
 /// The page's server, listening.

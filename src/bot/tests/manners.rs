@@ -17,7 +17,7 @@ const MOST: usize = 1500;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 32;
+const LAST: usize = 33;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -170,6 +170,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         // Reasons that random texts hardly have.
         Reply::BadWords(vec![("q".to_owned(), PatternError::Impossible), ("q".to_owned(), PatternError::Empty)]),
     ];
+    answers.push(Reply::Restored);
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // Words of the asker are repeated as they were read.
     if let request::Meaning::BadWords(words) = request::read_text(&filling.text) {
@@ -213,6 +214,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::SecretKey => 29,
         Reply::SeedWords => 30,
         Reply::Paused { .. } => 31,
+        Reply::Restored => 32,
         Reply::SplitWorkWanted(_) => LAST,
     }
 }
@@ -237,6 +239,7 @@ fn notices(filling: &Filling) -> Vec<String> {
         notices::tweak_found(job, pattern, &npub, waited, &tweak),
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
+        notices::lost(&open),
         notices::apology(),
     ]
 }

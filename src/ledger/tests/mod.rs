@@ -2,9 +2,13 @@
 
 mod answers;
 mod askers;
+mod budget;
 mod clocks;
 mod files;
+mod model;
 mod outbox;
+mod quarantine;
+mod restore;
 mod trouble;
 
 use super::*;

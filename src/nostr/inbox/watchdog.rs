@@ -126,6 +126,7 @@ impl Watchdog {
             in_reply_to: None,
             subject: None,
             expires_at: self.clock.now() + LIFE,
+            not_before: 0,
         };
         let Some(event) = self.vault.seal(&message).ok().and_then(|wrap| Event::from_json(wrap.json).ok()) else {
             return Test::Passed;

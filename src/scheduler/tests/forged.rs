@@ -70,6 +70,7 @@ impl Bench {
                 in_reply_to: None,
                 subject: None,
                 expires_at: 2_000_000_000,
+                not_before: 0,
             };
             if let Ok(wrap) = vault.redeem(find.start, &find.hit, &message, "") {
                 post.lock().unwrap().push(wrap);

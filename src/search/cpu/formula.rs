@@ -148,6 +148,7 @@ impl<F: SimdField> Products<F> {
     }
 
     /// A number that depends on most products, to keep a benchmark honest.
+    #[cfg(feature = "test-util")]
     #[inline(always)]
     pub fn any(&self) -> F {
         self.y[1]

@@ -22,7 +22,7 @@ async fn a_message_arrives_as_it_was_written() {
         ..message(&to)
     };
     let wrap = vault.seal(&written).unwrap();
-    assert_eq!((wrap.to, wrap.expires_at), (written.to, written.expires_at));
+    assert_eq!(wrap.to, written.to);
     let gift = read(&to, &wrap).await;
     assert_eq!(gift.sender, vault.public_key());
     assert_eq!(gift.rumor.kind, Kind::PrivateDirectMessage);
@@ -45,7 +45,9 @@ async fn wrap_and_seal_tell_strangers_nothing_but_the_receiver() {
     for wrap in &wraps {
         wrap.verify().unwrap();
         assert_eq!(wrap.kind, Kind::GiftWrap);
-        let expected = [Tag::public_key(to.public_key()), Tag::expiration(Timestamp::from_secs(2_000_000_000))];
+        // The lifetime from the wrap's own date: the true date is not to be had from it.
+        let expires_at = wrap.created_at + (2_000_000_000 - NOW);
+        let expected = [Tag::public_key(to.public_key()), Tag::expiration(expires_at)];
         assert_eq!(wrap.tags.as_slice(), expected);
         assert_ne!(wrap.pubkey, vault.public_key());
         let seal = nostr::nips::nip44::decrypt(to.secret_key(), &wrap.pubkey, &wrap.content).unwrap();
@@ -101,4 +103,31 @@ fn the_bot_opens_what_it_sealed_to_itself() {
     let rumor = vault.unwrap(&VerifiedEvent::check(event(&vault.seal(&to_us).unwrap())).unwrap()).unwrap();
     assert_eq!((rumor.author, rumor.kind, rumor.created_at, rumor.other_receivers), (us, 14, NOW, 0));
     assert_eq!(rumor.content, to_us.text);
+}
+
+#[test]
+fn the_length_of_a_wrap_does_not_tell_a_key_from_another_answer() {
+    let (vault, to, mut rng) = (vault(), Keys::generate(), seeded());
+    let (start, point) = vault.open_start().unwrap();
+    let key = vault.redeem(start, &hit(point, &mut rng), &message(&to), "Keep it.").unwrap();
+    for text in ["", "Job #1 is accepted.", &"help ".repeat(250)] {
+        let other = vault.seal(&OutgoingMessage { text: text.to_owned(), ..message(&to) }).unwrap();
+        assert_eq!(other.json.len(), key.json.len(), "{} bytes of text", text.len());
+    }
+}
+
+#[test]
+fn a_short_lived_wrap_is_not_expired_when_it_is_made() {
+    let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
+    for lifetime in [2, 60, 3600, 86_400] {
+        let wrap = vault.seal(&OutgoingMessage { expires_at: NOW + lifetime, ..message(&to) }).unwrap();
+        assert!(wrap.expires_at > NOW && wrap.expires_at <= NOW + lifetime, "{lifetime}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_dated_after_its_acceptance() {
+    let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
+    let result = OutgoingMessage { not_before: NOW + 1, ..message(&to) };
+    assert_eq!(read(&to, &vault.seal(&result).unwrap()).await.rumor.created_at, Timestamp::from_secs(NOW + 1));
 }

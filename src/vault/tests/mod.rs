@@ -45,6 +45,7 @@ fn message(to: &Keys) -> OutgoingMessage {
         in_reply_to: None,
         subject: None,
         expires_at: 2_000_000_000,
+        not_before: 0,
     }
 }
 

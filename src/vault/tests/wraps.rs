@@ -201,19 +201,32 @@ fn what_does_not_decrypt_is_refused() {
 fn a_seal_that_is_none_is_refused() {
     let forger = Forger::new();
     let content = forger.encrypt(&forger.author, &forger.rumor_json().to_string());
-    let kind = EventBuilder::new(Kind::PrivateDirectMessage, content.clone()).sign_with_keys(&forger.author).unwrap();
-    let tags = EventBuilder::new(Kind::Seal, content)
-        .tag(Tag::expiration(Timestamp::from_secs(5)))
-        .sign_with_keys(&forger.author)
-        .unwrap();
+    let kind = EventBuilder::new(Kind::PrivateDirectMessage, content).sign_with_keys(&forger.author).unwrap();
     let good = forger.seal_of(&forger.rumor_json().to_string());
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let deep_tags = format!(r#"{{"tags":{deep}}}"#);
     let no_signature = altered(&good, "sig", Value::Null);
-    for seal in [kind.as_json(), tags.as_json(), no_signature, deep, deep_tags, "{}".into(), "x".into(), "null".into()]
-    {
+    for seal in [kind.as_json(), no_signature, deep, deep_tags, "{}".into(), "x".into(), "null".into()] {
         assert_eq!(forger.refused(&forger.wrap_of(&seal)), UnwrapError::BadSeal);
     }
+}
+
+#[test]
+fn a_seal_may_have_tags_and_must_still_hold() {
+    let forger = Forger::new();
+    let content = forger.encrypt(&forger.author, &forger.rumor_json().to_string());
+    let tag = |words: &[&str]| Tag::parse(words.iter().copied()).unwrap();
+    let own = Keys::generate().public_key().to_hex();
+    for tag in [tag(&["expiration", "5"]), tag(&["n", &own]), tag(&["client", "x"]), tag(&["p", &own])] {
+        let seal = EventBuilder::new(Kind::Seal, content.clone()).tag(tag).sign_with_keys(&forger.author).unwrap();
+        let opened = forger.open(&forger.wrap_of(&seal.as_json())).unwrap();
+        assert_eq!((opened.author, opened.content.as_str()), (asker(&forger.author), "m0ctane please"));
+        let forged = altered(&seal, "sig", other_signature(&seal));
+        assert_eq!(forger.refused(&forger.wrap_of(&forged)), UnwrapError::ForgedSeal);
+    }
+    // Each refusal is counted, by its cause.
+    let counted: Vec<_> = forger.vault.dropped().into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(counted, [(UnwrapError::ForgedSeal, 8)]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub const TESTS: &[Test] = &[
     test!(init_makes_an_identity_once),
     test!(a_wrong_key_is_nothing_that_starting_again_mends),
     test!(serve_makes_no_identity_and_takes_no_ledger_of_another_bot),
+    test!(a_damaged_ledger_ends_the_start_with_the_remedy),
     test!(without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain),
     test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
     test!(the_demo_ends_with_a_verified_key),
@@ -134,24 +135,48 @@ fn a_wrong_key_is_nothing_that_starting_again_mends() {
     assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
 }
 
-fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
-    let (folder, flags) = folder_with_passphrase();
+/// A folder with an identity, its flags, and a configuration that needs no network.
+fn initialised() -> (tempfile::TempDir, Vec<String>) {
+    let (folder, mut flags) = folder_with_passphrase();
+    assert!(run(&with("init", &flags)).status.success());
     let config = folder.path().join("relays.toml");
     fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
-    let mut arguments = with("serve", &flags);
-    arguments.extend(["--config", config.to_str().unwrap(), "--device", "cpu"]);
-    let empty = run(&arguments);
-    assert_eq!(empty.status.code(), Some(2), "{}", stderr(&empty));
-    assert!(stderr(&empty).contains("npubbot init"), "{}", stderr(&empty));
-    assert!(!folder.path().join("data").exists(), "nothing was made");
+    flags.extend(["--config".to_owned(), config.display().to_string()]);
+    (folder, flags)
+}
 
-    let other = npubbot::key::Npub([0xa7; 32]);
-    let data = folder.path().join("data");
-    npubbot::ledger::Ledger::open(&data, npubbot::clock::Clock::System).unwrap().claim(other).unwrap();
-    assert!(run(&with("init", &flags)).status.success());
-    let foreign = run(&arguments);
-    assert_eq!(foreign.status.code(), Some(2), "{}", stderr(&foreign));
-    assert!(stderr(&foreign).contains(&other.to_string()), "{}", stderr(&foreign));
+fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
+    use npubbot::{clock::Clock, ledger::Ledger};
+    let (folder, flags) = initialised();
+    let (data, identity) = (folder.path().join("data"), folder.path().join("data/identity.age"));
+    let serve = || run(&with("serve", &flags));
+    let refused = |because: &str| {
+        let output = serve();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(because), "{}", stderr(&output));
+    };
+    // The ledger of another bot.
+    let other = nostr::Keys::generate().public_key();
+    Ledger::open(&data, Clock::System).unwrap().claim(&other).unwrap();
+    refused(&nostr::ToBech32::to_bech32(&other).unwrap());
+    // A ledger whose identity is lost.
+    fs::remove_file(&identity).unwrap();
+    refused("restore the identity file");
+    assert!(!identity.exists());
+    // An empty folder.
+    fs::remove_dir_all(&data).unwrap();
+    refused("npubbot init");
+    assert!(!data.exists(), "nothing was made");
+}
+
+fn a_damaged_ledger_ends_the_start_with_the_remedy() {
+    let (folder, flags) = initialised();
+    fs::write(folder.path().join("data/ledger.sqlite"), "hello ".repeat(1000)).unwrap();
+    let output = run(&with("serve", &flags));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for part in ["ledger.sqlite", "restore a backup", "used-halves"] {
+        assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+    }
 }
 
 fn without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain() {

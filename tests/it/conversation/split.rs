@@ -115,6 +115,12 @@ fn a_half_in_a_file_knows_what_it_is_for() {
     let locked = lines(&combine(&mined[1], &["--ncryptsec", "--password-file", &path("password")]));
     assert!(locked[0] == key.npub && locked[1].starts_with("ncryptsec1"), "{locked:?}");
 
+    // A second key of the half: it is made, with a warning.
+    let said = |output: std::process::Output| String::from_utf8(output.stderr).unwrap();
+    assert!(said(combine(&mined[1], &[])).contains("the same key"));
+    let second = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "ham"], ""));
+    assert!(said(combine(&second[1], &[])).contains("WARNING: this half was used before"));
+
     // Another request's key, another half's tweak, and damage.
     let other_request = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
     assert!(refusal(&combine(&other_request[1], &[])).contains("not one you asked for"));

@@ -106,6 +106,7 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
         in_reply_to: None,
         subject: None,
         expires_at: now + 86_400,
+        not_before: 0,
     };
     let (wrap, tweak) = if split {
         let tweak = vault.reveal(find.start, &find.hit).unwrap();

@@ -124,6 +124,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
             in_reply_to: None,
             subject: None,
             expires_at: Clock::System.now() + 86_400,
+            not_before: 0,
         };
         let sealed = vault.seal(&message).unwrap();
         let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();

@@ -84,6 +84,7 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
         in_reply_to: None,
         subject: None,
         expires_at: 2_000_000_000,
+        not_before: 0,
     };
     let offset = Offset::of_point(1 << 40, 77, Rotation::ALL[2]);
     let wraps: Vec<String> = (0..KEYS)

@@ -1,0 +1,56 @@
+//! The start: is this ledger the latest one, or was a backup restored?
+
+use super::error::LedgerError;
+use super::notes::{read_note, write_note};
+use super::used_halves::{Family, History, Verdict, judge};
+use rusqlite::{Connection, TransactionBehavior};
+use std::collections::HashSet;
+
+/// Brings the ledger into line with the file of used halves. Returns the generation of this start
+/// and the used families that the file lacks.
+pub(super) fn align(
+    connection: &mut Connection,
+    history: &History,
+    now: i64,
+) -> Result<(i64, Vec<Family>), LedgerError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let known = read_note(&transaction, "generation")?;
+    let verdict = judge(history, known);
+    if verdict != Verdict::Same {
+        let mut insert = transaction.prepare("INSERT OR IGNORE INTO used_half (family) VALUES (?1)")?;
+        for family in &history.families {
+            insert.execute([family])?;
+        }
+    }
+    let only = match verdict {
+        Verdict::Same => None,
+        Verdict::OneUse(family) => Some(Some(family)),
+        Verdict::Restored => Some(None),
+    };
+    if let Some(only) = only {
+        let lost = transaction.execute(
+            "INSERT OR IGNORE INTO lost_job (job) SELECT id FROM job
+             WHERE state = 'accepted' AND half_family IS NOT NULL AND (?1 IS NULL OR half_family = ?1)",
+            [only],
+        )?;
+        transaction.execute("UPDATE job SET state = 'expired' WHERE id IN (SELECT job FROM lost_job)", [])?;
+        if verdict == Verdict::Restored {
+            write_note(&transaction, "restored_at", now)?;
+            tracing::warn!(
+                split_jobs = lost,
+                "this ledger is older than its file of used halves, so a backup was restored; its open split jobs are \
+                 given up, and requests from before this start are refused"
+            );
+        }
+    }
+    let generation = known.unwrap_or(0).max(history.generation) + 1;
+    write_note(&transaction, "generation", generation)?;
+    let in_file: HashSet<&Family> = history.families.iter().collect();
+    let missing = transaction
+        .prepare("SELECT family FROM used_half")?
+        .query_map([], |row| row.get::<_, Family>(0))?
+        .filter(|family| !family.as_ref().is_ok_and(|family| in_file.contains(family)))
+        .collect::<rusqlite::Result<_>>()?;
+    transaction.commit()?;
+    Ok((generation, missing))
+}

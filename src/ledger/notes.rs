@@ -1,0 +1,41 @@
+//! Single numbers in the table `note`, and conversions of numbers.
+
+use super::error::LedgerError;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+/// Seconds of a day.
+pub(super) const DAY: i64 = 86_400;
+
+/// A number by its name.
+pub(super) fn read_note(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
+    let mut statement = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// Sets a number.
+pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) -> Result<(), LedgerError> {
+    transaction
+        .prepare_cached("INSERT INTO note (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2")?
+        .execute(params![name, value])?;
+    Ok(())
+}
+
+/// Keeps the highest job number, before rows of jobs are deleted: none is given twice.
+pub(super) fn note_last_job(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+    let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
+    let noted = read_note(transaction, "last_job")?;
+    if let Some(last) = last.max(noted).filter(|last| noted != Some(*last)) {
+        write_note(transaction, "last_job", last)?;
+    }
+    Ok(())
+}
+
+/// Unix seconds as SQLite stores them.
+pub(super) fn seconds(unix: u64) -> i64 {
+    i64::try_from(unix).unwrap_or(i64::MAX)
+}
+
+/// A number of SQLite as an unsigned one. A negative number reads as 0.
+pub(super) fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

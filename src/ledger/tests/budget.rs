@@ -1,0 +1,196 @@
+//! The size of a ledger has a bound.
+
+use super::*;
+use std::fs;
+
+/// Bytes of an ordinary answer's wrap.
+const WRAP: usize = 4_000;
+
+fn with_budget(budget: Budget) -> Bench {
+    let folder = TempDir::new().unwrap();
+    let clock = Clock::at(NOW);
+    let ledger = Ledger::open_with(folder.path(), clock.clone(), budget).unwrap();
+    Bench { folder, clock, ledger }
+}
+
+fn numbered(number: u32) -> [u8; 32] {
+    let mut bytes = [9; 32];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    // As random as real ids are, for the fill of pages.
+    nostr::hashes::Hash::to_byte_array(<nostr::hashes::sha256::Hash as nostr::hashes::Hash>::hash(&bytes))
+}
+
+/// `help` of a stranger with a fresh key, and its answer.
+fn help(number: u32) -> Answer {
+    let asker = Asker(numbered(number));
+    let reply = GiftWrap { id: numbered(number), to: asker, json: "x".repeat(WRAP), expires_at: NOW + 30 * DAY };
+    Answer { asker, rumor: RumorId(numbered(number)), reply: Some(reply), ..reply_to_nobody() }
+}
+
+fn chatter(bench: &Bench, number: u32) -> Recorded {
+    bench.ledger.answer(&help(number)).unwrap()
+}
+
+/// Many of them, with one wait for the disk.
+fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
+    let recorded = bench.ledger.answer_all(&numbers.map(help).collect::<Vec<_>>()).unwrap();
+    assert!(recorded.iter().all(|recorded| *recorded == Recorded::Now));
+}
+
+fn reply_to_nobody() -> Answer {
+    Answer { reply: None, ..reply(1, 1) }
+}
+
+fn send_all(bench: &Bench) {
+    let due = bench.ledger.due_messages(usize::MAX).unwrap();
+    let reached = vec!["wss://one.example".to_owned()];
+    let sent = |message: DueMessage| Attempt { message: message.id, reached: reached.clone(), next: Next::Finished };
+    bench.ledger.note_attempts(&due.into_iter().map(sent).collect::<Vec<_>>()).unwrap();
+}
+
+fn file_size(bench: &Bench) -> u64 {
+    let connection = bench.ledger.read();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    ["ledger.sqlite", "ledger.sqlite-wal"]
+        .iter()
+        .map(|file| fs::metadata(bench.folder.path().join(file)).map_or(0, |meta| meta.len()))
+        .sum()
+}
+
+#[test]
+fn an_answer_is_deleted_when_it_is_sent_and_a_result_is_kept() {
+    let bench = bench();
+    let job = bench.accept(1, 10);
+    bench.found(job, 1, 50);
+    chatter(&bench, 1);
+    send_all(&bench);
+    let kept: Vec<i64> = {
+        let connection = bench.ledger.read();
+        let mut statement = connection.prepare("SELECT result_of FROM mail").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    assert_eq!(kept, [job.0]);
+    assert_eq!(bench.ledger.sizes().unwrap().answers, 0);
+}
+
+/// The bound of the table in the threat model: 300 bytes a message, for 15 days.
+#[test]
+fn a_message_that_was_answered_takes_at_most_300_bytes() {
+    const MESSAGES: u32 = 10_000;
+    let bench = bench();
+    let empty = file_size(&bench);
+    for first in (0..MESSAGES).step_by(100) {
+        flood(&bench, first..first + 100);
+        send_all(&bench);
+    }
+    bench.ledger.clean().unwrap();
+    bench.sql("PRAGMA incremental_vacuum");
+    let bytes = (file_size(&bench) - empty) as f64 / f64::from(MESSAGES);
+    println!("{bytes:.0} bytes a message");
+    assert!(bytes <= 300.0, "{bytes}");
+}
+
+#[test]
+fn over_the_budget_strangers_answers_go_first_and_results_never() {
+    let bench = with_budget(Budget { answers: 100_000, ..Budget::default() });
+    let job = bench.accept(1, 10);
+    bench.found(job, 1, 50);
+    for number in 0..500 {
+        assert_eq!(chatter(&bench, number), Recorded::Now);
+        let sizes = bench.ledger.sizes().unwrap();
+        assert!(sizes.answers <= 100_000, "{sizes:?}");
+    }
+    let sizes = bench.ledger.sizes().unwrap();
+    assert!(sizes.dropped > 450, "{sizes:?}");
+    let due = bench.ledger.due_messages(usize::MAX).unwrap();
+    assert_eq!(due.iter().filter(|message| message.wrap.to == asker(1)).count(), 2, "acceptance and result");
+    // Without strangers the oldest answers go, and the result stays.
+    for rumor in 60..=250 {
+        bench.ledger.answer(&Answer { reply: Some(large(1, rumor)), ..reply(1, rumor) }).unwrap();
+    }
+    let due = bench.ledger.due_messages(usize::MAX).unwrap();
+    assert!(due.iter().any(|message| message.result_of == Some(job)) && due.len() < 100);
+    assert!(!due.iter().any(|message| message.wrap.id == wrap(1, 10).id), "the oldest");
+}
+
+fn large(to: u8, number: u8) -> GiftWrap {
+    GiftWrap { json: "x".repeat(WRAP), ..wrap(to, number) }
+}
+
+#[test]
+fn a_full_ledger_answers_askers_with_jobs_and_no_new_ones() {
+    let bench = with_budget(Budget { seen: 50, ..Budget::default() });
+    bench.accept(1, 10);
+    for number in 0..49 {
+        assert_eq!(chatter(&bench, number), Recorded::Now);
+    }
+    assert_eq!(chatter(&bench, 1_000), Recorded::Full);
+    let stranger = Asker(numbered(1_000));
+    assert!(!bench.ledger.has_seen(stranger, RumorId(numbered(1_000))).unwrap(), "it is answered later");
+    assert_eq!(bench.ledger.answer(&reply(1, 11)).unwrap(), Recorded::Now);
+    let bench = bench.reopened();
+    // The ids expire, and the ledger has room again.
+    for day in 0..20 {
+        bench.clock.set(NOW + day * DAY);
+        bench.ledger.clean().unwrap();
+    }
+    assert_eq!(bench.ledger.sizes().unwrap().seen, 0);
+    assert_eq!(chatter(&bench, 1_000), Recorded::Now);
+}
+
+#[test]
+fn delivered_results_and_ended_jobs_have_a_budget() {
+    let bench = with_budget(Budget { results: 20_000, ended_jobs: 30, ..Budget::default() });
+    for number in 0..100 {
+        let job = bench.accept(1, number);
+        assert!(bench.ledger.found(job, &large(1, 100 + number)).unwrap());
+        if number < 98 {
+            send_all(&bench);
+        }
+    }
+    bench.ledger.clean().unwrap();
+    let results: Vec<i64> = {
+        let connection = bench.ledger.read();
+        let mut statement = connection.prepare("SELECT result_of FROM mail WHERE result_of IS NOT NULL").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    assert!(results.len() <= 4 && results.contains(&99) && results.contains(&100), "{results:?}");
+    bench.ledger.clean().unwrap();
+    let totals = bench.ledger.totals().unwrap();
+    assert!(totals.found + totals.delivered <= 32, "{totals:?}");
+    assert_eq!(bench.ledger.next_job().unwrap(), JobId(101));
+}
+
+#[test]
+fn the_file_shrinks_when_a_flood_is_over() {
+    let bench = bench();
+    flood(&bench, 0..8_000);
+    let full = file_size(&bench);
+    assert!(full > 30 << 20);
+    send_all(&bench);
+    bench.ledger.clean().unwrap();
+    let after = file_size(&bench);
+    assert!(after < 10 << 20, "{full} bytes, then {after}");
+}
+
+/// A ledger of an earlier version cannot shrink; the first start rewrites it.
+#[test]
+fn an_old_ledger_learns_to_shrink() {
+    let folder = TempDir::new().unwrap();
+    let dump = format!("{}/tests/fixtures/ledger-v3.sql", env!("CARGO_MANIFEST_DIR"));
+    let old = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
+    old.execute_batch(&fs::read_to_string(dump).unwrap()).unwrap();
+    drop(old);
+    let ledger = Ledger::open(folder.path(), Clock::at(NOW)).unwrap();
+    let mode: i64 = ledger.read().query_row("PRAGMA auto_vacuum", [], |row| row.get(0)).unwrap();
+    assert_eq!(mode, 2);
+    let counted: i64 = ledger
+        .read()
+        .query_row(
+            "SELECT coalesce(sum(length(CAST(json AS BLOB)) + 1000), 0) FROM mail WHERE result_of IS NULL",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(ledger.sizes().unwrap().answers, counted as u64);
+}

@@ -1,0 +1,293 @@
+//! Model test: random sequences of everything that happens to a ledger, against a reference in
+//! memory. In full, with the seed in `NPUBBOT_TEST_SEED`:
+//! `NPUBBOT_MODEL_STEPS=1000000 cargo test --release --lib ledger::tests::model`
+
+mod reference;
+
+use super::*;
+use crate::key::HalfPoint;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use reference::Reference;
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::collections::BTreeSet;
+
+/// Steps in an ordinary run.
+const STEPS: u64 = 3_000;
+/// Askers; few, so that they meet every state.
+const ASKERS: u8 = 5;
+
+fn numbered(kind: u8, number: u64) -> [u8; 32] {
+    let mut bytes = [kind; 32];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// The ledger, the reference, and what no restore may undo.
+struct Run {
+    rng: StdRng,
+    folder: TempDir,
+    clock: Clock,
+    ledger: Option<Ledger>,
+    reference: Reference,
+    backup: Option<Reference>,
+    halves: Vec<HalfPoint>,
+    /// Halves that a key was found for, ever.
+    keys: BTreeSet<usize>,
+    wraps: u64,
+    rumors: u64,
+}
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        // In memory where there is such a folder: a sync for each of a million steps takes hours.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
+        let clock = Clock::at(NOW);
+        let ledger = Some(Ledger::open(folder.path(), clock.clone()).unwrap());
+        let (reference, halves, keys) = (Reference::new(NOW), Vec::new(), BTreeSet::new());
+        let rng = StdRng::seed_from_u64(seed);
+        Run { rng, folder, clock, ledger, reference, backup: None, halves, keys, wraps: 0, rumors: 0 }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        self.ledger.as_ref().unwrap()
+    }
+
+    fn wrap(&mut self, to: u8) -> GiftWrap {
+        self.wraps += 1;
+        let expires_at = self.clock.now() + 2 * DAY;
+        GiftWrap { id: numbered(1, self.wraps), to: asker(to), json: format!("wrap {}", self.wraps), expires_at }
+    }
+
+    /// A half, new or met before.
+    fn half(&mut self) -> usize {
+        if self.halves.is_empty() || self.rng.random_bool(0.5) {
+            let secret = SecretKey::from_slice(&numbered(7, self.halves.len() as u64 + 1)).unwrap();
+            self.halves.push(HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &secret)));
+            return self.halves.len() - 1;
+        }
+        self.rng.random_range(0..self.halves.len())
+    }
+
+    /// A job: an open one mostly, else any number.
+    fn job(&mut self) -> JobId {
+        let open = self.reference.open();
+        if open.is_empty() || self.rng.random_bool(0.1) {
+            return JobId(self.rng.random_range(1..=self.reference.last_job + 1));
+        }
+        open[self.rng.random_range(0..open.len())]
+    }
+
+    fn step(&mut self) {
+        let who = self.rng.random_range(1..=ASKERS);
+        match self.rng.random_range(0..1000) {
+            0..300 => self.message(who, true),
+            300..420 => self.message(who, false),
+            420..560 => self.end(true),
+            560..590 => self.end(false),
+            590..880 => self.send(),
+            880..960 => self.pass_time(),
+            960..975 => self.clean(),
+            975..985 => self.vanish(who),
+            985..992 => self.restart(),
+            992..996 => self.back_up(),
+            _ => self.restore(),
+        }
+        self.check(who);
+    }
+
+    /// A message of an asker: a request, or anything else. One in ten is a replay.
+    fn message(&mut self, from: u8, request: bool) {
+        let is_replay = self.rumors > 0 && self.rng.random_bool(0.1);
+        let number = if is_replay { self.rng.random_range(1..=self.rumors) } else { self.rumors + 1 };
+        self.rumors = self.rumors.max(number);
+        let rumor = RumorId(numbered(2, number));
+        let effect = if request { self.request(from) } else { self.other(from) };
+        let reply = self.rng.random_bool(0.9).then(|| self.wrap(from));
+        let seen_on = vec!["wss://one.example".to_owned()];
+        let answer = Answer { asker: asker(from), rumor, seen_on, effect: effect.clone(), reply: reply.clone() };
+        let recorded = self.ledger().answer(&answer).unwrap();
+        assert_eq!(recorded == Recorded::Now, self.reference.sees(from, number), "one answer a message");
+        if recorded == Recorded::Now {
+            let half = match &effect {
+                Effect::Accept(_, spec) => spec.half.and_then(|half| self.halves.iter().position(|own| *own == half)),
+                _ => None,
+            };
+            self.reference.apply(from, &effect, half, self.clock.now());
+            if let Some(reply) = reply {
+                self.reference.queue(from, reply.id, None, self.clock.now());
+            }
+        }
+    }
+
+    /// A request of the pool, or a split one whose half is fresh: the bot refuses any other.
+    fn request(&mut self, from: u8) -> Effect {
+        let id = self.ledger().next_job().unwrap();
+        assert!(id.0 > self.reference.last_job, "no number twice");
+        let half = self.rng.random_bool(0.3).then(|| self.half());
+        if let Some(half) = half {
+            let used = self.ledger().half_use(&self.halves[half]).unwrap();
+            assert_eq!(used, self.reference.half_use(half), "half {half}");
+            assert!(!self.keys.contains(&half) || used == Some(HalfUse::Spent), "a used half stays used");
+            if used.is_some() {
+                return Effect::Nothing;
+            }
+        }
+        let Effect::Accept(_, spec) = super::request(from, 0, id).effect else { unreachable!() };
+        Effect::Accept(id, JobSpec { half: half.map(|half| self.halves[half]), ..spec })
+    }
+
+    fn other(&mut self, _from: u8) -> Effect {
+        match self.rng.random_range(0..20) {
+            0..8 => Effect::Nothing,
+            8..12 => Effect::Cancel(vec![self.job(), self.job()]),
+            12..16 => Effect::Resend(JobId(self.rng.random_range(1..=self.reference.last_job + 1))),
+            16 => Effect::Stop,
+            17..19 => Effect::Start,
+            _ => Effect::Forget,
+        }
+    }
+
+    /// A job is found, or given up.
+    fn end(&mut self, is_find: bool) {
+        let job = self.job();
+        let Some((to, half)) = self.reference.open_job(job) else {
+            let wrap = self.wrap(1);
+            assert!(!self.ledger().found(job, &wrap).unwrap(), "one result a job");
+            return;
+        };
+        let wrap = self.wrap(to);
+        let ended = if is_find { self.ledger().found(job, &wrap) } else { self.ledger().expire(job, &wrap) };
+        assert!(ended.unwrap());
+        if let Some(half) = half.filter(|_| is_find) {
+            assert!(self.keys.insert(half), "one key a half");
+        }
+        self.reference.end(job, is_find);
+        self.reference.queue(to, wrap.id, is_find.then_some(job), self.clock.now());
+    }
+
+    /// The outbox sends some messages: a relay says OK, or none does.
+    fn send(&mut self) {
+        let due = self.ledger().due_messages(usize::MAX).unwrap();
+        let ids: BTreeSet<[u8; 32]> = due.iter().map(|message| message.wrap.id).collect();
+        assert_eq!(ids, self.reference.due(self.clock.now()));
+        for message in due {
+            let now = self.clock.now();
+            let reached = if self.rng.random_bool(0.8) { vec!["wss://one.example".to_owned()] } else { Vec::new() };
+            let is_over = !reached.is_empty() || self.rng.random_bool(0.05);
+            let at = now + self.rng.random_range(0..600);
+            self.reference.sent(message.wrap.id, !reached.is_empty(), (!is_over).then_some(at));
+            let next = if is_over { Next::Finished } else { Next::Again(at) };
+            self.ledger().note_attempts(&[Attempt { message: message.id, reached, next }]).unwrap();
+        }
+    }
+
+    fn pass_time(&mut self) {
+        self.clock.set(self.clock.now() + self.rng.random_range(0..3 * 3600));
+    }
+
+    fn clean(&mut self) {
+        self.ledger().clean().unwrap();
+        self.reference.clean(self.clock.now());
+    }
+
+    fn vanish(&mut self, who: u8) {
+        let until = self.clock.now() - self.rng.random_range(0..2 * 3600);
+        self.ledger().forget(asker(who), until).unwrap();
+        self.reference.forget(who, until, self.clock.now());
+    }
+
+    /// The process ends, cleanly or killed, and starts again.
+    fn restart(&mut self) {
+        self.stop();
+        self.start();
+        let lost = self.ledger().lost_jobs().unwrap();
+        assert!(lost.is_empty(), "a restart is not a restore");
+    }
+
+    fn stop(&mut self) {
+        let ledger = self.ledger.take().unwrap();
+        if self.rng.random_bool(0.5) {
+            ledger.close();
+        }
+    }
+
+    fn start(&mut self) {
+        self.ledger = Some(Ledger::open(self.folder.path(), self.clock.clone()).unwrap());
+    }
+
+    fn back_up(&mut self) {
+        self.stop();
+        let file = self.folder.path().join("ledger.sqlite");
+        std::fs::copy(&file, self.folder.path().join("backup")).unwrap();
+        self.backup = Some(self.reference.clone());
+        self.start();
+    }
+
+    /// The last backup is put back. The file of used halves stays, as the manual says.
+    fn restore(&mut self) {
+        let Some(backup) = self.backup.clone() else { return };
+        self.stop();
+        for file in ["ledger.sqlite-wal", "ledger.sqlite-shm"] {
+            let _ = std::fs::remove_file(self.folder.path().join(file));
+        }
+        std::fs::copy(self.folder.path().join("backup"), self.folder.path().join("ledger.sqlite")).unwrap();
+        self.reference = backup;
+        self.start();
+        for job in self.ledger().lost_jobs().unwrap() {
+            assert!(job.spec.half.is_some() && job.state == JobState::Expired, "only split jobs are given up");
+            let from = job.spec.asker.0[0];
+            let notice = self.wrap(from);
+            assert!(self.ledger().tell_lost(job.id, &notice).unwrap());
+            assert!(!self.ledger().tell_lost(job.id, &notice).unwrap());
+            self.reference.end(job.id, false);
+            self.reference.queue(from, notice.id, None, self.clock.now());
+        }
+        self.reference.used.extend(&self.keys);
+        for job in self.reference.open() {
+            let half = self.reference.open_job(job).unwrap().1;
+            assert!(half.is_none_or(|half| !self.keys.contains(&half)), "{job}: its half is used");
+        }
+    }
+
+    /// What must be true after each step.
+    fn check(&self, who: u8) {
+        let view = self.ledger().asker_view(asker(who)).unwrap();
+        let expected = self.reference.view(who, self.clock.now());
+        let shown = (ids(&view.open), ids(&view.results), view.accepted_last_day, view.silent, view.known);
+        assert_eq!(shown, expected, "asker {who}");
+        if !view.known {
+            let kept = self.ledger().askers().unwrap().contains(&asker(who));
+            assert_eq!(kept, self.reference.keeps(who), "nothing is left of a forgotten asker but a reply");
+        }
+    }
+}
+
+#[test]
+fn random_sequences_agree_with_the_reference() {
+    let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seed = given("NPUBBOT_TEST_SEED").unwrap_or_else(rand::random);
+    let steps = given("NPUBBOT_MODEL_STEPS").unwrap_or(STEPS);
+    println!("NPUBBOT_TEST_SEED={seed}");
+    let mut run = Run::new(seed);
+    for step in 1..=steps {
+        run.step();
+        if step % 500 == 0 {
+            let totals = run.ledger().totals().unwrap();
+            assert_eq!(totals, run.reference.totals(), "step {step}");
+            let results: i64 = run
+                .ledger()
+                .read()
+                .query_row(
+                    "SELECT count(*) - count(DISTINCT result_of) FROM mail WHERE result_of IS NOT NULL",
+                    [],
+                    |row| row.get(0),
+                )
+                .unwrap();
+            assert_eq!(results, 0, "one result a job");
+        }
+        if step % 100_000 == 0 {
+            println!("{step} steps, {} keys of {} halves", run.keys.len(), run.halves.len());
+        }
+    }
+}

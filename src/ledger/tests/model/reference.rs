@@ -1,0 +1,191 @@
+//! The ledger's behaviour, in maps: the reference of the model test.
+
+use super::*;
+use std::collections::BTreeMap;
+
+/// A job: its asker, its half, its state, and when it was accepted.
+#[derive(Clone)]
+struct Known {
+    asker: u8,
+    half: Option<usize>,
+    state: JobState,
+    accepted_at: u64,
+}
+
+/// A message in the outbox.
+#[derive(Clone)]
+struct Queued {
+    asker: u8,
+    result_of: Option<JobId>,
+    queued_at: u64,
+    expires_at: u64,
+    /// `None` once it is finished.
+    due_at: Option<u64>,
+}
+
+/// Everything a ledger knows.
+#[derive(Clone, Default)]
+pub(super) struct Reference {
+    pub last_job: i64,
+    /// Spent halves.
+    pub used: BTreeSet<usize>,
+    jobs: BTreeMap<i64, Known>,
+    outbox: BTreeMap<[u8; 32], Queued>,
+    /// Age of the ledger at each message seen.
+    seen: BTreeMap<(u8, u64), u64>,
+    silent: BTreeMap<u8, u64>,
+    started: Vec<(u8, u64)>,
+    age: u64,
+    cleaned_at: Option<u64>,
+}
+
+/// What a view of an asker shows: open jobs, results, times of the last day, silence, known.
+type View = (Vec<i64>, Vec<i64>, Vec<u64>, bool, bool);
+
+impl Reference {
+    pub fn new(_now: u64) -> Reference {
+        Reference::default()
+    }
+
+    /// Whether a message is new; it is not from now on.
+    pub fn sees(&mut self, from: u8, number: u64) -> bool {
+        let is_new = !self.seen.contains_key(&(from, number));
+        self.seen.entry((from, number)).or_insert(self.age);
+        is_new
+    }
+
+    pub fn apply(&mut self, from: u8, effect: &Effect, half: Option<usize>, now: u64) {
+        let own = |job: &Known| job.asker == from && job.state == JobState::Accepted;
+        match effect {
+            Effect::Nothing => {}
+            Effect::Accept(id, _) => {
+                let job = Known { asker: from, half, state: JobState::Accepted, accepted_at: now };
+                self.jobs.insert(id.0, job);
+                self.last_job = id.0;
+            }
+            Effect::Cancel(ids) => {
+                for id in ids {
+                    if let Some(job) = self.jobs.get_mut(&id.0).filter(|job| own(job)) {
+                        job.state = JobState::Cancelled;
+                    }
+                }
+            }
+            Effect::Resend(id) => {
+                let results = self.outbox.values_mut();
+                for message in results.filter(|message| message.result_of == Some(*id) && message.asker == from) {
+                    if message.expires_at > now {
+                        (message.queued_at, message.due_at) = (now, Some(now));
+                    }
+                }
+            }
+            Effect::Stop => {
+                self.silent.entry(from).or_insert(now);
+                self.jobs.values_mut().filter(|job| own(job)).for_each(|job| job.state = JobState::Cancelled);
+            }
+            Effect::Start => _ = self.silent.remove(&from),
+            Effect::Forget => self.forget(from, u64::MAX, now),
+        }
+    }
+
+    pub fn forget(&mut self, who: u8, until: u64, now: u64) {
+        let old = |job: &Known| job.asker == who && job.accepted_at <= until;
+        let jobs: BTreeSet<i64> = self.jobs.iter().filter(|(_, job)| old(job)).map(|(id, _)| *id).collect();
+        let gone = |message: &Queued| {
+            message.asker == who
+                && (message.queued_at <= until || message.result_of.is_some_and(|job| jobs.contains(&job.0)))
+        };
+        self.outbox.retain(|_, message| !gone(message));
+        self.silent.retain(|asker, since| *asker != who || *since > until);
+        let recent = self.jobs.values().filter(|job| old(job) && job.accepted_at > now - DAY);
+        self.started.extend(recent.map(|job| (who, job.accepted_at)));
+        self.jobs.retain(|_, job| !old(job));
+    }
+
+    pub fn queue(&mut self, to: u8, wrap: [u8; 32], result_of: Option<JobId>, now: u64) {
+        let (queued_at, expires_at, due_at) = (now, now + 2 * DAY, Some(now));
+        self.outbox.insert(wrap, Queued { asker: to, result_of, queued_at, expires_at, due_at });
+    }
+
+    /// A job ends: found, or given up.
+    pub fn end(&mut self, job: JobId, is_find: bool) {
+        let job = self.jobs.get_mut(&job.0).unwrap();
+        job.state = if is_find { JobState::Found } else { JobState::Expired };
+        self.used.extend(job.half.filter(|_| is_find));
+    }
+
+    pub fn sent(&mut self, wrap: [u8; 32], is_reached: bool, again: Option<u64>) {
+        let message = self.outbox.get_mut(&wrap).unwrap();
+        let job = message.result_of.and_then(|job| self.jobs.get_mut(&job.0));
+        if let Some(job) = job.filter(|job| is_reached && job.state == JobState::Found) {
+            job.state = JobState::Delivered;
+        }
+        message.due_at = again;
+        if again.is_none() && message.result_of.is_none() {
+            self.outbox.remove(&wrap);
+        }
+    }
+
+    pub fn clean(&mut self, now: u64) {
+        self.age += (now - self.cleaned_at.unwrap_or(now)).min(DAY);
+        self.cleaned_at = Some(now);
+        let age = self.age;
+        self.seen.retain(|_, at| *at + 16 * DAY >= age);
+        self.outbox.retain(|_, message| message.due_at.is_some() || message.expires_at > now);
+        self.started.retain(|(_, at)| *at > now - DAY);
+    }
+
+    pub fn open(&self) -> Vec<JobId> {
+        let open = self.jobs.iter().filter(|(_, job)| job.state == JobState::Accepted);
+        open.map(|(id, _)| JobId(*id)).collect()
+    }
+
+    /// Asker and half of an open job.
+    pub fn open_job(&self, job: JobId) -> Option<(u8, Option<usize>)> {
+        let job = self.jobs.get(&job.0).filter(|job| job.state == JobState::Accepted)?;
+        Some((job.asker, job.half))
+    }
+
+    pub fn half_use(&self, half: usize) -> Option<HalfUse> {
+        let is_open = self.jobs.values().any(|job| job.state == JobState::Accepted && job.half == Some(half));
+        if self.used.contains(&half) { Some(HalfUse::Spent) } else { is_open.then_some(HalfUse::Open) }
+    }
+
+    pub fn due(&self, now: u64) -> BTreeSet<[u8; 32]> {
+        let due = self.outbox.iter().filter(|(_, message)| message.due_at.is_some_and(|at| at <= now));
+        due.map(|(wrap, _)| *wrap).collect()
+    }
+
+    pub fn view(&self, who: u8, now: u64) -> View {
+        let of = |states: &'static [JobState]| {
+            self.jobs.iter().filter(move |(_, job)| job.asker == who && states.contains(&job.state))
+        };
+        let is_kept =
+            |id: i64| self.outbox.values().any(|kept| kept.result_of == Some(JobId(id)) && kept.expires_at > now);
+        let open = of(&[JobState::Accepted]).map(|(id, _)| *id).collect();
+        let found = of(&[JobState::Found, JobState::Delivered]).map(|(id, _)| *id);
+        let mut results: Vec<i64> = found.filter(|id| is_kept(*id)).collect();
+        results.reverse();
+        let jobs = self.jobs.values().filter(|job| job.asker == who).map(|job| job.accepted_at);
+        let deleted = self.started.iter().filter(|(asker, _)| *asker == who).map(|(_, at)| *at);
+        let mut last_day: Vec<u64> = jobs.chain(deleted).filter(|at| *at > now - DAY).collect();
+        last_day.sort_unstable();
+        (open, results, last_day, self.silent.contains_key(&who), self.jobs.values().any(|job| job.asker == who))
+    }
+
+    /// Whether anything but ids is kept of an asker without a job.
+    pub fn keeps(&self, who: u8) -> bool {
+        self.silent.contains_key(&who) || self.outbox.values().any(|message| message.asker == who)
+    }
+
+    pub fn totals(&self) -> Totals {
+        let count = |state| self.jobs.values().filter(|job| job.state == state).count() as u64;
+        Totals {
+            accepted: count(JobState::Accepted),
+            found: count(JobState::Found),
+            delivered: count(JobState::Delivered),
+            cancelled: count(JobState::Cancelled),
+            expired: count(JobState::Expired),
+            unsent_messages: self.outbox.values().filter(|message| message.due_at.is_some()).count() as u64,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A backup that is put back, and ledgers of other bots.
+
+use super::*;
+use crate::key::HalfPoint;
+use crate::ledger::used_halves::FILE;
+use nostr::Keys;
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::fs;
+
+fn half(byte: u8) -> HalfPoint {
+    HalfPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
+}
+
+impl Bench {
+    /// Accepts a split job for the half `byte`.
+    fn accept_split(&self, rumor: u8, byte: u8) -> JobId {
+        let id = self.ledger.next_job().unwrap();
+        let mut request = request(1, rumor, id);
+        let Effect::Accept(_, job) = &mut request.effect else { unreachable!() };
+        job.half = Some(half(byte));
+        assert_eq!(self.ledger.answer(&request).unwrap(), Recorded::Now);
+        id
+    }
+
+    /// A backup of the ledger, without the file of used halves.
+    fn back_up(&self) {
+        let path = self.folder.path().join("backup");
+        self.sql(&format!("VACUUM INTO '{}'", path.display()));
+    }
+
+    /// Puts the backup in the place of the ledger. `is_clean`: the process had ended cleanly.
+    fn restored(self, is_clean: bool) -> Bench {
+        let Bench { folder, clock, ledger } = self;
+        if is_clean {
+            ledger.close();
+        }
+        drop(ledger);
+        fs::rename(folder.path().join("backup"), folder.path().join("ledger.sqlite")).unwrap();
+        let ledger = Ledger::open(folder.path(), clock.clone()).unwrap();
+        Bench { folder, clock, ledger }
+    }
+
+    fn lost(&self) -> Vec<i64> {
+        ids(&self.ledger.lost_jobs().unwrap())
+    }
+}
+
+#[test]
+fn a_half_that_was_used_after_the_backup_stays_used() {
+    for is_clean in [true, false] {
+        let bench = bench();
+        let (used, open) = (bench.accept_split(1, 5), bench.accept_split(2, 6));
+        let pool = bench.accept(1, 3);
+        bench.back_up();
+        bench.found(used, 1, 100);
+        bench.clock.set(NOW + 60);
+        let bench = bench.restored(is_clean);
+        assert_eq!(bench.ledger.half_use(&half(5)).unwrap(), Some(HalfUse::Spent));
+        assert!(!bench.ledger.found(used, &wrap(1, 101)).unwrap(), "no second key of this half");
+        // After a kill, one use more than the ledger knows may be that of T2 itself: then only its
+        // job is given up. Else all split jobs are.
+        let (lost, left) = if is_clean { (vec![used, open], vec![pool]) } else { (vec![used], vec![open, pool]) };
+        assert_eq!(bench.lost(), lost.iter().map(|job| job.0).collect::<Vec<_>>());
+        assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), left.iter().map(|job| job.0).collect::<Vec<_>>());
+        assert_eq!(bench.ledger.restored_at().unwrap(), is_clean.then_some(NOW + 60));
+        // Each asker is told once, also after a restart.
+        let bench = bench.reopened();
+        assert!(matches!(bench.ledger.tell_lost(used, &wrap(2, 110)), Err(LedgerError::Misaddressed)));
+        assert!(bench.ledger.tell_lost(used, &wrap(1, 110)).unwrap());
+        assert!(!bench.ledger.tell_lost(used, &wrap(1, 111)).unwrap());
+        assert_eq!(bench.lost().len(), lost.len() - 1);
+    }
+}
+
+#[test]
+fn two_halves_used_after_the_backup_are_a_restore_after_a_kill_too() {
+    let bench = bench();
+    let jobs = [bench.accept_split(1, 5), bench.accept_split(2, 6), bench.accept_split(3, 7)];
+    bench.back_up();
+    bench.found(jobs[0], 1, 100);
+    bench.found(jobs[1], 1, 101);
+    let bench = bench.restored(false);
+    assert_eq!(bench.lost(), jobs.map(|job| job.0));
+    assert_eq!(bench.ledger.restored_at().unwrap(), Some(NOW));
+}
+
+#[test]
+fn a_ledger_without_its_file_of_used_halves_is_a_restore() {
+    let bench = bench();
+    let job = bench.accept_split(1, 5);
+    let used = bench.accept_split(2, 6);
+    bench.found(used, 1, 100);
+    fs::remove_file(bench.folder.path().join(FILE)).unwrap();
+    let bench = bench.reopened();
+    assert_eq!(bench.lost(), [job.0]);
+    // The file is made again, with the halves that the ledger knows.
+    let text = fs::read_to_string(bench.folder.path().join(FILE)).unwrap();
+    assert_eq!(
+        text.lines().filter(|line| line.split(' ').nth(1) == Some("used") && line.len() > 60).count(),
+        1,
+        "{text}"
+    );
+}
+
+#[test]
+fn starts_and_kills_without_a_restore_are_no_restore() {
+    let mut bench = bench();
+    for round in 0..6 {
+        let job = bench.accept_split(round, 20 + round);
+        bench.found(job, 1, 100 + round);
+        if round % 2 == 0 {
+            bench.ledger.close();
+        }
+        bench = bench.reopened();
+        assert!(bench.lost().is_empty() && bench.ledger.restored_at().unwrap().is_none(), "round {round}");
+    }
+}
+
+#[test]
+fn a_full_disk_between_the_file_and_t2_costs_at_most_that_job() {
+    let large = GiftWrap { json: "x".repeat(20_000), ..wrap(1, 50) };
+    let bench = bench();
+    let (job, other) = (bench.accept_split(1, 5), bench.accept_split(2, 6));
+    bench.ledger.limit_pages(1).unwrap();
+    for _ in 0..3 {
+        assert!(bench.ledger.found(job, &large).is_err());
+    }
+    bench.ledger.limit_pages(u32::MAX).unwrap();
+    assert_eq!(bench.ledger.half_use(&half(5)).unwrap(), Some(HalfUse::Open));
+    assert!(bench.ledger.found(job, &large).unwrap(), "it is recorded when there is room");
+    let bench = bench.reopened();
+    assert!(bench.lost().is_empty());
+    // T2 fails after the file was written: nobody can say whether the half was used.
+    bench.ledger.used_halves().spend(&half(6).family()).unwrap();
+    let last = bench.accept_split(3, 7);
+    bench.ledger.close();
+    let bench = bench.reopened();
+    assert_eq!((bench.lost(), ids(&bench.ledger.open_jobs().unwrap())), (vec![other.0], vec![last.0]));
+    assert_eq!(bench.ledger.restored_at().unwrap(), None);
+}
+
+#[test]
+fn a_torn_line_is_cut_off_and_a_wrong_one_stops_the_start() {
+    let bench = bench();
+    let job = bench.accept_split(1, 5);
+    bench.found(job, 1, 100);
+    let path = bench.folder.path().join(FILE);
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{whole}3 used 0123")).unwrap();
+    let bench = bench.reopened();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&whole) && text.lines().count() == whole.lines().count() + 1, "{text}");
+    let Bench { folder, clock, ledger } = bench;
+    drop(ledger);
+    for wrong in ["hello\n".to_owned(), format!("{whole}4 used xyz\n"), format!("{whole}4 usd\n")] {
+        fs::write(&path, wrong).unwrap();
+        let error = Ledger::open(folder.path(), clock.clone()).err().unwrap();
+        assert!(matches!(&error, LedgerError::Corrupt(what) if what.contains(FILE)), "{error}");
+    }
+}
+
+#[test]
+fn a_ledger_belongs_to_one_bot() {
+    let bench = bench();
+    let (own, other) = (Keys::generate().public_key(), Keys::generate().public_key());
+    bench.ledger.claim(&own).unwrap();
+    let bench = bench.reopened();
+    bench.ledger.claim(&own).unwrap();
+    let error = bench.ledger.claim(&other).unwrap_err();
+    assert!(
+        matches!(error, LedgerError::OtherBot { .. }) && error.to_string().matches("npub1").count() == 2,
+        "{error}"
+    );
+}

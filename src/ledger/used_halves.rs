@@ -1,0 +1,213 @@
+//! The file of used halves, beside the ledger. It keeps what a restore of the ledger would lose.
+//!
+//! A backup that is put back has forgotten every half that was used since. Two keys of one half
+//! reveal each other, so the families of used halves are also in this file. It is only ever
+//! appended to, and synced before the transaction (T2) that uses the half. It must not be restored
+//! together with the ledger.
+//!
+//! ```text
+//! npubbot used halves 1
+//! 7 start              a start at generation 7
+//! 8 used 64 hex digits a half of this family is used
+//! 8 closed             a clean stop at generation 8
+//! ```
+//!
+//! The ledger has the generation too. [`judge`] compares both at the start.
+
+use super::error::LedgerError;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Name of the file in the data folder.
+pub(super) const FILE: &str = "used-halves";
+/// First line of the file.
+const HEADER: &str = "npubbot used halves 1";
+
+/// Identifier of related halves (`HalfPoint::family`).
+pub(super) type Family = [u8; 32];
+
+/// The open file, at its end.
+pub(super) struct UsedHalves {
+    file: File,
+    generation: i64,
+    /// The last record, if it is a use.
+    last_use: Option<Family>,
+}
+
+/// Content of the file at the start.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct History {
+    /// Whether the file existed.
+    pub exists: bool,
+    /// Generation of the last record; 0 if there is none.
+    pub generation: i64,
+    /// All used families, in order.
+    pub families: Vec<Family>,
+    /// The last record, if it is a use.
+    pub last_use: Option<Family>,
+}
+
+/// Verdict on the generations of file and ledger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// They belong together.
+    Same,
+    /// One half more is in the file: the process died between the file and T2, or a backup from
+    /// that moment was restored.
+    OneUse(Family),
+    /// The ledger is older than the file: a backup was restored.
+    Restored,
+}
+
+/// Compares the file with the generation of the ledger; `None` in a ledger that never had one.
+/// A ledger that is ahead of the file has every used half, so it is no risk.
+pub(super) fn judge(history: &History, ledger: Option<i64>) -> Verdict {
+    match (ledger, history.last_use) {
+        // A missing file is a restore too, unless the ledger never had one.
+        (Some(generation), _) if !history.exists && generation > 0 => Verdict::Restored,
+        (Some(generation), Some(family)) if history.generation == generation + 1 => Verdict::OneUse(family),
+        (generation, _) if history.generation > generation.unwrap_or(0) => Verdict::Restored,
+        _ => Verdict::Same,
+    }
+}
+
+impl UsedHalves {
+    /// Opens or makes the file and reads it. An incomplete last line is cut off: its record was
+    /// not synced, so its half was not used.
+    ///
+    /// Errors: [`LedgerError::Folder`]; [`LedgerError::Corrupt`] for a line that cannot be read.
+    pub fn open(folder: &Path) -> Result<(UsedHalves, History), LedgerError> {
+        let path = folder.join(FILE);
+        let unusable = |error: io::Error| LedgerError::Folder {
+            folder: folder.display().to_string(),
+            reason: format!("{FILE} cannot be used: {error}"),
+        };
+        let mut history = History { exists: path.exists(), ..History::default() };
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(unusable)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(unusable)?;
+        let complete = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        for (number, line) in (1..).zip(text[..complete].split(|&byte| byte == b'\n')) {
+            if !line.is_empty() && !read_line(line, number, &mut history) {
+                return Err(LedgerError::Corrupt(format!(
+                    "{}, line {number}; if another file named {FILE} is not newer, move this one away",
+                    path.display()
+                )));
+            }
+        }
+        file.set_len(complete as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(unusable)?;
+        if complete == 0 {
+            writeln!(file, "{HEADER}").and_then(|()| file.sync_all()).map_err(unusable)?;
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(unusable)?;
+        }
+        let halves = UsedHalves { file, generation: history.generation, last_use: history.last_use };
+        Ok((halves, history))
+    }
+
+    /// Records a start at `generation`, and families that the file lacks.
+    ///
+    /// Errors: [`LedgerError::UsedHalves`].
+    pub fn start(&mut self, generation: i64, missing: &[Family]) -> Result<(), LedgerError> {
+        let mut lines = String::new();
+        for family in missing {
+            write_use(&mut lines, generation, family);
+        }
+        let _ = writeln!(lines, "{generation} start");
+        self.append(&lines)?;
+        (self.generation, self.last_use) = (generation, None);
+        Ok(())
+    }
+
+    /// Records that a half of this family is used, and returns the new generation. A repeated
+    /// attempt of the same T2 adds no record.
+    ///
+    /// Errors: [`LedgerError::UsedHalves`]; the half must not be used then.
+    pub fn spend(&mut self, family: &Family) -> Result<i64, LedgerError> {
+        if self.last_use != Some(*family) {
+            let mut line = String::new();
+            write_use(&mut line, self.generation + 1, family);
+            self.append(&line)?;
+            self.generation += 1;
+            self.last_use = Some(*family);
+        }
+        Ok(self.generation)
+    }
+
+    /// Generation of the last record.
+    pub fn generation(&self) -> i64 {
+        self.generation
+    }
+
+    /// Records a clean stop: from here on, an older ledger was restored.
+    pub fn close(&mut self) {
+        let generation = self.generation;
+        // Without this line the next start is only less sure.
+        let _ = self.append(&format!("{generation} closed\n"));
+        self.last_use = None;
+    }
+
+    /// Appends and syncs lines. After an error the file is cut back to what was there.
+    fn append(&mut self, lines: &str) -> Result<(), LedgerError> {
+        let before = self.file.stream_position();
+        let written = self.file.write_all(lines.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|error| {
+            if let Ok(before) = before {
+                let _ = self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
+            }
+            LedgerError::UsedHalves(error)
+        })
+    }
+}
+
+/// Writes the record of a use.
+fn write_use(lines: &mut String, generation: i64, family: &Family) {
+    let _ = write!(lines, "{generation} used ");
+    for byte in family {
+        let _ = write!(lines, "{byte:02x}");
+    }
+    lines.push('\n');
+}
+
+/// Reads one line into the history; `false` if it is not a record.
+fn read_line(line: &[u8], number: usize, history: &mut History) -> bool {
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    if number == 1 {
+        return line == HEADER;
+    }
+    let words: Vec<&str> = line.split(' ').collect();
+    let Some(generation) = words.first().and_then(|word| word.parse().ok()) else { return false };
+    let family = match words[1..] {
+        ["start" | "closed"] => None,
+        ["used", digits] => match family(digits) {
+            Some(family) => Some(family),
+            None => return false,
+        },
+        _ => return false,
+    };
+    history.generation = generation;
+    history.families.extend(family);
+    history.last_use = family;
+    true
+}
+
+/// Reads 64 hexadecimal digits.
+fn family(digits: &str) -> Option<Family> {
+    let mut family = Family::default();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    for (place, at) in family.iter_mut().zip((0..64).step_by(2)) {
+        *place = u8::from_str_radix(&digits[at..at + 2], 16).ok()?;
+    }
+    Some(family)
+}
