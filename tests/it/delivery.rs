@@ -174,8 +174,10 @@ async fn dead_relays_do_not_keep_somebody_without_a_list_waiting_for_ever() {
         (!living.wraps_to(asker.author.public_key()).is_empty()).then_some(())
     })
     .await;
-    assert_eq!(home.count("SELECT attempts FROM mail"), Some(2), "first it is looked again, for the list may come");
-    println!("answered {} s later, by the clock", clock.now() - began);
+    let waited = clock.now() - began;
+    println!("answered {waited} s later, by the clock");
+    // Two attempts came before, 3 and 10 seconds apart.
+    assert!(waited >= 13, "first it is looked again, for the list may come: {waited} s");
     running.service.stop().await;
 }
 

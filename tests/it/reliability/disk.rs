@@ -15,6 +15,17 @@ pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing)];
 const QUEUED: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'mail'";
 const SOON: Duration = Duration::from_secs(5);
 
+/// Fills the pages that the ledger has and does not use.
+fn occupy_free_pages(home: &Home) {
+    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    ledger.busy_timeout(SOON).unwrap();
+    ledger.execute_batch("CREATE TABLE IF NOT EXISTS filler (bytes BLOB)").unwrap();
+    let free = || ledger.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0)).unwrap();
+    while free() > 0 {
+        ledger.execute("INSERT INTO filler VALUES (zeroblob(3000))", []).unwrap();
+    }
+}
+
 async fn a_full_disk_delays_and_loses_nothing() {
     let log = Log::of_warnings();
     let relay = TestRelay::start().await;
@@ -62,6 +73,12 @@ async fn a_full_disk_delays_and_loses_nothing() {
         requests += 1;
         let row = format!("SELECT count(*) = {} FROM seen", sent + 1 + requests);
         until("it is accepted", || async { home.count(&row).filter(|all| *all == 1) }).await;
+        // A delivered acceptance is deleted: the result must not fit into its pages.
+        until("its acceptance is gone", || async {
+            home.count("SELECT count(*) = 0 FROM mail").filter(|all| *all == 1)
+        })
+        .await;
+        occupy_free_pages(&home);
         fill();
         // Either its result finds no room, or it fitted once more.
         let outcome = || async {

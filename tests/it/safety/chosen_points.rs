@@ -366,7 +366,6 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     texts.push((format!("0x{short}"), NONE));
     texts.push((format!("{}g", &short[..65]), NONE));
     texts.push((short.replace('0', "о"), NONE));
-    texts.push((short.chars().map(|c| if c == '2' || c == '3' { '２' } else { c }).collect(), NONE));
     // Other words.
     texts.extend(["H", "point", "<point>", "-1", "1e77", "😀😀😀", "نقطة", "NULL"].map(|word| (word.to_owned(), NONE)));
     // The right bytes under another name, and npubs that are none.

@@ -83,10 +83,6 @@ fn seals_that_are_wrong(forger: &Forger) -> Hostile {
         let seal = EventBuilder::new(Kind::from(kind), good.content.clone()).sign_with_keys(&forger.author);
         seal.unwrap().as_json()
     };
-    let tagged = EventBuilder::new(Kind::Seal, good.content.clone())
-        .tag(Tag::public_key(forger.bot))
-        .sign_with_keys(&forger.author)
-        .unwrap();
     let stolen = EventBuilder::new(Kind::Seal, good.content.clone()).sign_with_keys(&other).unwrap();
     let foreign = nip44::encrypt(forger.author.secret_key(), &other.public_key(), REQUEST, nip44::Version::V2).unwrap();
     let foreign = EventBuilder::new(Kind::Seal, foreign).sign_with_keys(&forger.author).unwrap();
@@ -98,7 +94,6 @@ fn seals_that_are_wrong(forger: &Forger) -> Hostile {
         ("seal: kind 1", of_kind(1)),
         ("seal: kind 14", of_kind(14)),
         ("seal: kind 1059", of_kind(1059)),
-        ("seal: with tags", tagged.as_json()),
         ("seal: wrong id", altered(&good, "id", "00".repeat(32))),
         ("seal: somebody else's signature", altered(&good, "sig", other_signature(&good))),
         ("seal: no signature", altered(&good, "sig", Value::Null)),
