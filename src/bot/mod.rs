@@ -1,5 +1,5 @@
 //! The conversation, as pure functions: a message becomes a [`Request`] ([`read`]); a request and
-//! [`Facts`] become a [`Decision`] ([`decide`]). No SQL, no sockets, no clock.
+//! [`Facts`] become a [`Decision`] ([`decide()`]). No SQL, no sockets, no clock.
 //!
 //! Every message gets one answer: a reply, or a refusal that says what is wrong and what would
 //! work.

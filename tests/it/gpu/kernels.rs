@@ -183,13 +183,21 @@ fn check_one(
             Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
             // The bounds that `kernels/field.cuh` states for any input.
             Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
-            Operation::TopRough => (-735..=246).contains(&top_word_error(a, b, result)),
+            Operation::TopRough => is_rough_exempt(b) || (-743..=246).contains(&top_word_error(a, b, result)),
         };
         assert!(right, "{operation:?} of {a:02x?} and {b:02x?} gave {result:02x?}");
     }
 }
 
 /// How far a truncated product is above the top word of the true one.
+/// Whether a factor has no rough form: the top limb of b·2^224 mod p is 0, so that nothing can be
+/// taken from it (`fe_ready`). One random factor in 2^32 is so, and its candidates may be missed.
+fn is_rough_exempt(b: &Number) -> bool {
+    let mut shift: Number = [0; 32];
+    shift[3] = 1;
+    product(b, &shift)[3] >> 32 == 0
+}
+
 fn top_word_error(a: &Number, b: &Number, result: &Number) -> i32 {
     let exact = (product(a, b)[3] >> 32) as u32;
     (to_limbs(result)[0] as u32).wrapping_sub(exact).cast_signed()

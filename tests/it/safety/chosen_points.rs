@@ -388,6 +388,10 @@ async fn a_hundred_things_that_are_no_point_are_refused_with_the_reason() {
     assert!(texts.len() >= 100, "{}", texts.len());
     for (text, reason) in &texts {
         let answer = meeting.ask(&format!("split {text} {PREFIX}")).await;
+        if text.starts_with("nsec1") || text.starts_with("nhalf1") {
+            assert!(answer.contains("That is a secret key") && !answer.contains(&text[6..]), "{answer}");
+            continue;
+        }
         assert!(answer.contains(reason), "{text}: {answer}");
         assert!(answer.contains("Nothing was started") && answer.contains("help split"), "{text}: {answer}");
     }
