@@ -1,7 +1,7 @@
 // A real relay and a real `npubbot serve`, as processes of their own on loopback, and what a test
 // needs of a browser.
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, openSync } from 'node:fs';
 import { createServer as createWebServer } from 'node:http';
@@ -149,8 +149,9 @@ export class BotProcess {
     writeFileSync(path('relays.toml'), config.join('\n'));
     writeFileSync(path('passphrase'), 'a test\n');
     const out = openSync(path('out'), 'a');
-    const args = ['serve', '--config', path('relays.toml'), '--data', path('data'), '--passphrase-file', path('passphrase')];
-    const child = spawn(program, [...args, '--device', 'cpu'], { cwd: home, stdio: ['ignore', out, out] });
+    const args = ['--config', path('relays.toml'), '--data', path('data'), '--passphrase-file', path('passphrase')];
+    execFileSync(program, ['init', ...args], { cwd: home, stdio: ['ignore', out, out] });
+    const child = spawn(program, ['serve', ...args, '--device', 'cpu'], { cwd: home, stdio: ['ignore', out, out] });
     const said = () => readFileSync(path('out'), 'utf8');
     const link = await until('the bot serves', () => {
       if (child.exitCode !== null) throw new Error(`the bot ended: ${said()}`);
