@@ -153,11 +153,20 @@ export class BotProcess {
     execFileSync(program, ['init', ...args], { cwd: home, stdio: ['ignore', out, out] });
     const child = spawn(program, ['serve', ...args, '--device', 'cpu'], { cwd: home, stdio: ['ignore', out, out] });
     const said = () => readFileSync(path('out'), 'utf8');
-    const link = await until('the bot serves', () => {
-      if (child.exitCode !== null) throw new Error(`the bot ended: ${said()}`);
-      return said().includes('searching on') ? said().match(/^http\S+#npub1\S+/m)?.[0] : undefined;
-    });
-    return new BotProcess(child, home, link);
+    try {
+      const serves = () => {
+        if (child.exitCode !== null) throw new Error('the bot ended');
+        return said().includes('searching on') ? said().match(/^http\S+#npub1\S+/m)?.[0] : undefined;
+      };
+      return new BotProcess(child, home, await until('the bot serves', serves, 60_000));
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw new Error(`${String(error)}; it said:\n${said()}`);
+    }
+  }
+
+  private said(): string {
+    return readFileSync(join(this.home, 'out'), 'utf8');
   }
 
   /** It hears and does nothing until it goes on. */
@@ -171,6 +180,8 @@ export class BotProcess {
 
   async remove(): Promise<void> {
     this.goOn();
+    const died = this.child.exitCode !== null || this.child.signalCode !== null;
+    if (died) process.stderr.write(`the bot died (${this.child.exitCode ?? this.child.signalCode}):\n${this.said()}\n`);
     await ended(this.child, 'SIGTERM');
     rmSync(this.home, { recursive: true, force: true });
   }
