@@ -2,7 +2,7 @@
 // slow, the relay dies, somebody means ill. And how the page is served.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nip19, verifyEvent, type NostrEvent } from 'nostr-tools';
 import { describe, expect, it } from 'vitest';
@@ -80,6 +80,7 @@ describe.skipIf(missing.length > 0)('asking the bot through trouble', { timeout:
     const mined = execFileSync(bin!, ['mine', '--split', point, 'cat', '--device', 'cpu'], { encoding: 'utf8' });
     const args = ['combine', mined.match(/ntweak1[a-z0-9]+/)![0], '--half', path, '--passphrase-file', join(place, 'pass')];
     expect(execFileSync(bin!, args, { encoding: 'utf8' })).toMatch(/npub1cat/);
+    rmSync(place, { recursive: true });
   });
 
   it('works through a slow network', async () => {
