@@ -51,7 +51,7 @@
 #define FINE_BITS 27
 
 // How far the top word of a candidate may be off, in both directions. With many intervals: a sum of
-// some twelve truncated products, each off by 1 (standard deviation). With one interval: never
-// more, whatever the inputs (field.cuh).
+// some twelve truncated products, each off by 1 (standard deviation). With one interval: ten that
+// are each off by at most 743 (field.cuh).
 #define SLACK 32
 #define ROUGH_SLACK 8192

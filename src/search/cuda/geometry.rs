@@ -9,6 +9,8 @@ pub use super::constants::{GROUP, MOST_STEPS, TABLE};
 use crate::key::StartPoint;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
+/// Bytes of a field element.
+pub const FIELD_BYTES: usize = 32;
 /// Threads of a launch for each multiprocessor, whatever the variant of the search.
 pub const THREADS_PER_MULTIPROCESSOR: u32 = 512;
 /// Centres a thread may stand on in one launch. For most threads the first and the last are cut
@@ -52,4 +54,56 @@ pub fn multiple_of_generator(k: u64) -> StartPoint {
 
 pub fn multiple(k: u64) -> Point {
     Point::of(&multiple_of_generator(k))
+}
+
+/// The part of the stretch that a launch searches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Centres a thread walks.
+    pub steps: u32,
+    /// Table entries at each centre.
+    pub entries: u32,
+}
+
+impl Extent {
+    /// The extent nearest to `entries` table entries a thread, with at most `table` at a centre.
+    pub fn of_entries(entries: f64, table: u32) -> Extent {
+        let steps = entries / f64::from(table);
+        if steps >= 1.0 {
+            Extent { steps: (steps as u32).min(MOST_STEPS), entries: table }
+        } else {
+            Extent { steps: 1, entries: (entries as u32 / GROUP * GROUP).max(GROUP) }
+        }
+    }
+
+    /// Table entries of a thread in all.
+    pub fn total(self) -> f64 {
+        f64::from(self.steps) * f64::from(self.entries)
+    }
+
+    /// This share of it, 0 to 1.
+    pub fn part(self, share: f64) -> Extent {
+        if share >= 1.0 { self } else { Extent::of_entries(self.total() * share, self.entries) }
+    }
+}
+
+/// Prefix products of each thread that `bytes` hold, at most as many as a whole table needs. A multiple
+/// of [`GROUP`], so that the plain variant can be compared with the others.
+pub fn prefixes_that_fit(bytes: usize, threads: usize) -> u32 {
+    let fit = u32::try_from(bytes / (threads * FIELD_BYTES)).unwrap_or(u32::MAX);
+    (fit / GROUP * GROUP).clamp(GROUP, TABLE / GROUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_for_prefixes_is_as_much_as_fits_and_never_more_than_a_table_needs() {
+        let threads = 67_584;
+        let per_prefix = threads * FIELD_BYTES;
+        assert_eq!(prefixes_that_fit(0, threads), GROUP);
+        assert_eq!(prefixes_that_fit(103 * per_prefix, threads), 100);
+        assert_eq!(prefixes_that_fit(usize::MAX, threads), TABLE / GROUP);
+    }
 }

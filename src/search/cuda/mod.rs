@@ -14,6 +14,7 @@ mod geometry;
 mod module;
 pub mod probe;
 mod searcher;
+mod slot;
 mod variant;
 #[doc(hidden)]
 pub mod watched;

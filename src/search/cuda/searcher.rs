@@ -4,54 +4,29 @@ use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
 use super::constants::{CENTRE_CONSTANTS, ENTRY_BYTES, GROUP_BYTES, MATRICES, MATRIX_BYTES};
 use super::filter::Filter;
-use super::geometry::{CENTRES, GROUP, Geometry, MOST_STEPS, STEP, TABLE, multiple, stretch_start};
+use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit, stretch_start};
 use super::module::{BUILT_FOR, Kernels};
+use super::slot::{FIRST_HITS, Slot};
 use super::variant::{self, Variant};
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
-use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags};
+use cudarc::driver::sys::CUdevice_attribute;
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PinnedHostSlice,
-    PushKernelArg,
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 const IN_FLIGHT: usize = 2;
-/// Bytes of a field element.
-const FIELD_BYTES: usize = 32;
 /// Prefix products that a variant without groups keeps, where it is the fastest.
 const KEPT_ALONE: u32 = 1024;
-/// Hits that come back with the counters; more are fetched when there are more.
-const FIRST_HITS: usize = 4096;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
-const CONFIRM_BLOCKS: u32 = 132;
-const CONFIRM_THREADS: u32 = 256;
-
-/// The buffers of one launch in flight.
-struct Slot {
-    starts: CudaSlice<Point>,
-    centres: CudaSlice<Point>,
-    suspects: CudaSlice<Suspect>,
-    hits: CudaSlice<Suspect>,
-    counters: CudaSlice<Counters>,
-    staging: PinnedHostSlice<Point>,
-    read_counters: PinnedHostSlice<Counters>,
-    read_hits: PinnedHostSlice<Suspect>,
-    started: CudaEvent,
-    finished: CudaEvent,
-}
-
-/// The part of the stretch that a launch searches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Extent {
-    steps: u32,
-    entries: u32,
-}
+/// Blocks and threads of a block that compute the suspects in full.
+const CONFIRM: (u32, u32) = (132, 256);
 
 struct Pending {
     slot: usize,
@@ -105,6 +80,7 @@ impl CudaSearcher {
         geometry: Geometry,
         variant: Variant,
     ) -> Result<CudaSearcher, DriverError> {
+        let (free, _) = context.mem_get_info()?;
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
         let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
@@ -128,9 +104,12 @@ impl CudaSearcher {
         unsafe { build.launch(groups_of_128(32 * count))? };
         let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
-        let kept = TABLE / GROUP;
         let filter = Filter::new(&stream)?;
-        let slots = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
+        let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
+        let slots: Vec<Slot> = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
+        stream.synchronize()?;
+        let (left, _) = context.mem_get_info()?;
+        let kept = prefixes_that_fit(left.saturating_sub(free / 2), threads);
         Ok(CudaSearcher {
             info: DeviceInfo {
                 id,
@@ -143,7 +122,7 @@ impl CudaSearcher {
             table,
             matrices,
             groups,
-            constants: stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?,
+            constants,
             step: multiple(STEP),
             // SAFETY: a launch writes every prefix product before it reads it.
             prefixes: unsafe { stream.alloc(threads * kept as usize * FIELD_BYTES)? },
@@ -160,8 +139,7 @@ impl CudaSearcher {
         })
     }
 
-    /// Chooses the fastest variant that finds the same hits as the plain one, and the extent of a
-    /// launch from its speed.
+    /// Chooses the fastest variant that finds the plain one's hits, and a launch's extent by its speed.
     fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
             let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
@@ -189,7 +167,7 @@ impl CudaSearcher {
         let (speed, variant) = best.expect("the plain variant agrees with itself");
         self.variant = variant.clone();
         self.info.kernel += &format!(", {} variant", variant.name);
-        if variant.group == 1 {
+        if variant.group == 1 && self.kept == TABLE / GROUP {
             let bytes = self.geometry.threads() as usize * KEPT_ALONE as usize * FIELD_BYTES;
             // SAFETY: a launch writes every prefix product before it reads it.
             self.prefixes = unsafe { self.stream.alloc(bytes) }.map_err(self.failed())?;
@@ -258,8 +236,8 @@ impl CudaSearcher {
         let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
         at.started.record(stream)?;
         run(stream, kernel, &search, None, *config)?;
-        let confirming =
-            LaunchConfig { grid_dim: (CONFIRM_BLOCKS, 1, 1), block_dim: (CONFIRM_THREADS, 1, 1), shared_mem_bytes: 0 };
+        let (blocks, block) = CONFIRM;
+        let confirming = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: 0 };
         run(stream, &self.kernels.confirm, &search, Some(self.geometry.threads()), confirming)?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
@@ -392,77 +370,6 @@ impl Searcher for CudaSearcher {
             self.start(slot, &launch, extent).map_err(self.failed())?;
             self.filter.share = self.filter.share.min(extent.total() / self.whole.total());
         }
-    }
-}
-
-impl Extent {
-    /// The extent nearest to `entries` table entries a thread, with at most `table` at a centre.
-    fn of_entries(entries: f64, table: u32) -> Extent {
-        let steps = entries / f64::from(table);
-        if steps >= 1.0 {
-            Extent { steps: (steps as u32).min(MOST_STEPS), entries: table }
-        } else {
-            Extent { steps: 1, entries: (entries as u32 / GROUP * GROUP).max(GROUP) }
-        }
-    }
-
-    fn total(self) -> f64 {
-        f64::from(self.steps) * f64::from(self.entries)
-    }
-
-    fn part(self, share: f64) -> Extent {
-        if share >= 1.0 { self } else { Extent::of_entries(self.total() * share, self.entries) }
-    }
-}
-
-impl Slot {
-    fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Slot, DriverError> {
-        let context = stream.context();
-        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
-        let threads = geometry.threads() as usize;
-        // The smallest launch has to fit, were every candidate a hit: one group of entries a
-        // thread.
-        let hits = (18 * GROUP as usize * threads).max(FIRST_HITS);
-        // SAFETY: the pinned buffers are written before they are read.
-        unsafe {
-            Ok(Slot {
-                starts: stream.alloc_zeros(geometry.starts() as usize)?,
-                centres: stream.alloc_zeros(threads * CENTRES as usize)?,
-                suspects: stream.alloc_zeros(hits)?,
-                hits: stream.alloc_zeros(hits)?,
-                counters: stream.alloc_zeros(1)?,
-                staging: context.alloc_pinned(geometry.starts() as usize)?,
-                read_counters: context.alloc_pinned(1)?,
-                read_hits: context.alloc_pinned(FIRST_HITS)?,
-                started: event()?,
-                finished: event()?,
-            })
-        }
-    }
-
-    fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
-        let Slot {
-            starts,
-            centres,
-            suspects,
-            hits,
-            counters,
-            staging,
-            read_counters,
-            read_hits,
-            started: _,
-            finished: _,
-        } = self;
-        Ok(vec![
-            Buffer::on_device("start points", starts),
-            Buffer::on_device("centres", centres),
-            Buffer::on_device("suspects", suspects),
-            Buffer::on_device("hits", hits),
-            Buffer::on_device("counters", counters),
-            Buffer::pinned("staged start points", staging)?,
-            Buffer::pinned("counters read", read_counters)?,
-            Buffer::pinned("hits read", read_hits)?,
-        ])
     }
 }
 

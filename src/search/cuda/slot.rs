@@ -1,0 +1,78 @@
+//! The buffers that one launch in flight has to itself.
+
+use super::abi::{Counters, Point, Suspect};
+use super::buffers::Buffer;
+use super::geometry::{CENTRES, GROUP, Geometry};
+use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DriverError, PinnedHostSlice};
+use std::sync::Arc;
+
+/// Hits that come back with the counters; more are fetched when there are more.
+pub const FIRST_HITS: usize = 4096;
+
+/// The buffers of one launch in flight.
+pub struct Slot {
+    pub starts: CudaSlice<Point>,
+    pub centres: CudaSlice<Point>,
+    pub suspects: CudaSlice<Suspect>,
+    pub hits: CudaSlice<Suspect>,
+    pub counters: CudaSlice<Counters>,
+    pub staging: PinnedHostSlice<Point>,
+    pub read_counters: PinnedHostSlice<Counters>,
+    pub read_hits: PinnedHostSlice<Suspect>,
+    pub started: CudaEvent,
+    pub finished: CudaEvent,
+}
+
+impl Slot {
+    /// Allocates the buffers.
+    pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Slot, DriverError> {
+        let context = stream.context();
+        let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
+        let threads = geometry.threads() as usize;
+        // The smallest launch has to fit, were every candidate a hit: one group of entries a
+        // thread.
+        let hits = (18 * GROUP as usize * threads).max(FIRST_HITS);
+        // SAFETY: the pinned buffers are written before they are read.
+        unsafe {
+            Ok(Slot {
+                starts: stream.alloc_zeros(geometry.starts() as usize)?,
+                centres: stream.alloc_zeros(threads * CENTRES as usize)?,
+                suspects: stream.alloc_zeros(hits)?,
+                hits: stream.alloc_zeros(hits)?,
+                counters: stream.alloc_zeros(1)?,
+                staging: context.alloc_pinned(geometry.starts() as usize)?,
+                read_counters: context.alloc_pinned(1)?,
+                read_hits: context.alloc_pinned(FIRST_HITS)?,
+                started: event()?,
+                finished: event()?,
+            })
+        }
+    }
+
+    /// All buffers on the device and pinned on the host.
+    pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
+        let Slot {
+            starts,
+            centres,
+            suspects,
+            hits,
+            counters,
+            staging,
+            read_counters,
+            read_hits,
+            started: _,
+            finished: _,
+        } = self;
+        Ok(vec![
+            Buffer::on_device("start points", starts),
+            Buffer::on_device("centres", centres),
+            Buffer::on_device("suspects", suspects),
+            Buffer::on_device("hits", hits),
+            Buffer::on_device("counters", counters),
+            Buffer::pinned("staged start points", staging)?,
+            Buffer::pinned("counters read", read_counters)?,
+            Buffer::pinned("hits read", read_hits)?,
+        ])
+    }
+}
