@@ -12,9 +12,6 @@ pub const TESTS: &[Test] = &[
     test!(every_form_of_import_is_read),
 ];
 
-/// Red until the rooms are mended.
-pub const MENDED: &str = "rooms are still being mended";
-
 /// Rooms from the bottom up. A room may use itself and the rooms of lower storeys.
 const STOREYS: &[&[&str]] = &[
     &["clock", "duration", "fault", "memory", "shutdown", "key"],

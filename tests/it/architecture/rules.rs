@@ -1,7 +1,6 @@
 //! Rules for single files: what a room must not know, what no code may hold, and how long a file
 //! may be.
 
-use super::imports::MENDED;
 use super::tokens::tokens;
 use crate::support::harness::{Test, test};
 use crate::support::source;
@@ -12,7 +11,7 @@ pub const TESTS: &[Test] = &[
     test!(rooms_do_not_know_what_they_must_not),
     test!(the_plan_has_no_threads_and_no_locks),
     test!(no_leftovers_and_no_other_randomness),
-    test!(no_file_is_longer_than_four_hundred_lines).long(MENDED),
+    test!(no_file_is_longer_than_four_hundred_lines),
     test!(the_secret_module_is_private),
     test!(main_stays_thin),
 ];

@@ -7,7 +7,6 @@
 mod attack;
 mod relays;
 
-use crate::architecture::imports::MENDED;
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
@@ -19,7 +18,7 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(every_kind_of_message_costs_what_the_table_allows),
-    test!(every_manner_of_relay_costs_what_the_table_allows).long(MENDED),
+    test!(every_manner_of_relay_costs_what_the_table_allows),
     test!(every_kind_through_every_manner_costs_what_the_table_allows).long("an hour: the full form"),
 ];
 
