@@ -5,7 +5,7 @@ use std::fmt;
 /// The name of a device: `cpu`, `cuda:0`, …
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum DeviceId {
-    /// The processor, all its threads together.
+    /// The processor, with all its threads.
     Cpu,
     /// The GPU of this number.
     Cuda(usize),
@@ -23,9 +23,9 @@ impl fmt::Display for DeviceId {
 /// The description of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
-    /// Its name here.
+    /// The name npubbot uses.
     pub id: DeviceId,
-    /// As the maker names it: `NVIDIA H200`, `AMD EPYC 9R14`.
+    /// The maker's name: `NVIDIA H200`, `AMD EPYC 9R14`.
     pub name: String,
     /// The kernel that runs on it: `portable`, `ifma`, `cuda sm_90`, …
     pub kernel: String,

@@ -1,5 +1,5 @@
-//! Energy that devices have used, by the counters of their makers: NVIDIA's management library
-//! (NVML), loaded at run time, for GPUs; RAPL for processors, where the system lets us read it.
+//! Energy used by devices. GPUs: NVIDIA's management library (NVML), loaded at run time.
+//! Processors: RAPL, if the system lets us read it.
 
 use super::cuda;
 use super::device::DeviceId;
@@ -7,10 +7,10 @@ use libloading::Library;
 use std::ffi::{CString, c_char, c_int, c_ulonglong, c_void};
 use std::path::{Path, PathBuf};
 
-/// Reads the energy counters of some devices together.
+/// Reads the energy counters of several devices together.
 #[derive(Debug)]
 pub struct EnergyMeter {
-    /// `None` where one of the devices has no counter that can be read.
+    /// `None` if some device has no readable counter.
     counters: Option<Vec<Counter>>,
 }
 
@@ -20,12 +20,12 @@ enum Counter {
     Package(Package),
 }
 
-/// Counters at one moment.
+/// The counters at one moment.
 #[derive(Clone, Debug)]
 pub struct Reading(Option<Vec<f64>>);
 
 impl EnergyMeter {
-    /// A meter for `devices`. The processor is counted whole, with all its packages.
+    /// A meter for `devices`. A processor is counted whole, with all its packages.
     pub fn new(devices: &[DeviceId]) -> EnergyMeter {
         let mut counters = Vec::new();
         for device in devices {
@@ -43,7 +43,7 @@ impl EnergyMeter {
         EnergyMeter { counters: (!counters.is_empty()).then_some(counters) }
     }
 
-    /// The counters now.
+    /// Reads the counters now.
     pub fn read(&self) -> Reading {
         let joules = |counter: &Counter| match counter {
             Counter::Gpu(gpu) => gpu.joules(),
@@ -52,8 +52,7 @@ impl EnergyMeter {
         Reading(self.counters.as_ref().and_then(|counters| counters.iter().map(joules).collect()))
     }
 
-    /// Joules used from one reading to a later one. `None` where a device has no counter that can
-    /// be read.
+    /// Joules used between two readings. `None` if some device has no readable counter.
     pub fn joules_between(&self, before: &Reading, after: &Reading) -> Option<f64> {
         let (before, after) = (before.0.as_ref()?, after.0.as_ref()?);
         let ranges = self.counters.as_ref()?.iter().map(|counter| match counter {
@@ -64,12 +63,13 @@ impl EnergyMeter {
     }
 }
 
-/// What a counter that starts again at `range` has counted, if it did so at most once.
+/// The difference of two counter values. The counter wraps to 0 at `range`; at most one wrap is
+/// assumed.
 fn used(before: f64, after: f64, range: f64) -> f64 {
     if after >= before { after - before } else { after + range - before }
 }
 
-/// One package of the processor, as RAPL counts it. The counter starts again at `range` joules.
+/// A processor package in RAPL. Its counter wraps to 0 at `range` joules.
 #[derive(Debug)]
 struct Package {
     counter: PathBuf,
@@ -87,12 +87,12 @@ fn microjoules(file: &Path) -> Option<f64> {
     text.trim().parse::<f64>().ok().map(|value| value / 1e6)
 }
 
-/// The packages below `folder`; `None` where there are none that can be read.
+/// The packages below `folder`; `None` if none is readable.
 fn packages(folder: &Path) -> Option<Vec<Package>> {
     let mut packages = Vec::new();
     for entry in std::fs::read_dir(folder).ok()? {
         let zone = entry.ok()?.path();
-        // A package is `intel-rapl:0`, on AMD too; `intel-rapl:0:1` is a part of one.
+        // A package is named `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one.
         let name = zone.file_name()?.to_str()?;
         if name.strip_prefix("intel-rapl:").is_none_or(|number| number.parse::<u32>().is_err()) {
             continue;
@@ -104,30 +104,30 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
     (!packages.is_empty()).then_some(packages)
 }
 
-/// The four functions of NVIDIA's management library that a meter needs.
+/// The four NVML functions that a meter needs.
 mod nvml {
     use super::{CString, Library, c_char, c_int, c_ulonglong, c_void};
 
     type Handle = *mut c_void;
     const SUCCESS: c_int = 0;
 
-    /// One GPU. The library stays loaded as long as this lives.
+    /// A GPU in NVML. The library stays loaded as long as this lives.
     #[derive(Debug)]
     pub struct Gpu {
         library: Library,
         handle: Handle,
     }
 
-    // SAFETY: NVML's functions may be called from any thread; the handle is a number to us.
+    // SAFETY: NVML's functions may be called from any thread, and we never dereference the handle.
     unsafe impl Send for Gpu {}
-    // SAFETY: likewise.
+    // SAFETY: as for `Send`.
     unsafe impl Sync for Gpu {}
 
     impl Gpu {
-        /// `None` without the library, or where it does not know the GPU.
+        /// `None` if the library is missing or does not know the GPU.
         pub fn open(bus_id: &str) -> Option<Gpu> {
             let bus_id = CString::new(bus_id).ok()?;
-            // SAFETY: the driver's own library, whose initialisers may run in any process.
+            // SAFETY: this is the driver's own library. Its initialisers may run in any process.
             let library = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
             let mut handle: Handle = std::ptr::null_mut();
             // SAFETY: the functions have these types (nvml.h), and the pointers are valid during
@@ -167,8 +167,8 @@ mod nvml {
 
     impl Drop for Gpu {
         fn drop(&mut self) {
-            // SAFETY: the function has this type (nvml.h); `open` initialised the library once for
-            // this.
+            // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and
+            // this undoes it.
             unsafe {
                 if let Ok(shutdown) = self.library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
                     shutdown();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_without_readable_counters_is_not_known() {
+    fn a_processor_without_readable_counters_has_no_meter() {
         let folder = tempfile::tempdir().unwrap();
         assert!(packages(folder.path()).is_none());
         zone(folder.path(), "intel-rapl:0", "no number");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_started_again_counts_on() {
+    fn a_counter_that_wrapped_is_still_counted_right() {
         assert_eq!(used(10.0, 15.0, 100.0), 5.0);
         assert_eq!(used(90.0, 5.0, 100.0), 15.0);
     }

@@ -6,16 +6,16 @@ use thiserror::Error;
 /// Why a device cannot search.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// The text names no device.
+    /// The text names no device that we know.
     #[error("`{asked}` is no device; say `cpu`, `cuda`, `cuda:N` or `all`")]
     UnknownDevice {
-        /// The text.
+        /// The text as given.
         asked: String,
     },
-    /// This machine lacks the device.
+    /// This machine lacks the device, or cannot use it.
     #[error("there is no device {asked}: {reason}")]
     NoSuchDevice {
-        /// The device.
+        /// The device asked for.
         asked: String,
         /// Why it cannot be used.
         reason: String,

@@ -1,4 +1,4 @@
-//! The search: from public points to tweaks. Nothing in this room knows a job or a secret.
+//! The search: from public start points to tweaks. Nothing in this room knows a job or a secret.
 //!
 //! A [`Searcher`] is one device. It takes a [`Launch`] (start points and patterns), tests a stretch
 //! of candidates around each start point, and reports every tweak whose npub may match. Launches

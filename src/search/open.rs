@@ -1,4 +1,4 @@
-//! Opening one device. Which devices are opened is the scheduler's policy.
+//! Opens one device. Which devices to open is the scheduler's decision.
 
 use super::device::DeviceId;
 use super::error::SearchError;
@@ -6,9 +6,9 @@ use super::options::SearchOptions;
 use super::searcher::Searcher;
 use super::{cpu, cuda};
 
-/// Opens one device. `options` say how the CPU searches; its choice of devices is ignored.
+/// Opens one device. `options` say how the CPU searches; their choice of devices is ignored.
 ///
-/// Errors: the device is not there, does not work, or lacks the kernel asked for.
+/// Errors: the device is missing, does not work, or lacks the kernel asked for.
 pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
     match device {
         DeviceId::Cpu => Ok(Box::new(cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?)),

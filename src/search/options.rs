@@ -7,12 +7,12 @@ use std::str::FromStr;
 /// Which devices to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeviceChoice {
-    /// Every GPU, or the CPU where no GPU works.
+    /// Every GPU, or the CPU if no GPU works.
     #[default]
     All,
     /// The CPU.
     Cpu,
-    /// Every GPU; an error where none works.
+    /// Every GPU. An error if none works.
     Cuda,
     /// The GPU of this number.
     CudaOrdinal(usize),
@@ -40,8 +40,8 @@ impl FromStr for DeviceChoice {
 pub struct SearchOptions {
     /// The devices.
     pub devices: DeviceChoice,
-    /// CPU threads; `None` for one a core.
+    /// CPU threads; `None` for one per core.
     pub threads: Option<usize>,
-    /// The kernel on the CPU.
+    /// The CPU kernel.
     pub cpu_kernel: KernelChoice,
 }

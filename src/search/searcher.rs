@@ -1,4 +1,4 @@
-//! The trait of all devices, and the values it exchanges.
+//! [`Searcher`], the trait of all devices, and the values it exchanges.
 
 use super::device::DeviceInfo;
 use super::error::SearchError;
@@ -10,22 +10,22 @@ use std::time::Duration;
 /// One kernel run.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// [`Searcher::starts`] points. Each is searched over its own stretch.
+    /// As many as [`Searcher::starts`]. Each has its own stretch of candidates.
     pub starts: Vec<StartPoint>,
     /// The patterns every candidate is tested against. Not empty.
     pub patterns: Arc<PatternSet>,
-    /// The patterns of the early stop; `None` to search for all of them to the end. A device may
-    /// ignore it.
+    /// Patterns still searched after the early stop; `None` to search for all patterns to the end.
+    /// A device may ignore it.
     pub remaining: Option<Remaining>,
 }
 
-/// Patterns still searched at a start point after the early stop: once it has enough hits of the
-/// launch's other patterns.
+/// The early stop: once a start point has enough hits of the launch's other patterns, only these
+/// patterns are still searched there.
 #[derive(Clone, Debug)]
 pub struct Remaining {
-    /// A part of the launch's patterns.
+    /// A subset of the launch's patterns.
     pub patterns: Arc<PatternSet>,
-    /// Whether the search goes on for these. If not, the start point is done.
+    /// Whether to go on searching for these. If not, the start point is done at the early stop.
     pub is_wanted: bool,
 }
 
@@ -34,11 +34,11 @@ pub struct Remaining {
 pub struct LaunchReport {
     /// Distinct npubs tested, each against every pattern.
     pub candidates: u64,
-    /// Every candidate of the launch that matches a pattern is among these.
+    /// The hits. Every candidate of the launch that matches a pattern is among them.
     pub hits: Vec<ClaimedHit>,
     /// Time the device itself was busy.
     pub busy: Duration,
-    /// Whether it ended before its time because of the hits found ([`Launch::remaining`]).
+    /// Whether the early stop ended it before its full stretch ([`Launch::remaining`]).
     pub is_cut_short: bool,
 }
 
@@ -51,26 +51,26 @@ pub struct ClaimedHit {
     pub tweak: Tweak,
 }
 
-/// One device. Launches come back in the order they were submitted.
+/// A device that searches. Launches come back in the order in which they were submitted.
 pub trait Searcher: Send {
     /// Name, kernel and threads.
     fn info(&self) -> &DeviceInfo;
 
-    /// Start points of a launch.
+    /// Start points per launch.
     fn starts(&self) -> usize;
 
-    /// Launches to keep submitted so that the device never waits for its host: 1 or more.
+    /// Launches to keep submitted so that the device never waits for the host: 1 or more.
     fn in_flight(&self) -> usize;
 
-    /// Whether it stops early at start points with hits ([`Launch::remaining`]).
+    /// Whether the device has an early stop ([`Launch::remaining`]).
     fn early_stop(&self) -> bool {
         false
     }
 
-    /// Starts a launch, or queues it behind the ones before it. Returns before the search ends
-    /// where the device allows.
+    /// Starts a launch, or queues it behind earlier ones. Returns before the search ends, if the
+    /// device can do that.
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError>;
 
-    /// Waits, sleeping, for the oldest launch submitted and not yet collected.
+    /// Waits for the oldest launch submitted and not yet collected. The thread sleeps meanwhile.
     fn collect(&mut self) -> Result<LaunchReport, SearchError>;
 }

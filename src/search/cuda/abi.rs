@@ -1,5 +1,5 @@
-//! The structures that the host and the kernels pass to each other: `kernels/abi.h` in Rust. Both
-//! sides assert the layout.
+//! The structures that host and kernels exchange: `kernels/abi.h` in Rust. Both sides assert the
+//! layout.
 
 use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
@@ -25,8 +25,8 @@ pub fn limbs(bytes: &[u8; 32]) -> [u32; 8] {
     std::array::from_fn(|i| u32::from_be_bytes(std::array::from_fn(|b| bytes[28 - 4 * i + b])))
 }
 
-/// One candidate: which thread of the launch, which of its centres, which table entry, and `k·6 +
-/// minus·3 + j`.
+/// One candidate: the thread of the launch, which of the thread's centres, the table entry, and
+/// `k·6 + minus·3 + j` (see `kernels/abi.h`).
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Suspect {
@@ -52,7 +52,7 @@ pub struct Interval {
     pub last: u64,
 }
 
-/// The argument of the search kernels; addresses are of the device.
+/// The argument of the search kernels. Addresses are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Search {
@@ -96,12 +96,12 @@ const _: () = {
     assert!(offset_of!(Search, step) == 144);
 };
 
-/// Lets structures be passed to kernels and lie in device memory.
+/// Marks structures that may be passed to kernels and may lie in device memory.
 macro_rules! shared {
     ($($structure:ty)*) => {$(
         // SAFETY: plain numbers in C layout, with no padding.
         unsafe impl DeviceRepr for $structure {}
-        // SAFETY: all zero bits are a value.
+        // SAFETY: zeroed memory is a valid value.
         unsafe impl ValidAsZeroBits for $structure {}
     )*};
 }

@@ -1,4 +1,3 @@
-//! The numbers of `kernels/constants.h`, which the kernels and the host share. `build.rs` writes
-//! them.
+//! The constants of `kernels/constants.h`, shared by kernels and host. `build.rs` generates them.
 
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));

@@ -9,9 +9,9 @@ use cudarc::driver::{
 };
 use std::sync::Arc;
 
-/// Bytes of the largest first bitmap.
+/// Bytes of the largest coarse bitmap.
 const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
-// The kernel for one interval is the rougher one.
+// The kernel for one interval has the larger rounding error, so it needs the wider slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
 const MOST_INTERVALS: usize = 1 << 16;
 
@@ -20,16 +20,17 @@ pub struct Filter {
     pub fine: CudaSlice<u32>,
     pub intervals: CudaSlice<Interval>,
     pub count: usize,
-    /// The single interval of top words, widened by the slack: first value and width. `None` for
-    /// several.
+    /// The only interval of top words, widened by the slack, as first value and width. `None` if
+    /// there are several intervals.
     pub single: Option<(u32, u32)>,
     staging: PinnedHostSlice<Interval>,
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
     patterns: Option<Arc<PatternSet>>,
-    /// Bits of a top that the first bitmap was built for.
+    /// Leading bits of a top word that index the coarse bitmap.
     coarse_bits: u32,
-    /// The greatest share of a whole launch, of 1, that these patterns' hits are known to allow.
+    /// The largest share of a whole launch, 0 to 1, at which the hits of these patterns are known
+    /// to fit into the buffers.
     pub share: f64,
 }
 
@@ -50,7 +51,8 @@ impl Filter {
         })
     }
 
-    /// The share of a whole launch that the hits of `patterns` are known to allow.
+    /// The largest share of a whole launch, 0 to 1, at which the hits of `patterns` are known to
+    /// fit into the buffers. 1 while nothing is known.
     pub fn share_for(&self, patterns: &Arc<PatternSet>) -> f64 {
         if self.is_for(patterns) { self.share } else { 1.0 }
     }
@@ -59,8 +61,8 @@ impl Filter {
         self.patterns.as_ref().is_some_and(|old| Arc::ptr_eq(old, patterns))
     }
 
-    /// All buffers on the device and pinned on the host. Destructures every field, so that no new
-    /// one is forgotten.
+    /// All buffers on the device and pinned on the host. Destructures every field: a new buffer
+    /// cannot be forgotten here.
     pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
         let Filter {
             coarse,
@@ -83,7 +85,7 @@ impl Filter {
     }
 
     /// Queues the change to `patterns` on the stream. `coarse_bits` is the size of the variant's
-    /// first bitmap.
+    /// coarse bitmap, as a power of two.
     pub fn set(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -106,8 +108,7 @@ impl Filter {
         self.share = 1.0;
         self.patterns = Some(patterns.clone());
         self.coarse_bits = coarse_bits;
-        // The copy before this one ran ahead of the launch before this one, so that this wait is
-        // short.
+        // The previous copy was queued before the previous launch, so this wait is short.
         if let Some(copied) = &self.copied {
             copied.synchronize()?;
         }
@@ -123,7 +124,7 @@ impl Filter {
                 LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
             let mut launch = stream.launch_builder(build);
             launch.arg(&self.intervals).arg(&count).arg(&mut self.coarse).arg(&coarse_bits).arg(&mut self.fine);
-            // SAFETY: the arguments are those of `build_filter`, and the buffers have the sizes it
+            // SAFETY: the arguments match `build_filter`, and the buffers have the sizes it
             // assumes.
             unsafe { launch.launch(config)? };
         }
@@ -131,7 +132,8 @@ impl Filter {
     }
 }
 
-/// The intervals for the device: at most `MOST_INTERVALS`, neighbours joined where there are more.
+/// The intervals for the device: at most `MOST_INTERVALS`. If there are more, neighbours are
+/// joined.
 fn condensed(intervals: &[(u64, u64)]) -> Vec<Interval> {
     let group = intervals.len().div_ceil(MOST_INTERVALS).max(1);
     intervals.chunks(group).map(|part| Interval { first: part[0].0, last: part[part.len() - 1].1 }).collect()

@@ -11,12 +11,12 @@ use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 /// Bytes of a field element.
 pub const FIELD_BYTES: usize = 32;
-/// Threads of a launch for each multiprocessor, whatever the variant of the search.
+/// Threads per multiprocessor in a launch, the same for every variant of the search.
 pub const THREADS_PER_MULTIPROCESSOR: u32 = 512;
-/// Centres a thread may stand on in one launch. For most threads the first and the last are cut
-/// short, so that warps stand at different stages of a centre.
+/// Centres that a thread may visit in one launch. For most threads the first and the last centre
+/// are cut short, so that different warps are at different stages of a centre.
 pub const CENTRES: u32 = MOST_STEPS + 1;
-/// From one centre of a thread to its next, in multiples of G.
+/// Distance between neighbouring centres of a thread, in multiples of G.
 pub const STEP: u64 = 2 * TABLE as u64 + 1;
 const STRIDE: u64 = CENTRES as u64 * STEP;
 const THREADS_PER_BASE: u32 = 3072;
@@ -44,7 +44,7 @@ pub fn stretch_start(t: u32) -> u64 {
     (u64::from(t) + 1) * STRIDE
 }
 
-/// `k·G`, k not zero.
+/// `k·G`. `k` is not zero.
 pub fn multiple_of_generator(k: u64) -> StartPoint {
     let mut bytes = [0; 32];
     bytes[24..].copy_from_slice(&k.to_be_bytes());
@@ -56,17 +56,17 @@ pub fn multiple(k: u64) -> Point {
     Point::of(&multiple_of_generator(k))
 }
 
-/// The part of the stretch that a launch searches.
+/// How much of each thread's stretch a launch searches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// Centres a thread walks.
+    /// Centres per thread.
     pub steps: u32,
     /// Table entries at each centre.
     pub entries: u32,
 }
 
 impl Extent {
-    /// The extent nearest to `entries` table entries a thread, with at most `table` at a centre.
+    /// The extent nearest to `entries` table entries per thread, with at most `table` at a centre.
     pub fn of_entries(entries: f64, table: u32) -> Extent {
         let steps = entries / f64::from(table);
         if steps >= 1.0 {
@@ -76,19 +76,19 @@ impl Extent {
         }
     }
 
-    /// Table entries of a thread in all.
+    /// Table entries per thread, over all its centres.
     pub fn total(self) -> f64 {
         f64::from(self.steps) * f64::from(self.entries)
     }
 
-    /// This share of it, 0 to 1.
+    /// The given share of this extent, 0 to 1.
     pub fn part(self, share: f64) -> Extent {
         if share >= 1.0 { self } else { Extent::of_entries(self.total() * share, self.entries) }
     }
 }
 
-/// Prefix products of each thread that `bytes` hold, at most as many as a whole table needs. A multiple
-/// of [`GROUP`], so that the plain variant can be compared with the others.
+/// Prefix products per thread that fit into `bytes`, at most as many as a whole table needs. A
+/// multiple of [`GROUP`], so that the plain variant can be compared with the others.
 pub fn prefixes_that_fit(bytes: usize, threads: usize) -> u32 {
     let fit = u32::try_from(bytes / (threads * FIELD_BYTES)).unwrap_or(u32::MAX);
     (fit / GROUP * GROUP).clamp(GROUP, TABLE / GROUP)

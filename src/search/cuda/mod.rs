@@ -1,12 +1,12 @@
 //! The search on NVIDIA GPUs: the kernels of `kernels/`, fed and read by one [`Searcher`] a GPU.
 //!
-//! The driver is loaded at run time; without it every question here gets an answer in words, never
-//! a panic.
+//! The driver is loaded at run time. Without it, every function here returns an error text and none
+//! panics.
 
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
-// The kernels alone use some of them.
+// Some of these are used by the kernels only.
 #[allow(dead_code)]
 mod constants;
 mod filter;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// How many GPUs there are: 1 or more, or why none can be used.
 pub fn device_count() -> Result<usize, String> {
-    // SAFETY: only tries to load the library.
+    // SAFETY: this only tries to load the library.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
         return Err(
             "the NVIDIA driver's library (libcuda) is not there; install the driver, or search on the CPU".into()
@@ -39,19 +39,18 @@ pub fn device_count() -> Result<usize, String> {
     }
 }
 
-/// Opens GPU number `ordinal`: its tables are computed and its speed is measured, which takes some
-/// tenths of a second.
+/// Opens GPU number `ordinal`. Computing its tables and measuring its speed takes some tenths of a
+/// second.
 pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
     Ok(Box::new(searcher(ordinal)?))
 }
 
-/// Where GPU number `ordinal` sits, such as `0000:1b:00.0`: how other libraries of the driver name
-/// it.
+/// PCI address of GPU number `ordinal`, such as `0000:1b:00.0`. Other libraries of the driver name
+/// a GPU by it.
 pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
     let context = context(ordinal).ok()?;
     let mut text = [0; 32];
-    // SAFETY: the driver is there, as `context` found; it writes at most as many bytes as it is
-    // told there are.
+    // SAFETY: `context` has found the driver. It writes at most the number of bytes it is given.
     let code =
         unsafe { cudarc::driver::sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, context.cu_device()) };
     code.result().ok()?;
@@ -71,10 +70,11 @@ fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {
         return Err(format!("there are {count} GPUs, numbered from 0"));
     }
     let context = CudaContext::new(ordinal).map_err(|error| error.to_string())?;
-    // The thread that waits sleeps. One stream orders everything, so no events between buffers are
-    // needed.
+    // The waiting host thread sleeps instead of spinning. All work is ordered by one stream, so
+    // buffers need no events between them.
     context.set_blocking_synchronize().map_err(|error| error.to_string())?;
-    // SAFETY: all buffers of a searcher are used on its one stream, and read after its events.
+    // SAFETY: a searcher uses all its buffers on one stream, and reads them after the events of
+    // that stream.
     unsafe { context.disable_event_tracking() };
     Ok(context)
 }

@@ -4,7 +4,7 @@ use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
 use cudarc::nvrtc::{CompileOptions, Ptx, compile_ptx_with_opts};
 use std::sync::Arc;
 
-/// All kernels in one text, without includes.
+/// The source of all kernels in one text, with the includes expanded.
 const SOURCE: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.cu"));
 
 #[cfg(npubbot_fatbin)]
@@ -12,16 +12,16 @@ const FATBIN: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/ker
 #[cfg(not(npubbot_fatbin))]
 const FATBIN: Option<&[u8]> = None;
 
-/// The compute capabilities that the build has machine code for, such as `80 90`; `none` without
-/// nvcc.
+/// The compute capabilities for which the build has machine code, such as `80 90`; `none` if it had
+/// no nvcc.
 pub const BUILT_FOR: &str = env!("NPUBBOT_KERNELS_BUILT");
 
 pub fn nvrtc_is_present() -> bool {
-    // SAFETY: only tries to load the library.
+    // SAFETY: this only tries to load the library.
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
 }
 
-/// All kernels but the search itself, whose variants are in `variant.rs`.
+/// All kernels except those of the search itself, whose variants are in `variant.rs`.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
     pub confirm: CudaFunction,
@@ -30,7 +30,7 @@ pub struct Kernels {
     pub build_matrices: CudaFunction,
     pub build_groups: CudaFunction,
     pub probe: CudaFunction,
-    /// `nvcc` or `NVRTC`.
+    /// What compiled the kernels: `nvcc` or `NVRTC`.
     pub compiler: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl Kernels {
     pub fn load(context: &Arc<CudaContext>) -> Result<Kernels, String> {
         let (module, compiler) = match FATBIN.map(|image| context.load_module(Ptx::from_binary(image.to_vec()))) {
             Some(Ok(module)) => (module, "nvcc"),
-            // The build may lack this GPU's architecture.
+            // The build may lack machine code for this GPU's architecture.
             Some(Err(error)) => {
                 (compile(context).map_err(|reason| format!("its kernels do not load ({error}); {reason}"))?, "NVRTC")
             }
@@ -68,7 +68,7 @@ fn compile(context: &Arc<CudaContext>) -> Result<Arc<CudaModule>, String> {
     context.load_module(ptx).map_err(|error| format!("the compiled kernels do not load: {error}"))
 }
 
-/// The kernels compiled by NVRTC, whose library has to be there.
+/// Compiles the kernels with NVRTC. Errors: the library is missing, or does not compile them.
 pub fn ptx_for((major, minor): (i32, i32)) -> Result<Ptx, String> {
     let options = CompileOptions {
         options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".to_owned()],

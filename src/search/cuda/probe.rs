@@ -1,39 +1,38 @@
-//! The GPUs and kernels found, for `npubbot doctor`; and single field operations on a GPU, for the
-//! tests.
+//! For `npubbot doctor`: the GPUs and kernels found. For tests: single field operations on a GPU.
 
 use super::abi::limbs;
 use super::constants::MATRIX_BYTES;
 use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
-/// Driver, GPUs and kernels of this machine and this build.
+/// The driver, GPUs and kernels available to this build on this machine.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The newest CUDA version that the driver serves, such as `13.0`; or why there is none.
+    /// The newest CUDA version that the driver supports, such as `13.0`; or why there is no driver.
     pub driver: Result<String, String>,
-    /// The GPUs the driver sees.
+    /// The GPUs that the driver reports.
     pub gpus: Vec<Gpu>,
-    /// Compute capabilities the build has machine code for, such as `80 90`; `None` where it had no
-    /// nvcc.
+    /// Compute capabilities for which the build has machine code, such as `80 90`; `None` if it had
+    /// no nvcc.
     pub built_for: Option<&'static str>,
-    /// Whether kernels can be compiled here.
+    /// Whether kernels can be compiled at run time.
     pub nvrtc: bool,
 }
 
-/// One GPU.
+/// A GPU as the driver describes it.
 #[derive(Clone, Debug)]
 pub struct Gpu {
     /// Its number, from 0.
     pub ordinal: usize,
-    /// Its maker's name for it.
+    /// The maker's name for it.
     pub name: String,
-    /// Major and minor number.
+    /// Compute capability: major and minor number.
     pub compute_capability: (i32, i32),
-    /// All of its memory.
+    /// Total memory.
     pub memory_bytes: usize,
 }
 
-/// Asks the driver. Opens each GPU for a moment.
+/// Queries the driver. Opens each GPU briefly.
 pub fn findings() -> Findings {
     let count = super::device_count();
     let driver = count.clone().and_then(|_| {
@@ -60,7 +59,7 @@ pub fn findings() -> Findings {
     }
 }
 
-/// One operation of `kernels/field.cuh`, as `kernels/probe.cuh` numbers them.
+/// An operation of `kernels/field.cuh`, numbered as in `kernels/probe.cuh`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// a·b
@@ -71,44 +70,44 @@ pub enum Operation {
     Add,
     /// a - b
     Sub,
-    /// 1/a; 0 of 0.
+    /// 1/a, and 0 for a = 0.
     Inverse,
-    /// a below p.
+    /// a reduced below p.
     Canonical,
-    /// The top 32 bits of the product, in the lowest limb; off by a few.
+    /// The top 32 bits of the product, in the lowest limb. Off by a few units.
     Top,
-    /// `Mul` as the search does it: right for all but about one in 2^64 random inputs, not for
-    /// every chosen one.
+    /// `Mul` as the search computes it. Right for all but about one in 2^64 random inputs; chosen
+    /// inputs can make it fail.
     MulQuick,
-    /// `Sqr`, likewise.
+    /// `Sqr` as the search computes it, with the same rare errors.
     SqrQuick,
-    /// `Sub`, likewise.
+    /// `Sub` as the search computes it, with the same rare errors.
     SubQuick,
-    /// `Top` with the second factor made ready, as the search with several intervals does it.
+    /// `Top` with a prepared second factor, as the search with several intervals computes it.
     TopFine,
-    /// The same as the search with one interval does it: between 735 low and 246 high.
+    /// `Top` as the search with one interval computes it: between 735 too low and 246 too high.
     TopRough,
 }
 
-/// One operation of `kernels/tensor.cuh`: values a with a constant c, on the tensor cores.
+/// An operation of `kernels/tensor.cuh`: a vector of values `a` times a constant `c`, on tensor
+/// cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TensorOperation {
     /// a·c
     Times,
-    /// The same as the search does it: for values as good as random.
+    /// `Times` as the search computes it. Its rare errors assume random values.
     TimesQuick,
     /// a·c + a²·c
     Sum,
-    /// The top 32 bits of a·c + a²·c² in the lowest limb, of β times that in the next; low by a
-    /// few.
+    /// The top 32 bits of a·c + a²·c² in the lowest limb, and of β times that sum in the next. Low
+    /// by a few units.
     TopWords,
 }
 
-/// 32 bytes, big-endian.
+/// A number of 32 bytes, big-endian.
 pub type Number = [u8; 32];
 
-/// Runs `operation` on every pair, on GPU `ordinal`. Numbers are 32 bytes, big-endian; results are
-/// below p.
+/// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.
 pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;
     let kernels = Kernels::load(&context)?;
@@ -119,18 +118,17 @@ pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)])
     let (what, count) = (operation as u32, pairs.len() as u32);
     let mut launch = stream.launch_builder(&kernels.probe);
     launch.arg(&what).arg(&a).arg(&b).arg(&mut out).arg(&count);
-    // SAFETY: the arguments are those of `probe`; the kernel checks the end.
+    // SAFETY: the arguments match `probe`. The kernel checks the array's end.
     unsafe { launch.launch(grid(count.div_ceil(128), 128)) }.map_err(text)?;
     Ok(numbers(&stream.clone_dtoh(&out).map_err(text)?))
 }
 
-/// Whether the kernels compile at run time for this compute capability; `None` where the library
-/// for it is not there.
+/// Whether the kernels compile at run time for this compute capability. `None` without NVRTC.
 pub fn compiles_at_run_time(capability: (i32, i32)) -> Option<Result<(), String>> {
     nvrtc_is_present().then(|| ptx_for(capability).map(|_| ()))
 }
 
-/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`; `None` where it has no
+/// Runs `operation` on each constant with its 32 values, on GPU `ordinal`. `None` if the GPU lacks
 /// such tensor cores.
 pub fn operate_on_constants(
     ordinal: usize,
@@ -152,11 +150,11 @@ pub fn operate_on_constants(
     let (what, warps) = (operation as u32, groups.len() as u32);
     let mut launch = stream.launch_builder(&build);
     launch.arg(&constants).arg(&mut matrices);
-    // SAFETY: the arguments are those of `probe_matrices`; a block a constant, as it expects.
+    // SAFETY: the arguments match `probe_matrices`, which expects one block per constant.
     unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
     let mut launch = stream.launch_builder(&probe);
     launch.arg(&what).arg(&values).arg(&matrices).arg(&mut out);
-    // SAFETY: the arguments are those of `probe_tensor`; a block a constant, as it expects.
+    // SAFETY: the arguments match `probe_tensor`, which expects one block per constant.
     unsafe { launch.launch(grid(warps, 32)) }.map_err(text)?;
     Ok(Some(numbers(&stream.clone_dtoh(&out).map_err(text)?)))
 }

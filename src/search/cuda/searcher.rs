@@ -1,4 +1,4 @@
-//! One GPU: its tables, its launches in flight, and how they come back.
+//! The searcher of one GPU: its tables, the launches in flight, and their results.
 
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
@@ -22,10 +22,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const IN_FLIGHT: usize = 2;
-/// Prefix products that a variant without groups keeps, where it is the fastest.
+/// Prefix products per thread for a variant without groups: with this many it is fastest.
 const KEPT_ALONE: u32 = 1024;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
-/// Blocks and threads of a block that compute the suspects in full.
+/// Blocks, and threads per block, of the kernel that recomputes suspects in full.
 const CONFIRM: (u32, u32) = (132, 256);
 
 struct Pending {
@@ -37,7 +37,7 @@ struct Pending {
 pub struct CudaSearcher {
     info: DeviceInfo,
     stream: Arc<CudaStream>,
-    /// Fetches hits while the next launch runs.
+    /// A second stream. It fetches hits while the next launch runs.
     side: Arc<CudaStream>,
     kernels: Kernels,
     variant: Variant,
@@ -49,7 +49,7 @@ pub struct CudaSearcher {
     stretches: CudaSlice<Point>,
     step: Point,
     prefixes: CudaSlice<u8>,
-    /// Prefix products of a thread that fit into `prefixes`.
+    /// Prefix products per thread that fit into `prefixes`.
     kept: u32,
     filter: Filter,
     slots: Vec<Slot>,
@@ -88,19 +88,19 @@ impl CudaSearcher {
         let mut table = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_table);
         build.arg(&points).arg(&mut table).arg(&TABLE);
-        // SAFETY: the arguments are those of `build_table`; the grid covers the table and the
-        // kernel checks its end.
+        // SAFETY: the arguments match `build_table`. The grid covers the table, and the kernel
+        // checks the table's end.
         unsafe { build.launch(groups_of_128(TABLE))? };
         let mut matrices = stream.alloc_zeros::<u8>((TABLE * MATRICES * MATRIX_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_matrices);
         build.arg(&table).arg(&mut matrices).arg(&TABLE);
-        // SAFETY: likewise, with 32 threads an entry.
+        // SAFETY: as above, with 32 threads per entry.
         unsafe { build.launch(groups_of_128(32 * TABLE))? };
         let count = TABLE / GROUP;
         let mut groups = stream.alloc_zeros::<u8>((count * GROUP_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_groups);
         build.arg(&table).arg(&mut groups).arg(&count);
-        // SAFETY: likewise, with 32 threads a group.
+        // SAFETY: as above, with 32 threads per group.
         unsafe { build.launch(groups_of_128(32 * count))? };
         let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
@@ -139,10 +139,10 @@ impl CudaSearcher {
         })
     }
 
-    /// Chooses the fastest variant that finds the plain one's hits, and a launch's extent by its speed.
+    /// Keeps the fastest variant that finds the plain one's hits; sets a launch's extent by its speed.
     fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
-            let parsed = texts.iter().map(|text| Pattern::parse(text).expect("letters that occur"));
+            let parsed = texts.iter().map(|text| Pattern::parse(text).expect("characters of the alphabet"));
             Arc::new(PatternSet::new(parsed.collect()))
         };
         let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
@@ -178,12 +178,12 @@ impl CudaSearcher {
         Ok(())
     }
 
-    /// Table entries at a centre whose prefix products fit into memory.
+    /// Table entries per centre whose prefix products fit into memory.
     fn table_entries(&self) -> u32 {
         (self.kept * self.variant.group).min(TABLE)
     }
 
-    /// One launch over fixed start points: how long it took, and what it found, in order.
+    /// Runs one launch over fixed start points. Returns its duration and its hits, sorted.
     fn trial(&mut self, patterns: &Arc<PatternSet>) -> Result<(Duration, Vec<Suspect>), SearchError> {
         let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
         let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
@@ -244,7 +244,7 @@ impl CudaSearcher {
         at.finished.record(stream)
     }
 
-    /// Waits for a slot's launch: its counters, its hits, and how long it took.
+    /// Waits for the launch in a slot. Returns its counters, hits and duration.
     fn finish(&mut self, slot: usize) -> Result<(Counters, Vec<Suspect>, Duration), DriverError> {
         let at = &mut self.slots[slot];
         at.finished.synchronize()?;
@@ -259,8 +259,8 @@ impl CudaSearcher {
         Ok((counters, hits, busy))
     }
 
-    /// All buffers on the device and pinned on the host, with nothing running. Destructures every
-    /// field, so that no new one is forgotten.
+    /// All buffers on the device and pinned on the host. The caller makes sure that no kernel runs.
+    /// Destructures every field: a new buffer cannot be forgotten here.
     pub(super) fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
         let CudaSearcher {
             stream,
@@ -350,9 +350,9 @@ impl Searcher for CudaSearcher {
             let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
             all_busy += busy;
             let at = &self.slots[slot];
-            let crowd = (f64::from(counters.suspects) / at.suspects.len() as f64)
+            let excess = (f64::from(counters.suspects) / at.suspects.len() as f64)
                 .max(f64::from(counters.hits) / at.hits.len() as f64);
-            if crowd <= 1.0 {
+            if excess <= 1.0 {
                 let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
                 let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
                 return Ok(LaunchReport {
@@ -362,9 +362,9 @@ impl Searcher for CudaSearcher {
                     is_cut_short: false,
                 });
             }
-            // More than the buffers hold: the same stretch again, but only as much of it as they do
-            // hold.
-            let fewer = Extent::of_entries(extent.total() / crowd * 0.7, self.whole.entries);
+            // More hits than the buffers hold. Search the start of the same stretch again, as much
+            // of it as fits.
+            let fewer = Extent::of_entries(extent.total() / excess * 0.7, self.whole.entries);
             tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
             extent = fewer;
             self.start(slot, &launch, extent).map_err(self.failed())?;
@@ -385,8 +385,8 @@ fn run(
     if let Some(threads) = &threads {
         launch.arg(threads);
     }
-    // SAFETY: the arguments are the kernel's; every buffer in `search` has the size that the grid
-    // and the extent need.
+    // SAFETY: the arguments match the kernel, and every buffer in `search` has the size that the
+    // grid and the extent need.
     unsafe { launch.launch(config)? };
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The buffers that one launch in flight has to itself.
+//! The buffers of one launch in flight.
 
 use super::abi::{Counters, Point, Suspect};
 use super::buffers::Buffer;
@@ -7,10 +7,10 @@ use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DriverError, PinnedHostSlice};
 use std::sync::Arc;
 
-/// Hits that come back with the counters; more are fetched when there are more.
+/// Hits copied together with the counters. If there are more, a second copy fetches them.
 pub const FIRST_HITS: usize = 4096;
 
-/// The buffers of one launch in flight.
+/// The buffers that one launch in flight has to itself.
 pub struct Slot {
     pub starts: CudaSlice<Point>,
     pub centres: CudaSlice<Point>,
@@ -30,8 +30,8 @@ impl Slot {
         let context = stream.context();
         let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
         let threads = geometry.threads() as usize;
-        // The smallest launch has to fit, were every candidate a hit: one group of entries a
-        // thread.
+        // The smallest launch (one group of entries per thread) must fit even if every candidate is
+        // a hit.
         let hits = (18 * GROUP as usize * threads).max(FIRST_HITS);
         // SAFETY: the pinned buffers are written before they are read.
         unsafe {

@@ -1,5 +1,5 @@
-//! The variants of the search. All find the same hits; they differ in shared memory and tensor
-//! cores.
+//! The variants of the search kernel. All find the same hits. They differ in their use of shared
+//! memory and tensor cores.
 
 use super::constants::{
     GROUP, MANY_SHARED, ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_THREADS,
@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMI
 use cudarc::driver::{CudaFunction, CudaModule, LaunchConfig};
 use std::sync::Arc;
 
-/// A variant as `kernels/search.cu` has it. Bytes are of shared memory, a block.
+/// A variant of `kernels/search.cu`. Sizes are bytes of shared memory per block.
 struct Plan {
     name: &'static str,
     block: u32,
@@ -27,7 +27,7 @@ const fn bitmap_bytes(bits: u32) -> u32 {
     1 << (bits - 3)
 }
 
-/// The first runs on every GPU, and the others have to agree with it.
+/// The first runs on every GPU. The others are used only if they find the same hits.
 const PLANS: [Plan; 3] = [
     Plan {
         name: "plain",
@@ -60,20 +60,20 @@ const PLANS: [Plan; 3] = [
 pub struct Variant {
     pub name: &'static str,
     pub coarse_bits: u32,
-    /// Table entries for each prefix product kept in memory.
+    /// Table entries per prefix product kept in memory.
     pub group: u32,
     one: (CudaFunction, LaunchConfig),
     many: (CudaFunction, LaunchConfig),
 }
 
 impl Variant {
-    /// The kernel for one interval of top_words or for many, and how to launch it.
+    /// The kernel for one interval of top words, or for several, with its launch configuration.
     pub fn kernel(&self, single: bool) -> &(CudaFunction, LaunchConfig) {
         if single { &self.one } else { &self.many }
     }
 }
 
-/// The variants that `module` has and the GPU can hold, the plain one first.
+/// The variants that the module contains and the GPU can run, the plain one first.
 pub fn available(module: &Arc<CudaModule>, multiprocessors: u32) -> Result<Vec<Variant>, String> {
     let mut variants = Vec::new();
     for plan in &PLANS {

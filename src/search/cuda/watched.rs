@@ -5,7 +5,8 @@ use super::searcher::CudaSearcher;
 use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A searcher as [`super::open`] gives it, and a window to look into it between its launches.
+/// Opens a searcher like [`super::open`], with a window through which a test reads its buffers
+/// between launches.
 pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
     let searcher = super::searcher(ordinal)?;
     let info = searcher.info().clone();
@@ -13,13 +14,13 @@ pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
     Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))
 }
 
-/// Searches as the searcher in it does.
+/// A searcher that forwards every call to the one inside.
 pub struct Watched {
     info: DeviceInfo,
     searcher: Arc<Mutex<CudaSearcher>>,
 }
 
-/// The searcher, and so its buffers, live as long as this does.
+/// Keeps the searcher, and with it the buffers, alive.
 pub struct Window(Arc<Mutex<CudaSearcher>>);
 
 fn lock(searcher: &Mutex<CudaSearcher>) -> MutexGuard<'_, CudaSearcher> {
@@ -49,7 +50,8 @@ impl Searcher for Watched {
 }
 
 impl Window {
-    /// Waits for what is under way, then lends `look` every buffer. Nothing is launched meanwhile.
+    /// Waits for the launches in flight, then calls `look` with every buffer. Nothing is launched
+    /// until it returns.
     pub fn look<T>(&self, look: impl FnOnce(&[Buffer<'_>]) -> T) -> Result<T, String> {
         let searcher = lock(&self.0);
         let buffers = searcher.buffers().map_err(|error| error.to_string())?;
