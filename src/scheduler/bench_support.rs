@@ -1,4 +1,4 @@
-//! The planning of launches without devices, for `benches/`. Not part of the scheduler.
+//! Plans launches without devices, for `benches/`. The scheduler itself does not use it.
 
 use super::plan::lane::Lane;
 use super::run::pool::{Next, Pool, Subscription};
@@ -7,7 +7,7 @@ use crate::key::HalfPoint;
 use crate::pattern::{Pattern, Rate};
 use crate::search::LaunchReport;
 
-/// A pool and one device that only counts.
+/// A pool, and one simulated device that only counts candidates.
 pub struct Planning {
     pool: Pool,
     device: Subscription,
@@ -15,7 +15,8 @@ pub struct Planning {
 }
 
 impl Planning {
-    /// A pool with one open job, and `split_jobs` split jobs at this point, each of another asker.
+    /// A pool with one open job and `split_jobs` split jobs. All split jobs search at `half`; each
+    /// belongs to a different asker.
     pub fn new(pattern: &Pattern, half: HalfPoint, split_jobs: usize) -> Planning {
         let pool = Pool::default();
         let mut device = pool.subscribe(Lane::All);
@@ -26,7 +27,7 @@ impl Planning {
         planning
     }
 
-    /// Adds a split job of an asker of its own.
+    /// Adds a split job of a new asker.
     pub fn add(&self, job: usize, pattern: &Pattern) {
         let mut asker = [0; 32];
         asker[..8].copy_from_slice(&(job as u64).to_be_bytes());
@@ -39,7 +40,7 @@ impl Planning {
         self.pool.remove(JobId(job as i64));
     }
 
-    /// Plans a launch and records its end.
+    /// Plans a launch and records it as collected.
     pub fn launch(&mut self) {
         if let Next::Search(planned) = self.pool.next(&mut self.device, Some(Rate(80e6))) {
             let report = LaunchReport { candidates: 4_000_000, ..LaunchReport::default() };
@@ -47,7 +48,7 @@ impl Planning {
         }
     }
 
-    /// Computes the shares and the place in line that a new asker is told.
+    /// Computes the share and the place in line that a new asker would be told.
     pub fn tell(&self) -> (f64, usize) {
         let asker = Asker([0xff; 32]);
         (self.pool.shares(asker).part_of_one_more, self.pool.split_queue(asker, None).open)

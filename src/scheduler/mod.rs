@@ -1,4 +1,4 @@
-//! The scheduler: which job is searched where.
+//! The scheduler: decides which device searches for which job, and verifies what they find.
 //!
 //! ```text
 //! Pool ──pass──▶ worker (one thread a device) ──▶ Searcher
@@ -53,8 +53,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Opens the devices and starts searching. Each find is handed to `on_find`, one at a time; its
-    /// answer says whether the job is done.
+    /// Opens the devices and starts the search. `on_find` gets the finds, one at a time; its answer
+    /// says whether the job is done.
     pub fn start(
         options: &SearchOptions,
         vault: Vault,
@@ -63,7 +63,8 @@ impl Scheduler {
         Scheduler::start_with(options, Arc::new(search::open), vault, on_find)
     }
 
-    /// [`Scheduler::start`] with devices that `opener` opens, for tests that look into one.
+    /// [`Scheduler::start`] with a replacement for [`crate::search::open`], so that a test can
+    /// observe a device.
     #[doc(hidden)]
     pub fn start_with(
         options: &SearchOptions,
@@ -78,23 +79,24 @@ impl Scheduler {
         Ok(Scheduler { pool, workers, verifier: Some(verifier) })
     }
 
-    /// Adds a job. Every device searches it from its next launch on, or its next turn.
+    /// Adds a job. Every device includes it from the next launch in which the job has a turn.
     pub fn add(&self, job: JobId, spec: JobSpec) {
         self.pool.insert(job, spec);
     }
 
-    /// The jobs and their parts of the devices as this asker sees them.
+    /// The open jobs, and their shares of the devices, as one asker is told them.
     pub fn shares(&self, asker: Asker) -> Shares {
         self.pool.shares(asker)
     }
 
-    /// How long a new job of the pool waits for older ones; zero while no device has a rate.
+    /// How long a new job of the pool waits for older ones. Zero while no device has a measured
+    /// rate.
     pub fn wait_estimate(&self) -> WaitEstimate {
         self.workers.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
     }
 
-    /// What a further split job of this asker has to expect: its place in line, a bound on its
-    /// first launch, and the proof of work it costs.
+    /// What this asker is told before a further split job: its place in line, a bound on the time
+    /// to its first launch, and the proof of work it costs.
     pub fn split_queue(&self, asker: Asker) -> SplitQueue {
         self.pool.split_queue(asker, self.workers.serving())
     }
@@ -104,13 +106,13 @@ impl Scheduler {
         self.pool.remove(job);
     }
 
-    /// Jobs being searched.
+    /// Number of open jobs.
     pub fn open_jobs(&self) -> usize {
         self.pool.len()
     }
 
-    /// Candidates a second, all working devices together, over wall time, as last measured.
-    /// `None` before the first measurement and when no device works.
+    /// Candidates per second of all working devices together, by wall time, as last measured.
+    /// `None` before the first measurement, or if no device works.
     pub fn rate(&self) -> Option<Rate> {
         self.workers.rate()
     }
@@ -133,13 +135,13 @@ impl Scheduler {
 }
 
 impl Drop for Scheduler {
-    /// Ends after the launches in flight. Finds not yet handed on are lost with their start points,
-    /// and searched again after the next start.
+    /// Waits for the launches in flight. Finds that were not handed on are lost together with their
+    /// start points; their jobs are searched again after the next start.
     fn drop(&mut self) {
         self.pool.close();
         self.workers.join();
         if let Some(verifier) = self.verifier.take() {
-            // A panic of the verifier is in the log.
+            // If the verifier panicked, the log has the panic.
             let _ = verifier.join();
         }
     }

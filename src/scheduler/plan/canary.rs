@@ -2,12 +2,13 @@
 
 use crate::pattern::{ALPHABET, Pattern, Rate};
 
-/// Length of a canary, in characters, while the rate is unknown. One candidate in 2^25 matches,
-/// which suits every device for a moment.
+/// Length of a canary, in characters, while the device's rate is unknown. One candidate in 2^25
+/// matches: frequent enough on a slow device, and not too frequent for a moment on a fast one.
 const FIRST_LENGTH: u32 = 5;
 
-/// Fewest hits a second. A step of one character multiplies them by 32, so there are 5 to 160:
-/// enough to prove that a device works, few enough for its host to verify.
+/// Least number of canary hits per second. One character more or less changes the number by a
+/// factor of 32, so the choice gives 5 to 160: enough to prove that a device works, few enough for
+/// the host to verify.
 const FEWEST_HITS: f64 = 5.0;
 
 /// A random pattern that a device of this rate finds 5 to 160 times a second.
@@ -17,16 +18,17 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
         ((bits / 5.0) as u32).clamp(1, 12)
     });
     let mut random = [0u8; 12];
-    // A canary is no secret: without randomness from the system a fixed pattern serves as well.
+    // A canary need not be secret: if the system gives no randomness, a fixed pattern will do.
     let _ = getrandom::fill(&mut random);
     let text: String =
         random.iter().take(length as usize).map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect();
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
-/// The same canary moved onto `requested`: of the same length and frequency, one of the two is a
-/// prefix of the other. Both then filter by one interval, for which a GPU has its fastest kernel.
-/// The device cannot tell them apart: it sees the shorter one alone.
+/// A canary of the same length as `canary` that agrees with `requested` as far as both reach, so
+/// one of the two is a prefix of the other. The device then filters by a single interval, for which
+/// a GPU has its fastest kernel. It sees only the shorter pattern and cannot tell which is the
+/// canary.
 pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
     let length = canary.as_str().len();
     let text: String =

@@ -1,4 +1,4 @@
-//! The plan of one device: the pass of each launch.
+//! The plan of one device: decides the pass of each launch.
 
 use super::canary;
 use super::fair_share::{FairShare, Turn};
@@ -15,42 +15,42 @@ use crate::search::LaunchReport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The devices of a lane together.
+/// All devices of one lane, taken together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Fleet {
-    /// Start points that may be in flight at once, on devices of every lane.
+    /// Start points that may be in flight at once, on the devices of all lanes.
     pub in_flight: usize,
-    /// Candidates a second; `None` while no device is measured.
+    /// Candidates per second; `None` while no device of the lane has been measured.
     pub rate: Option<f64>,
 }
 
-/// A launch as planned.
+/// A planned launch.
 #[derive(Clone, Debug)]
 pub struct PlannedLaunch {
     /// The patterns to search.
     pub pass: Arc<Pass>,
-    /// The receiver of the launch; `None` for a warm-up.
+    /// Whose turn the launch is; `None` for a warm-up.
     turn: Option<Turn>,
-    /// Candidates the receiver was charged.
+    /// Candidates charged to that turn in advance.
     charged: f64,
 }
 
 impl PlannedLaunch {
-    /// A launch for nobody but the canary.
+    /// A launch with the canary only.
     pub fn warm_up(pass: Arc<Pass>) -> PlannedLaunch {
         PlannedLaunch { pass, turn: None, charged: 0.0 }
     }
 }
 
-/// The passes and accounts of one device. Passes are kept until a change of the jobs requires
-/// others, and with them the device's filters.
+/// The passes and accounts of one device. A pass is reused until the jobs change so much that it no
+/// longer serves them, because each new pass makes the device build a new filter.
 #[derive(Debug)]
 pub struct DevicePlan {
     lane: Lane,
     early_stop: bool,
-    /// Whether every pattern is in every pass, as a measurement requires.
+    /// Whether every pass has every pattern, as a measurement requires.
     exhaustive: bool,
-    /// [`OpenJobs::changes`] for which the passes were made.
+    /// The value of [`OpenJobs::changes`] when the passes were made.
     made_for: Option<u64>,
     share: FairShare,
     pool_pass: Option<PoolPass>,
@@ -59,12 +59,12 @@ pub struct DevicePlan {
     budget: HitBudget,
 }
 
-/// The pool's passes, and what they were made for.
+/// The pool's passes, and the selection they were made from.
 #[derive(Debug)]
 struct PoolPass {
     selection: Selection,
     whole: Arc<Pass>,
-    /// Without the plentiful patterns, where these are rationed.
+    /// The pass without plentiful patterns, if these are rationed.
     rare_alone: Option<Arc<Pass>>,
 }
 
@@ -112,18 +112,18 @@ impl DevicePlan {
         self.early_stop = early_stop;
     }
 
-    /// Whether the passes were made for the jobs as they are.
+    /// Whether the passes were made for the current jobs.
     pub fn is_current(&self, jobs: &OpenJobs) -> bool {
         self.made_for == Some(jobs.changes())
     }
 
-    /// Candidates a start point of this device is searched over.
+    /// Candidates that this device tests per start point; `None` before the first launch.
     pub fn stretch(&self) -> Option<f64> {
         self.budget.stretch()
     }
 
-    /// The next launch; `None` if no job has a pattern for this lane. `rate` is the device's own,
-    /// for its canaries.
+    /// The next launch; `None` if no job has a pattern for this lane. `rate` is this device's rate,
+    /// which decides its canaries.
     pub fn next(&mut self, jobs: &mut OpenJobs, fleet: Fleet, rate: Option<Rate>) -> Option<PlannedLaunch> {
         if !self.is_current(jobs) {
             self.renew(jobs, fleet, rate);
@@ -144,25 +144,25 @@ impl DevicePlan {
         pass.map(|pass| PlannedLaunch { pass, turn: Some(turn), charged })
     }
 
-    /// Records a collected launch over `starts` start points: corrects its charge, notes how far
-    /// the start points were searched and how many hits there were.
+    /// Records a collected launch over `starts` start points: corrects its charge, and
+    /// updates the stretch and the hit budget.
     pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize, fleet: Fleet) {
         if let Some(turn) = launch.turn {
             self.share.settle(turn, launch.charged, report.candidates);
         }
-        // Without rare patterns nobody is slowed down, and nothing is owed.
+        // Without rare patterns, plentiful ones slow nobody down, so their hits need no budget.
         let is_rationed = self.pool_pass.as_ref().is_some_and(|held| held.rare_alone.is_some());
         let part = if is_rationed { launch.pass.plentiful_part() } else { 0.0 };
         let budget = hits_worth_verifying(fleet.in_flight, is_rationed, self.budget.part());
         if self.budget.record(report, starts, part, budget) {
-            // Another stretch makes other patterns rare.
+            // The stretch decides which patterns are rare, so the passes must be made again.
             self.made_for = None;
         }
     }
 
-    /// Adapts passes and shares to the jobs as they are. A pass that still serves is kept.
+    /// Adapts passes and shares to the current jobs. Keeps a pass that still serves them.
     fn renew(&mut self, jobs: &OpenJobs, fleet: Fleet, rate: Option<Rate>) {
-        // Without a stretch every pattern is rare, and rare ones are all in the pass.
+        // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
         let stretch = self.budget.stretch().filter(|_| !self.exhaustive);
         let device = DeviceProfile { lane: self.lane, stretch, part: self.budget.part(), early_stop: self.early_stop };
         if jobs.pool_index().has_work_for(self.lane) {

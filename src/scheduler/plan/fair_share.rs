@@ -6,23 +6,23 @@
 //!                        └─ waiting askers, in rotation  1/2 · 1/4
 //! ```
 //!
-//! Each level is divided by its parts, in candidates, and a part that nobody uses goes to the
-//! others of its level. The pool is one of two on its level, so every other launch is the pool's
-//! however many split jobs there are: it has its half at any time, not only on average.
+//! Each level is divided among its members, in candidates. If a member has no work, the others on
+//! its level get its part. The pool is one of only two members on its level, so it has every other
+//! launch however many split jobs there are: it has its half at any time, not only on average.
 
 use super::split_line::Seats;
 use super::turns::Turns;
 use crate::job::{Asker, JobId};
 use std::collections::BTreeMap;
 
-/// The pool's part of a device while there are split jobs.
+/// The pool's part of a device while there are split jobs, 0 to 1.
 pub const POOL_PART: f64 = 0.5;
-/// The part of the split jobs' launches that waiting askers have.
+/// The waiting askers' part of the split jobs' launches, 0 to 1.
 pub const WAITING_PART: f64 = 0.25;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Side {
-    // First: among equals the pool is next.
+    // Listed first: in a tie the pool is next.
     Pool,
     Split,
 }
@@ -33,30 +33,32 @@ enum Group {
     Waiting,
 }
 
-/// The receiver of a launch.
+/// The member whose turn a launch is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// The jobs of the pool.
+    /// All jobs of the pool together.
     Pool,
     /// A split job that has a seat.
     Seated(Asker, JobId),
-    /// The next of the waiting askers.
+    /// The waiting asker who is next in the rotation.
     Waiting,
 }
 
-/// The accounts of one device, in candidates: launches on a busy processor differ in length.
+/// The accounts of one device, in candidates, because launches on a busy processor differ in
+/// length.
 #[derive(Debug, Default)]
 pub struct FairShare {
     sides: Turns<Side>,
     groups: Turns<Group>,
     askers: Turns<Asker>,
     jobs: BTreeMap<Asker, Turns<JobId>>,
-    /// Candidates of the last launch: the next one is charged as many until its own are known.
+    /// Candidates of the last launch. The next launch is charged this many until its own number is
+    /// known.
     last_launch: f64,
 }
 
 impl FairShare {
-    /// Takes over who has work. Those who had it before keep their accounts.
+    /// Sets who has work. Members that already had work keep their accounts.
     pub fn renew(&mut self, pool_has_work: bool, seats: &Seats) {
         let sides = [(Side::Pool, POOL_PART, pool_has_work), (Side::Split, 1.0 - POOL_PART, !seats.is_empty())];
         self.sides.renew(sides.into_iter().filter(|side| side.2).map(|(side, part, _)| (side, part)));
@@ -69,7 +71,8 @@ impl FairShare {
         }
     }
 
-    /// Whose turn it is, and the candidates charged for it. `None` if nobody has work.
+    /// Chooses the next turn and charges it. Returns the turn and the charge in candidates; `None`
+    /// if nobody has work.
     pub fn next(&mut self) -> Option<(Turn, f64)> {
         let turn = match (self.sides.next()?, self.groups.next()) {
             (Side::Pool, _) => Turn::Pool,
@@ -84,7 +87,7 @@ impl FairShare {
         Some((turn, charged))
     }
 
-    /// Corrects what a launch was charged, now that its candidates are known.
+    /// Corrects the charge of a launch once its candidates are known.
     pub fn settle(&mut self, turn: Turn, charged: f64, candidates: u64) {
         let candidates = candidates as f64;
         self.last_launch = candidates;
@@ -122,13 +125,14 @@ mod tests {
         Turn::Seated(Asker([asker; 32]), JobId(job))
     }
 
-    /// The parts of these turns over `launches` launches of very different lengths.
+    /// Simulates `launches` launches of very different lengths. Returns the share of each of
+    /// `turns`.
     fn parts(share: &mut FairShare, turns: &[Turn], launches: usize) -> Vec<f64> {
         let mut had = vec![0.0; turns.len()];
         for number in 0..launches {
             let (turn, charged) = share.next().unwrap();
             let at = turns.iter().position(|&one| one == turn).unwrap();
-            // The first one's are always long.
+            // Launches of the first turn are always long.
             let candidates = if at == 0 { 900 } else { 100 + number as u64 % 7 * 50 };
             share.settle(turn, charged, candidates);
             had[at] += candidates as f64;
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn each_has_its_part_and_newcomers_are_not_paid_for_the_past() {
+    fn each_has_its_part_and_newcomers_get_no_launches_for_the_time_before_they_came() {
         let mut share = FairShare::default();
         share.renew(true, &seats(&[(1, &[1])], false));
         assert_near(&parts(&mut share, &[Turn::Pool, seated(1, 1)], 1000), &[0.5, 0.5]);
@@ -171,7 +175,8 @@ mod tests {
         let mut share = FairShare::default();
         let mut own = 0;
         for number in 0..1000 {
-            // The other seat has a new asker each time, whose key sorts first.
+            // The other seat goes to a new asker each time, and all of these sort before the old
+            // one.
             share.renew(false, &seats(&[(number as u8 % 200, &[1]), (255, &[2])], false));
             let (turn, charged) = share.next().unwrap();
             share.settle(turn, charged, 100);

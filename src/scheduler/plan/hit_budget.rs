@@ -1,43 +1,45 @@
 //! The hit budget: how often plentiful patterns may be in a device's passes.
 //!
-//! The host recomputes each hit. A pattern so easy that a start point has dozens of hits would slow
-//! the others down, though one hit is all it needs. After a launch with more hits than are worth
-//! verifying come launches with the rare patterns alone, until the mean is right.
+//! The host recomputes every hit. A very easy pattern can have dozens of hits per start point
+//! although one is enough, and verifying them slows down the other jobs. So after a launch with
+//! more hits than the budget, the next launches have only rare patterns, until the mean number of
+//! hits is within the budget.
 
 use crate::search::LaunchReport;
 
-/// Powers of two by which a stretch must differ to count as another. Launches vary, and passes are
-/// to last.
+/// A stretch counts as changed when it differs by this many powers of two. Launches vary, and a
+/// change means new passes.
 const TOLERANCE: f64 = 0.75;
 
 /// The stretch of a device, and its account of hits.
 #[derive(Debug, Default)]
 pub struct HitBudget {
-    /// Binary logarithm of the candidates a start point is searched over, rounded.
+    /// Binary logarithm of the candidates per start point, rounded.
     stretch_bits: Option<f64>,
     /// The largest `stretch_bits` so far.
     longest_bits: f64,
-    /// Hits a start point beyond the budget, not yet made up for.
+    /// Hits per start point above the budget, not yet compensated by launches without plentiful
+    /// patterns.
     owed: f64,
-    /// The budget of the last launch, in hits a start point.
+    /// The budget of the last launch, in hits per start point.
     budget: f64,
 }
 
 impl HitBudget {
-    /// Candidates a start point is searched over; `None` before the first launch.
+    /// Candidates tested per start point; `None` before the first launch.
     pub fn stretch(&self) -> Option<f64> {
         self.stretch_bits.map(f64::exp2)
     }
 
-    /// The stretch as a part of the longest so far, 0 to 1. Launches last about as long however
-    /// busy the processor is, so this is the part of the processor the search has.
+    /// The stretch divided by the longest so far, 0 to 1. Launches take about the same time on a
+    /// busy processor and on an idle one, so this is the part of the processor that the search has.
     pub fn part(&self) -> f64 {
         self.stretch_bits.map_or(1.0, |bits| (bits - self.longest_bits).exp2())
     }
 
-    /// Records a launch over `starts` start points. `plentiful_part` is the part of its hits that
-    /// are of plentiful patterns, `budget` the hits a start point worth verifying. Returns whether
-    /// the stretch has changed.
+    /// Records a launch over `starts` start points. `plentiful_part` is the part of its expected
+    /// hits that belongs to plentiful patterns, `budget` the number of hits per start point worth
+    /// verifying. Returns whether the stretch has changed.
     pub fn record(&mut self, report: &LaunchReport, starts: usize, plentiful_part: f64, budget: f64) -> bool {
         let candidates = report.candidates.max(1) as f64 / starts.max(1) as f64;
         let hits = report.hits.len() as f64 / starts.max(1) as f64;
@@ -54,8 +56,8 @@ impl HitBudget {
         has_changed
     }
 
-    /// Whether the next launch does without plentiful patterns. Hits vary, so a whole launch must
-    /// be owed first.
+    /// Whether the next launch must do without plentiful patterns. Hits vary, so the excess must
+    /// reach a whole launch's budget first.
     pub fn is_overdrawn(&self) -> bool {
         self.owed > self.budget
     }

@@ -6,19 +6,20 @@ use super::split_line::{Seats, SplitLine};
 use crate::job::{JobId, JobSpec};
 use std::collections::BTreeMap;
 
-/// The open jobs, those of the pool by their patterns and split jobs in their line. A change costs
+/// All open jobs: those of the pool indexed by pattern, split jobs in their line. A change costs
 /// `O(log jobs)`.
 #[derive(Debug, Default)]
 pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
     pool: PatternIndex,
     split: SplitLine,
-    /// Counts changes, so that a device knows when its passes may be out of date.
+    /// Number of changes so far. A device compares it to learn whether its passes may be out of
+    /// date.
     changes: u64,
 }
 
 impl OpenJobs {
-    /// Adds a job. One of the same number is replaced.
+    /// Adds a job. Replaces a job of the same number.
     pub fn insert(&mut self, job: JobId, spec: JobSpec) {
         self.remove(job);
         if spec.half.is_some() {
@@ -29,7 +30,7 @@ impl OpenJobs {
         self.jobs.insert(job, spec);
     }
 
-    /// Removes a job. Unknown ones are ignored.
+    /// Removes a job. An unknown number is ignored.
     pub fn remove(&mut self, job: JobId) {
         self.changes += 1;
         if let Some(spec) = self.jobs.remove(&job) {
@@ -46,12 +47,12 @@ impl OpenJobs {
         self.jobs.contains_key(&job)
     }
 
-    /// Open jobs.
+    /// Number of open jobs.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Changes so far.
+    /// Number of changes so far.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -71,7 +72,7 @@ impl OpenJobs {
         &self.split
     }
 
-    /// A job of the waiting asker whose turn it is, with its number.
+    /// A job of the waiting asker who is next in the rotation. Counts as that asker's turn.
     pub fn take_turn(&mut self, lane: Lane, seats: &Seats) -> Option<(JobId, &JobSpec)> {
         let job = self.split.take_turn(lane, seats)?;
         self.jobs.get(&job).map(|spec| (job, spec))

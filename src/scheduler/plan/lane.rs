@@ -1,26 +1,27 @@
-//! Lanes: which patterns each kind of device searches.
+//! Lanes: the range of patterns that each kind of device searches.
 
 use crate::pattern::Pattern;
 
-/// Patterns of fewer bits are left to the CPU: a GPU would drown in their hits.
+/// Patterns of fewer bits are left to the CPU. A GPU would have more hits of them than the host can
+/// verify.
 const EASY_BITS: u32 = 20;
-/// Below this many bits the CPU thread beside GPUs searches too. A GPU finds so many hits of such
-/// patterns that it seldom takes more of them.
+/// Patterns of fewer bits are also searched by the CPU thread beside GPUs. They have so many hits
+/// on a GPU that only a few of them are in its passes.
 const SHARED_BITS: u32 = 25;
 
-/// Which patterns a device searches.
+/// The range of patterns that a device searches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lane {
-    /// All patterns: the CPU where no GPU works.
+    /// All patterns: for the CPU on a machine without a working GPU.
     All,
     /// Patterns hard enough for a GPU.
     Hard,
-    /// Patterns too easy for a GPU, and those nearly so: one CPU thread beside the GPUs.
+    /// Patterns too easy for a GPU, and those nearly so: for the CPU thread beside GPUs.
     Easy,
 }
 
 impl Lane {
-    /// Every lane; the index of each is its place here.
+    /// All lanes. The place of a lane here is its index in arrays.
     pub(in crate::scheduler) const EVERY: [Lane; 3] = [Lane::All, Lane::Hard, Lane::Easy];
 
     /// Whether the lane searches patterns of `bits` bits.
@@ -37,8 +38,8 @@ impl Lane {
         patterns.iter().any(|pattern| self.takes(pattern.bits()))
     }
 
-    /// Candidates to expect until one of these patterns matches, those of other lanes left out.
-    /// Infinite if none is for this lane.
+    /// Expected candidates until one of these patterns matches. Patterns of other lanes do not
+    /// count. Infinite if no pattern is for this lane.
     pub(in crate::scheduler) fn expected_candidates(self, patterns: &[Pattern]) -> f64 {
         let taken = patterns.iter().filter(|pattern| self.takes(pattern.bits()));
         1.0 / taken.map(|pattern| 1.0 / pattern.difficulty().candidates()).sum::<f64>()

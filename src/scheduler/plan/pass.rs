@@ -8,21 +8,23 @@ use crate::search::Remaining;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-/// The owner of a pattern in a pass.
+/// To whom the hits of a pattern belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// The job that asked for it.
     Job(JobId),
-    /// Nobody. The hits are compared with the expected number, to tell whether a device searches.
+    /// Nobody. The number of hits is compared with the expected number, to tell whether a device
+    /// really searches.
     Canary,
 }
 
-/// The patterns that every candidate of a launch is tested against, and their owners.
+/// The patterns that every candidate of a launch is tested against, with their owners.
 #[derive(Debug)]
 pub struct Pass {
-    /// The canary first, then the rare patterns, then the plentiful ones.
+    /// The canary first, then rare patterns, then plentiful ones.
     pub patterns: Arc<PatternSet>,
-    /// The asker's point to search at; `None` for start points of our own.
+    /// The asker's half point, at which a split job is searched; `None` for start points of our
+    /// own.
     pub half: Option<HalfPoint>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
@@ -30,14 +32,14 @@ pub struct Pass {
     owners: Vec<Owner>,
     /// Index of the first plentiful pattern.
     plentiful_from: usize,
-    /// Part of the expected hits that are of plentiful patterns, 0 to 1.
+    /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
     plentiful_part: f64,
-    /// [`Pass::remaining`], computed at its first use.
+    /// The value of [`Pass::remaining`], computed at its first use.
     remaining: OnceLock<Option<Remaining>>,
 }
 
 impl Pass {
-    /// A pass of these patterns, each with its job. [`super::select`] tells rare from plentiful.
+    /// A pass of these patterns, each with its job. [`super::select`] decides which are rare.
     pub(in crate::scheduler) fn new<'a>(
         rare: impl Iterator<Item = (JobId, &'a Pattern)>,
         plentiful: impl Iterator<Item = (JobId, &'a Pattern)>,
@@ -70,12 +72,12 @@ impl Pass {
         }
     }
 
-    /// A pass of the canary alone, to measure a device of this rate.
+    /// A pass with only the canary, to measure a device of this rate.
     pub fn canary_alone(rate: Option<Rate>) -> Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::choose(rate))
     }
 
-    /// Whether the pass has a pattern of a job. Warm-up passes have none.
+    /// Whether the pass has a pattern of some job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
         self.owners.len() > 1
     }
@@ -98,8 +100,9 @@ impl Pass {
         (Reverse(bits), job, pattern)
     }
 
-    /// Patterns still searched after the early stop, since a start point yields one key. `None` for
-    /// a pass without plentiful patterns.
+    /// The patterns still searched at a start point after the early stop. A start point yields only
+    /// one key, so plentiful patterns need no further hits. `None` if the pass has no plentiful
+    /// patterns.
     pub(in crate::scheduler) fn remaining(&self) -> Option<Remaining> {
         let make = || {
             (self.owners.len() > self.plentiful_from).then(|| Remaining {
@@ -112,7 +115,7 @@ impl Pass {
         self.remaining.get_or_init(make).clone()
     }
 
-    /// Part of the expected hits that are of plentiful patterns, 0 to 1.
+    /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
     pub(in crate::scheduler) fn plentiful_part(&self) -> f64 {
         self.plentiful_part
     }

@@ -1,12 +1,12 @@
-//! An index of the pool's jobs by the bits of their patterns.
+//! An index of the pool's jobs by the bits (difficulty) of their patterns.
 
 use super::lane::Lane;
 use super::profile::DeviceProfile;
 use crate::job::{JobId, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most hits a start point of all rare patterns together. Beyond that start points are spent on the
-/// oldest of them anyway, and the easiest count as plentiful.
+/// The most hits per start point that all rare patterns may have together. If they had more, start
+/// points would go to the oldest of their jobs anyway, so the easiest of them count as plentiful.
 const RARE_TOGETHER: f64 = 1.0;
 
 /// The jobs of the pool by the bits of their patterns. A change costs `O(log jobs)`.
@@ -23,7 +23,7 @@ impl PatternIndex {
         }
     }
 
-    /// Removes a job. `spec` is what it was inserted with.
+    /// Removes a job. `spec` must be the one it was inserted with.
     pub fn remove(&mut self, job: JobId, spec: &JobSpec) {
         for pattern in &spec.patterns {
             if let Some(jobs) = self.by_bits.get_mut(&pattern.bits()) {
@@ -40,12 +40,12 @@ impl PatternIndex {
         self.by_bits.keys().any(|&bits| lane.takes(bits))
     }
 
-    /// Pairs of bits and the number of jobs that have patterns of these bits.
+    /// Pairs of bits, and the number of jobs with patterns of these bits.
     pub fn counts(&self, lane: Lane) -> impl Iterator<Item = (u32, usize)> {
         self.by_bits.iter().filter(move |&(&bits, _)| lane.takes(bits)).map(|(&bits, jobs)| (bits, jobs.len()))
     }
 
-    /// The fewest bits of a rare pattern.
+    /// Patterns of at least this many bits are rare on this device.
     pub fn rare_from(&self, device: DeviceProfile) -> u32 {
         let from = device.rare_from();
         let mut together = 0.0;
@@ -58,7 +58,7 @@ impl PatternIndex {
         from
     }
 
-    /// The jobs that have patterns of these bits, oldest first.
+    /// The jobs with patterns of these bits, oldest first.
     pub fn jobs(&self, lane: Lane, bits: impl Fn(u32) -> bool) -> impl Iterator<Item = JobId> {
         let classes = self.by_bits.iter().filter(move |&(&class, _)| lane.takes(class) && bits(class));
         let mut classes: Vec<_> = classes.map(|(_, jobs)| jobs.iter().copied().peekable()).collect();

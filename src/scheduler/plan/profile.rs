@@ -2,24 +2,24 @@
 
 use super::lane::Lane;
 
-/// Hits a start point below which a pattern is rare. A pattern of 2^36 is rare on devices that
-/// search up to 1.4 G candidates a start point; an H200 searches 0.5 G.
+/// A pattern is rare if it has fewer expected hits per start point. Patterns of 36 bits are rare on
+/// devices that test up to 1.4 G candidates per start point; an H200 tests 0.5 G.
 const RARE: f64 = 1.0 / 50.0;
 
-/// Hits a start point worth verifying beside a rare pattern. Verifying one takes 50 µs and a start
-/// point takes a CPU core 50 ms, so 8 hits cost 1 %.
+/// Hits per start point worth verifying while rare patterns are searched. Verifying a hit takes 50
+/// µs, and a CPU core searches a start point in 50 ms, so 8 hits cost 1 %.
 const HITS_BESIDE_RARE: f64 = 8.0;
 
-/// Hits of all start points in flight that one thread verifies in half of the 50 ms in which they
-/// are found.
+/// The most hits in flight, over all start points. All start points in flight are searched in 50
+/// ms, and one thread verifies this many hits in half that time.
 const HITS_IN_FLIGHT: f64 = 512.0;
 
-/// Expected hits a start point for devices with an early stop. They need four hits, which then take
-/// a twenty-fifth of the time.
+/// Expected hits per start point on a device with an early stop. It stops after four of them, which
+/// takes a twenty-fifth of the time.
 const EARLY_STOP_HITS: f64 = 100.0;
 
-/// Hits a start point worth verifying. `in_flight` is the number of start points in flight, `part`
-/// the searched part of the longest stretch, 0 to 1.
+/// Hits per start point worth verifying. `in_flight` is the number of start points in flight,
+/// `part` is [`DeviceProfile::part`].
 pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f64 {
     let most = HITS_IN_FLIGHT / in_flight.max(1) as f64;
     if beside_rare { most.min(HITS_BESIDE_RARE * part) } else { most }
@@ -30,22 +30,22 @@ pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f
 pub struct DeviceProfile {
     /// The patterns it searches.
     pub lane: Lane,
-    /// Candidates a start point is searched over. `None` before the first launch is collected: then
+    /// Candidates tested per start point. `None` before the first launch is collected; until then
     /// every pattern counts as rare.
     pub stretch: Option<f64>,
-    /// `stretch` as a part of the longest one so far, 0 to 1. It shrinks on a busy processor.
+    /// `stretch` divided by the longest one so far, 0 to 1. It shrinks on a busy processor.
     pub part: f64,
     /// [`crate::search::Searcher::early_stop`]
     pub early_stop: bool,
 }
 
 impl DeviceProfile {
-    /// Expected hits a start point of a pattern of `bits` bits.
+    /// Expected hits per start point of one pattern of `bits` bits.
     pub fn hits(self, bits: u32) -> f64 {
         self.stretch.map_or(0.0, |stretch| stretch * (-f64::from(bits)).exp2())
     }
 
-    /// How many hits of plentiful patterns a start point should have.
+    /// The hits of plentiful patterns that a start point should have.
     pub fn goal(self, in_flight: usize, beside_rare: bool) -> Goal {
         if self.early_stop {
             Goal { least: EARLY_STOP_HITS, most: f64::INFINITY }
@@ -54,17 +54,17 @@ impl DeviceProfile {
         }
     }
 
-    /// The fewest bits of a rare pattern where there are few of them.
+    /// Patterns of at least this many bits are rare, if there are few of them.
     pub fn rare_from(self) -> u32 {
         self.stretch.map_or(0, |stretch| (stretch / RARE).log2().max(0.0) as u32 + 1)
     }
 }
 
-/// How many hits of plentiful patterns a start point should have.
+/// The hits of plentiful patterns that a start point should have.
 #[derive(Clone, Copy)]
 pub struct Goal {
-    /// Below this more jobs are added.
+    /// With fewer hits, more jobs are added to the pass.
     pub least: f64,
-    /// From here on no more jobs are added.
+    /// With this many, no more jobs are added.
     pub most: f64,
 }

@@ -1,9 +1,9 @@
-//! Selection: which jobs of the pool are in a pass.
+//! Selection: decides which jobs of the pool are in a pass.
 //!
-//! A start point yields one key, ever. A launch therefore serves at most as many jobs as it has
-//! start points, and every further pattern costs the device time for nothing. Let `n` be the
-//! candidates a start point is searched over and `p` the chance that one of them matches: a pattern
-//! has `p·n` expected hits a start point.
+//! A start point yields at most one key, ever. So a launch serves at most as many jobs as it has
+//! start points, and the device would waste time on any further pattern. Let `n` be the candidates
+//! tested per start point and `p` the chance that a candidate matches: a pattern has `p·n` expected
+//! hits per start point.
 //!
 //! - **Rare** patterns (few expected hits, also together with all harder ones) are in every pass.
 //!   Their hits come seldom, and each is kept.
@@ -33,29 +33,29 @@ use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use std::collections::BTreeMap;
 
-/// Expected hits that serve a start point: one in 150 then has none.
+/// Expected hits after which a start point counts as served: only one in 150 then has no hit.
 const ENOUGH: f64 = 5.0;
 
-/// A selection suffices for this many times the start points in flight. It then lasts for a while,
-/// and launches that wait to be verified are not all for the same jobs.
+/// A selection must suffice for this many times the start points in flight. It then stays usable
+/// for a while, and launches that wait to be verified are not all for the same jobs.
 const SPARE: usize = 2;
 
 /// The jobs of a pass.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Selection {
     device: DeviceProfile,
-    /// The fewest bits of a rare pattern.
+    /// Patterns of at least this many bits are rare.
     rare_from: u32,
     /// Jobs with rare patterns, oldest first.
     rare: Vec<JobId>,
     /// Jobs whose plentiful patterns are in the pass, oldest first.
     plentiful: Vec<JobId>,
-    /// Whether no job waits.
+    /// Whether every job is in the selection.
     is_all: bool,
 }
 
 impl Selection {
-    /// The selection for a device. `in_flight` is the number of start points in flight on all
+    /// Selects jobs for a device. `in_flight` is the number of start points in flight on all
     /// devices.
     pub fn new(
         index: &PatternIndex,
@@ -78,8 +78,8 @@ impl Selection {
         Selection { device, rare_from, rare, plentiful, is_all }
     }
 
-    /// Whether a pass of this selection may stay in use where `newest` would be selected now. Jobs
-    /// that are done stay in it while the others suffice for the start points in flight.
+    /// Whether a pass of this selection may stay in use although `newest` would be selected now.
+    /// Finished jobs may stay in it while the others suffice for the start points in flight.
     pub fn still_serves(&self, newest: &Selection, jobs: &BTreeMap<JobId, JobSpec>, in_flight: usize) -> bool {
         if self == newest {
             return true;
@@ -97,13 +97,13 @@ impl Selection {
         !self.rare.is_empty()
     }
 
-    /// Whether hits of plentiful patterns slow the rare ones down, so that some launches must do
-    /// without them.
+    /// Whether hits of plentiful patterns slow down the search for rare ones, so that some launches
+    /// must omit them.
     pub fn is_rationed(&self) -> bool {
         self.has_rare() && !self.plentiful.is_empty() && !self.device.early_stop
     }
 
-    /// The pass of this selection, with the rare patterns alone if `rare_alone`.
+    /// Makes the pass of this selection, without plentiful patterns if `rare_alone`.
     pub fn pass(&self, jobs: &BTreeMap<JobId, JobSpec>, canary: Pattern, rare_alone: bool) -> Pass {
         let patterns = |selected: &[JobId], is_rare: bool| {
             let mut patterns = Vec::new();
@@ -120,25 +120,26 @@ impl Selection {
     }
 }
 
-/// The pass of a split job, alone at its asker's point.
+/// Makes the pass of a split job, which is searched alone at its asker's half point.
 pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: Pattern) -> Pass {
     let patterns = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
     Pass::new(patterns.map(|pattern| (id, pattern)), std::iter::empty(), spec.half, canary)
 }
 
-/// Expected hits a start point of a job's plentiful patterns.
+/// Expected hits per start point of a job's plentiful patterns.
 fn hits(spec: &JobSpec, device: DeviceProfile, rare_from: u32) -> f64 {
     let bits = spec.patterns.iter().map(Pattern::bits).filter(|&bits| device.lane.takes(bits));
     bits.filter(|&bits| bits < rare_from).map(|bits| device.hits(bits)).sum()
 }
 
-/// The expected hits a start point of some jobs, while each start point takes one of them away.
+/// Expected hits per start point of the jobs selected so far, given that each start point removes
+/// one job.
 struct Filling {
     starts: usize,
     goal: Goal,
-    /// Hits of the jobs that have most, at most one for each start point, ascending.
+    /// The hits of the jobs with the most hits, at most one job per start point, ascending.
     largest: Vec<f64>,
-    /// Hits of all other jobs: the least that the last start point can count on.
+    /// The hits of all other jobs together. Even the last start point has this many.
     rest: f64,
     all: f64,
 }
@@ -148,7 +149,7 @@ impl Filling {
         Filling { starts, goal, largest: Vec::new(), rest: 0.0, all: 0.0 }
     }
 
-    /// Adds a job with these expected hits.
+    /// Adds a job with this many expected hits.
     fn take(&mut self, hits: f64) {
         self.all += hits;
         self.largest.insert(self.largest.partition_point(|&other| other < hits), hits);

@@ -1,11 +1,11 @@
-//! The shares of the devices as an asker is told them.
+//! The shares of the devices that an asker is told.
 
 use super::fair_share::{POOL_PART, WAITING_PART};
 use super::jobs::OpenJobs;
 use super::split_line::Seats;
 use crate::job::Asker;
 
-/// The open jobs and their parts of the devices (0 to 1) as one asker sees them.
+/// The open jobs, and their parts of the devices (0 to 1), as one asker is told them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Shares {
     /// Open jobs of the pool.
@@ -16,7 +16,7 @@ pub struct Shares {
     pub pool_part: f64,
     /// The part of each split job of this asker, once it has a seat.
     pub own_split_part: f64,
-    /// The same if the asker had one more split job.
+    /// What `own_split_part` would be if the asker had one more split job.
     pub part_of_one_more: f64,
 }
 
@@ -29,7 +29,7 @@ impl Shares {
             let seated_part = if has_waiting { 1.0 - WAITING_PART } else { 1.0 };
             split_part * seated_part / askers.max(1) as f64 / own.max(1) as f64
         };
-        // A new asker takes a free seat, or waits for one of those there are.
+        // A new asker takes a free seat, or else waits for one.
         let takes_new_seat = own == 0 && !seats.is_full;
         Shares {
             pool_jobs,

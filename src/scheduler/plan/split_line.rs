@@ -1,13 +1,13 @@
-//! The line of split jobs: which are searched at once, and which wait.
+//! The line of split jobs: which are searched now, and which wait.
 //!
-//! Each split job needs launches of its own, at its asker's point. The oldest have **seats**: as
-//! many as finish within an hour at the measured rate. The askers behind them **wait**, oldest
-//! first. The search has no memory, so a waiting job loses nothing by one launch now and then:
-//! waiting askers take such launches in rotation, and those who have had none come first. An easy
-//! job is often found in its first launch, and nobody waits for it behind others who merely stand
-//! in line.
+//! Each split job needs launches of its own, at its asker's half point. The oldest jobs have
+//! **seats**: as many as can be found within an hour at the measured rate. The askers behind them
+//! **wait**, oldest first. They get single launches in rotation, and an asker without a launch so
+//! far comes first. The search has no memory, so a waiting job loses nothing by being searched in
+//! single launches. An easy job is often found in its first one, so its asker need not wait for
+//! hard jobs.
 //!
-//! Seats and turns go by asker, so ten jobs of one asker count as one. A change costs
+//! Seats and turns are counted by asker, so ten jobs of one asker count as one. A change costs
 //! `O(log jobs)`.
 
 use super::lane::Lane;
@@ -15,22 +15,23 @@ use crate::job::{Asker, JobId, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// The seated jobs should all be found within this many seconds.
+/// Seats are given to as many jobs as can all be found within this many seconds.
 const FINISH_WITHIN: f64 = 3600.0;
-/// Seats, however hard the jobs are and however easy. Bounds what a change of passes costs.
+/// Fewest and most seats, however hard or easy the jobs are. The bound limits the cost of new
+/// passes.
 pub const FEWEST_SEATS: usize = 4;
 pub const MOST_SEATS: usize = 32;
-/// Seats of one asker.
+/// The most seats of one asker.
 pub const SEATS_PER_ASKER: usize = 8;
 
-/// The split jobs that are searched at once, in one lane.
+/// The split jobs of one lane that are searched now.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Seats {
     /// The seated jobs of each asker who has a seat, oldest first.
     pub askers: BTreeMap<Asker, Vec<JobId>>,
     /// Whether some asker has no seat.
     pub has_waiting: bool,
-    /// Whether a new asker would have to wait.
+    /// Whether a new asker must wait.
     pub is_full: bool,
 }
 
@@ -57,20 +58,20 @@ pub struct SplitLine {
 #[derive(Debug, Default)]
 struct LaneLine {
     askers: BTreeMap<Asker, AskerJobs>,
-    /// By the oldest job of each.
+    /// Askers ordered by the oldest job of each.
     by_age: BTreeSet<(JobId, Asker)>,
-    /// By the turns each has had while waiting, then by the oldest job.
+    /// Askers ordered by the turns each has had while waiting, then by oldest job.
     by_turns: BTreeSet<(u64, JobId, Asker)>,
-    /// Askers without a turn so far.
+    /// Number of askers without a turn so far.
     new_askers: usize,
 }
 
 #[derive(Debug, Default)]
 struct AskerJobs {
-    /// With the candidates to expect until each is found.
+    /// The jobs, with the expected candidates until each is found.
     jobs: BTreeMap<JobId, f64>,
     turns: u64,
-    /// The job of the last turn.
+    /// The job that had the last turn.
     last: Option<JobId>,
 }
 
@@ -87,7 +88,7 @@ impl SplitLine {
         }
     }
 
-    /// Removes a job. `spec` is what it was inserted with.
+    /// Removes a job. `spec` must be the one it was inserted with.
     pub fn remove(&mut self, job: JobId, spec: &JobSpec) {
         let Some(asker) = spec.split_asker() else { return };
         self.len -= 1;
@@ -99,35 +100,36 @@ impl SplitLine {
         }
     }
 
-    /// Open split jobs.
+    /// Number of open split jobs.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Open split jobs of one asker.
+    /// Number of open split jobs of one asker.
     pub fn jobs_of(&self, asker: Asker) -> usize {
         self.lines.get(&Lane::All).and_then(|line| line.askers.get(&asker)).map_or(0, |own| own.jobs.len())
     }
 
-    /// Askers who have split jobs.
+    /// Number of askers with split jobs.
     pub fn askers(&self) -> usize {
         self.lines.get(&Lane::All).map_or(0, |line| line.askers.len())
     }
 
-    /// Askers who have had no turn while waiting.
+    /// Number of askers who have had no turn while waiting.
     pub fn new_askers(&self) -> usize {
         self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
     }
 
-    /// Askers before this one; `None` if the asker has no split job. Costs `O(askers before)`.
+    /// Number of askers ahead of this one; `None` if the asker has no split job. Costs `O(askers
+    /// ahead)`.
     pub fn askers_before(&self, asker: Asker) -> Option<usize> {
         let line = self.lines.get(&Lane::All)?;
         let oldest = line.askers.get(&asker)?.oldest()?;
         Some(line.by_age.range(..(oldest, asker)).count())
     }
 
-    /// The jobs that are searched at once. `rate` is that of all devices of the lane together, in
-    /// candidates a second; `None` while it is unknown. Costs `O(seats)`.
+    /// The jobs that are searched now. `rate` is the rate of all devices of the lane together, in
+    /// candidates per second; `None` while it is unknown. Costs `O(seats)`.
     pub fn seats(&self, lane: Lane, rate: Option<f64>) -> Seats {
         let Some(line) = self.lines.get(&lane) else { return Seats::default() };
         let within = rate.map_or(f64::INFINITY, |rate| rounded_down(rate) * FINISH_WITHIN);
@@ -148,10 +150,11 @@ impl SplitLine {
         seats
     }
 
-    /// A job of the waiting asker whose turn it is. Costs `O(seats + log jobs)`.
+    /// A job of the waiting asker who is next in the rotation. Counts as that asker's turn. Costs
+    /// `O(seats + log jobs)`.
     pub fn take_turn(&mut self, lane: Lane, seats: &Seats) -> Option<JobId> {
         let line = self.lines.get_mut(&lane)?;
-        // Seated askers take no turns here, so they are found at the front: as many as seats.
+        // Seated askers take no turns, so at most that many entries are skipped.
         let &key = line.by_turns.iter().find(|(.., asker)| !seats.askers.contains_key(asker))?;
         let (turns, oldest, asker) = key;
         let own = line.askers.get_mut(&asker)?;
@@ -167,7 +170,7 @@ impl SplitLine {
 }
 
 impl LaneLine {
-    /// Changes the jobs of one asker, and their places in the orders with them.
+    /// Changes the jobs of one asker, and updates the asker's place in both orders.
     fn change(&mut self, asker: Asker, change: impl FnOnce(&mut BTreeMap<JobId, f64>)) {
         let own = self.askers.entry(asker).or_default();
         if let Some(oldest) = own.oldest() {
@@ -192,7 +195,8 @@ impl AskerJobs {
     }
 }
 
-/// The greatest power of two up to a rate: measurements vary, seats are to last.
+/// The greatest power of two up to `rate`. Measurements vary, and seats should not change with
+/// each.
 fn rounded_down(rate: f64) -> f64 {
     rate.max(1.0).log2().floor().exp2()
 }
@@ -220,7 +224,7 @@ mod tests {
         let jobs: Vec<(i64, i64, &str)> = (1..=100).map(|n| (n, n, "qqqqqq")).collect();
         let line = line(&jobs);
         let seated = |rate| line.seats(Lane::All, rate).askers.into_values().flatten().collect::<Vec<_>>();
-        // A request takes 2^30 candidates: at 2^22 a second 256 seconds, and 14 take an hour.
+        // A job takes 2^30 candidates, which is 256 seconds at 2^22 a second: 14 jobs take an hour.
         assert_eq!(seated(Some(4_200_000.0)), (1..=14).map(JobId).collect::<Vec<_>>());
         assert_eq!(seated(Some(1.0)), (1..=4).map(JobId).collect::<Vec<_>>());
         assert_eq!(seated(Some(1e12)), (1..=32).map(JobId).collect::<Vec<_>>());
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_has_a_first_turn_before_others_have_a_second() {
+    fn every_waiting_asker_has_a_first_turn_before_any_has_a_second() {
         let jobs: Vec<(i64, i64, &str)> = (1..=10).map(|n| (n, n, "qqqqqqqqqq")).collect();
         let mut line = line(&jobs);
         let seats = line.seats(Lane::All, Some(1.0));
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_nothing_behind() {
+    fn removed_jobs_leave_nothing_behind() {
         let mut line = line(&[(1, 1, "qq"), (2, 1, "qqqqqq"), (3, 2, "qqqq")]);
         assert_eq!((line.len(), line.askers(), line.askers_before(asker(2))), (3, 2, Some(1)));
         line.take_turn(Lane::All, &Seats::default());

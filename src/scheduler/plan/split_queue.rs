@@ -1,30 +1,29 @@
-//! What a new split job has to expect: its place in line, and the proof of work it costs.
+//! What a new split job must expect: its place in line, and the proof of work it costs.
 
 use super::fair_share::{POOL_PART, WAITING_PART};
 use super::split_line::{Seats, SplitLine};
 use crate::job::Asker;
 use std::time::Duration;
 
-/// Open split jobs of others up to which a further one costs no work.
+/// While other askers have at most this many open split jobs, a further one costs no work.
 const FREE_JOBS: usize = 16;
-/// Bits of the work for the first job above that.
+/// Bits of work for the first job above that number.
 const FIRST_BITS: u32 = 16;
-/// Bits at most: minutes on one core.
+/// The most bits of work: minutes on one core.
 const MOST_BITS: u32 = 32;
 
-/// What a further split job of one asker has to expect.
+/// What an asker is told before a further split job.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SplitQueue {
     /// Open split jobs of all askers.
     pub open: usize,
     /// Askers who wait for a seat.
     pub waiting: usize,
-    /// The place in line of a further job of this asker, from 1; `None` if it is searched at once.
+    /// The job's place in line, from 1; `None` if it would be searched at once.
     pub place: Option<usize>,
-    /// Upper bound of the time until the job has its first launch. `None` while the rate is
-    /// unknown.
+    /// Upper bound on the time until its first launch. `None` while the rate is unknown.
     pub first_launch_within: Option<Duration>,
-    /// Bits of the proof of work (NIP-13) that the job costs, if any.
+    /// Bits of proof of work (NIP-13) that the job costs, if any.
     pub work_bits: Option<u32>,
 }
 
@@ -54,15 +53,16 @@ impl SplitQueue {
     }
 }
 
-/// Launches of a device after which a new asker has had one, at most. `new_askers` have had none
-/// and stand before. Waiting askers have one launch in eight; two more are in flight, or rounding.
+/// Upper bound on the launches of a device until a new asker has had one. The `new_askers` without
+/// a turn so far come before. Waiting askers have one launch in eight; two more are in flight or
+/// due to rounding.
 pub(in crate::scheduler) fn first_launch_after(new_askers: usize) -> usize {
     let launches_per_turn = 1.0 / ((1.0 - POOL_PART) * WAITING_PART);
     (new_askers + 1) * launches_per_turn as usize + 2
 }
 
-/// Bits of the work for a further split job beside `others` of other askers: two more each time
-/// their number doubles, so the work grows with its square.
+/// Bits of work for a further split job while other askers have `others`. Two bits more each time
+/// that number doubles, so the work grows with its square.
 pub(in crate::scheduler) fn work_bits(others: usize) -> Option<u32> {
     let times = others.checked_sub(FREE_JOBS).map(|_| others as f64 / FREE_JOBS as f64)?;
     Some((FIRST_BITS + (2.0 * times.log2()) as u32).min(MOST_BITS))

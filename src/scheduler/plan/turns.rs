@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-/// One level of a weighted fair queue: the key that has had least for its part is next. A level has
-/// few keys (seats are bounded), so a linear scan is fastest.
+/// One level of a weighted fair queue: the key that was served least, relative to its part, is
+/// next. A level has few keys (seats are bounded), so a linear scan is fastest.
 #[derive(Debug)]
 pub struct Turns<K> {
     entries: BTreeMap<K, Entry>,
-    /// The most that any key has been served.
+    /// The largest `served` of any key so far.
     most_served: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Relative to the parts of the others, above 0.
+    /// The key's weight, above 0.
     part: f64,
-    /// Candidates so far, divided by the part.
+    /// Candidates so far, divided by `part`.
     served: f64,
 }
 
@@ -26,9 +26,9 @@ impl<K> Default for Turns<K> {
 }
 
 impl<K: Ord + Copy> Turns<K> {
-    /// Replaces the keys and their parts. Keys that stay keep their account. A new key starts
-    /// where the most served stands: nobody waits until it has caught up, and it waits for at most
-    /// one launch of each other key. However many new keys come, none overtakes an old one twice.
+    /// Replaces the keys and their parts. Old keys keep their accounts. The account of a new key
+    /// starts at `most_served`. So the old keys do not wait until it has caught up, and it waits
+    /// for at most one launch of each. However many new keys come, none overtakes an old one twice.
     pub fn renew(&mut self, parts: impl IntoIterator<Item = (K, f64)>) {
         let start = self.most_served;
         let before = std::mem::take(&mut self.entries);
@@ -39,13 +39,13 @@ impl<K: Ord + Copy> Turns<K> {
         self.entries = parts.into_iter().map(entry).collect();
     }
 
-    /// The key whose turn it is, the smallest among equals.
+    /// The key whose turn it is; the smallest in a tie.
     pub fn next(&self) -> Option<K> {
         let least = self.entries.iter().min_by(|(_, a), (_, b)| a.served.total_cmp(&b.served));
         least.map(|(&key, _)| key)
     }
 
-    /// Adds candidates to a key's account, or takes them off. Unknown keys are ignored.
+    /// Adds candidates to a key's account, or subtracts them. An unknown key is ignored.
     pub fn charge(&mut self, key: K, candidates: f64) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.served += candidates / entry.part;

@@ -5,41 +5,42 @@ use super::pattern_index::PatternIndex;
 use super::profile::DeviceProfile;
 use std::time::Duration;
 
-/// The longest wait that is told: thirty years, in seconds.
+/// The longest wait an asker is told, in seconds: thirty years.
 const LONGEST: f64 = 1e9;
 
-/// Seconds the CPU thread beside GPUs searches a start point.
+/// Seconds that the CPU thread beside GPUs spends on a start point.
 const SIDE_THREAD_SECONDS: f64 = 0.05;
 
 /// How long a new job of the pool waits before it is searched.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WaitEstimate {
-    /// Requests of at most this many bits wait for older ones. Harder ones are searched at once.
+    /// Requests of at most this many bits wait for older ones. Harder requests are searched at
+    /// once.
     pub up_to_bits: u32,
-    /// Time until the older jobs are served, if all devices worked for the pool alone.
+    /// Time until the older jobs are served, if all devices worked only for the pool.
     pub wait: Duration,
 }
 
-/// What all working devices do together.
+/// What all working devices can do together.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::scheduler) struct Serving {
     /// The lane of the devices.
     pub lane: Lane,
-    /// Candidates a start point is searched over, on the device with the longest stretch.
+    /// Candidates per start point, on the device where this number is largest.
     pub stretch: f64,
-    /// Start points of one launch on every device.
+    /// Start points in one launch of each device.
     pub starts: usize,
-    /// Start points searched a second.
+    /// Start points searched per second.
     pub starts_per_second: f64,
-    /// Seconds of the longest launch.
+    /// Duration of the longest launch.
     pub launch_seconds: f64,
-    /// [`crate::search::Searcher::early_stop`] of all devices.
+    /// Whether all devices have an early stop ([`crate::search::Searcher::early_stop`]).
     pub early_stop: bool,
 }
 
 impl WaitEstimate {
-    /// The wait behind the jobs of `index`. Each takes one start point, and more beside rare
-    /// patterns if it has more hits than are worth verifying.
+    /// The wait behind the jobs of `index`. Each takes one start point. Beside rare patterns it
+    /// takes more, if it has more hits than are worth verifying.
     pub(in crate::scheduler) fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
         let early_stop = serving.early_stop;
         let device = DeviceProfile { lane: serving.lane, stretch: Some(serving.stretch), part: 1.0, early_stop };
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
     use crate::job::{JobId, JobSpec};
 
-    /// Twenty start points a second over 2^25 candidates each.
+    /// A CPU core that searches twenty start points a second, with 2^25 candidates each.
     const CORE: Serving = Serving {
         lane: Lane::All,
         stretch: (1u64 << 25) as f64,

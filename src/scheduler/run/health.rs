@@ -5,12 +5,13 @@ use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Wrong hits after which a device is taken out.
+/// Number of wrong hits at which a device is taken out of use.
 const WRONG_HITS_ALLOWED: u64 = 3;
 
-/// Expected canary hits before their number is judged, ten million times a year. An honest device
-/// finds fewer than half of 200 with a chance of 1.8e-15 (Poisson); of 100 with 1.2e-8, which would
-/// take it out wrongly once in a few years.
+/// Canary hits are compared with their expected number each time that number reaches this. That
+/// happens up to ten million times a year. An honest device finds fewer than half of 200 with a
+/// chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it out
+/// wrongly once in a few years.
 const JUDGE_AFTER: f64 = 200.0;
 
 /// Weight of the newest measurement in the running mean of the rate.
@@ -21,24 +22,24 @@ const NEWEST: f64 = 0.2;
 pub enum Health {
     /// In use.
     Working,
-    /// Taken out for this reason. It is tried again later.
+    /// Taken out of use for this reason. It is tried again later.
     Out(String),
 }
 
-/// The state of a device, to show.
+/// The state of a device, for status displays.
 #[derive(Clone, Debug)]
 pub struct DeviceView {
-    /// Its name here.
+    /// The name npubbot uses.
     pub id: DeviceId,
     /// The maker's name.
     pub name: String,
-    /// The kernel it runs.
+    /// The kernel that it runs.
     pub kernel: String,
     /// Threads that search.
     pub threads: usize,
     /// Whether it is in use.
     pub health: Health,
-    /// Over wall time, host included. `None` before the first measurement.
+    /// Candidates per second by wall time, host included. `None` before the first measurement.
     pub rate: Option<Rate>,
     /// Candidates tested since the start.
     pub candidates: u64,
@@ -53,13 +54,13 @@ pub(in crate::scheduler) struct LastLaunch {
     pub starts: usize,
     /// Candidates tested.
     pub candidates: u64,
-    /// Candidates a start point is usually searched over.
+    /// Candidates it usually tests per start point.
     pub stretch: f64,
-    /// [`crate::search::Searcher::early_stop`]
+    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
     pub early_stop: bool,
 }
 
-/// The device's record, written by its worker and by the verifier.
+/// The record of a device, written by its worker and by the verifier.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Record {
     inner: Mutex<Inner>,
@@ -75,7 +76,7 @@ struct Inner {
 }
 
 impl Record {
-    /// The record of a device that works and has searched nothing.
+    /// The record of a device that works and has not searched yet.
     pub fn new(info: &DeviceInfo) -> Record {
         let view = DeviceView {
             id: info.id,
@@ -110,7 +111,7 @@ impl Record {
         self.lock().last
     }
 
-    /// Counts `candidates` of the warm-up, which do not affect the rate.
+    /// Counts `candidates` of the warm-up. They do not affect the rate.
     pub fn add_warm_up(&self, candidates: u64) {
         self.lock().view.candidates += candidates;
     }
@@ -124,7 +125,8 @@ impl Record {
         inner.view.rate = Some(Rate(mean));
     }
 
-    /// Counts the verified hits of a launch. Takes the device out when it cannot be believed.
+    /// Counts the wrong hits and canary hits of a launch. Takes the device out of use if its claims
+    /// cannot be believed.
     pub fn judge(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
         let mut inner = self.lock();
         inner.view.hits_wrong += hits_wrong;
@@ -143,7 +145,7 @@ impl Record {
         }
     }
 
-    /// Takes the device out for this reason.
+    /// Takes the device out of use for this reason.
     pub fn take_out(&self, reason: String) {
         self.lock().view.health = Health::Out(reason);
     }
@@ -201,8 +203,8 @@ mod tests {
 
     #[test]
     fn an_honest_device_is_not_taken_out_by_chance() {
-        // P(X < mean/2) for X Poisson with this mean: the sum of e^-mean mean^k / k!, each term
-        // from the one before.
+        // P(X < mean/2) for a Poisson variable X with this mean: the sum of e^-mean mean^k / k!,
+        // each term computed from the one before.
         let chance_below_half = |mean: f64| {
             let (mut term, mut sum) = ((-mean).exp(), 0.0);
             for k in 0..(mean / 2.0).ceil() as u32 {
@@ -211,9 +213,9 @@ mod tests {
             }
             sum
         };
-        // The figure that made this test: computed elsewhere too.
+        // A value that was also computed independently.
         assert!((chance_below_half(100.0) / 1.178e-8 - 1.0).abs() < 0.001, "{}", chance_below_half(100.0));
-        // A canary is found up to 160 times a second, so a verdict takes a second at least.
+        // A canary has at most 160 hits a second, so a verdict takes at least a second.
         let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
         let chance = chance_below_half(JUDGE_AFTER);
         assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");

@@ -15,51 +15,53 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Hits a measurement should find at least: a relative error of 3 % at one standard deviation.
+/// A measurement should find at least this many hits: the relative error is then 3 % (one standard
+/// deviation).
 const ENOUGH_HITS: f64 = 1000.0;
-/// The shortest patterns, in characters: a GPU leaves easier ones to the CPU.
+/// Length of the shortest patterns in a measurement, in characters. GPUs do not search shorter
+/// ones.
 const SHORTEST: u32 = 4;
-/// Time a device may take until its first rate.
+/// The longest time a device may take until its first rate is known.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Patterns searched at once, beside the canary: 1 or more.
+    /// Number of patterns searched at once, besides the canary: at least 1.
     pub patterns: usize,
-    /// Their length in characters; `None` for the longest that still hits some thousand times.
+    /// Their length in characters; `None` for the longest that still has a thousand hits.
     pub characters: Option<u32>,
     /// Wall time, in seconds.
     pub seconds: f64,
-    /// Whether to search at an asker's point, as for a split job.
+    /// Whether to search at an asker's half point, as for a split job.
     pub split: bool,
 }
 
 /// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// The devices at its end.
+    /// The state of the devices at the end.
     pub devices: Vec<DeviceView>,
     /// Length of the patterns, in characters.
     pub characters: u32,
-    /// Wall time from the first launch asked for to the last one collected.
+    /// Wall time from submitting the first launch to collecting the last one.
     pub wall: Duration,
-    /// Time the busiest device claims to have worked.
+    /// The longest time that any device claims to have worked.
     pub busy: Duration,
     /// Candidates tested.
     pub candidates: u64,
-    /// Hits expected among these.
+    /// Hits expected among `candidates`.
     pub hits_expected: f64,
     /// Hits that match a pattern.
     pub hits_found: u64,
     /// Hits that match none.
     pub hits_wrong: u64,
-    /// Joules that the devices used in `wall` time; `None` where one has no counter that can be read.
+    /// Energy that the devices used in `wall` time; `None` if one has no readable counter.
     pub joules: Option<f64>,
 }
 
 impl Measurement {
-    /// Mean power of the devices.
+    /// Mean power of the devices, in watts.
     pub fn watts(&self) -> Option<f64> {
         Some(self.joules? / self.wall.as_secs_f64())
     }
@@ -69,12 +71,12 @@ impl Measurement {
         Some(self.candidates as f64 / self.joules?)
     }
 
-    /// Candidates a second over wall time.
+    /// Candidates tested per second of wall time.
     pub fn rate(&self) -> Rate {
         Rate(self.candidates as f64 / self.wall.as_secs_f64())
     }
 
-    /// How many standard deviations the hits found are off what was expected (Poisson).
+    /// By how many standard deviations the number of hits differs from the expected one (Poisson).
     pub fn deviation(&self) -> f64 {
         (self.hits_found as f64 - self.hits_expected) / self.hits_expected.sqrt()
     }
@@ -89,7 +91,7 @@ pub enum MeasureError {
     /// No start point can be drawn.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// Fewer different patterns of this length exist.
+    /// There are not that many different patterns of this length.
     #[error("{patterns} different patterns of {characters} characters do not exist; take fewer, or longer ones")]
     TooManyPatterns {
         /// Patterns asked for.
@@ -97,14 +99,13 @@ pub enum MeasureError {
         /// Their length.
         characters: u32,
     },
-    /// A device was taken out, or showed no rate.
+    /// A device was taken out of use, or has no rate yet.
     #[error("a device does not work: {0}")]
     Device(String),
 }
 
-/// Measures the devices that `options` choose, all together. Every hit is recomputed with
-/// libsecp256k1, after the clock has stopped. `tick` gets the part of the time that is over, 0 to
-/// 1.
+/// Measures the chosen devices, all together. Every hit is recomputed with libsecp256k1, after the
+/// clock has stopped. `tick` is called with the elapsed part of the time, 0 to 1.
 pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::exhaustive());
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
@@ -172,7 +173,7 @@ fn first_rate(workers: &Workers, launches: &mpsc::Receiver<Delivered>) -> Result
     }
 }
 
-/// The greatest length at which `patterns` patterns still hit often enough among `candidates`.
+/// The greatest length at which `patterns` patterns still have enough hits among `candidates`.
 fn length_for(candidates: f64, patterns: usize) -> u32 {
     let bits = (candidates * patterns as f64 / ENOUGH_HITS).max(1.0).log2();
     ((bits / 5.0) as u32).clamp(SHORTEST, 12)
@@ -180,7 +181,7 @@ fn length_for(candidates: f64, patterns: usize) -> u32 {
 
 /// Different random patterns of one length.
 fn random_patterns(count: usize, characters: u32) -> Result<Vec<Pattern>, MeasureError> {
-    // Drawing at random ends soon while at least half of all patterns are left over.
+    // Drawing until all are different ends soon only if at least half of all patterns stay unused.
     if count as f64 > Difficulty::from_bits(5 * characters).candidates() / 2.0 {
         return Err(MeasureError::TooManyPatterns { patterns: count, characters });
     }
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn more_patterns_than_there_are_is_an_error() {
+    fn more_patterns_than_exist_are_an_error() {
         assert!(matches!(random_patterns(20, 1), Err(MeasureError::TooManyPatterns { .. })));
         assert_eq!(random_patterns(16, 1).unwrap().len(), 16);
     }

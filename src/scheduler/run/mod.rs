@@ -1,4 +1,4 @@
-//! Running: one thread for each device, and one that verifies their claims.
+//! Runs the search: one thread per device, and one that verifies the hits they claim.
 
 pub(in crate::scheduler) mod health;
 pub(in crate::scheduler) mod measure;

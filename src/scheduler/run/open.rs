@@ -1,7 +1,8 @@
-//! The device policy: which devices are opened, and what replaces one that does not open.
+//! The device policy: which devices are opened, and what replaces a device that does not open.
 //!
-//! A GPU that does not open while another does is left to its worker, which tries it again like one
-//! that fails later. Beside GPUs one CPU thread searches the patterns too easy for them.
+//! If one GPU opens and another does not, the worker of the latter tries it again later, like a GPU
+//! that fails during the search. Beside GPUs, one CPU thread searches the patterns too easy for
+//! them.
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
@@ -10,22 +11,23 @@ use std::sync::Arc;
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
 pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
 
-/// A device to start a worker for.
+/// A device for which a worker is to be started.
 pub(in crate::scheduler) struct OpenedDevice {
     /// Its description.
     pub info: DeviceInfo,
-    /// The open device, or why it does not open now.
+    /// The open device, or why it could not be opened now.
     pub searcher: Result<Box<dyn Searcher>, SearchError>,
-    /// The options to open it with again.
+    /// The options for opening it again.
     pub options: SearchOptions,
-    /// Whether it is the CPU thread beside GPUs. Its rate is not counted.
+    /// Whether it is the CPU thread beside GPUs. Its rate is not included in the total.
     pub is_side: bool,
 }
 
-/// Opens the devices that `options` choose. At least one of those returned is open.
+/// Opens the devices chosen by `options`. At least one of those returned is open.
 ///
 /// `count_gpus` and `open` are [`crate::search::cuda::device_count`] and [`crate::search::open`],
-/// or replacements in tests. Errors: no device opens, or one that was asked for by name does not.
+/// or replacements in tests. Errors: no device opens, or a device that was chosen by name does not
+/// open.
 pub(in crate::scheduler) fn open_all(
     options: &SearchOptions,
     count_gpus: impl FnOnce() -> Result<usize, String>,
@@ -42,7 +44,7 @@ pub(in crate::scheduler) fn open_all(
         DeviceChoice::All => {
             let gpus = match count_gpus() {
                 Ok(count) => open_gpus(count, options, &open).inspect_err(|error| {
-                    tracing::warn!(%error, "no GPU can be used, the first for this reason; the CPU searches");
+                    tracing::warn!(%error, "no GPU can be used (reason of the first); the CPU searches");
                 }),
                 Err(reason) => {
                     tracing::info!(%reason, "no GPU is used");
@@ -61,7 +63,7 @@ pub(in crate::scheduler) fn open_all(
     Ok(devices)
 }
 
-/// Opens `count` GPUs. Errors: none opens; the error is that of the first.
+/// Opens `count` GPUs. Errors if none opens, with the first GPU's error.
 fn open_gpus(
     count: usize,
     options: &SearchOptions,
@@ -90,7 +92,8 @@ fn open_gpu(
     }
 }
 
-/// Opens the CPU thread beside GPUs. A kernel that this processor lacks does not stop the GPUs.
+/// Opens the CPU thread beside GPUs. If the processor lacks the chosen kernel, it takes another
+/// one.
 fn open_side_thread(
     options: &SearchOptions,
     open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
@@ -98,7 +101,7 @@ fn open_side_thread(
     let mut options = SearchOptions { threads: Some(1), ..options.clone() };
     let searcher = match open(DeviceId::Cpu, &options) {
         Err(error @ SearchError::UnsupportedCpuKernel { .. }) => {
-            tracing::warn!(%error, "the CPU thread beside the GPUs takes another kernel");
+            tracing::warn!(%error, "the CPU thread beside the GPUs uses another kernel");
             options.cpu_kernel = KernelChoice::Auto;
             open(DeviceId::Cpu, &options)?
         }
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
     use crate::search::{Launch, LaunchReport};
 
-    /// A device that only has a name.
+    /// A searcher with nothing but a name.
     struct Named(DeviceInfo);
 
     impl Searcher for Named {
@@ -142,8 +145,8 @@ mod tests {
         }
     }
 
-    /// The names of the devices that open, or are tried again, on a machine with `gpus` GPUs, of
-    /// which `bad` do not open, and a processor without IFMA.
+    /// The devices that are opened, or tried again later, on a machine with `gpus` GPUs, of which
+    /// those in `bad` do not open, and with a processor without IFMA.
     fn names(
         devices: DeviceChoice,
         cpu_kernel: KernelChoice,
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_gpu_stops_nobody() {
+    fn a_gpu_that_does_not_open_does_not_stop_the_other_devices() {
         use DeviceChoice::{All, Cpu, Cuda, CudaOrdinal};
         let auto = KernelChoice::Auto;
         for devices in [Cuda, All] {
@@ -184,14 +187,14 @@ mod tests {
         assert!(names(Cuda, auto, 0, &[]).unwrap_err().contains("no device cuda"));
         assert!(
             names(CudaOrdinal(1), auto, 3, &[1]).unwrap_err().contains("it is bad"),
-            "who asks for one wants that one"
+            "a device chosen by name is not replaced"
         );
         assert_eq!(names(CudaOrdinal(2), auto, 3, &[1]).unwrap(), ["cuda:2", "cpu beside"]);
         assert_eq!(names(Cpu, auto, 3, &[]).unwrap(), ["cpu"]);
     }
 
     #[test]
-    fn a_kernel_the_processor_has_not_stops_only_who_searches_with_it() {
+    fn a_kernel_that_the_processor_lacks_stops_the_cpu_search_only() {
         assert_eq!(names(DeviceChoice::Cuda, KernelChoice::Ifma, 1, &[]).unwrap(), ["cuda:0", "cpu beside"]);
         assert!(names(DeviceChoice::Cpu, KernelChoice::Ifma, 1, &[]).unwrap_err().contains("no AVX-512 IFMA"));
     }

@@ -21,7 +21,8 @@ pub struct Pool {
     state: Mutex<State>,
     changed: Condvar,
     devices: Arc<Devices>,
-    /// Whether every candidate is tested against every pattern, whatever a start point can serve.
+    /// Whether every candidate is tested against every pattern, regardless of how many keys a start
+    /// point can yield.
     exhaustive: bool,
 }
 
@@ -37,12 +38,12 @@ struct Devices {
     /// Start points that may be in flight at once, on all devices.
     in_flight: AtomicUsize,
     subscribed: AtomicUsize,
-    /// Lane and rate of each measured device, by the number of its subscription.
+    /// Lane and rate of each measured device, by subscription number.
     rates: Mutex<BTreeMap<usize, (Lane, f64)>>,
 }
 
 impl Devices {
-    /// The devices of one lane; of every lane for [`Lane::All`].
+    /// The devices of one lane. [`Lane::All`] means those of every lane.
     fn fleet(&self, lane: Lane) -> Fleet {
         let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = rates.values().filter(|(other, _)| lane == Lane::All || lane == *other);
@@ -89,7 +90,7 @@ impl Subscription {
         self.plan.stretch()
     }
 
-    /// Changes the lane.
+    /// Sets the lane.
     pub(in crate::scheduler) fn set_lane(&mut self, lane: Lane) {
         self.plan.set_lane(lane);
     }
@@ -102,7 +103,7 @@ impl Drop for Subscription {
     }
 }
 
-/// The next step of a worker.
+/// What a worker does next.
 #[derive(Debug)]
 pub enum Next {
     /// Submit this launch.
@@ -119,7 +120,7 @@ impl Pool {
         Pool { exhaustive: true, ..Pool::default() }
     }
 
-    /// Adds a job. One of the same number is replaced.
+    /// Adds a job. Replaces a job of the same number.
     pub fn insert(&self, job: JobId, spec: JobSpec) {
         self.change(|state| state.jobs.insert(job, spec));
     }
@@ -134,7 +135,7 @@ impl Pool {
         self.lock().jobs.contains(job)
     }
 
-    /// Open jobs.
+    /// Number of open jobs.
     pub fn len(&self) -> usize {
         self.lock().jobs.len()
     }
@@ -155,14 +156,14 @@ impl Pool {
         self.lock().closed
     }
 
-    /// A plan for a device of this lane.
+    /// Creates the plan of a device of this lane.
     pub(in crate::scheduler) fn subscribe(&self, lane: Lane) -> Subscription {
         let number = self.devices.subscribed.fetch_add(1, Ordering::Relaxed);
         let plan = DevicePlan::new(lane, self.exhaustive);
         Subscription { plan, devices: Arc::clone(&self.devices), number, in_flight: 0 }
     }
 
-    /// The next step of the device. `rate` is its own, `None` while it is not measured.
+    /// The next step of the device. `rate` is its own rate, `None` while it is unmeasured.
     pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rate: Option<Rate>) -> Next {
         let lane = subscription.plan.lane();
         self.devices.note_rate(subscription.number, lane, rate);
@@ -174,14 +175,14 @@ impl Pool {
         subscription.plan.next(&mut state.jobs, fleet, rate).map_or(Next::Wait, Next::Search)
     }
 
-    /// The open jobs and their parts of the devices as this asker sees them.
+    /// The open jobs, and their parts of the devices, as this asker is told them.
     pub fn shares(&self, asker: Asker) -> Shares {
         let fleet = self.devices.fleet(Lane::All);
         let state = self.lock();
         Shares::new(&state.jobs, &seats(&state, fleet), asker)
     }
 
-    /// What a further split job of this asker has to expect.
+    /// What this asker is told before a further split job.
     pub(in crate::scheduler) fn split_queue(&self, asker: Asker, serving: Option<Serving>) -> SplitQueue {
         let fleet = self.devices.fleet(Lane::All);
         let state = self.lock();
@@ -189,7 +190,7 @@ impl Pool {
         SplitQueue::new(state.jobs.split_line(), &seats(&state, fleet), asker, launch_seconds)
     }
 
-    /// Askers of split jobs who have had no turn while waiting.
+    /// Number of askers of split jobs who have had no turn while waiting.
     #[cfg(test)]
     pub(in crate::scheduler) fn new_split_askers(&self) -> usize {
         self.lock().jobs.split_line().new_askers()
@@ -200,7 +201,7 @@ impl Pool {
         WaitEstimate::new(self.lock().jobs.pool_index(), serving)
     }
 
-    /// Sleeps until the jobs change, at most `limit`.
+    /// Sleeps until the jobs change, or for `limit`.
     pub(in crate::scheduler) fn wait(&self, subscription: &Subscription, limit: Duration) {
         let state = self.lock();
         let is_same = |state: &mut State| !state.closed && subscription.plan.is_current(&state.jobs);
@@ -213,12 +214,12 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change is one step, so a panic elsewhere leaves nothing half done.
+        // Every change is a single step, so a panic elsewhere cannot leave a half-made one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The seats as askers are told them: those of a device that searches everything.
+/// The seats that askers are told: those on a device that searches all patterns.
 fn seats(state: &State, fleet: Fleet) -> Seats {
     state.jobs.split_line().seats(Lane::All, fleet.rate)
 }
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lane_gets_what_is_worth_its_device() {
+    fn each_lane_gets_the_patterns_that_suit_its_device() {
         let pool = Pool::default();
         let (easy, hard) = (JobId(1), JobId(2));
         pool.insert(easy, patterns(&["qqq"]));
@@ -263,7 +264,7 @@ mod tests {
         let patterns = |held: &mut Subscription| pass(&pool, held).patterns.len();
         assert_eq!(patterns(&mut held), 3);
         held.set_lane(Lane::All);
-        assert_eq!(patterns(&mut held), 4, "who stands in for a GPU takes its work from the next launch on");
+        assert_eq!(patterns(&mut held), 4, "a device that replaces a GPU takes its work from the next launch on");
     }
 
     #[test]
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_in_for_a_gpu_takes_all_of_a_split_job() {
+    fn a_device_that_replaces_a_gpu_searches_all_patterns_of_a_split_job() {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::for_tests(&["qq", "pppppp"], Some(Asker([1; 32]))));
         let mut held = pool.subscribe(Lane::Easy);

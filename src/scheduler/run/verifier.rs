@@ -1,4 +1,4 @@
-//! The verifier: one thread that verifies collected launches, judges the devices, and hands on
+//! The verifier: one thread that verifies collected launches, judges the devices, and passes on
 //! finds.
 
 use super::health::Record;
@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-/// Launches that may wait to be verified before a device waits for the verifier.
+/// Launches that may wait for the verifier. When there are more, devices wait.
 pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
 
-/// The answer to a find.
+/// The receiver's answer to a find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FindOutcome {
     /// The job has its key and leaves the pool.
     Done,
-    /// The job goes on: it wants more keys, or the find could not be recorded.
+    /// The job stays open: it asks for more keys, or the find could not be recorded.
     GoesOn,
 }
 
@@ -37,7 +37,7 @@ pub(in crate::scheduler) fn spawn(
     let run = move || {
         for (launch, record) in launches {
             let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
-            // One bad launch must not end the verification of the others.
+            // A panic over one launch must not end the verification of the others.
             let settled = catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, &pool, &mut on_find)));
             if settled.is_err() {
                 tracing::error!(device = %record.view().id, "verifying a launch panicked; its finds are searched again");
@@ -48,7 +48,7 @@ pub(in crate::scheduler) fn spawn(
     std::thread::Builder::new().name("verifier".to_owned()).spawn(run).expect("the system starts threads")
 }
 
-/// Reaches a step of the fault injection, if the launch is for a job.
+/// Marks a step of the flow at which tests inject a fault. Only launches that serve a job count.
 pub(in crate::scheduler) fn reach(side: fn(Step), pass: &Pass, step: Step) {
     if pass.is_for_a_job() {
         side(step);
@@ -65,7 +65,8 @@ fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, on_find: &mut 
         tracing::warn!(device = %record.view().id, wrong = verified.hits_wrong, "hits that match nothing were dropped");
     }
     for finds in verified.by_start {
-        // The first whose job is still open. A start point yields one key, so the rest is dropped.
+        // Take the first find whose job is still open. A start point yields one key, so drop the
+        // others.
         let Some(find) = finds.into_iter().find(|find| pool.contains(find.job)) else { continue };
         let job = find.job;
         if on_find(find) == FindOutcome::Done {

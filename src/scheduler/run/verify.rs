@@ -1,4 +1,4 @@
-//! Verification: which claims of a collected launch are true.
+//! Verification: decides which claims of a collected launch are true.
 
 use crate::job::JobId;
 use crate::key::{HalfPoint, StartPoint, VerifiedHit};
@@ -9,12 +9,12 @@ use crate::vault::StartId;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A launch as collected, with what is needed to verify it.
+/// A collected launch, with what is needed to verify it.
 #[derive(Debug)]
 pub struct CollectedLaunch {
-    /// The device's place among the workers.
+    /// Index of the device among the workers.
     pub device: usize,
-    /// The patterns, and their owners.
+    /// The patterns and their owners.
     pub pass: Arc<Pass>,
     /// The start points, in the order of the launch.
     pub starts: Vec<(StartId, StartPoint)>,
@@ -22,18 +22,18 @@ pub struct CollectedLaunch {
     pub report: LaunchReport,
 }
 
-/// A verified hit with the job it is for. It becomes a key if its start point is still unused.
+/// A verified hit and the job it serves. It becomes a key if its start point is still unused.
 #[derive(Clone, Debug)]
 pub struct Find {
-    /// The job.
+    /// The job that it serves.
     pub job: JobId,
     /// The pattern of the job that the key matches.
     pub pattern: Pattern,
-    /// The asker's point that was searched at; `None` for a job of the pool.
+    /// The asker's half point at which it was found; `None` for a job of the pool.
     pub half: Option<HalfPoint>,
     /// The start point.
     pub start: StartId,
-    /// The tweak and the key it leads to.
+    /// The tweak, and the key that it leads to.
     pub hit: VerifiedHit,
 }
 
@@ -41,7 +41,7 @@ pub struct Find {
 #[derive(Debug, Default)]
 pub struct VerifiedFinds {
     /// The finds of each start point that has any, in the order of [`Pass::precedence`]. At most
-    /// one of each start point may be redeemed.
+    /// one of each start point becomes a key.
     pub by_start: Vec<Vec<Find>>,
     /// Hits whose npub matches a pattern of the pass.
     pub hits_right: u64,
@@ -97,8 +97,8 @@ mod tests {
     use crate::scheduler::run::pool::{Next, Pool};
     use crate::vault::Vault;
 
-    /// A pass of an easy and a hard request, and a launch of two start points with every hit among
-    /// the first offsets of the first.
+    /// A pass with an easy and a hard request, and a launch of two start points. It claims every
+    /// hit among the first offsets of the first start point.
     fn launch() -> CollectedLaunch {
         let pool = Pool::default();
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("q").unwrap()]));
@@ -125,16 +125,16 @@ mod tests {
     }
 
     #[test]
-    fn of_one_start_point_the_hardest_pattern_comes_first() {
+    fn hits_of_one_start_point_are_sorted_hardest_pattern_first() {
         let launch = launch();
         let verified = verify(&launch);
         assert_eq!((verified.hits_right, verified.hits_wrong), (launch.report.hits.len() as u64, 0));
-        assert_eq!(verified.by_start.len(), 1, "the other start found nothing");
+        assert_eq!(verified.by_start.len(), 1, "the other start point has no hit");
         let bits: Vec<u32> = verified.by_start[0].iter().map(|find| find.pattern.bits()).collect();
         assert!(bits.is_sorted_by(|a, b| a >= b), "{bits:?}");
         assert!(verified.by_start[0].iter().all(|find| find.pattern.matches(&find.hit.npub())));
-        // One in 32 hits of the easy request is one of the hard request: among some 90 there is
-        // one, but for 6 in 100 runs.
+        // One in 32 hits of the easy request also matches the hard one. With some 90 hits there is
+        // at least one, except in 6 of 100 runs.
         let hard = verified.by_start[0].iter().filter(|find| find.job == JobId(2)).count();
         assert_eq!(hard > 0, verified.by_start[0][0].job == JobId(2));
     }
@@ -164,7 +164,7 @@ mod tests {
                 starts: honest.starts.clone(),
                 report,
             });
-            // By chance one in 32 still matches the easy request: that one is a true hit after all.
+            // One in 32 still matches the easy request by chance, and is then a true hit.
             assert!(
                 verified.hits_wrong as f64 > 0.75 * right.len() as f64,
                 "{} of {}",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_that_is_named_twice_counts_once() {
+    fn a_hit_that_is_claimed_twice_counts_once() {
         let once = launch();
         let mut hits = once.report.hits.clone();
         hits.extend(once.report.hits.clone());

@@ -1,5 +1,5 @@
-//! The worker of one device: fresh start points, launches kept in flight, collected launches handed
-//! on. A device that fails is taken out, and tried again later.
+//! The worker of one device. It draws fresh start points, keeps launches in flight and passes
+//! collected ones to the verifier. A device that fails is taken out of use and tried again later.
 
 use super::health::{Health, LastLaunch, Record};
 use super::open::OpenDevice;
@@ -20,22 +20,22 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Time a device runs before it is measured.
+/// How long a device runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(150);
-/// Time a device is measured before it takes jobs.
+/// How long a device is measured before it takes jobs.
 const MEASURE: Duration = Duration::from_millis(200);
-/// Pause before a failed device is tried again; doubles with each failure.
+/// Pause before a failed device is tried again. Doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest such pause.
+/// The longest pause before a retry.
 const LAST_PAUSE: Duration = Duration::from_secs(300);
-/// A device that worked this long before it failed starts again at the first pause.
+/// A device that has worked this long is retried after the first pause again.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
-/// The longest sleep before a thread looks for work, or for the end.
+/// The longest sleep before a thread checks for new work, or for the end.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// The same during a pause.
+/// The longest sleep before a thread checks for the end, during a pause.
 const LOOK_FOR_END: Duration = Duration::from_millis(50);
 
-/// Why a device was taken out.
+/// Why a device was taken out of use.
 #[derive(Debug, Error)]
 enum Failure {
     #[error(transparent)]
@@ -50,25 +50,25 @@ enum Failure {
 
 /// One device and its thread.
 pub(in crate::scheduler) struct Worker {
-    /// Its place among the workers.
+    /// Its index among the workers.
     pub at: usize,
     /// Its device.
     pub id: DeviceId,
     /// The patterns it searches.
     pub lane: Lane,
-    /// GPUs whose work this device takes over while none of them works.
+    /// The GPUs that this device replaces while none of them works.
     pub stands_in_for: Vec<Arc<Record>>,
     /// Its record.
     pub record: Arc<Record>,
-    /// The open jobs.
+    /// The pool of open jobs.
     pub pool: Arc<Pool>,
-    /// Draws start points.
+    /// The vault, which draws start points.
     pub vault: Vault,
-    /// Takes collected launches.
+    /// The channel for collected launches.
     pub launches: SyncSender<Delivered>,
-    /// The options to open the device with again.
+    /// The options for opening the device again.
     pub options: SearchOptions,
-    /// Opens the device again.
+    /// Opens the device again after a failure.
     pub opener: OpenDevice,
 }
 
@@ -79,8 +79,8 @@ struct InFlight {
 }
 
 impl Worker {
-    /// Searches until the pool closes. Opens the device again whenever it failed, and at first if
-    /// it did not open.
+    /// Searches until the pool closes. Opens the device again after every failure, and at the
+    /// beginning if it is not open.
     pub fn run(self, searcher: Result<Box<dyn Searcher>, SearchError>) {
         let mut first = Some(searcher);
         let mut pause = FIRST_PAUSE;
@@ -96,7 +96,7 @@ impl Worker {
             if began.elapsed() > RECOVERED_AFTER {
                 pause = FIRST_PAUSE;
             }
-            tracing::warn!(device = %self.record.view().id, %failure, retry_in = ?pause, "a device is taken out");
+            tracing::warn!(device = %self.record.view().id, %failure, retry_in = ?pause, "a device failed and is taken out of use");
             self.sleep(pause);
             pause = (pause * 2).min(LAST_PAUSE);
         }
@@ -114,7 +114,8 @@ impl Worker {
             self.search(searcher.as_mut(), &mut in_flight)
         };
         let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
-        // Launches in flight are lost with their start points: the search has no memory.
+        // Launches in flight are dropped with their start points. Nothing is lost: the search has
+        // no memory.
         for launch in in_flight {
             self.discard(&launch.starts);
         }
@@ -127,11 +128,12 @@ impl Worker {
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::canary_alone(None));
-        // Rates are over wall time: from the end of the launch before, while the device stays busy.
+        // Rates are by wall time. While the device stays busy, a launch counts from the end of the
+        // one before.
         let mut busy_since = Instant::now();
         loop {
-            // On a starved machine one launch may outlast both spans, and no promise can be made
-            // without a rate.
+            // On an overloaded machine one launch may outlast warm-up and measurement. The device
+            // takes jobs only once it has a rate, because estimates for askers need it.
             let is_measured = Instant::now() >= take_jobs_from && self.record.rate().is_some();
             let next = if !is_measured && !self.pool.is_closed() {
                 Next::Search(PlannedLaunch::warm_up(Arc::clone(&warm_up)))
@@ -208,7 +210,7 @@ impl Worker {
         }
         *busy_since = now;
         let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };
-        // The verifier ends only after every worker has.
+        // Sending cannot fail: the verifier ends after all workers.
         let _ = self.launches.send((collected, Arc::clone(&self.record)));
         match self.record.view().health {
             Health::Working => Ok(()),
@@ -216,8 +218,8 @@ impl Worker {
         }
     }
 
-    /// The lane now: every pattern while all GPUs are out. After some errors CUDA works again only
-    /// in a new process, and slow is better than not at all.
+    /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works
+    /// again only in a new process, and a slow search is better than none.
     fn lane_now(&self) -> Lane {
         let gpus_are_out = !self.stands_in_for.is_empty() && self.stands_in_for.iter().all(|gpu| gpu.is_out());
         if gpus_are_out { Lane::All } else { self.lane }
@@ -249,7 +251,7 @@ mod tests {
     use crate::search::{self, DeviceInfo, LaunchReport};
     use std::sync::mpsc;
 
-    /// A device whose first launch outlasts warm-up and measurement, as on a starved machine.
+    /// A device whose first launch outlasts warm-up and measurement, as on an overloaded machine.
     struct Starved {
         info: DeviceInfo,
         launches: u32,

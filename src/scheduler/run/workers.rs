@@ -14,20 +14,20 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
-/// The device threads.
+/// The threads of all devices.
 pub struct Workers {
     devices: Vec<Device>,
 }
 
 struct Device {
     record: Arc<Record>,
-    /// Whether it is the CPU thread beside GPUs. Its rate is not counted.
+    /// Whether it is the CPU thread beside GPUs. Its rate is not included in the total.
     is_side: bool,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Opens the devices that `options` choose and starts their threads. The CPU thread beside GPUs
+    /// Opens the devices chosen by `options` and starts their threads. The CPU thread beside GPUs
     /// sleeps until there is a pattern too easy for them.
     pub(in crate::scheduler) fn start(
         options: &SearchOptions,
@@ -72,14 +72,14 @@ impl Workers {
         Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
     }
 
-    /// The rate of all working devices together. Where every GPU is out, that of the CPU thread
-    /// that stands in for them. `None` before the first measurement.
+    /// Candidates per second of all working devices together. If every GPU is out of use, the rate
+    /// of the CPU thread that replaces them. `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
         let rates: Vec<f64> = self.working().filter_map(Record::rate).map(|Rate(rate)| rate).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
-    /// What the working devices do together. `None` before the first measurement.
+    /// What the working devices can do together. `None` before the first measurement.
     pub(in crate::scheduler) fn serving(&self) -> Option<Serving> {
         let mut serving: Option<Serving> = None;
         for record in self.working() {
@@ -102,7 +102,7 @@ impl Workers {
         serving
     }
 
-    /// The records of the devices that work; of the side thread while no other does.
+    /// The records of the working devices, or that of the side thread if it is the only one.
     fn working(&self) -> impl Iterator<Item = &Record> {
         let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
         let counts = move |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
@@ -114,16 +114,16 @@ impl Workers {
         self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
-    /// Whether every device waits for work: measured, and nothing in flight.
+    /// Whether every device waits for work: it is measured and has nothing in flight.
     pub(in crate::scheduler) fn are_idle(&self) -> bool {
         self.devices.iter().all(|device| device.record.is_idle())
     }
 
-    /// Waits for every thread to end, after the pool was closed.
+    /// Waits for every thread to end. The pool must be closed.
     pub(in crate::scheduler) fn join(&mut self) {
         for device in &mut self.devices {
             if let Some(thread) = device.thread.take() {
-                // Panics are caught inside the thread, and logged there.
+                // A panic is caught and logged inside the thread.
                 let _ = thread.join();
             }
         }

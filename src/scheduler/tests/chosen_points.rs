@@ -1,5 +1,5 @@
-//! S10 without the bot: at start points chosen by an attacker a device finds as much as at others,
-//! and is not blamed.
+//! S10 at the level of the scheduler: at start points chosen by an attacker, a device has as many
+//! hits as at others and is not taken out of use.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const LAUNCHES: usize = 100;
 
-/// `±λ^k·i·G` for small i: close to a table's points, or to its end.
+/// `±λ^k·i·G` for small i: points close to those of the searcher's table, or to the table's end.
 fn chosen(rng: &mut StdRng) -> StartPoint {
     let mut bytes = [0; 32];
     let i = [rng.random_range(1..=512u64), rng.random_range(500..1100), 1025 * rng.random_range(1..64)];
@@ -45,7 +45,7 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
         };
         let (pool, vault, record) = (Pool::default(), Vault::without_identity().unwrap(), Record::new(searcher.info()));
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("qqq").unwrap()]));
-        // A device as slow as this gets a canary of two characters: it is judged again and again.
+        // A device this slow gets a canary of two characters, so it is judged very often.
         let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut pool.subscribe(Lane::All), Some(Rate(10_000.0)))
         else {
             panic!("a job is open")
@@ -66,7 +66,8 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
         }
         println!("{}: {right} right, canary {canary} of {expected:.0}", searcher.info().kernel);
         assert_eq!((wrong, record.view().health), (0, Health::Working));
-        // Such start points are neighbours and share candidates, so the count varies more.
+        // These start points are neighbours and share candidates, so the count varies more than
+        // usual.
         assert!((canary as f64 / expected - 1.0).abs() < 0.2, "{canary} of {expected}");
     }
 }

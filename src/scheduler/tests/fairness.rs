@@ -1,4 +1,4 @@
-//! Shares on a real device: the pool and split jobs side by side, counted in candidates.
+//! The shares of the pool and of split jobs on a real device, counted in candidates.
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
@@ -10,13 +10,13 @@ use crate::vault::Vault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
-/// Launches to count: their shares are exact to a hundredth.
+/// Launches to count. With this many the shares are exact to 1 %.
 const LAUNCHES: usize = 200;
 
 #[test]
 fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     let pool = Arc::new(Pool::default());
-    // All different, and too hard to be found.
+    // All patterns differ, and are too hard to be found.
     for number in 0..100usize {
         let text: String = (0..12).map(|at| char::from(ALPHABET[number >> (at % 2 * 5) & 31])).collect();
         pool.insert(JobId(number as i64 + 1), JobSpec::for_tests(&[&text], None));
@@ -31,7 +31,7 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
         Workers::start(&options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
             .unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
-    // Launches of the warm-up have the canary alone and do not count.
+    // Launches of the warm-up have only the canary and do not count.
     let counted = launches.iter().filter(|(launch, _)| launch.pass.patterns.len() > 1).take(LAUNCHES);
     for (launch, _) in counted {
         let whose = match launch.pass.patterns.len() {

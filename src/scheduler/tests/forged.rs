@@ -1,4 +1,5 @@
-//! S5: whatever a device claims, only true keys leave, and a lying device is taken out.
+//! S5: whatever a device claims, only true keys are delivered, and a lying device is taken out of
+//! use.
 
 use super::seeded;
 use crate::job::{Asker, JobId, JobSpec};
@@ -20,7 +21,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 const EACH: usize = 1_000;
 
-/// A pool with one open job, its pass, and the vault that holds the start points.
+/// A pool with one open job, the pass of that job, and the vault that holds the start points.
 struct Bench {
     pool: Arc<Pool>,
     pass: Arc<Pass>,
@@ -31,7 +32,7 @@ struct Bench {
 const JOB: JobId = JobId(1);
 
 impl Bench {
-    /// `request` is the pattern of the job.
+    /// Opens a job with the pattern `request`.
     fn new(request: &str) -> Bench {
         let pool = Arc::new(Pool::default());
         pool.insert(JOB, JobSpec::local(vec![Pattern::parse(request).unwrap()]));
@@ -42,21 +43,21 @@ impl Bench {
         Bench { pool, pass, vault: Vault::without_identity().unwrap(), asker: Keys::generate() }
     }
 
-    /// A launch of two fresh start points in which the device claims `hits`.
+    /// A launch of two fresh start points, for which the device claims `hits`.
     fn launch(&self, hits: Vec<ClaimedHit>) -> CollectedLaunch {
         let starts = vec![self.vault.open_start().unwrap(), self.vault.open_start().unwrap()];
         let report = LaunchReport { candidates: 1, hits, ..LaunchReport::default() };
         CollectedLaunch { device: 0, pass: Arc::clone(&self.pass), starts, report }
     }
 
-    /// The first true hit of the job under the first start point of `launch`.
+    /// The first true hit at the first start point of `launch`.
     fn true_hit(&self, launch: &CollectedLaunch) -> ClaimedHit {
         let request = self.pass.patterns.get(PatternId(1));
         (1..).find_map(|step| found(launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), request)).unwrap()
     }
 
-    /// Verifies the launches as `Scheduler` does. Returns the delivered keys, as their asker reads
-    /// them, and the device's record.
+    /// Verifies the launches as `Scheduler` does. Returns the keys that the asker can read, and the
+    /// device's record.
     async fn settle(&self, launches: Vec<CollectedLaunch>) -> (Vec<Npub>, Arc<Record>) {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "liar".into(), kernel: "liar".into(), threads: 1 };
         let record = Arc::new(Record::new(&info));
@@ -108,15 +109,16 @@ fn random_offset(rng: &mut impl Rng) -> Offset {
     Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap())
 }
 
-/// Ways to turn a true hit into a false claim.
+/// The ways in which a true hit is turned into a false claim.
 const LIES: [&str; 6] = ["offset", "rotation", "start", "pattern", "range", "replay"];
 
-/// 1,000 forged claims, each in a launch of its own. The request is so long that none is true by
-/// chance.
+/// Makes 1,000 forged claims, each in its own launch. The request is so long that none of them is
+/// true by chance.
 #[tokio::test]
 async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
     let mut rng = seeded();
-    // An easy pass for the true hits, and the pass of the false claims.
+    // True hits come from a pass with an easy request; the false claims are made for one with a
+    // hard request.
     let (easy, hard) = (Bench::new("q"), Bench::new("qqqqqqqqqq"));
     let mut launches = Vec::new();
     for number in 0..EACH {
@@ -126,7 +128,7 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
             "offset" => hit.tweak.offset = random_offset(&mut rng),
             "rotation" => hit.tweak.rotation = Rotation::ALL[2],
             "start" => hit.start = 1,
-            // True for a pattern that nobody in this pass asked for.
+            // The hit is unchanged: true for the easy request, which nobody in this pass made.
             "pattern" => {}
             "range" => hit.start = *[2, 3, 1 << 20, usize::MAX].get(number % 4).unwrap(),
             "replay" => {
@@ -140,14 +142,14 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
         launches.push(launch);
     }
     let (delivered, record) = hard.settle(launches).await;
-    assert_eq!(delivered, [], "not one key left");
-    assert_eq!(record.view().hits_wrong, EACH as u64, "all were counted");
+    assert_eq!(delivered, [], "no key was delivered");
+    assert_eq!(record.view().hits_wrong, EACH as u64, "every forged claim was counted");
     assert!(matches!(record.view().health, Health::Out(reason) if reason.contains("wrong")));
     assert!(hard.pool.contains(JOB), "the job goes on");
 }
 
-/// 1,000 true hits with one bit flipped. Some are true again by chance: every delivered key matches
-/// the request, and every other claim is counted.
+/// Flips one bit of each of 1,000 true hits. Some are still true by chance: every delivered key
+/// matches the request, and every other claim is counted as wrong.
 #[tokio::test]
 async fn a_thousand_flipped_bits_deliver_nothing_false() {
     let mut rng = seeded();
@@ -167,8 +169,8 @@ async fn a_thousand_flipped_bits_deliver_nothing_false() {
     println!("{wrong} flips were found out, {still_true} led to another key with the request");
     let (delivered, record) = bench.settle(launches).await;
     assert_eq!(delivered.len(), still_true);
-    assert!(delivered.iter().all(|npub| request.matches(npub)), "whatever left has the request");
-    // One in 32 is true by chance.
+    assert!(delivered.iter().all(|npub| request.matches(npub)), "every delivered key matches the request");
+    // About one in 32 is still true by chance.
     assert!(wrong > EACH as u64 * 9 / 10, "{wrong}");
     assert_eq!(record.view().hits_wrong, wrong);
     assert!(matches!(record.view().health, Health::Out(_)));
@@ -183,7 +185,7 @@ fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
             hit.tweak.offset = Offset::from_scalar(Scalar::from_be_bytes(bytes).unwrap_or(Scalar::MAX));
         }
         256..258 => {
-            // 3 is no rotation: a device's number is read modulo 3.
+            // Rotations are 0 to 2; a device's number is read modulo 3.
             let power = (hit.tweak.rotation.power() ^ (1 << (bit - 256))) % 3;
             hit.tweak.rotation = Rotation::new(if power == hit.tweak.rotation.power() { 2 } else { power }).unwrap();
         }
@@ -192,15 +194,16 @@ fn flipped(mut hit: ClaimedHit, bit: usize) -> ClaimedHit {
     hit
 }
 
-/// The counterpart of the two above: a true hit is delivered, once, and its start point is spent.
+/// The counterpart of the two tests above: a true hit is delivered once, and its start point is
+/// spent.
 #[tokio::test]
-async fn a_true_hit_is_delivered_and_a_second_of_its_start_point_is_not() {
+async fn a_true_hit_is_delivered_and_a_second_hit_of_its_start_point_is_not() {
     let bench = Bench::new("q");
     let request = bench.pass.patterns.get(PatternId(1)).clone();
     let mut launch = bench.launch(Vec::new());
     launch.report.hits =
         (1..1000).filter_map(|step| found(&launch, 0, Offset::of_point(0, step, Rotation::ALL[0]), &request)).collect();
-    assert!(launch.report.hits.len() >= 2, "some 31 of 999 have the request");
+    assert!(launch.report.hits.len() >= 2, "some 31 of 999 candidates match the request");
     let (delivered, record) = bench.settle(vec![launch]).await;
     assert_eq!(delivered.len(), 1);
     assert!(request.matches(&delivered[0]));

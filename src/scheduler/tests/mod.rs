@@ -1,4 +1,4 @@
-//! The way from a device to a key, with devices that lie and with ten thousand jobs.
+//! Tests from a device's claim to a key, with devices that lie and with ten thousand jobs.
 
 mod chosen_points;
 mod fairness;

@@ -1,4 +1,4 @@
-//! Selection: the jobs of a pass where there are more than its start points can serve.
+//! Which jobs are in a pass when there are more than its start points can serve.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
@@ -14,7 +14,7 @@ use secp256k1::Scalar;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Candidates of a start point: it has one hit of a pattern of four characters.
+/// Candidates per start point. A pattern of four characters has one expected hit.
 const STRETCH: u64 = 1 << 20;
 const STARTS: usize = 2;
 
@@ -53,7 +53,7 @@ impl Device {
         }
     }
 
-    /// The jobs of the next pass, once for each pattern.
+    /// The jobs of the next pass, each once per pattern.
     fn jobs(&mut self) -> Vec<i64> {
         jobs(&self.pass())
     }
@@ -63,7 +63,7 @@ fn warm_up() -> PlannedLaunch {
     PlannedLaunch::warm_up(Arc::new(Pass::canary_alone(None)))
 }
 
-/// The jobs of a pass, once for each pattern.
+/// The jobs of a pass, each once per pattern.
 fn jobs(pass: &Pass) -> Vec<i64> {
     let job = |owner: &Owner| match owner {
         Owner::Job(job) => Some(job.0),
@@ -87,7 +87,7 @@ fn a_pass_has_every_rare_pattern_and_the_oldest_plentiful_ones() {
     device.open(500, &["pppp", "pppppp", "zzzzzzzz"]);
     device.open(2000, &["rrrrrr"]);
     device.open(1001, &["yyyyy", "xxxx"]);
-    // Beside a rare pattern eight hits a start point are worth verifying.
+    // Beside a rare pattern, eight hits per start point are worth verifying.
     assert_eq!(device.jobs(), [&[500, 500, 2000][..], &[1, 2, 3, 4, 5, 6, 7, 8]].concat());
     for job in 1..=1000 {
         device.pool.remove(JobId(job));
@@ -95,7 +95,7 @@ fn a_pass_has_every_rare_pattern_and_the_oldest_plentiful_ones() {
     assert_eq!(device.jobs(), [2000, 1001, 1001], "a job is taken with all its plentiful patterns");
 }
 
-/// The more patterns there are, the sooner the early stop comes, and the rest of the time is for the
+/// The more patterns there are, the sooner the early stop comes. The rest of the time is spent on
 /// rare patterns.
 #[test]
 fn a_device_with_an_early_stop_takes_enough_to_find_some_soon() {
@@ -104,13 +104,13 @@ fn a_device_with_an_early_stop_takes_enough_to_find_some_soon() {
         device.open(job, &["qqqq"]);
     }
     let remaining = |device: &mut Device| device.pass().remaining().map(|left| (left.patterns.len(), left.is_wanted));
-    assert_eq!(device.jobs(), (1..=100).collect::<Vec<_>>(), "a hundred hits a start");
-    assert_eq!(remaining(&mut device), Some((1, false)), "one is enough, and nobody else is there");
+    assert_eq!(device.jobs(), (1..=100).collect::<Vec<_>>(), "a hundred hits per start point");
+    assert_eq!(remaining(&mut device), Some((1, false)), "one hit is enough, and there are no rare patterns");
     device.open(2000, &["zzzzzzzz"]);
     let pass = device.pass();
     assert_eq!(jobs(&pass), [&[2000][..], &(1..=100).collect::<Vec<_>>()].concat());
     assert_eq!(remaining(&mut device), Some((2, true)), "the canary and the rare one");
-    // Half of them are enough to keep the pass, and their hits are not rationed.
+    // Half of the jobs are enough to keep the pass, and their hits are not rationed.
     for job in 1..=50 {
         device.settle(&pass, &report(STARTS * 20));
         device.pool.remove(JobId(job));
@@ -124,7 +124,7 @@ fn a_device_with_an_early_stop_takes_enough_to_find_some_soon() {
     assert_eq!(remaining(&mut device), None, "rare ones alone are searched for to the end");
 }
 
-/// A measured rate counts candidates tested against all patterns.
+/// The measured rate counts candidates that were tested against all patterns.
 #[test]
 fn a_measurement_tests_every_candidate_against_every_pattern() {
     let pool = Pool::exhaustive();
@@ -137,9 +137,9 @@ fn a_measurement_tests_every_candidate_against_every_pattern() {
     assert!(pass.remaining().is_none());
 }
 
-/// A launch that ends early says nothing of the stretch.
+/// A launch that ended early does not tell how long the stretch is.
 #[test]
-fn a_launch_that_was_cut_short_changes_no_stretch() {
+fn a_launch_that_ended_early_does_not_change_the_stretch() {
     let mut device = Device::with_early_stop(true);
     let pass = Arc::new(Pass::canary_alone(None));
     let short = LaunchReport { candidates: 1000, ..LaunchReport::default() };
@@ -151,7 +151,7 @@ fn a_launch_that_was_cut_short_changes_no_stretch() {
 }
 
 #[test]
-fn before_a_device_is_known_everything_is_searched() {
+fn before_the_first_launch_every_pattern_is_searched() {
     let pool = Pool::default();
     for job in 1..=1000 {
         pool.insert(JobId(job), JobSpec::for_tests(&["qqqq"], None));
@@ -168,8 +168,8 @@ fn a_job_outside_the_pass_does_not_change_it() {
     for job in 1..=100 {
         device.open(job, &["qqqq"]);
     }
-    // Two start points take at most four jobs until a pass is remade. The other five have five hits
-    // a start point.
+    // Two start points use up at most four jobs before the pass is remade. The other five jobs
+    // still have five hits per start point.
     assert_eq!(device.jobs(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let pass = device.pass();
     let is_kept = |device: &mut Device| Arc::ptr_eq(&pass, &device.pass());
@@ -195,7 +195,7 @@ fn a_job_that_comes_while_the_pass_has_room_is_searched_at_once() {
     assert_eq!(device.jobs(), [1, 2]);
 }
 
-/// Each job has twenty hits a start point, more than is worth verifying beside a rare job.
+/// Each job has twenty hits per start point, more than is worth verifying beside a rare job.
 #[test]
 fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
     let mut device = Device::new();
@@ -213,16 +213,16 @@ fn the_hits_of_easy_jobs_are_rationed_beside_a_rare_one() {
         device.open(11, &["zzzzzzzz"]);
         easy
     };
-    assert_eq!(launches(20), 1000, "nobody else is there");
+    assert_eq!(launches(20), 1000, "there are no rare patterns");
     let easy = launches(20);
     assert!((390..=410).contains(&easy), "eight of twenty: {easy}");
-    assert!(launches(8) > 990, "so many are worth it");
+    assert!(launches(8) > 990, "eight hits are worth verifying");
     let seldom = launches(1600);
-    assert!((4..=7).contains(&seldom), "the turn of the easy ones comes all the same: {seldom}");
+    assert!((4..=7).contains(&seldom), "easy jobs still have a turn: {seldom}");
 }
 
-/// Serves one launch as the verifier does: each start point goes to the first of its finds by
-/// precedence.
+/// Serves one launch as the verifier does: each start point serves the first of its finds in the
+/// order of precedence.
 fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
     let pass = device.pass();
     let (mut done, mut expected) = (Vec::new(), 0.0);
@@ -236,13 +236,13 @@ fn serve(device: &mut Device, rng: &mut StdRng) -> Vec<i64> {
         let is_open = |id: &PatternId| matches!(pass.owner(*id), Owner::Job(job) if device.pool.contains(job));
         let hardest = found.iter().filter(|id| is_open(id)).map(|&id| hits[id.0]).fold(f64::INFINITY, f64::min);
         let Some(first) = found.into_iter().find(is_open) else { continue };
-        // A hit of a rare pattern: at most one in fifty start points.
+        // A hit of a rare pattern. At most one start point in fifty has one.
         assert!(hardest >= 0.02 || hits[first.0] == hardest, "a rare hit was lost to an easier one");
         let Owner::Job(job) = pass.owner(first) else { panic!("the canary has no start") };
         device.pool.remove(job);
         done.push(job.0);
     }
-    // With very many easy jobs a device stops before it has all hits.
+    // With very many easy jobs, a device stops before it has all hits.
     device.settle(&pass, &report(expected.min(2048.0) as usize));
     done
 }
@@ -272,7 +272,7 @@ fn nobody_starves_and_plentiful_jobs_are_served_by_age() {
     let (mut launches, mut overtaken) = (0, 0);
     while !device.pool.is_empty() {
         for job in serve(&mut device, &mut rng) {
-            // Patterns found under nearly every start point are served nearly by age.
+            // Patterns found at nearly every start point are served almost in order of age.
             if ages.remove(&job) {
                 overtaken = overtaken.max(ages.range(..job).count());
             }
@@ -284,7 +284,7 @@ fn nobody_starves_and_plentiful_jobs_are_served_by_age() {
     assert!(overtaken <= 40, "{overtaken}");
 }
 
-/// The oldest job has eight hits a start point. Harder ones come as fast as they are served, and
+/// The oldest job has eight hits per start point. Harder jobs come as fast as they are served, and
 /// most start points have a hit of one.
 #[test]
 fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
@@ -303,8 +303,8 @@ fn a_stream_of_harder_jobs_does_not_starve_the_oldest() {
     }
 }
 
-/// Each job has a hit in a thousand start points, and a start point has ten hits in all, most of
-/// which would be dropped.
+/// Each job has a hit at one start point in a thousand. Together they have ten hits per start
+/// point, most of which would be dropped.
 #[test]
 fn ten_thousand_jobs_rare_one_by_one_are_plentiful_together() {
     let mut device = Device::new();
@@ -317,5 +317,5 @@ fn ten_thousand_jobs_rare_one_by_one_are_plentiful_together() {
     for job in 1001..=10_000 {
         device.pool.remove(JobId(job));
     }
-    assert_eq!(device.jobs().len(), 1001, "a thousand are not too many");
+    assert_eq!(device.jobs().len(), 1001, "a thousand jobs fit into the pass");
 }

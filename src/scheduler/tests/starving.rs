@@ -1,4 +1,4 @@
-//! S9: ten thousand easy jobs cost a rare one no candidate and no hit.
+//! S9: ten thousand easy jobs cost a rare one neither candidates nor hits.
 
 use super::seeded;
 use crate::job::{JobId, JobSpec};
@@ -18,14 +18,16 @@ use std::sync::{Arc, Mutex, mpsc};
 
 /// Open easy jobs at the start.
 const EASY_JOBS: usize = 10_000;
-/// Start points a launch, and candidates a start point.
+/// Start points per launch, and candidates per start point.
 const STARTS: usize = 64;
 const CANDIDATES: usize = 16;
-/// Much harder than the easy ones, and found a hundred times in this test.
+/// The pattern of the rare job: much harder than the easy ones, and found a hundred times in this
+/// test.
 const RARE: &str = "qq";
 
-/// Each launch is verified for all jobs, as `Scheduler` does, and counted for a rare job alone. While
-/// the easy jobs are served, one rare job follows the other.
+/// Each launch is verified for all jobs, as `Scheduler` does. Beside that, the test counts how many
+/// candidates a rare job would need alone. Rare jobs follow one another while the easy ones are
+/// served.
 #[test]
 fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let mut rng = seeded();
@@ -38,7 +40,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let mut rare_job = JobId(EASY_JOBS as i64 + 1);
     pool.insert(rare_job, JobSpec::local(vec![rare.clone()]));
     let mut held = pool.subscribe(Lane::All);
-    let (mut alone, mut crowded, mut finds, mut launches) = (0, 0, 0, 0);
+    let (mut alone, mut beside_easy_jobs, mut finds, mut launches) = (0, 0, 0, 0);
     let mut spent = HashSet::new();
     while pool.len() > 1 {
         let Next::Search(PlannedLaunch { pass, .. }) = pool.next(&mut held, None) else { panic!("jobs are open") };
@@ -59,12 +61,12 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
         let candidates = (STARTS * CANDIDATES) as u64;
         let report = LaunchReport { candidates, hits, ..LaunchReport::default() };
         let found = settle(&pool, &vault, CollectedLaunch { device: 0, pass, starts, report });
-        assert!(found.iter().all(|find| spent.insert(find.start)), "a start gave two keys");
+        assert!(found.iter().all(|find| spent.insert(find.start)), "a start point gave two keys");
         launches += 1;
-        // Alone, the launch with its first match ends a rare job.
+        // If the rare job were alone, the launch with its first match would end it.
         alone += if has_rare { 0 } else { candidates };
         let is_found = found.iter().any(|find| find.job == rare_job);
-        crowded += if is_found { 0 } else { candidates };
+        beside_easy_jobs += if is_found { 0 } else { candidates };
         finds += u32::from(is_found);
         assert_eq!(has_rare, is_found, "a rare hit was lost to an easier one");
         if is_found {
@@ -72,7 +74,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
             pool.insert(rare_job, JobSpec::local(vec![rare.clone()]));
         }
     }
-    let growth = (crowded - alone) as f64 / alone as f64;
+    let growth = (beside_easy_jobs - alone) as f64 / alone as f64;
     println!(
         "{EASY_JOBS} easy jobs in {launches} launches: {finds} rare ones, {:.1} % more candidates",
         100.0 * growth

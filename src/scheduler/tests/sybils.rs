@@ -1,4 +1,4 @@
-//! Thousands of split jobs of as many fresh keys, beside honest requests.
+//! Thousands of split jobs, each of a fresh key, beside honest requests.
 
 use super::seeded;
 use crate::job::{Asker, JobId, JobSpec};
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 const SYBILS: i64 = 2000;
 /// Candidates a second of the device.
 const RATE: f64 = 80e6;
-/// A launch lasts 50 ms, so so many are a second.
+/// A launch lasts 50 ms.
 const LAUNCHES_A_SECOND: usize = 20;
 const CANDIDATES: u64 = (RATE as u64) / LAUNCHES_A_SECOND as u64;
 const HONEST: Asker = Asker([0xff; 32]);
@@ -27,12 +27,12 @@ fn fresh_key(number: i64) -> Asker {
     Asker(bytes)
 }
 
-/// A device, and sybils who ask again as soon as they are served.
+/// A device, and attackers who ask again, with a new key, as soon as they are served.
 struct Attack {
     pool: Pool,
     device: Subscription,
     newest: i64,
-    /// Open jobs that are found in every launch they have.
+    /// Open jobs that are found in every launch they get.
     easy: HashSet<JobId>,
 }
 
@@ -46,7 +46,8 @@ impl Attack {
         attack
     }
 
-    /// Every other one asks for an easy key, the others for one that takes years.
+    /// Adds an attacker. Every second one asks for an easy key, the others for one that takes
+    /// years.
     fn add_sybil(&mut self) {
         let text = if self.newest % 2 == 0 { "qqqq" } else { "qqqqqqqqqqqq" };
         let job = self.add(text, Some(fresh_key(self.newest + 1)));
@@ -61,13 +62,13 @@ impl Attack {
         JobId(self.newest)
     }
 
-    /// One launch, and the job it was for; `None` for the pool.
+    /// Runs one launch. Returns its split job; `None` if it was for the pool.
     fn launch(&mut self) -> Option<JobId> {
         let Next::Search(planned) = self.pool.next(&mut self.device, Some(Rate(RATE))) else { panic!("jobs are open") };
         let report = LaunchReport { candidates: CANDIDATES, ..LaunchReport::default() };
         self.device.settle(&planned, &report, 1);
         let job = split_job(&planned)?;
-        // An easy job is found in every launch it has, and its sybil comes back with another key.
+        // An easy job is found in its first launch, and its attacker comes back with another key.
         if self.easy.remove(&job) {
             self.pool.remove(job);
             self.add_sybil();
@@ -83,7 +84,8 @@ fn split_job(planned: &PlannedLaunch) -> Option<JobId> {
     }
 }
 
-/// In calm a request takes as many launches as it needs. Easy ones need one, hard ones a thousand.
+/// Compares with the launches that the request needs without attackers: one for easy requests, a
+/// thousand for hard ones.
 #[test]
 fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_second_at_most() {
     let mut rng: StdRng = seeded();
@@ -107,7 +109,8 @@ fn a_pool_request_beside_two_thousand_split_jobs_takes_twice_its_time_and_a_seco
     println!("launches beyond twice the calm time, at worst: easy {}, hard {}", worst[0], worst[1]);
 }
 
-/// All sybils come at once, just before the honest asker; then they have been there for a while.
+/// All attackers come at once, just before the honest asker. Later they have been there for a
+/// while.
 #[test]
 fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound() {
     let mut attack = Attack::new();
@@ -123,7 +126,7 @@ fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound
     };
     attack.add("yyyyyyyyyyyy", None);
     let in_the_rush = first_launch(&mut attack);
-    // Sybils who come back are new again, and stand behind.
+    // Attackers who come back count as new askers, and stand at the end of the line.
     for _ in 0..20 * SYBILS {
         attack.launch();
     }
@@ -132,7 +135,7 @@ fn an_honest_split_job_beside_two_thousand_has_its_first_launch_within_the_bound
     assert!(later <= 40 * LAUNCHES_A_SECOND, "{later}");
 }
 
-/// Who came before the sybils keeps a seat: no number of them takes it.
+/// An asker who came before the attackers keeps a seat, however many they are.
 #[test]
 fn an_honest_split_job_that_came_first_keeps_its_seat() {
     let mut attack = Attack::new();
