@@ -24,15 +24,15 @@ impl Config {
         Config::parse(&text, &file)
     }
 
-    /// Checks a text. Errors name it `name`.
+    /// Checks a configuration text. Error messages call it `name`.
     ///
     /// Errors: [`ConfigError::Wrong`].
     pub fn parse(text: &str, name: &str) -> Result<Config, ConfigError> {
         raw::read(text, name)
     }
 
-    /// Writes the default configuration to `path`. An existing file is left alone; the result is
-    /// `false` then.
+    /// Writes the default configuration to `path`. Returns `false` and changes nothing if the file
+    /// exists.
     ///
     /// Errors: [`ConfigError::Unwritable`].
     pub fn write_default(path: &Path) -> Result<bool, ConfigError> {
@@ -46,7 +46,7 @@ impl Config {
 
     /// The default configuration.
     ///
-    /// Errors: none for the file that ships; a test holds that.
+    /// Errors: never in practice; a test checks the shipped file.
     pub fn embedded_default() -> Result<Config, ConfigError> {
         Config::parse(SHIPPED, "relays.toml")
     }

@@ -1,4 +1,4 @@
-//! `relays.toml` as checked types: every value of them is valid.
+//! `relays.toml` as checked types. A value of these types is always valid.
 
 mod error;
 mod load;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use toml::Spanned;
 
 const ROLES: &str = "\"inbox\", \"status\", \"discovery\"";
-/// Longest text of a profile, bytes. Relays refuse longer ones.
+/// Longest text in a profile, in bytes. Relays refuse longer ones.
 const LONGEST_TEXT: usize = 2000;
 
 #[derive(Deserialize, Default)]
@@ -79,13 +79,13 @@ struct Web {
     public_url: Option<Spanned<String>>,
 }
 
-/// The file under check, for error messages.
+/// The file being checked, for error messages.
 struct Place<'a> {
     text: &'a str,
     file: &'a str,
 }
 
-/// Parses and checks a configuration. Errors call it `file`.
+/// Parses and checks a configuration. Error messages call it `file`.
 pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
     let place = Place { text, file };
     let raw: File = toml::from_str(text).map_err(|error| {
@@ -124,7 +124,7 @@ impl Place<'_> {
     }
 
     /// A duration of at least `least`, or `default` if the key is missing. `why` says what is wrong
-    /// with a shorter one. Both limits are written as an operator writes them.
+    /// with a shorter one. Error messages show both limits in the spelling that operators use.
     fn duration(
         &self,
         key: &str,

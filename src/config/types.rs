@@ -7,9 +7,9 @@ use std::time::Duration;
 /// All settings of an operator.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Relays of the bot; at least one has the role `inbox`.
+    /// The bot's relays. At least one has the role `inbox`.
     pub relays: Vec<RelayEntry>,
-    /// Askers may list relays at private addresses. For test networks only.
+    /// Whether askers may list relays at private addresses. For test networks only.
     pub allow_private_relays: bool,
     /// Profile and behaviour of the bot.
     pub bot: BotConfig,
@@ -26,7 +26,7 @@ pub struct Config {
 pub struct RelayEntry {
     /// `ws://` or `wss://`.
     pub url: nostr::RelayUrl,
-    /// Askers send here: listed in kind 10050, subscribed for gift wraps.
+    /// Askers send messages here. Listed in kind 10050; the bot subscribes to gift wraps here.
     pub inbox: bool,
     /// Profile, lists and status notes are published here; listed in kind 10002.
     pub status: bool,
@@ -49,9 +49,11 @@ pub struct BotConfig {
     pub live_status: bool,
     /// Publish one note (kind 1) a day with yesterday's totals.
     pub daily_note: bool,
-    /// Time between two test messages of the bot to itself through each DM relay.
+    /// Time between two tests of a DM relay. In a test the bot sends itself a message through the
+    /// relay.
     pub try_relays_every: Duration,
-    /// Answer askers without a DM relay list (kind 10050) on the relays where they read or wrote.
+    /// Whether to answer askers who have no DM relay list (kind 10050), on the relays that they
+    /// read or write.
     pub answer_without_relay_list: bool,
     /// Connect to the relays that askers list. If false, answers go through our own relays only.
     pub visit_askers_relays: bool,
@@ -76,23 +78,24 @@ pub struct Limits {
     pub wraps_per_second: u32,
     /// Wraps that the inbox opens at once after a pause.
     pub wraps_burst: u32,
-    /// Requests per minute from new askers above which there is a flood.
+    /// More requests per minute from new askers than this are a flood.
     pub new_askers_per_minute: u32,
-    /// Proof of work (NIP-13) that new askers owe during a flood: leading zero bits of the wrap's
-    /// id.
+    /// Proof of work (NIP-13) required of new askers during a flood: leading zero bits of the
+    /// wrap's id.
     pub flood_work_bits: u32,
-    /// Answers to one asker in an hour.
+    /// Answers to one asker per hour.
     pub answers_per_hour: u32,
-    /// Answers a second to everybody together, on average; askers with an open job are answered
-    /// beyond it.
+    /// Answers per second to all askers together, on average. Askers with an open job are answered
+    /// even above this limit.
     pub answers_per_second: u32,
 }
 
 /// The web page for people without an account. Not served by default.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
-    /// Address and port the page is served at; `None`: it is not served.
+    /// Address and port at which the page is served; `None` if it is not served.
     pub listen: Option<SocketAddr>,
-    /// The page's address as people reach it, `https://…/`; `None`: the address it is served at.
+    /// The address at which people reach the page, `https://…/`. `None` if it is the address it is
+    /// served at.
     pub public_url: Option<String>,
 }

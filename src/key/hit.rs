@@ -1,4 +1,4 @@
-//! A hit that was recomputed and needs no trust.
+//! A hit that was recomputed, so nobody need trust the device that claimed it.
 
 use super::npub::Npub;
 use super::start_point::StartPoint;
@@ -14,8 +14,8 @@ pub struct VerifiedHit {
 }
 
 impl VerifiedHit {
-    /// Recomputes the npub of `tweak` from `point`; `None` if the result is the point at infinity.
-    /// The caller checks whether anybody asked for this npub.
+    /// Recomputes the npub of `tweak` at `point`; `None` if the result is the point at infinity.
+    /// Whether anybody asked for this npub is for the caller to check.
     pub fn recompute(point: StartPoint, tweak: Tweak) -> Option<VerifiedHit> {
         let npub = candidate(&point, &tweak)?;
         Some(VerifiedHit { point, tweak, npub })
@@ -26,7 +26,7 @@ impl VerifiedHit {
         &self.point
     }
 
-    /// The offset and rotation that were claimed.
+    /// The claimed offset and rotation.
     pub fn tweak(&self) -> &Tweak {
         &self.tweak
     }

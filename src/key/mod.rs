@@ -1,7 +1,7 @@
 //! secp256k1 for this project: public mathematics only, no secret.
 //!
-//! A search starts from a [`StartPoint`] `P` and answers with a [`Tweak`]. [`candidate`] computes
-//! the npub of the two with libsecp256k1 alone, so it can check the claims of a device.
+//! A search begins at a [`StartPoint`] `P` and returns a [`Tweak`]. [`candidate`] computes the npub
+//! of both with libsecp256k1 alone, which checks the claims of a device.
 
 mod hit;
 mod npub;

@@ -22,13 +22,13 @@ const PAYLOAD: usize = 1 + 1 + 32 + 8;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HalfPoint(PublicKey);
 
-/// Reason why a text is not a point. Its text says what would work.
+/// Reason why a text is not a point, with advice on what would work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HalfPointError {
     /// Neither 66 hexadecimal digits nor an npub.
     #[error("a point is 66 hexadecimal digits that start with 02 or 03, or an npub")]
     NotAPoint,
-    /// The digits are not on the curve.
+    /// The number is not the x-coordinate of a point on the curve.
     #[error("these digits are no point of the curve, so part of them is missing or mistyped; copy all of it")]
     NotOnCurve,
     /// The npub's checksum is wrong.
@@ -40,12 +40,12 @@ pub enum HalfPointError {
 }
 
 impl HalfPoint {
-    /// A half's point from a point that libsecp256k1 accepted: on the curve and not infinity.
+    /// A half point from a point of libsecp256k1, which is on the curve and not infinity.
     pub fn new(point: PublicKey) -> HalfPoint {
         HalfPoint(point)
     }
 
-    /// Whether a word was probably meant as a point, even if it is mistyped.
+    /// Whether a word was probably meant to be a point, even if it is mistyped.
     pub fn is_meant(word: &str) -> bool {
         let word = word.strip_prefix("nostr:").unwrap_or(word);
         let is_long_hex = word.len() >= 60 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -68,14 +68,14 @@ impl HalfPoint {
         (bytes.len() == 33).then(|| PublicKey::from_slice(bytes).ok()).flatten().map(HalfPoint)
     }
 
-    /// Start point of a search for this half: `h·G + r·G`. `None` if that is infinity.
+    /// The start point of a search for this half, `h·G + r·G`. `None` if the sum is infinity.
     pub fn blinded(&self, r: &Scalar) -> Option<StartPoint> {
         self.0.add_exp_tweak(SECP256K1, r).ok().map(StartPoint::new)
     }
 
-    /// Identifier shared by all related points: those that differ from this one by a rotation or a
-    /// sign. It is the smallest x-coordinate of the three points `λ^k·P`. Two requests of one
-    /// family must not both be served, because one key would reveal the other
+    /// An identifier that is the same for all related points: those that differ by a rotation or a
+    /// sign. It is the smallest x-coordinate of the three points `λ^k·P`. Two requests at related
+    /// points must not both be served, because one key would reveal the other
     /// (`docs/askers/split-keys.md`).
     pub fn family(&self) -> [u8; 32] {
         let x_of = |rotation: Rotation| {
@@ -136,7 +136,8 @@ impl fmt::Debug for HalfPoint {
     }
 }
 
-/// Answer to a split request: a tweak and the point it belongs to. Useless without the half.
+/// Answer to a split request: a tweak and the fingerprint of its half point. Useless without the
+/// half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitTweak {
     /// Offset and rotation to apply to the half.
@@ -145,7 +146,7 @@ pub struct SplitTweak {
     pub fingerprint: [u8; 8],
 }
 
-/// Reason why a text is not a tweak. Its text says what would work.
+/// Reason why a text is not a tweak, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SplitTweakError {
     /// Not a tweak at all.
@@ -157,10 +158,10 @@ pub enum SplitTweakError {
     /// The checksum is wrong.
     #[error("the tweak is damaged: its checksum is wrong. Copy the whole word from the bot's message once more")]
     Damaged,
-    /// A layout version that this program does not know.
+    /// The text has a layout version that this program does not know.
     #[error("the tweak is of version {0}, which this program does not know; use a newer one")]
     Version(u8),
-    /// A valid checksum over an invalid payload.
+    /// The checksum is right, but the payload is invalid.
     #[error("the tweak is malformed although its checksum is right; ask the operator")]
     Malformed,
 }
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_is_refused_with_the_reason() {
+    fn a_text_that_is_no_point_is_refused_with_the_reason() {
         let good = point(1).to_string();
         let npub = crate::key::Npub([0xff; 32]).to_string();
         let flipped = crate::key::Npub([1; 32]).to_string().replace("qyqs", "qyqq");
@@ -256,10 +257,10 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(text.parse::<HalfPoint>(), Err(expected), "{text}");
-            // Whoever sends a secret in place of the point has to hear of it.
+            // An asker who sends a secret instead of the point must be told.
             assert!(expected != HalfPointError::Secret || HalfPoint::is_meant(text), "{text}");
         }
-        // Some 50 of 100 x-coordinates are no point's.
+        // About 50 of 100 x-coordinates belong to no point of the curve.
         let refused = (0..100u8).filter(|&n| format!("02{}{n:02x}", "ab".repeat(31)).parse::<HalfPoint>().is_err());
         assert!((20..80).contains(&refused.count()));
     }
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_tweak_is_never_taken_for_another() {
+    fn a_damaged_tweak_is_never_read_as_another_tweak() {
         let text = tweak(1, [0x33; 32]).to_string();
         for at in 7..text.len() {
             let mut other = text.clone().into_bytes();

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct StartPoint(PublicKey);
 
 impl StartPoint {
-    /// A start point from a point that libsecp256k1 accepted: on the curve and not infinity.
+    /// A start point from a point of libsecp256k1, which is on the curve and not infinity.
     pub fn new(point: PublicKey) -> StartPoint {
         StartPoint(point)
     }

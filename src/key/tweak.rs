@@ -46,7 +46,8 @@ impl Rotation {
     }
 }
 
-/// Scalar modulo n that is added to the start secret. Public: useless without that secret.
+/// Scalar modulo n that is added to the start secret. Public, because it is useless without that
+/// secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Offset(Scalar);
 
@@ -66,7 +67,7 @@ impl Offset {
         };
         let size = size.mul_tweak(&turn.scalar()).expect("a product of units modulo the prime n is not zero");
         let signed = if step < 0 { size.negate() } else { size };
-        // The one sum libsecp256k1 refuses is zero.
+        // libsecp256k1 refuses only one sum: zero.
         Offset(signed.add_tweak(&centre).map_or(Scalar::ZERO, Scalar::from))
     }
 
@@ -89,13 +90,13 @@ impl fmt::Debug for Offset {
     }
 }
 
-/// Pair of offset and rotation that turns a start secret `s` into a key: `λ^rotation · (s + offset)
-/// mod n`.
+/// An offset and a rotation that turn a start secret `s` into a key: `λ^rotation · (s + offset) mod
+/// n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tweak {
     /// Added to the start secret first.
     pub offset: Offset,
-    /// Multiplied in after the addition.
+    /// Power of λ by which the sum is multiplied.
     pub rotation: Rotation,
 }
 
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tweak_of_the_point_and_of_its_secret_agree() {
+    fn a_tweak_applied_to_the_point_and_to_its_secret_gives_the_same_key() {
         let start = secret(0x5a);
         for (centre, step) in [(0, 1), (0, -1), (5, 0), (u64::MAX, 1024), (u64::MAX, -1024), (1 << 40, i64::MAX)] {
             for turn in Rotation::ALL {

@@ -1,4 +1,4 @@
-//! Mistakes in a configuration, with the messages that operators read.
+//! Mistakes in a configuration, and the error messages that operators read.
 
 use super::Config;
 use super::load::SHIPPED;
@@ -21,7 +21,7 @@ fn the_shipped_file_holds_the_defaults() {
     assert_eq!(format!("{:?}", shipped.bot), format!("{:?}", defaults.bot));
     assert_eq!(format!("{:?}", shipped.search), format!("{:?}", defaults.search));
     assert_eq!(format!("{:?}", shipped.web), format!("{:?}", defaults.web));
-    assert_eq!(defaults.web.listen, None, "no page is served unless the operator says so");
+    assert_eq!(defaults.web.listen, None, "no page is served unless the operator asks for it");
     for key in [
         "open_jobs_per_asker",
         "longest_expected_time",
@@ -39,7 +39,7 @@ fn the_shipped_file_holds_the_defaults() {
 }
 
 #[test]
-fn values_are_taken_over() {
+fn values_of_the_file_replace_the_defaults() {
     let text = format!(
         "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
     );
@@ -78,7 +78,7 @@ fn a_file_that_is_missing_or_no_text_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("relays.toml");
     assert!(Config::load(&file).unwrap_err().to_string().contains("`npubbot init` writes one"));
-    // What is written for the operator is read again, and nothing that is there is overwritten.
+    // The default file that we write can be read back, and an existing file is never overwritten.
     assert!(Config::write_default(&file).unwrap());
     assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
     std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();
