@@ -11,30 +11,31 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Longest text in one of our files, bytes, for writing and reading.
+/// Longest text in one of our files, in bytes, when writing and reading.
 pub(super) const LONGEST_TEXT: usize = 4096;
 
-/// Largest file that is read, bytes. Ours have a few thousand.
+/// Largest file that is read, in bytes. Our files have a few thousand.
 const LARGEST: u64 = 64 * 1024;
 
-/// Highest accepted scrypt cost, as a power of two. 20 takes 1 GiB and some seconds. The default of
-/// `age` depends on the speed of this machine, so it would refuse files from a faster one.
+/// Highest scrypt cost that we accept, as a power of two. 20 takes 1 GiB and some seconds. The
+/// default limit of `age` depends on the speed of this machine, so it would refuse files from a
+/// faster one.
 const WORK: u8 = 20;
 
-/// An error about this file. `reason` says what is wrong and what would work.
+/// An error about the file at `path`. `reason` says what is wrong and what would work.
 pub(super) fn unusable(path: &Path, reason: impl ToString) -> VaultError {
     VaultError::File { path: path.display().to_string(), reason: reason.to_string() }
 }
 
-/// An error about the key to this file.
+/// An error about the key or passphrase for the file at `path`.
 fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
     VaultError::WrongKey { path: path.display().to_string(), reason: reason.to_string() }
 }
 
 /// Writes `text` to a new file at `path`, locked with `unlock` (permissions 0600).
 ///
-/// Errors: [`VaultError::FileExists`] if anything is there, [`VaultError::File`],
-/// [`VaultError::WrongKey`] if `unlock` locks nothing, [`VaultError::NoRandomness`].
+/// Errors: [`VaultError::FileExists`] if `path` exists, [`VaultError::File`],
+/// [`VaultError::WrongKey`] if `unlock` cannot lock a file, [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
     refuse_existing(path)?;
     let locked = lock(path, unlock, text.as_bytes())?;
@@ -44,7 +45,7 @@ pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: So
     })
 }
 
-/// Fails early if there is a file at `path`, before a secret is drawn or a passphrase asked for.
+/// Fails early if `path` exists, before a secret is drawn or the user is asked for a passphrase.
 pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
     match path.symlink_metadata() {
         Ok(_) => Err(VaultError::FileExists { path: path.display().to_string() }),

@@ -1,17 +1,17 @@
-//! Reasons of the vault to refuse.
+//! Errors of the vault.
 
 use thiserror::Error;
 
-/// Reason why a wrap is not a message to us. Holds no content.
+/// Reason why a wrap is not a message to us. Contains nothing of the message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum UnwrapError {
-    /// Over the size limit, before anything is verified.
+    /// The wrap exceeds the size limit. Checked before anything else.
     #[error("larger than 128 KiB")]
     TooLarge,
-    /// An event of another kind.
+    /// The event is of another kind.
     #[error("neither a gift wrap nor a message of kind 4")]
     NotAWrap,
-    /// No `p` tag with our key.
+    /// No `p` tag has our key.
     #[error("addressed to somebody else")]
     NotForUs,
     /// Wrap or seal does not decrypt.
@@ -80,16 +80,16 @@ pub enum VaultError {
     /// A start point yields at most one key.
     #[error("this start point is spent or was never opened")]
     StartSpent,
-    /// The hit does not fit the start point it was claimed for.
+    /// The hit does not lead from the start point it was claimed for.
     #[error("the hit is not one of this start point")]
     ForeignHit,
     /// The text or file is not a half of a split key.
     #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
     NotAHalf,
-    /// The receiver's key is not a point, or the text is too long for NIP-44.
+    /// The receiver's key is not a point of the curve, or the text is too long for NIP-44.
     #[error("the answer could not be sealed")]
     Unsealable,
-    /// The output for a key failed.
+    /// Writing the key to the output failed.
     #[error("the key could not be written: {0}")]
     Output(std::io::Error),
 }

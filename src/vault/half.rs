@@ -1,4 +1,4 @@
-//! The asker's side of a split key: drawing a half, keeping it, and combining it with a tweak.
+//! The asker's side of a split key: draws a half, stores it, and combines it with a tweak.
 
 use super::age_file;
 use super::error::VaultError;
@@ -12,12 +12,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use thiserror::Error;
 
-/// Start of the line with the prefixes in a half's file.
+/// Start of the line that lists the prefixes in a half's file.
 const PREFIXES: &str = "# prefixes:";
-/// Longest typed or piped text that is read as a half, bytes.
+/// Longest typed or piped text that is read as a half, in bytes.
 const ROOM_FOR_TYPING: usize = 1024;
 
-/// Secret half of a future key. It is used once.
+/// The secret half of a future key. It must be used only once.
 pub struct Half {
     key: HalfKey,
     point: HalfPoint,
@@ -29,13 +29,13 @@ impl fmt::Debug for Half {
     }
 }
 
-/// Reason why half and tweak do not make the requested key.
+/// Reason why a half and a tweak do not give the requested key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum CombineError {
-    /// The fingerprint is that of another point.
+    /// The tweak's fingerprint belongs to another half.
     #[error("this tweak was made for another half; use the half whose point you sent, or ask again with this one's")]
     OtherHalf,
-    /// The sum is zero.
+    /// The sum is zero, which is not a key.
     #[error("this tweak leads to no key; it is not from a search, so ask the operator")]
     NoKey,
     /// The key matches none of the prefixes.
@@ -44,7 +44,7 @@ pub enum CombineError {
 }
 
 impl Half {
-    /// A fresh half: 256 bits from the operating system.
+    /// Draws a new half: 256 bits from the operating system.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn draw() -> Result<Half, VaultError> {
@@ -98,12 +98,12 @@ impl Half {
         read_half(text.as_str().ok_or(VaultError::NotAHalf)?)
     }
 
-    /// The public point, to be sent to the bot.
+    /// The public half point, which is sent to the bot.
     pub fn point(&self) -> HalfPoint {
         self.point
     }
 
-    /// Writes `nhalf1…`, without a line break, for askers who keep it elsewhere.
+    /// Writes `nhalf1…`, without a line break, for askers who store it elsewhere.
     ///
     /// Errors: [`VaultError::Output`].
     pub fn write_to(&self, output: &mut dyn Write) -> Result<(), VaultError> {
@@ -112,8 +112,8 @@ impl Half {
         output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
     }
 
-    /// Combines half and tweak and checks the key against `prefixes`. An empty list accepts any
-    /// key.
+    /// Combines the half with a tweak, and checks that the key matches one of `prefixes`. An empty
+    /// list accepts any key.
     ///
     /// Errors: [`CombineError`].
     pub fn combine(&self, split: &SplitTweak, prefixes: &[Pattern]) -> Result<CombinedKey, CombineError> {
@@ -136,7 +136,7 @@ fn read_half(text: &str) -> Result<Half, VaultError> {
     line.and_then(HalfKey::parse).ok_or(VaultError::NotAHalf).and_then(Half::from_key)
 }
 
-/// Key made of half and tweak, on its way to its owner.
+/// The key made from a half and a tweak.
 pub struct CombinedKey {
     key: DerivedKey,
     npub: Npub,

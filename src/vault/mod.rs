@@ -1,5 +1,5 @@
-//! Every secret: the identity in its age file, the open start secrets, the derived key on its way
-//! out.
+//! Every secret: the identity in its age file, the open start secrets, and derived keys until they
+//! are sealed.
 //!
 //! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, written once to the
 //! caller's output. The types that hold one are in the private module `secret`, so no other room

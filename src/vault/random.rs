@@ -3,17 +3,17 @@
 use super::error::VaultError;
 use secp256k1::rand::{CryptoRng, Error, RngCore};
 
-/// Function that fills a buffer with random bytes or fails. Tests use a failing one.
+/// Function that fills a buffer with random bytes or fails. Tests replace it by a failing one.
 pub(super) type Source = fn(&mut [u8]) -> Result<(), VaultError>;
 
-/// The source of the operating system.
+/// The operating system's generator.
 pub(super) fn system(bytes: &mut [u8]) -> Result<(), VaultError> {
     getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)
 }
 
-/// Adapter of a [`Source`] to the interface of libraries, which has no error and would panic. On
-/// failure it returns zeros and remembers that, and [`Generator::checked`] discards the value made
-/// from them.
+/// Makes a [`Source`] usable by libraries whose interface knows no errors and would panic. On
+/// failure it returns zeros and remembers the failure; [`Generator::checked`] then discards the
+/// value made from them.
 pub(super) struct Generator {
     source: Source,
     failed: bool,

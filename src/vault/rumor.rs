@@ -1,17 +1,17 @@
-//! An opened message.
+//! A message after it was opened and checked.
 
 use crate::job::{Asker, RumorId};
 use std::fmt;
 
-/// Message from inside a seal, checked: its author signed the seal, and its id is recomputed.
-/// Its `Debug` shows no content.
+/// Content of a seal, checked: its author signed the seal, and its id was recomputed. Its `Debug`
+/// output shows no content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rumor {
-    /// Id, recomputed (NIP-01).
+    /// The recomputed id (NIP-01).
     pub id: RumorId,
-    /// Signer of the seal.
+    /// The key that signed the seal.
     pub author: Asker,
-    /// Kind of event: 14 for a text (NIP-17), 15 for a file, 5 for a deletion, 4 for NIP-04.
+    /// Kind of the rumor: 14 is a text (NIP-17), 15 a file, 5 a deletion, 4 a message by NIP-04.
     pub kind: u16,
     /// Plain text.
     pub content: String,
@@ -19,9 +19,9 @@ pub struct Rumor {
     pub created_at: u64,
     /// Subject of the conversation, at most 256 bytes.
     pub subject: Option<String>,
-    /// Messages that a deletion (kind 5, NIP-09) takes back, at most 64.
+    /// Messages that a deletion (kind 5, NIP-09) retracts, at most 64.
     pub takes_back: Vec<RumorId>,
-    /// Number of keys in `p` tags other than ours and the author's; a group has at least one.
+    /// Number of keys in `p` tags other than ours and the author's. Above 0 in a group chat.
     pub other_receivers: usize,
 }
 

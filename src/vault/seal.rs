@@ -1,5 +1,5 @@
 //! Sealing: a kind 14 rumor, in a kind 13 seal signed by the bot, in a kind 1059 wrap signed by a
-//! key used once (NIP-17, NIP-59).
+//! one-time key (NIP-17, NIP-59).
 //!
 //! The builders of `nostr` are not used, for two reasons. They copy the rumor, which may hold an
 //! nsec, to strings that nobody clears. And they panic if the operating system has no randomness.
@@ -21,11 +21,11 @@ use std::io;
 /// Kind of a plain text message (NIP-17).
 const CHAT: u16 = 14;
 
-/// Range of the random dates of seal and wrap, in seconds before now (NIP-59).
+/// Seal and wrap get random dates up to this many seconds in the past (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
 
-/// Rumors are padded to a multiple of this, bytes, so that the length of a wrap does not tell an answer
-/// with a key from one without.
+/// Rumors are padded to a multiple of this many bytes. So the length of a wrap does not show
+/// whether the answer has a key in it.
 const BUCKET: usize = 2048;
 
 /// JSON of a rumor.
@@ -39,11 +39,10 @@ struct RumorJson<'a> {
     content: &'a str,
 }
 
-/// Seals `text` to the receiver of `message`. `text` is the message's own, or its own with a key
-/// added.
+/// Seals `text` to the receiver of `message`. `text` is `message.text`, possibly with a key added.
 ///
 /// Errors: [`VaultError::Unsealable`] if the asker is no point of the curve or the text is longer
-/// than NIP-44 takes (64 KiB); [`VaultError::NoRandomness`].
+/// than NIP-44 allows (64 KiB); [`VaultError::NoRandomness`].
 pub(super) fn seal(
     bot: &Signing,
     source: Source,
@@ -60,7 +59,8 @@ pub(super) fn seal(
 
     let once = Signing::draw(source)?;
     let wrapped = encrypt(&once, source, &to, seal.as_bytes())?;
-    // The expiration counts from the wrap's own date: the true date would show through.
+    // The expiration counts from the wrap's random date. Counted from the true date it would reveal
+    // that date.
     let lifetime = message.expires_at.saturating_sub(now);
     let date = backdated(source, now, BACKDATED.min(lifetime / 2))?;
     let expires_at = date.as_secs() + lifetime;
@@ -109,21 +109,21 @@ fn rumor(bot: &Signing, now: u64, message: &OutgoingMessage, text: &str) -> Resu
     let mut hash = Hashing(sha256::Hash::engine());
     serde_json::to_writer(&mut hash, &(0, &pubkey, now, CHAT, &tags, text)).map_err(|_| VaultError::Unsealable)?;
     let id = sha256::Hash::from_engine(hash.0).to_string();
-    // JSON escapes one byte as at most six.
+    // JSON escapes one byte as six bytes at most.
     let tagged: usize = tags.iter().flatten().map(String::len).sum();
     let room = 6 * (text.len() + tagged) + 1024 + BUCKET;
     let mut json = SecretText::with_capacity(room);
     let rumor = RumorJson { id: &id, pubkey: &pubkey, created_at: now, kind: CHAT, tags: &tags, content: text };
     serde_json::to_writer(&mut json, &rumor).map_err(|_| VaultError::Unsealable)?;
-    // Spaces after the JSON are no part of it.
+    // Spaces after the JSON are ignored by every parser.
     while !json.as_bytes().len().is_multiple_of(BUCKET) {
         json.write_str(" ").map_err(|_| VaultError::Unsealable)?;
     }
     Ok(json)
 }
 
-/// The tags by which clients thread a conversation (NIP-17): the receiver and the answered message,
-/// each with a relay hint, and the subject.
+/// Tags for threading in clients (NIP-17): the receiver and the answered message, each with a relay
+/// hint, and the subject.
 fn tags(message: &OutgoingMessage) -> Vec<Vec<String>> {
     let answered = message.in_reply_to.as_ref();
     let hint = answered.and_then(|answered| answered.hint.clone());
@@ -172,7 +172,7 @@ fn hex(bytes: &[u8; 32]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writer that hashes its input and keeps nothing else.
+/// A writer that hashes its input and stores nothing else.
 struct Hashing(sha256::HashEngine);
 
 impl io::Write for Hashing {

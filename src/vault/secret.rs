@@ -1,5 +1,5 @@
-//! Types that hold a secret. None can be printed, cloned or serialised, and each clears its memory
-//! on drop.
+//! Types that hold a secret. None of them can be printed, cloned or serialised, and each clears its
+//! memory on drop.
 //!
 //! A secret stays in one heap allocation, so moving its owner leaves no copy behind. Some copies
 //! are out of our reach: libsecp256k1 and the NIP-44 code work in registers and on the stack, and
@@ -24,12 +24,12 @@ pub(super) const NSEC_LENGTH: usize = 63;
 
 /// Human-readable part of a half's text.
 const NHALF: Hrp = Hrp::parse_unchecked("nhalf");
-/// Version of its layout; the only one so far.
+/// Version of the layout of a half's text; the only one so far.
 const HALF_VERSION: u8 = 1;
 /// Characters of a half: `nhalf1`, 53 of data, 6 of checksum.
 pub(super) const NHALF_LENGTH: usize = 65;
 
-/// Scrypt cost of NIP-49 as a power of two: 64 MiB and some tenths of a second.
+/// Scrypt cost of NIP-49 as a power of two: takes 64 MiB and some tenths of a second.
 const NCRYPTSEC_WORK: u8 = 16;
 
 /// Secret number from 1 to n-1.
@@ -42,8 +42,8 @@ impl Drop for Scalar {
 }
 
 impl Scalar {
-    /// Draws 256 bits, again if they are 0 or at least n. After 64 tries the source counts as
-    /// broken.
+    /// Draws 256 bits, and draws again if they are 0 or at least n. After 64 tries the source
+    /// counts as broken.
     fn draw(source: Source) -> Result<Scalar, VaultError> {
         let mut scalar = Scalar(Box::new([0; 32]));
         for _ in 0..64 {
@@ -55,7 +55,8 @@ impl Scalar {
         Err(VaultError::NoRandomness)
     }
 
-    /// Lends a copy in the form of libsecp256k1 and clears it. `None` if this is 0 or at least n.
+    /// Calls `work` with a copy in libsecp256k1's form, then clears the copy. `None` if the number
+    /// is 0 or at least n.
     fn with_key<T>(&self, work: impl FnOnce(&SecretKey) -> T) -> Option<T> {
         let mut key = SecretKey::from_slice(self.0.as_slice()).ok()?;
         let done = work(&key);
@@ -63,7 +64,7 @@ impl Scalar {
         Some(done)
     }
 
-    /// Moves a key in and clears the original.
+    /// Moves a key into a `Scalar` and clears the original.
     fn take(mut key: SecretKey) -> Scalar {
         let mut scalar = Scalar(Box::new([0; 32]));
         scalar.0.copy_from_slice(key.as_ref());
@@ -82,7 +83,7 @@ impl Start {
         Scalar::draw(source).map(Start)
     }
 
-    /// `P`. Never `None` for a drawn start secret.
+    /// The start point `P`. Never `None` for a start secret that was drawn.
     pub(super) fn point(&self) -> Option<StartPoint> {
         self.0.with_key(|key| StartPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
     }
@@ -125,7 +126,7 @@ impl SplitStart {
         Some(SplitTweak { tweak, fingerprint: self.half.fingerprint() })
     }
 
-    /// The asker's point.
+    /// The asker's half point.
     pub(super) fn half(&self) -> &HalfPoint {
         &self.half
     }
@@ -178,11 +179,11 @@ impl HalfKey {
     }
 }
 
-/// Requested key, on its way into its one message.
+/// A derived key, until it is written into its one message.
 pub(super) struct DerivedKey(Scalar);
 
 impl DerivedKey {
-    /// The public key.
+    /// The npub of the key.
     pub(super) fn npub(&self) -> Option<Npub> {
         self.0.with_key(|key| {
             let mut pair = Keypair::from_secret_key(SECP256K1, key);
@@ -197,7 +198,7 @@ impl DerivedKey {
         write_bech32(text, NSEC, self.0.0.iter().copied())
     }
 
-    /// The key locked with a password (NIP-49), as text.
+    /// The key as text, encrypted with a password (NIP-49).
     pub(super) fn ncryptsec(&self, password: &str, source: Source) -> Result<String, VaultError> {
         let mut generator = Generator::new(source);
         let locked = self
@@ -247,25 +248,25 @@ impl Signing {
         self.0.public_key()
     }
 
-    /// The key as `nostr` has it, for signing and encryption. It clears itself on drop.
+    /// The key in the form of `nostr`, for signing and encryption. It clears itself on drop.
     pub(super) fn keys(&self) -> &Keys {
         &self.0
     }
 }
 
-/// Writes bech32 character by character. The encoder of `bech32` would leave a copy in a buffer on
-/// the stack.
+/// Writes bech32 character by character. The encoder of the `bech32` crate would leave a copy in a
+/// buffer on the stack.
 fn write_bech32(text: &mut SecretText, kind: Hrp, bytes: impl Iterator<Item = u8>) -> fmt::Result {
     let mut characters = bytes.bytes_to_fes().with_checksum::<Bech32>(&kind).chars();
     characters.try_for_each(|character| fmt::Write::write_char(text, character))
 }
 
-/// The key as `nostr` has it, which clears itself on drop.
+/// The key in the form of `nostr`, which clears itself on drop.
 fn keys(key: &SecretKey) -> Keys {
     Keys::new((*key).into())
 }
 
-/// Text with a secret in it. Its capacity is fixed: growing would leave a copy behind.
+/// Text that contains a secret. Its capacity is fixed, because growing would leave a copy behind.
 pub(super) struct SecretText(Zeroizing<Vec<u8>>);
 
 impl SecretText {
@@ -283,7 +284,7 @@ impl SecretText {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Reads to the end. Errors: more bytes than the capacity.
+    /// Reads to the end of `reader`. Errors: it has more bytes than the capacity.
     pub(super) fn fill_from(&mut self, mut reader: impl io::Read) -> io::Result<()> {
         let room = self.0.capacity() - self.0.len();
         let start = self.0.len();

@@ -7,7 +7,8 @@ use nostr::{Event, NostrSigner, PublicKey, SignerError, UnsignedEvent};
 use std::fmt;
 use std::sync::Arc;
 
-/// Kinds that are signed: profile, note, deletion, relay list, DM relays, AUTH, status, handler.
+/// Kinds that are signed: profile, note, deletion, relay list, DM relay list, AUTH, status,
+/// handler.
 const KINDS: [u16; 8] = [0, 1, 5, 10002, 10050, 22242, 30315, 31990];
 
 /// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10050, 22242 (AUTH), 30315, 31990.
@@ -43,7 +44,7 @@ impl fmt::Debug for BotSigner {
     }
 }
 
-/// The refusal to encrypt or decrypt, as a ready future.
+/// Refuses to encrypt or decrypt. Returned as a future that is ready at once.
 fn refuse<'a>() -> BoxedFuture<'a, Result<String, SignerError>> {
     Box::pin(std::future::ready(Err(SignerError::from("the bot's signer does not encrypt or decrypt"))))
 }

@@ -7,7 +7,7 @@ use crate::key::{HalfPoint, StartPoint};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of an open start point. Independent of its secret.
+/// Number of an open start point. It says nothing about the secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct StartId(pub u64);
 
@@ -19,31 +19,31 @@ pub(super) struct StartPoints {
 
 #[derive(Default)]
 struct Open {
-    /// The last number given.
+    /// The number given last.
     last: u64,
     starts: HashMap<StartId, Kind>,
 }
 
-/// Secret behind a start point.
+/// The secret of a start point.
 enum Kind {
-    /// Our own start secret: it yields a key.
+    /// Our own start secret, which yields a key.
     Own(Start),
-    /// An asker's point, blinded by us: it yields a tweak.
+    /// A blinding of an asker's half point, which yields a tweak.
     Split(SplitStart),
 }
 
 impl StartPoints {
-    /// Draws a start secret and keeps it.
+    /// Draws a start secret and adds it to the table.
     pub(super) fn open(&self, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = Start::draw(source)?;
         let point = start.point().ok_or(VaultError::NoRandomness)?;
         Ok((self.keep(Kind::Own(start)), point))
     }
 
-    /// Draws a start point on an asker's point and keeps it.
+    /// Draws a blinding of an asker's half point and adds it to the table.
     pub(super) fn open_split(&self, half: &HalfPoint, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = SplitStart::draw(*half, source)?;
-        // The sum is infinity with the probability of guessing a key.
+        // The sum is infinity only with the probability of guessing a key.
         let point = start.point().ok_or(VaultError::NoRandomness)?;
         Ok((self.keep(Kind::Split(start)), point))
     }
@@ -56,7 +56,8 @@ impl StartPoints {
         id
     }
 
-    /// Removes a start point of our own. A split start point under this number is removed as well.
+    /// Removes one of our own start points. If the number belongs to a split start point, that is
+    /// removed and refused.
     pub(super) fn spend(&self, id: StartId) -> Result<Start, VaultError> {
         match self.lock().starts.remove(&id) {
             Some(Kind::Own(start)) => Ok(start),
@@ -64,7 +65,8 @@ impl StartPoints {
         }
     }
 
-    /// Removes a split start point. A start point of our own under this number is removed as well.
+    /// Removes a split start point. If the number belongs to one of our own, that is removed and
+    /// refused.
     pub(super) fn spend_split(&self, id: StartId) -> Result<SplitStart, VaultError> {
         match self.lock().starts.remove(&id) {
             Some(Kind::Split(start)) => Ok(start),
@@ -72,7 +74,7 @@ impl StartPoints {
         }
     }
 
-    /// Removes start points. Unknown ones are ignored.
+    /// Removes start points. Unknown numbers are ignored.
     pub(super) fn discard(&self, ids: &[StartId]) {
         let mut open = self.lock();
         for id in ids {
@@ -80,7 +82,7 @@ impl StartPoints {
         }
     }
 
-    /// A poisoned lock is fine: no method leaves the table half changed.
+    /// Locks the table. A poisoned lock is accepted: no method leaves the table half changed.
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,9 @@
-//! Ways to open a file with a secret in it.
+//! Ways to open a file that contains a secret.
 
 use age::secrecy::SecretString;
 use std::path::PathBuf;
 
-/// Passphrase or key that opens a file with a secret in it.
+/// The passphrase or key that opens a file with a secret.
 pub enum Unlock {
     /// A passphrase, stretched with scrypt as `age -p` does.
     Passphrase(SecretString),

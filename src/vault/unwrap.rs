@@ -13,14 +13,14 @@ use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
 use std::io;
 
-/// Largest wrap, bytes of JSON. The longest text that NIP-44 allows in a seal and a wrap, 40,000
-/// bytes, needs 77,000.
+/// Largest wrap, in bytes of JSON. The longest text that NIP-44 allows in a seal in a wrap has
+/// 40,000 bytes, and its wrap 77,000.
 const LARGEST: usize = 128 * 1024;
 
 /// Longest subject, bytes. A longer one is ignored.
 const LONGEST_SUBJECT: usize = 256;
 
-/// Messages that one deletion can take back. Further ones are ignored.
+/// Messages that one deletion can retract. Further ones are ignored.
 const MOST_TAKEN_BACK: usize = 64;
 
 /// Opens a message of kind 4 (NIP-04). It has no seal and no rumor, and its author is public.
@@ -82,8 +82,8 @@ fn open_seal(json: &str) -> Result<Event, UnwrapError> {
     Ok(seal)
 }
 
-/// Parses and checks a rumor. An id may be missing, because older versions of NIP-59 did not ask
-/// for one, but a present id must be right. `"sig": null` is accepted.
+/// Parses and checks a rumor. An id may be missing, because older versions of NIP-59 required none;
+/// an id that is present must be right. `"sig": null` is accepted.
 fn open_rumor(us: &PublicKey, seal: &Event, json: &str) -> Result<Rumor, UnwrapError> {
     let rumor = UnsignedEvent::from_json(json).map_err(|_| UnwrapError::BadRumor)?;
     if rumor.pubkey != seal.pubkey {

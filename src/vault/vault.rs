@@ -26,7 +26,7 @@ pub struct Vault {
     starts: Arc<StartPoints>,
     source: Source,
     clock: Clock,
-    /// Messages that did not open, by the order of [`UnwrapError::ALL`].
+    /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
 }
 
@@ -193,7 +193,7 @@ impl Vault {
         UnwrapError::ALL.map(|cause| (cause, count(cause)))
     }
 
-    /// Counts a message that did not open.
+    /// Counts the message if it did not open.
     fn count(&self, opened: Result<Rumor, UnwrapError>) -> Result<Rumor, UnwrapError> {
         opened.inspect_err(|&cause| _ = self.dropped[cause as usize].fetch_add(1, Ordering::Relaxed))
     }

@@ -3,10 +3,10 @@
 use nostr::Event;
 use std::ops::Deref;
 
-/// Event with a checked id and signature. [`VerifiedEvent::check`] is the only constructor.
+/// An event whose id and signature were checked. [`VerifiedEvent::check`] is the only constructor.
 ///
-/// `nostr-sdk` checks each id once, so a forged copy that arrives later under the same id passes.
-/// Every event is checked here before it is used or its id is remembered.
+/// `nostr-sdk` checks each id only once, so a forged copy that arrives later under the same id
+/// would pass. We check every event before it is used or its id is remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifiedEvent(Event);
 

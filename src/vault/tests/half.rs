@@ -20,7 +20,7 @@ fn nsec_of(key: &CombinedKey) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What a search on the half's point would lead to.
+/// The tweak and npub that a search at the half's point would find.
 fn answer(vault: &Vault, half: &HalfPoint, rng: &mut StdRng) -> (SplitTweak, Npub) {
     let (start, point) = vault.open_split_start(half).unwrap();
     let hit = hit(point, rng);
@@ -86,24 +86,24 @@ fn one_start_point_gives_one_tweak() {
     let hit = hit(point, &mut rng);
     assert!(vault.reveal(start, &hit).is_ok());
     assert!(matches!(vault.reveal(start, &hit), Err(VaultError::StartSpent)));
-    // A split start point is no key of ours, and a start point of ours gives no tweak; either is
-    // spent by the attempt.
+    // A split start point cannot be redeemed for a key, and one of our own cannot be revealed as a
+    // tweak. Either attempt spends the start point.
     let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit_of_split = super::hit(point, &mut rng);
     assert!(matches!(vault.redeem_to(start, &hit_of_split, &mut Vec::new()), Err(VaultError::StartSpent)));
     assert!(matches!(vault.reveal(start, &hit_of_split), Err(VaultError::StartSpent)));
     let (start, point) = vault.open_start().unwrap();
     assert!(matches!(vault.reveal(start, &super::hit(point, &mut rng)), Err(VaultError::StartSpent)));
-    // A hit of one start point says nothing about another.
+    // A hit of one start point is refused for another.
     let (first, _) = vault.open_split_start(&half.point()).unwrap();
     assert!(matches!(vault.reveal(first, &hit), Err(VaultError::ForeignHit)));
 }
 
 #[test]
-fn points_are_blinded_anew_each_time() {
+fn points_are_blinded_with_a_new_secret_each_time() {
     let (vault, mut rng) = (vault(), seeded());
-    // Points an attacker would choose: ±G, small multiples, their rotations, and one chosen to meet
-    // a centre.
+    // Points that an attacker would choose: ±G, small multiples, their rotations, and one that
+    // coincides with a centre.
     let generator = PublicKey::from_secret_key(SECP256K1, &secp256k1::SecretKey::from_slice(&one()).unwrap());
     let mut chosen = vec![generator, generator.negate(SECP256K1)];
     for rotation in Rotation::ALL {
@@ -160,7 +160,7 @@ fn a_half_survives_its_file_and_its_text() {
 }
 
 #[test]
-fn a_halfs_file_that_is_written_can_be_read_again() {
+fn a_file_of_a_half_that_could_be_written_can_be_read() {
     let folder = TempDir::new().unwrap();
     let key = folder.path().join("age-identity.txt");
     let identity = age::x25519::Identity::generate();

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A key file as `age-keygen` makes it: quick, where a passphrase takes a second.
+/// A key file as `age-keygen` writes it. It opens at once, while a passphrase takes a second.
 fn key_file(folder: &Path, name: &str) -> Unlock {
     let key = age::x25519::Identity::generate();
     let path = folder.join(name);
@@ -70,7 +70,7 @@ fn an_identity_is_never_overwritten() {
 }
 
 #[test]
-fn of_two_that_create_at_once_one_wins() {
+fn two_creations_at_once_leave_one_identity() {
     let (folder, path) = folder();
     let unlock = key_file(folder.path(), "key");
     let made: Vec<_> = std::thread::scope(|scope| {
@@ -122,7 +122,7 @@ fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
 }
 
 #[test]
-fn an_unlock_that_locks_nothing_makes_no_identity() {
+fn an_empty_passphrase_or_key_file_makes_no_identity() {
     let (folder, path) = folder();
     let empty = folder.path().join("empty");
     fs::write(&empty, "# nothing here\n").unwrap();

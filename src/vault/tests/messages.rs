@@ -1,4 +1,4 @@
-//! Messages as their asker reads them, with `nostr`'s own unwrapping as a second opinion.
+//! Messages as askers read them. `nostr`'s own unwrapping serves as a second opinion.
 
 use super::*;
 use crate::clock::Clock;
@@ -38,14 +38,14 @@ async fn a_message_arrives_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn wrap_and_seal_tell_strangers_nothing_but_the_receiver() {
+async fn wrap_and_seal_reveal_nothing_but_the_receiver() {
     let (vault, to) = (vault().with_clock(Clock::at(NOW)), Keys::generate());
     let wraps: Vec<Event> = (0..20).map(|_| event(&vault.seal(&message(&to)).unwrap())).collect();
     let mut gaps = Vec::new();
     for wrap in &wraps {
         wrap.verify().unwrap();
         assert_eq!(wrap.kind, Kind::GiftWrap);
-        // The lifetime from the wrap's own date: the true date is not to be had from it.
+        // The lifetime counts from the wrap's random date, so it does not reveal the true date.
         let expires_at = wrap.created_at + (2_000_000_000 - NOW);
         let expected = [Tag::public_key(to.public_key()), Tag::expiration(expires_at)];
         assert_eq!(wrap.tags.as_slice(), expected);
@@ -86,7 +86,7 @@ async fn a_message_of_nothing_but_escapes_has_room() {
 }
 
 #[test]
-fn what_cannot_be_sealed_is_refused() {
+fn an_invalid_receiver_or_too_long_a_text_is_refused() {
     let (vault, to) = (vault(), Keys::generate());
     let nobody = OutgoingMessage { to: Asker([0; 32]), ..message(&to) };
     let endless = OutgoingMessage { text: "x".repeat(70_000), ..message(&to) };

@@ -1,5 +1,5 @@
-//! The vault's behaviour, tried from inside the room so that a failing source of randomness can be
-//! put in.
+//! The vault's behaviour. The tests are inside the room so that they can replace the source of
+//! randomness by a failing one.
 
 mod half;
 mod identity;
@@ -18,7 +18,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::Scalar;
 
-/// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
+/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
 fn seeded() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");
@@ -53,7 +53,7 @@ fn event(wrap: &GiftWrap) -> Event {
     Event::from_json(&wrap.json).unwrap()
 }
 
-/// A hit at a random offset and rotation, as a search would have claimed it.
+/// A hit at a random offset and rotation, as a device would claim it.
 fn hit(point: StartPoint, rng: &mut StdRng) -> VerifiedHit {
     let mut bytes: [u8; 32] = rng.random();
     bytes[0] &= 0x7f;
@@ -62,7 +62,7 @@ fn hit(point: StartPoint, rng: &mut StdRng) -> VerifiedHit {
     VerifiedHit::recompute(point, Tweak { offset, rotation }).unwrap()
 }
 
-/// The npub of an nsec, by `nostr`.
+/// The npub of an nsec, computed by `nostr`.
 fn npub_of(nsec: &str) -> Npub {
     Npub(Keys::new(nostr::SecretKey::from_bech32(nsec).unwrap()).public_key().to_bytes())
 }

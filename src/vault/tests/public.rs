@@ -1,4 +1,4 @@
-//! What the vault shows of itself, and what it signs in public.
+//! What the vault lets others see, and what it signs in public.
 
 use super::*;
 use nostr::{EventBuilder, Kind, NostrSigner, Timestamp, UnsignedEvent};
@@ -25,7 +25,7 @@ async fn the_signer_signs_what_the_bot_publishes_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_signer_signs_for_nobody_else_and_no_lying_id() {
+async fn the_signer_refuses_other_authors_and_wrong_ids() {
     let vault = vault();
     let signer = vault.signer();
     assert!(signer.sign_event(unsigned(Keys::generate().public_key(), 1)).await.is_err());

@@ -1,5 +1,5 @@
-//! S1: keys of one start point betray each other; keys that left the vault do not. The attack is
-//! baby-step-giant-step over every rotation and sign. In full: `cargo test --release --lib
+//! S1: two keys of one start point reveal each other; keys that left the vault do not. The attack
+//! is baby-step-giant-step over every rotation and sign. The long form: `cargo test --release --lib
 //! vault::tests::related -- --ignored --nocapture`
 
 use super::*;
@@ -17,12 +17,12 @@ fn times_g(value: u64) -> PublicKey {
     PublicKey::from_secret_key(SECP256K1, &number(value))
 }
 
-/// The x-coordinate's first 64 bits: what the table is keyed by.
+/// The first 64 bits of the x-coordinate, which is the key of the table.
 fn x_of(point: &PublicKey) -> u64 {
     u64::from_be_bytes(point.x_only_public_key().0.serialize()[..8].try_into().unwrap())
 }
 
-/// Baby-step-giant-step for numbers below `2^bits` in size, of either sign.
+/// Baby-step-giant-step for numbers of either sign with an absolute value below `2^bits`.
 struct Attack {
     baby: HashMap<u64, u64>,
     stride: u64,
@@ -31,7 +31,7 @@ struct Attack {
 
 impl Attack {
     fn of_bits(bits: u32) -> Attack {
-        // One table serves all pairs, so it is larger than the square root.
+        // One table serves all pairs, so it is larger than the square root of the range.
         let size = 1u64 << (bits * 3 / 5).clamp(4, 22);
         let mut baby = HashMap::with_capacity(size as usize);
         let mut point = times_g(1);
@@ -44,7 +44,7 @@ impl Attack {
         Attack { baby, stride: 2 * size + 1, steps: (1 << bits) / (2 * size + 1) + 1 }
     }
 
-    /// `d` with `difference = ±d·G`, if it is within reach.
+    /// Whether `difference = ±d·G` for some `d` in range.
     fn solve(&self, difference: PublicKey) -> bool {
         let hits = |point: &PublicKey| self.baby.contains_key(&x_of(point));
         if hits(&difference) {
@@ -64,10 +64,9 @@ impl Attack {
         })
     }
 
-    /// Whether `known` (an nsec that was delivered) and the npub of another tell that they share a
-    /// start point: `λ^-b·(±Q) - λ^-a·k·G = d·G` for some rotations a, b and small d. One of the
-    /// two rotations can be any; only how they differ counts up to the scale of d, so all nine are
-    /// tried.
+    /// Whether a delivered nsec (`known`) reveals that another npub is of the same start point:
+    /// `λ^-b·(±Q) - λ^-a·k·G = d·G` for some rotations a, b and a small d. All nine pairs of
+    /// rotations are tried, because a common rotation changes the size of d.
     fn betrays(&self, known: &SecretKey, other: &Npub) -> bool {
         let even = XOnlyPublicKey::from_slice(&other.0).unwrap().public_key(secp256k1::Parity::Even);
         for turn in Rotation::ALL {
@@ -86,7 +85,7 @@ impl Attack {
     }
 }
 
-/// Offsets of one search: below 2^bits.
+/// A random tweak with an offset below 2^bits.
 fn tweak(rng: &mut StdRng, bits: u32) -> Tweak {
     let offset = Offset::of_point(rng.random_range(1..1u64 << bits), rng.random_range(-1000..1000), Rotation::ALL[0]);
     Tweak { offset, rotation: Rotation::ALL[rng.random_range(0..3)] }
@@ -97,7 +96,8 @@ fn secret_of(nsec: &[u8]) -> SecretKey {
     SecretKey::from_slice(&key.to_secret_bytes()).unwrap()
 }
 
-/// As many hits on one start point as `tweaks`, in turn; what leaves the vault.
+/// Redeems several hits at one start point, one after the other. Returns the keys that left the
+/// vault.
 fn redeemed(vault: &Vault, rng: &mut StdRng, hits: usize, bits: u32) -> Vec<SecretKey> {
     let (start, point) = vault.open_start().unwrap();
     let mut keys = Vec::new();
@@ -119,7 +119,7 @@ fn npub(key: &SecretKey) -> Npub {
 #[test]
 fn ten_thousand_hits_on_a_thousand_start_points_give_a_thousand_keys() {
     let mut rng = seeded();
-    // Two devices ask at once, and a restart makes a new vault half way.
+    // Two devices redeem at the same time, and a restart replaces the vault half way.
     let mut keys = HashSet::new();
     for _ in 0..2 {
         let vault = vault();
@@ -142,9 +142,9 @@ fn ten_thousand_hits_on_a_thousand_start_points_give_a_thousand_keys() {
     assert_eq!(keys.len(), 1000);
 }
 
-/// Attacks all pairs of `runs` keys, each of a start point of its own with ten hits; then two keys
-/// of one start point, which the vault would not give: drawn twice from a source that repeats
-/// itself.
+/// Attacks all pairs of `keys` keys. Each key is of its own start point, which had ten hits. Then
+/// attacks two keys of one start point. The vault would never give both, so they are drawn twice
+/// from a source that repeats itself.
 fn attack_all_pairs(keys: usize, bits: u32) {
     let mut rng = seeded();
     let vault = vault();
@@ -168,7 +168,7 @@ fn attack_all_pairs(keys: usize, bits: u32) {
     }
 }
 
-/// The same start point every time: what burning forbids.
+/// Draws the same start point every time, which spending normally prevents.
 fn repeating(bytes: &mut [u8]) -> Result<(), VaultError> {
     bytes.fill(0x2a);
     Ok(())

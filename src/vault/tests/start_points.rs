@@ -1,4 +1,4 @@
-//! One start point, at most one key.
+//! One start point yields at most one key.
 
 use super::*;
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ fn a_hit_of_another_start_point_is_refused_and_burns_the_start() {
 }
 
 #[test]
-fn the_mirrored_point_is_foreign_though_its_npub_is_the_same() {
+fn a_hit_of_the_mirrored_point_is_refused_though_its_npub_is_the_same() {
     let vault = vault();
     let (start, point) = vault.open_start().unwrap();
     let mirrored = StartPoint::new(point.public_key().negate(secp256k1::SECP256K1));
@@ -82,7 +82,7 @@ fn the_mirrored_point_is_foreign_though_its_npub_is_the_same() {
 }
 
 #[test]
-fn a_discarded_start_point_and_one_never_opened_are_spent() {
+fn a_discarded_start_point_and_one_never_opened_are_refused() {
     let (vault, mut rng) = (vault(), seeded());
     let (start, point) = vault.open_start().unwrap();
     vault.discard(&[start, StartId(4711)]);
@@ -91,7 +91,7 @@ fn a_discarded_start_point_and_one_never_opened_are_spent() {
     }
 }
 
-/// Opens `count` start points, forgetting each; the first 16 bytes of x tell them apart.
+/// Opens and discards `count` start points and checks that all differ, by the first 16 bytes of x.
 fn open_without_repeat(count: usize) {
     let vault = vault();
     let mut points = HashSet::with_capacity(count);
@@ -133,14 +133,14 @@ fn without_randomness_nothing_is_opened_or_sealed() {
     let (vault, to) = (vault().with_source(no_randomness), Keys::generate());
     assert!(matches!(vault.open_start(), Err(VaultError::NoRandomness)));
     assert!(matches!(vault.seal(&message(&to)), Err(VaultError::NoRandomness)));
-    // A source that gives the same out-of-range number for ever is none either.
+    // A source that returns the same out-of-range number for ever counts as broken too.
     for stuck in [zeros as random::Source, ones] {
         assert!(matches!(vault.clone().with_source(stuck).open_start(), Err(VaultError::NoRandomness)));
     }
 }
 
 thread_local! {
-    /// How many draws from now the one that fails is.
+    /// The number of successful draws before the failing one.
     static FAILS_IN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -157,14 +157,14 @@ fn no_message_is_made_of_randomness_that_was_missing_at_any_step() {
         FAILS_IN.set(step);
         match vault.seal(&message(&to)) {
             Err(error) => assert!(matches!(error, VaultError::NoRandomness)),
-            // Two dates, two nonces, two signatures and a key.
+            // A wrap needs two dates, two nonces, two signatures and a key.
             Ok(_) => return assert!(step >= 7, "{step} steps"),
         }
     }
     panic!("more steps than expected");
 }
 
-/// An output that takes nothing.
+/// An output that accepts no byte.
 struct Broken;
 
 impl std::io::Write for Broken {

@@ -1,11 +1,11 @@
-//! Wraps of strangers: honest ones, and every way to lie.
+//! Wraps from outside: honest ones, and every way to forge one.
 
 use super::*;
 use nostr::nips::nip44::{self, Version};
 use nostr::{EventBuilder, EventId, Kind, PublicKey, Tag, Timestamp, UnsignedEvent};
 use serde_json::{Value, json};
 
-/// Builds a wrap step by step, so that any step can be made wrong.
+/// Builds a wrap step by step, so that a test can make any step wrong.
 struct Forger {
     vault: Vault,
     us: PublicKey,
@@ -57,7 +57,7 @@ impl Forger {
     fn open(&self, wrap: &Event) -> Result<Rumor, UnwrapError> {
         let wrap = VerifiedEvent::check(wrap.clone()).expect("a wrap with its true id and signature");
         let first = self.vault.unwrap(&wrap);
-        assert_eq!(first, self.vault.unwrap(&wrap), "a second look sees the same");
+        assert_eq!(first, self.vault.unwrap(&wrap), "opening it again gives the same result");
         first
     }
 
@@ -66,7 +66,7 @@ impl Forger {
     }
 }
 
-/// `event` with some of its JSON replaced.
+/// The JSON of `event` with one field replaced.
 fn altered(event: &Event, name: &str, value: impl Into<Value>) -> String {
     let mut json = serde_json::to_value(event).unwrap();
     json[name] = value.into();
@@ -178,7 +178,7 @@ fn a_wrap_to_somebody_else_or_nobody_is_refused() {
 }
 
 #[test]
-fn what_does_not_decrypt_is_refused() {
+fn a_wrap_or_seal_that_does_not_decrypt_is_refused() {
     let forger = Forger::new();
     let once = Keys::generate();
     let good = forger.encrypt(&once, "{}");
@@ -198,7 +198,7 @@ fn what_does_not_decrypt_is_refused() {
 }
 
 #[test]
-fn a_seal_that_is_none_is_refused() {
+fn a_seal_of_another_form_or_kind_is_refused() {
     let forger = Forger::new();
     let content = forger.encrypt(&forger.author, &forger.rumor_json().to_string());
     let kind = EventBuilder::new(Kind::PrivateDirectMessage, content).sign_with_keys(&forger.author).unwrap();
@@ -212,7 +212,7 @@ fn a_seal_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_seal_may_have_tags_and_must_still_hold() {
+fn a_seal_with_tags_opens_and_its_signature_must_still_be_right() {
     let forger = Forger::new();
     let content = forger.encrypt(&forger.author, &forger.rumor_json().to_string());
     let tag = |words: &[&str]| Tag::parse(words.iter().copied()).unwrap();
@@ -224,7 +224,7 @@ fn a_seal_may_have_tags_and_must_still_hold() {
         let forged = altered(&seal, "sig", other_signature(&seal));
         assert_eq!(forger.refused(&forger.wrap_of(&forged)), UnwrapError::ForgedSeal);
     }
-    // Each refusal is counted, by its cause.
+    // Each refusal is counted under its cause.
     let counted: Vec<_> = forger.vault.dropped().into_iter().filter(|(_, count)| *count > 0).collect();
     assert_eq!(counted, [(UnwrapError::ForgedSeal, 8)]);
 }
@@ -274,7 +274,7 @@ fn a_malformed_rumor_is_refused() {
 }
 
 #[test]
-fn depth_where_nobody_looks_is_harmless() {
+fn deep_nesting_in_an_ignored_field_is_harmless() {
     let forger = Forger::new();
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
     let rumor = forger.rumor_json().to_string().replacen('{', &format!(r#"{{"more":{deep},"#), 1);
@@ -310,7 +310,7 @@ fn random_damage_to_a_wrap_never_panics_and_never_opens() {
         let at = rng.random_range(0..json.len());
         json[at] ^= 1 << rng.random_range(0..7);
         if let Some(wrap) = Event::from_json(&json).ok().and_then(VerifiedEvent::check) {
-            // Harmless: the case of a hex digit, and fields that are ignored.
+            // Harmless damage: the case of a hex digit, or a field that is ignored.
             if forger.vault.unwrap(&wrap).is_ok() {
                 assert_eq!(Event::from_json(&good).unwrap(), *wrap);
             }
