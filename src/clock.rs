@@ -28,14 +28,15 @@ impl Clock {
         }
     }
 
-    /// Sets a test clock. Does nothing to the system's.
+    /// Sets a test clock. Has no effect on the system's clock.
     pub fn set(&self, unix_seconds: u64) {
         if let Clock::Test(seconds) = self {
             seconds.send_replace(unix_seconds);
         }
     }
 
-    /// Notices when a test turns this clock, so that periodic work need not wait for its next round.
+    /// Notifies a task each time a test sets this clock, so that periodic work need not wait for
+    /// its next round.
     pub fn turns(&self) -> Turns {
         match self {
             Clock::System => Turns(None),
@@ -44,11 +45,11 @@ impl Clock {
     }
 }
 
-/// Yields each time a test clock is turned; the system's clock never is.
+/// Yields each time a test clock is set; never for the system's clock.
 pub struct Turns(Option<watch::Receiver<u64>>);
 
 impl Turns {
-    /// Waits for the next turn. Turns in quick succession may count as one.
+    /// Waits until the clock is set again. Several changes in quick succession may count as one.
     pub async fn next(&mut self) {
         let turned = match &mut self.0 {
             Some(seconds) => seconds.changed().await.is_ok(),

@@ -1,8 +1,9 @@
-//! Spans of time as people say them.
+//! Durations in the words people use.
 
 use std::time::Duration;
 
-/// `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9 days`, `2 years`.
+/// Formats a duration for people: `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9
+/// days`, `2 years`.
 pub fn humanize(time: Duration) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_said_as_people_do() {
+    fn durations_are_written_as_people_say_them() {
         let cases = [
             (0.4, "less than a second"),
             (1.0, "1 second"),

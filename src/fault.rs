@@ -1,4 +1,5 @@
-//! Named steps of the flow, where a test makes the program die or panic.
+//! Fault injection for tests: named steps of the flow at which a debug build can be made to die,
+//! panic or wait.
 //!
 //! ```text
 //! NPUBBOT_TEST_FAULT=abort:found:before npubbot serve …     dies (SIGABRT) before T2 is committed
@@ -9,29 +10,29 @@
 //!                                                           that NPUBBOT_TEST_GATE names
 //! ```
 //!
-//! Only a build with `debug_assertions` reads the variable: in a release build [`before`] and
-//! [`after`] are empty, so neither an attacker nor a forgotten variable makes an operator's bot
-//! die. A cargo feature would have done the same, but `cargo test` would have left the tests of it
-//! out.
+//! Only a build with `debug_assertions` reads the variable. In a release build [`before`] and
+//! [`after`] are empty, so neither an attacker nor a forgotten variable can stop an operator's bot.
+//! A cargo feature would do the same, but a plain `cargo test` would then skip the tests that need
+//! it.
 //!
-//! The text of a fault names the step and nothing else.
+//! The text of a fault names the step and nothing else, so it reveals no request.
 
-/// Steps of one request from the relay to the key, in order, then steps beside it.
+/// The steps of a request from the relay to the key, in order; then the steps outside of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
-    /// The jobs that were open are handed to the scheduler at the start.
+    /// The jobs still open from the last run are handed to the scheduler.
     TakeUp,
-    /// An event of the stream is let in.
+    /// An event from a relay's stream is accepted for processing.
     Listen,
     /// A wrap from the stream or from a backfill is checked.
     Receive,
     /// A wrap is decrypted.
     Unwrap,
-    /// A message is decided.
+    /// The bot decides on its answer to a message.
     Decide,
     /// The answer is sealed.
     SealAnswer,
-    /// T1. Before: everything is written and not committed.
+    /// Transaction T1. Before: everything is written but not committed.
     Answer,
     /// The job is handed to the scheduler.
     Add,
@@ -45,22 +46,22 @@ pub enum Step {
     Verify,
     /// The start point is spent and the result sealed.
     Redeem,
-    /// T2. Before: everything is written and not committed.
+    /// Transaction T2. Before: everything is written but not committed.
     Found,
     /// The result is sent. After: a relay said OK.
     Send,
-    /// T3 of a result. Before: everything is written and not committed.
+    /// Transaction T3 of a result. Before: everything is written but not committed.
     Deliver,
     /// The inbox's cursor is moved after a backfill.
     MoveCursor,
-    /// The outbox sends its due messages.
+    /// The outbox sends the messages that are due.
     Round,
     /// The service ends.
     Stop,
 }
 
 impl Step {
-    /// Every step.
+    /// All steps.
     pub const ALL: [Step; 19] = [
         Step::TakeUp,
         Step::Listen,
@@ -83,19 +84,19 @@ impl Step {
         Step::Stop,
     ];
 
-    /// Its name in `NPUBBOT_TEST_FAULT`.
+    /// The step's name in `NPUBBOT_TEST_FAULT`.
     pub fn word(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 }
 
-/// Reaches the place before `step`.
+/// Marks the point just before `step`: injects the fault that a test has set there.
 #[inline]
 pub(crate) fn before(step: Step) {
     reach(step, "before");
 }
 
-/// Reaches the place after `step`.
+/// Marks the point just after `step`: injects the fault that a test has set there.
 #[inline]
 pub(crate) fn after(step: Step) {
     reach(step, "after");
@@ -134,7 +135,7 @@ fn reach(step: Step, side: &str) {
             }
         }
         _ => {
-            // Where that cannot be written the signal says enough.
+            // If standard error cannot be written, the signal alone must tell.
             let _ = writeln!(std::io::stderr(), "test fault: {place}");
             std::process::abort();
         }

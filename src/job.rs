@@ -1,20 +1,20 @@
-//! Who asks, by which message, and for what: the names and the one description of a job that all
-//! rooms share.
+//! The description of a job that all rooms share, and the names of its asker, its message and its
+//! number.
 
 use crate::key::HalfPoint;
 use crate::pattern::Pattern;
 use std::fmt;
 
-/// Who sent a request: the x-only public key that signed the seal. Replies go to this key and to no
-/// other.
+/// The key that sent a request: the x-only public key that signed the seal. Replies go to this key
+/// and to no other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Asker(pub [u8; 32]);
 
-/// The id of a rumor, recomputed from its content (NIP-01), never taken from the sender.
+/// The id of a rumor, computed by us from its content (NIP-01); the sender's value is not used.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RumorId(pub [u8; 32]);
 
-/// The number of a job, counted from 1 for each ledger. Askers see it as `#12`.
+/// The number of a job, counted from 1 in each ledger. Askers see it as `#12`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct JobId(pub i64);
 
@@ -27,39 +27,38 @@ impl fmt::Display for JobId {
 /// How messages about a job travel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Channel {
-    /// Sealed and wrapped (NIP-17, NIP-59): only its receiver learns anything.
+    /// Sealed and wrapped (NIP-17, NIP-59): nobody but the receiver can read it or see who sent it.
     #[default]
     Sealed,
-    /// Kind 4 (NIP-04), for clients that know nothing else: the world sees who writes to whom.
-    /// Never for a key.
+    /// Kind 4 (NIP-04), for clients without NIP-17. Everybody can see who writes to whom. Never
+    /// used for a key.
     Nip04,
 }
 
-/// Description of a job: what is searched, for whom, and until when.
+/// A job: what is searched, for whom, and until when.
 ///
-/// The bot writes it, the ledger keeps it, the scheduler searches by it.
-/// Its `Debug` shows neither patterns nor asker, so that no log joins them.
+/// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
+/// has neither patterns nor asker, so no log can connect the two.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// The receiver of everything said about the job.
+    /// Receives all messages about the job.
     pub asker: Asker,
-    /// One or more; any one ends the job.
+    /// At least one. The first match of any of them ends the job.
     pub patterns: Vec<Pattern>,
-    /// The asker's own point, where they keep half of the key. `None` for a job of the pool.
+    /// The asker's half point, if the asker keeps half of the key. `None` for a job of the pool.
     pub half: Option<HalfPoint>,
-    /// How messages about it travel. A key is sealed whatever this says.
+    /// How messages about the job travel. A key is always sealed, whatever the channel.
     pub channel: Channel,
     /// Subject of the asker's conversation, if it has one.
     pub subject: Option<String>,
-    /// When the job is given up, Unix seconds.
+    /// The job is given up at this time, in Unix seconds.
     pub expires_at: u64,
-    /// When to say that it takes longer than promised, Unix seconds.
+    /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
 }
 
 impl JobSpec {
-    /// A job of the pool that no message asked for and that never expires: for a search on this
-    /// machine.
+    /// A job of the pool without an asker and without an end, for a search on this machine.
     pub fn local(patterns: Vec<Pattern>) -> JobSpec {
         JobSpec {
             asker: Asker([0; 32]),
@@ -72,7 +71,7 @@ impl JobSpec {
         }
     }
 
-    /// The asker of a split job, `None` for a job of the pool.
+    /// The asker of a split job; `None` for a job of the pool.
     pub fn split_asker(&self) -> Option<Asker> {
         self.half.map(|_| self.asker)
     }
@@ -87,7 +86,7 @@ impl fmt::Debug for JobSpec {
 
 #[cfg(test)]
 impl JobSpec {
-    /// A job of the pool; with an asker, a split job at some point of theirs.
+    /// A job of the pool; or, if `asker` is given, a split job at some half point of theirs.
     pub(crate) fn for_tests(texts: &[&str], asker: Option<Asker>) -> JobSpec {
         let patterns = texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
         let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
@@ -99,7 +98,7 @@ impl JobSpec {
     }
 }
 
-/// Eight hex digits: enough to tell two apart in a log, too few to look a person up.
+/// Writes eight hex digits: enough to tell two ids apart in a log, too few to find a person by.
 fn short(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     bytes[..4].iter().try_for_each(|b| write!(f, "{b:02x}"))
 }

@@ -1,4 +1,4 @@
-//! `npubbot`: the thin program around the library, which holds everything worth testing.
+//! `npubbot`: the program. All code worth testing is in the library.
 
 use clap::Parser;
 use npubbot::cli::{Cli, exit_code, explain};
@@ -7,7 +7,8 @@ use std::alloc::System;
 use std::process::ExitCode;
 use zeroizing_alloc::ZeroAlloc;
 
-/// Clears memory when it is freed, since libraries leave copies of keys on the heap; and counts it.
+/// Clears memory when it is freed, because libraries leave copies of keys on the heap. Also counts
+/// it.
 #[global_allocator]
 static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 

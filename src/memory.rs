@@ -1,31 +1,31 @@
-//! Bytes of the heap in use: leaks show here, however much memory the allocator keeps for later.
+//! Counts the heap bytes in use, which shows leaks even if the allocator keeps freed memory.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of counters. Threads that shared one counter would slow each other down.
+/// Number of counters. Threads that share a counter slow each other down.
 const SHARES: usize = 32;
 
-/// Bytes allocated less bytes freed, modulo 2^64. A block may be freed in another share than it was
-/// allocated in.
+/// Bytes allocated minus bytes freed, modulo 2^64. A block may be freed by a thread that uses
+/// another counter, so only the sum has a meaning.
 static IN_USE: [Share; SHARES] = [const { Share(AtomicUsize::new(0)) }; SHARES];
 
-/// One counter, on cache lines of its own.
+/// One counter, alone on its cache lines.
 #[repr(align(128))]
 struct Share(AtomicUsize);
 
 thread_local! {
-    /// The share this thread counts in. `const` and without a destructor, so that an allocator may
-    /// use it.
+    /// Index of the counter that this thread uses. `const` and without a destructor, so an
+    /// allocator may read it.
     static OWN: Cell<usize> = const { Cell::new(SHARES) };
 }
 
-/// The next thread's share: shares are given out in turn.
+/// Index for the next new thread. Threads get the counters in rotation.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of the heap in use; 0 in a program whose allocator is not [`Counted`].
-/// Memory that SQLite and GPU drivers allocate themselves is not counted.
+/// Heap bytes in use; 0 if the program's allocator is not [`Counted`]. Memory that SQLite and GPU
+/// drivers allocate on their own is not counted.
 pub fn heap_in_use() -> usize {
     IN_USE.iter().fold(0, |sum, share| sum.wrapping_add(share.0.load(Ordering::Relaxed)))
 }
@@ -41,12 +41,13 @@ fn own() -> &'static AtomicUsize {
     &IN_USE[share].0
 }
 
-/// Sets glibc's malloc to return memory early: one arena for two cores, and `mmap` for blocks from
-/// 128 KiB. Call it first in `main`. Does nothing with other C libraries.
+/// Makes glibc's malloc return memory early: one arena per two cores, and `mmap` for blocks of 128
+/// KiB and more. Must be called first in `main`. Has no effect with other C libraries.
 ///
-/// By default glibc makes up to eight arenas a core, and memory freed in one serves no other. It
-/// also raises the `mmap` threshold up to 32 MiB as large blocks are freed, and keeps twice that.
-/// One arena for 16 cores is too few: a flood of messages took 15 s instead of 2.
+/// By default glibc creates up to eight arenas per core, and memory freed in one is not reused by
+/// the others. Also, freeing large blocks raises its `mmap` threshold up to 32 MiB, and it keeps
+/// twice that much. One arena for 16 cores is too few: a flood of messages then took 15 s instead
+/// of 2 s.
 pub fn tune_malloc() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -66,12 +67,12 @@ pub fn tune_malloc() {
     }
 }
 
-/// An allocator that counts the bytes another one allocates.
+/// An allocator that counts the bytes allocated through it.
 pub struct Counted<A>(pub A);
 
-// SAFETY: every block comes from the allocator below and goes back to it with the same layout;
-// counting touches no block. `realloc` is the trait's own: a new block, a copy, and the old block
-// freed, which the allocator below may clear.
+// SAFETY: every block comes from the inner allocator and returns to it with the same layout.
+// Counting touches no block. `realloc` is the trait's default: a new block, a copy, and a free of
+// the old block, which the inner allocator may clear.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
     use std::alloc::System;
 
-    /// Has nothing to give.
+    /// An allocator that is always out of memory.
     struct Empty;
 
     // SAFETY: a null pointer says that there is no memory.
@@ -118,12 +119,12 @@ mod tests {
         unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
     }
 
-    /// The only test that counts: the tests' own allocator does not.
+    /// No other test uses `Counted`, so the sum changes only here.
     #[test]
     fn allocated_bytes_count_until_they_are_freed() {
         let (counted, small, large) =
             (Counted(System), Layout::array::<u8>(100).unwrap(), Layout::array::<u8>(1_000).unwrap());
-        // SAFETY: each block goes back once, with the layout it has then.
+        // SAFETY: each block is freed once, with its current layout.
         unsafe {
             let (one, other) = (counted.alloc(small), counted.alloc_zeroed(large));
             assert_eq!(heap_in_use(), 1_100);

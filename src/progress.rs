@@ -1,14 +1,14 @@
-//! Progress bar of a search. Shows nothing where there is no terminal.
+//! Progress bar of a search. Invisible without a terminal.
 
 use crate::duration::humanize;
 use crate::pattern::{Difficulty, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Steps of the bar.
+/// Length of the bar, in steps.
 const STEPS: u64 = 1000;
 
-/// Progress of a search: rate, expected time, chance so far. The bar shows the chance: a memoryless
-/// search has no other progress.
+/// Progress of a search: rate, expected time, and the chance of a match so far. The bar shows that
+/// chance, since a memoryless search has no other progress.
 #[derive(Clone, Debug)]
 pub struct SearchBar {
     bar: ProgressBar,
@@ -16,7 +16,7 @@ pub struct SearchBar {
 }
 
 impl SearchBar {
-    /// A bar on standard error, invisible where that is no terminal.
+    /// A bar on standard error, invisible if that is no terminal.
     pub fn new(difficulty: Difficulty) -> SearchBar {
         let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {msg}").expect("a fixed template");
@@ -35,7 +35,7 @@ impl SearchBar {
         self.bar.set_message(format!("{pace}, chance so far {:.0} %", chance * 100.0));
     }
 
-    /// Runs `print` with the bar out of the way.
+    /// Hides the bar while `print` runs.
     pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.suspend(print)
     }

@@ -1,8 +1,8 @@
-//! Clean shutdown as a type: one side asks for the end, every task and thread sees it.
+//! Clean shutdown: one side asks the program to end, and every task and thread is notified.
 
 use tokio::sync::watch;
 
-/// Held by whoever may end the program. Dropping it asks for the end too.
+/// Asks the program to end. So does dropping it.
 #[derive(Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
@@ -10,7 +10,7 @@ pub struct Stopper(watch::Sender<bool>);
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// A connected pair.
+/// A connected pair of both.
 pub fn pair() -> (Stopper, Shutdown) {
     let (sender, receiver) = watch::channel(false);
     (Stopper(sender), Shutdown(receiver))
@@ -24,14 +24,14 @@ impl Stopper {
 }
 
 impl Shutdown {
-    /// True once the end was asked for: for threads, between two launches.
+    /// Whether the program was asked to end. For threads, between two launches.
     pub fn is_stopping(&self) -> bool {
         *self.0.borrow() || self.0.has_changed().is_err()
     }
 
-    /// Returns once the end was asked for: for tasks, in `select!`.
+    /// Waits until the program is asked to end. For tasks, in `select!`.
     pub async fn stopped(&mut self) {
-        // An error means that the stopper is gone, which is a stop as well.
+        // An error means that the stopper was dropped, which also means stop.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }
