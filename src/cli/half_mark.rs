@@ -1,4 +1,5 @@
-//! The mark of a used half: a file beside the half's own, with the tweaks it was combined with.
+//! Records that a half was used: a file beside the half's own lists the tweaks it was combined
+//! with.
 
 use crate::key::SplitTweak;
 use std::fs::OpenOptions;
@@ -6,10 +7,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Earlier use of a half.
+/// Whether a half was used before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Earlier {
-    /// None.
+    /// It was not used.
     Fresh,
     /// It was combined with the same tweak, which gives the same key.
     SameTweak,
@@ -17,16 +18,17 @@ pub(super) enum Earlier {
     OtherTweak,
 }
 
-/// Path of the mark of a half's file.
+/// Path of the record for a half's file.
 fn mark_of(half: &Path) -> PathBuf {
     let mut path = half.as_os_str().to_owned();
     path.push(".used");
     path.into()
 }
 
-/// Marks a half as used with this tweak, and returns its earlier use. A tweak is not a secret.
+/// Records that a half was used with this tweak, and returns its earlier use. A tweak is not a
+/// secret.
 ///
-/// Errors: the mark cannot be read or written.
+/// Errors: the record cannot be read or written.
 pub(super) fn mark(half: &Path, tweak: &SplitTweak) -> io::Result<Earlier> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(mark_of(half))?;
     let mut text = String::new();
@@ -61,7 +63,7 @@ mod tests {
         assert_eq!(mark(&half, &tweak(1)).unwrap(), Earlier::Fresh);
         assert_eq!(mark(&half, &tweak(1)).unwrap(), Earlier::SameTweak);
         assert_eq!(mark(&half, &tweak(2)).unwrap(), Earlier::OtherTweak);
-        assert_eq!(mark(&half, &tweak(1)).unwrap(), Earlier::OtherTweak, "there are two keys from now on");
+        assert_eq!(mark(&half, &tweak(1)).unwrap(), Earlier::OtherTweak, "two keys of one half exist now");
         assert_eq!(mark(&folder.path().join("other.age"), &tweak(2)).unwrap(), Earlier::Fresh);
         assert!(mark(&folder.path().join("missing/half.age"), &tweak(1)).is_err());
     }

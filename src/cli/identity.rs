@@ -1,4 +1,4 @@
-//! The bot's identity file: its place, making it, opening it.
+//! The bot's identity file: where it is, and how it is made and opened.
 
 use super::unlock::UnlockFlags;
 use crate::vault::Vault;
@@ -69,8 +69,8 @@ fn wants_identity(path: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Reason why a bot has no identity to serve with. A new one is made only on request: askers know
-/// the bot by its npub.
+/// Reason why there is no identity to serve with. A new one is made only on request, because askers
+/// know the bot by its npub.
 #[derive(Debug, Error)]
 pub(super) enum NoIdentity {
     /// There is no identity file.
@@ -79,7 +79,7 @@ pub(super) enum NoIdentity {
         /// Path of the file.
         path: String,
     },
-    /// There is a ledger, so there was an identity.
+    /// There is a ledger but no identity file, so an identity was lost.
     #[error(
         "there is no identity at {path}, but there is the ledger {ledger}; restore the identity file from your copy, or \
          name another folder with --data"

@@ -61,7 +61,7 @@ impl Mine {
             });
             left -= u32::from(printed.is_ok());
             let ended = left == 0 || printed.is_err();
-            // The receiver lives as long as the scheduler, so this cannot fail.
+            // Sending cannot fail: the receiver lives longer than the scheduler.
             let _ = sender.send((printed, ended));
             if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
@@ -102,7 +102,7 @@ fn print_tweak(vault: &Vault, find: &Find, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints npub and nsec. The vault writes the secret to standard output and nowhere else.
+/// Prints npub and nsec. Only the vault touches the secret, and writes it only to standard output.
 fn print(vault: &Vault, find: &Find, json: bool, after: Duration) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let (npub, prefix, seconds) = (find.hit.npub(), &find.pattern, after.as_secs_f64());

@@ -20,7 +20,7 @@ pub(super) struct SearchFlags {
 }
 
 impl SearchFlags {
-    /// `options` with these flags in place of its values.
+    /// Replaces the values of `options` by the flags that were given.
     pub fn over(&self, options: SearchOptions) -> SearchOptions {
         SearchOptions {
             devices: self.device.unwrap_or(options.devices),

@@ -16,7 +16,7 @@ use nostr::ToBech32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest wait for other threads after the service has ended.
+/// How long to wait for other threads after the service has ended.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Time between two checks for a damaged ledger.
@@ -50,7 +50,7 @@ impl Serve {
         let vault = self.identity.open()?;
         println!("{}", vault.public_key().to_bech32()?);
         let data = self.identity.data;
-        // Signals are caught from here on, because now there is something to end cleanly.
+        // Signals are caught from here on. Before this point there is nothing to shut down.
         let mut shutdown = signals::listen()?;
         let runtime = runtime()?;
         let served = runtime.block_on(async move {
@@ -67,7 +67,7 @@ impl Serve {
                 match &device.health {
                     Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
                         threads = device.threads, rate = %device.rate.unwrap_or_default(), "searching on"),
-                    Health::Out(reason) => tracing::warn!(device = %device.id, reason, "not searching on"),
+                    Health::Out(reason) => tracing::warn!(device = %device.id, reason, "a device is not in use"),
                 }
             }
             tracing::info!("serving; Ctrl-C stops");
@@ -78,13 +78,13 @@ impl Serve {
             service.stop().await;
             damage.map_or(Ok(()), |damage| Err(damage.into()))
         });
-        // Threads that wait for a device or the network are abandoned.
+        // Threads that still wait for a device or the network are abandoned.
         runtime.shutdown_timeout(LAST_PATIENCE);
         served
     }
 }
 
-/// Returns when the ledger turns out to be damaged: to serve on would damage more.
+/// Returns once the ledger is found to be damaged. Serving on could damage it further.
 async fn damaged(service: &Service) -> LedgerError {
     loop {
         if let Some(damage) = service.ledger().damage() {

@@ -1,20 +1,20 @@
-//! SIGINT and SIGTERM. The first asks for a clean end, the second ends at once. The clean end has a
-//! time limit, because a launch may hang in a driver. A hard end is as safe as `kill -9`: no
-//! accepted job is lost.
+//! SIGINT and SIGTERM. The first asks for a clean shutdown, the second ends the process at once.
+//! The clean shutdown has a time limit, because a launch may hang in a driver. Ending at once is as
+//! safe as `kill -9`: no accepted job is lost.
 
 use crate::shutdown::{self, Shutdown, Stopper};
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Time limit of a clean end.
+/// Time limit of a clean shutdown.
 const GRACE: Duration = Duration::from_millis(1700);
 /// Time limit of `exit`, which runs the exit handlers of libraries.
 const LAST_GRACE: Duration = Duration::from_millis(50);
 
 /// Exit code of a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
-/// Exit code after the time limit of a clean end.
+/// Exit code if the clean shutdown exceeded its time limit.
 const NOT_CLEAN: i32 = 1;
 
 /// Starts a thread that listens for signals until the process ends. tokio has replaced the default
@@ -38,7 +38,7 @@ pub(super) fn listen() -> anyhow::Result<Shutdown> {
         let code = match tokio::time::timeout(GRACE, next()).await {
             Ok(()) => INTERRUPTED,
             Err(_) => {
-                tracing::warn!("the clean end takes too long; the rest is done after the next start");
+                tracing::warn!("the clean shutdown takes too long; unfinished work continues after the next start");
                 NOT_CLEAN
             }
         };
@@ -48,14 +48,14 @@ pub(super) fn listen() -> anyhow::Result<Shutdown> {
     Ok(shutdown)
 }
 
-/// Asks for the clean end.
+/// Asks for a clean shutdown.
 fn stop(stopper: &Stopper) {
     tracing::info!("stopping; send the signal again to end at once");
     stopper.stop();
 }
 
-/// Ends the process. Exit handlers of libraries may hang, and a second `exit` would wait for the
-/// first, so a thread kills the process after [`LAST_GRACE`].
+/// Ends the process. Exit handlers of libraries may hang, and a second call of `exit` would wait
+/// for the first one, so a thread kills the process after [`LAST_GRACE`].
 fn end(code: i32) -> ! {
     let last = std::thread::Builder::new().name("last".to_owned());
     let killer = last.spawn(|| {

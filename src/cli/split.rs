@@ -87,7 +87,7 @@ impl New {
     }
 }
 
-/// Parses prefixes as they are typed.
+/// Parses prefixes as people type them.
 pub(super) fn prefixes(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
     words.iter().map(|word| Pattern::parse(word).with_context(|| format!("`{word}` is not a prefix"))).collect()
 }

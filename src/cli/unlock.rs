@@ -20,7 +20,8 @@ pub(super) struct UnlockFlags {
 }
 
 impl UnlockFlags {
-    /// The key that the flags name. Without flags, asks on the terminal, twice if `twice`.
+    /// The passphrase or key named by the flags. Without flags, asks for a passphrase on the
+    /// terminal, twice if `twice`.
     pub fn unlock(&self, prompt: &str, twice: bool) -> anyhow::Result<Unlock> {
         if let Some(file) = &self.age_identity {
             return Ok(Unlock::AgeIdentityFile(file.clone()));
@@ -36,7 +37,7 @@ impl UnlockFlags {
     }
 }
 
-/// First line of a file with a passphrase.
+/// The first line of a file that holds a passphrase.
 pub(super) fn first_line(file: &Path) -> anyhow::Result<Zeroizing<String>> {
     let text = std::fs::read_to_string(file)
         .map(Zeroizing::new)

@@ -29,7 +29,8 @@ const LONG_WORD: &str = "secret";
 const FAST: Rate = Rate(400e6);
 /// Longest wait for the bot's answer to a request.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
-/// Longest search, as a multiple of its mean. One search in a million takes longer.
+/// Longest wait for a result, as a multiple of the expected time. One search in a million takes
+/// longer.
 const SEARCH_PATIENCE: f64 = 14.0;
 
 #[derive(Args, Debug)]
