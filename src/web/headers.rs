@@ -1,10 +1,11 @@
-//! The headers of every reply. The content security policy is the page's own, made stricter.
+//! The headers of every reply. The content security policy is that of the page itself, made
+//! stricter.
 
 use super::page::PAGE;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use nostr::RelayUrl;
 
-/// What the browser is told besides the policy.
+/// All fixed headers; the policy is added to them.
 const FIXED: [(HeaderName, &str); 7] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -15,20 +16,20 @@ const FIXED: [(HeaderName, &str); 7] = [
     (header::CACHE_CONTROL, "no-cache"),
 ];
 
-/// The headers for a page that may connect to these relays only.
+/// The headers of a page that may connect only to these relays.
 pub(super) fn headers(relays: &[RelayUrl]) -> HeaderMap {
     let mut headers: HeaderMap =
         FIXED.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
-    // Visible ASCII, as `origin` and the build of the page see to; without it the page's own
-    // policy still holds.
+    // `origin` and the build of the page ensure visible ASCII. If this failed, the policy in the
+    // page itself would still hold.
     if let Ok(policy) = HeaderValue::from_str(&policy(relays)) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     headers
 }
 
-/// The page's policy (its `<meta>`) with connections to these relays only, and no frame around it,
-/// which a `<meta>` cannot forbid.
+/// The policy in the page's `<meta>`, limited to connections to these relays. It also forbids
+/// framing, which a `<meta>` cannot.
 fn policy(relays: &[RelayUrl]) -> String {
     let own =
         PAGE.split_once("http-equiv=\"Content-Security-Policy\" content=\"").and_then(|(_, rest)| rest.split_once('"'));
@@ -40,7 +41,8 @@ fn policy(relays: &[RelayUrl]) -> String {
     kept.map(str::to_owned).chain(added).collect::<Vec<_>>().join("; ")
 }
 
-/// `wss://relay.example:8080`. `None` for a host with characters that mean something in a policy.
+/// The origin, such as `wss://relay.example:8080`. `None` if the host has characters that have a
+/// meaning in a policy.
 fn origin(relay: &RelayUrl) -> Option<String> {
     let (scheme, rest) = relay.as_str().split_once("://")?;
     let authority = rest.split('/').next()?;

@@ -1,8 +1,8 @@
 //! Serves the web page with which people without a Nostr account ask for a key.
 //!
-//! The page is one static file, the same bytes for everybody; its address names the bot and its
-//! relays. The room holds no secret and knows no job: whoever breaks it can serve another page,
-//! and no more.
+//! The page is one static file with the same bytes for everybody. Its address names the bot and its
+//! relays. This room holds no secret and knows no job: an attacker who controls it can serve
+//! another page, but nothing else.
 
 mod headers;
 mod page;

@@ -1,5 +1,5 @@
-//! The HTTP server: HTTP/1.1, GET and HEAD, three addresses, and a bound on everything a stranger
-//! can take.
+//! The HTTP server: HTTP/1.1, GET and HEAD, three paths, and a bound on everything a client can use
+//! up.
 
 use super::headers::headers;
 use super::page::{PAGE, PAGE_SHA256, link};
@@ -19,37 +19,37 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Bounds on strangers.
+/// Bounds on what clients can use up.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Connections at once; more are closed unread.
+    /// Simultaneous connections. Further ones are closed without being read.
     pub connections: usize,
-    /// Time for the head of a request.
+    /// Time limit for the head of a request.
     pub head: Duration,
-    /// Time for a connection as a whole.
+    /// Time limit for a connection.
     pub connection: Duration,
 }
 
 const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), connection: Duration::from_secs(60) };
-/// Bytes kept of a request before it is answered.
+/// The most bytes of a request that are buffered.
 const BUFFER: usize = 16 * 1024;
-/// Pause after a connection could not be accepted (no file handles left, say).
+/// Pause after a connection could not be accepted, for example for lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Why the page is not served; the start stops.
+/// Why the page cannot be served. The bot then does not start.
 #[derive(Debug, Error)]
 pub enum WebError {
-    /// The address cannot be listened on.
+    /// The server cannot listen at the address.
     #[error("the page cannot be served at {address} ({error}); choose another `listen` in [web], or leave it out")]
     Listen {
-        /// The address of the configuration.
+        /// The configured address.
         address: SocketAddr,
         /// Reason of the operating system.
         error: std::io::Error,
     },
 }
 
-/// The page's server, listening.
+/// The HTTP server, already listening.
 pub struct WebServer {
     listener: TcpListener,
     site: Arc<Site>,
@@ -57,17 +57,18 @@ pub struct WebServer {
     pub(super) bounds: Bounds,
 }
 
-/// The replies there are.
+/// All replies, prepared in advance.
 struct Site {
     headers: HeaderMap,
-    /// Address of the page with this bot's name, relative to the server.
+    /// The page's address for this bot, relative to the server.
     page_of_bot: HeaderValue,
     etag: HeaderValue,
 }
 
 impl WebServer {
-    /// Listens at the configured address; `None` where none is configured.
+    /// Listens at the configured address. `None` if none is configured.
     ///
+    /// Errors: [`WebError::Listen`].
     /// Errors: [`WebError::Listen`].
     pub async fn bind(
         config: &WebConfig,
@@ -79,7 +80,7 @@ impl WebServer {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         if !address.ip().is_loopback() {
-            tracing::warn!(%address, "the page is served without TLS beyond this machine: put a reverse proxy in front");
+            tracing::warn!(%address, "the page can be reached from other machines without TLS; put a reverse proxy in front");
         }
         let inbox: Vec<RelayUrl> = relays.iter().filter(|relay| relay.inbox).map(|relay| relay.url.clone()).collect();
         let all: Vec<RelayUrl> = relays.iter().map(|relay| relay.url.clone()).collect();
@@ -93,17 +94,17 @@ impl WebServer {
         Ok(Some(WebServer { listener, site: Arc::new(site), link: link(&base, bot, &inbox), bounds: BOUNDS }))
     }
 
-    /// The address to give to people.
+    /// The page's address for people.
     pub fn link(&self) -> &str {
         &self.link
     }
 
-    /// The address it listens at.
+    /// The address that it listens at.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// Serves until the shutdown. A connection that fails concerns nobody else.
+    /// Serves until the shutdown. A failed connection does not affect the others.
     pub async fn run(self, mut shutdown: Shutdown) {
         let places = Arc::new(Semaphore::new(self.bounds.connections));
         loop {
@@ -141,7 +142,7 @@ async fn serve(stream: TcpStream, site: &Site, head_time: Duration) {
     };
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER);
-    // A client that breaks off or breaks the protocol is no news.
+    // A client that disconnects or breaks the protocol is not worth a log line.
     let _ = http.serve_connection(TokioIo::new(stream), hyper::service::service_fn(answer)).await;
 }
 
@@ -170,7 +171,7 @@ impl Site {
             StatusCode::FOUND => drop(headers.insert(header::LOCATION, self.page_of_bot.clone())),
             StatusCode::METHOD_NOT_ALLOWED => {
                 headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-                // A body that nobody reads is not waited for.
+                // A request body is never read, so the connection is closed.
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             _ if request.uri().path() == "/page" => drop(headers.insert(header::ETAG, self.etag.clone())),

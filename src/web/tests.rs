@@ -1,4 +1,4 @@
-//! The server on loopback, asked byte by byte.
+//! Tests of the server on loopback, with requests written byte by byte.
 
 use super::page::PAGE;
 use super::{PAGE_SHA256, WebServer};
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Nothing here takes long.
+/// Longest wait; nothing here takes nearly as long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Running {
@@ -40,7 +40,7 @@ async fn serve(public_url: Option<&str>, change: impl FnOnce(&mut WebServer)) ->
     Running { address, link, npub: bot.to_bech32().unwrap(), _stopper: stopper }
 }
 
-/// All that comes back: status line and headers in lower case, and the body.
+/// Sends a request. Returns status line and headers in lower case, and the body.
 async fn ask(address: SocketAddr, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -105,7 +105,7 @@ async fn every_reply_has_strict_headers() {
 }
 
 #[tokio::test]
-async fn the_policy_is_the_pages_own_with_the_bots_relays_alone() {
+async fn the_policy_is_that_of_the_page_limited_to_the_bots_relays() {
     let web = serve(None, |_| ()).await;
     let (head, body) = ask(web.address, &get("/page")).await;
     let policy = header(&head, "content-security-policy").unwrap();
@@ -134,7 +134,7 @@ async fn only_reading_is_answered() {
 }
 
 #[tokio::test]
-async fn nobody_keeps_a_connection_by_being_slow() {
+async fn a_slow_client_is_disconnected() {
     let web = serve(None, |server| server.bounds.head = Duration::from_millis(100)).await;
     let (head, _) = ask(web.address, "GET /page HTTP/1.1\r\nHo").await;
     assert!(!head.starts_with("http/1.1 200"), "{head}");
@@ -143,7 +143,7 @@ async fn nobody_keeps_a_connection_by_being_slow() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_refused() {
+async fn an_endless_request_head_is_refused() {
     let web = serve(None, |_| ()).await;
     let mut stream = TcpStream::connect(web.address).await.unwrap();
     let _ = stream.write_all(format!("GET /page HTTP/1.1\r\nX: {}", "x".repeat(1 << 20)).as_bytes()).await;
@@ -153,12 +153,12 @@ async fn a_head_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn more_connections_than_allowed_are_closed_and_places_come_back() {
+async fn connections_above_the_limit_are_closed_until_others_end() {
     let web = serve(None, |server| server.bounds.connections = 2).await;
     let mut held = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(web.address).await.unwrap();
-        // The answer says that the connection has its place.
+        // The reply shows that the server has accepted the connection.
         stream.write_all(b"GET /page.sha256 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
         assert!(timeout(PATIENCE, stream.read(&mut [0; 64])).await.unwrap().unwrap() > 0);
         held.push(stream);
@@ -177,11 +177,11 @@ async fn more_connections_than_allowed_are_closed_and_places_come_back() {
             }
         }
     };
-    timeout(PATIENCE, again).await.expect("a place comes back");
+    timeout(PATIENCE, again).await.expect("a closed connection makes room for another");
 }
 
 #[tokio::test]
-async fn it_is_off_by_default_and_a_taken_address_is_named() {
+async fn nothing_is_served_by_default_and_an_address_in_use_is_named_in_the_error() {
     let bot = Keys::generate().public_key();
     assert!(WebServer::bind(&WebConfig::default(), &[], bot).await.unwrap().is_none());
     let web = serve(None, |_| ()).await;
