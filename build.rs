@@ -1,17 +1,17 @@
-//! Compiles `kernels/` with nvcc where there is one, and embeds the sources for NVRTC in any case.
-//! Makes Rust constants of `kernels/constants.h`.
+//! Compiles `kernels/` with nvcc if it is there, and embeds the sources for NVRTC in any case.
+//! Generates Rust constants from `kernels/constants.h`.
 //!
-//! `NVCC` or `CUDA_HOME` say where the compiler is, else `PATH`. `NPUBBOT_CUDA_ARCHS` (such as `90`
-//! or `86,90`) limits the machine code while developing; `NPUBBOT_CUDA_ARCHS=none` leaves nvcc
-//! alone.
+//! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`.
+//! `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
+//! developing; `NPUBBOT_CUDA_ARCHS=none` skips nvcc.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Compute capabilities with machine code of their own. PTX of the first that has everything serves
-/// any newer one.
+/// Compute capabilities that get machine code. The first that supports all instructions we use also
+/// gets PTX, which any newer GPU can run.
 const ARCHS: &str = "75,80,86,89,90,100,120";
 const PTX_ARCH: &str = "80";
 
@@ -54,7 +54,7 @@ fn find_nvcc() -> Option<PathBuf> {
     home.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
 }
 
-/// Compiles for those of `archs` that this nvcc knows. Answers which.
+/// Compiles for those of `archs` that this nvcc knows. Returns them.
 fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<String, String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|error| format!("{} does not start: {error}", nvcc.display()))?;
@@ -79,7 +79,7 @@ fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<Str
     Ok(archs.join(" "))
 }
 
-/// A Rust constant for each `#define NAME number` of a header that the kernels and the host share.
+/// Generates a Rust constant for each `#define NAME number` of a header.
 fn constants(header: &str) -> String {
     let text = fs::read_to_string(header).unwrap_or_else(|error| panic!("{header}: {error}"));
     let mut comment = String::new();
@@ -98,7 +98,8 @@ fn constants(header: &str) -> String {
     constants
 }
 
-/// One source with every `#include "…"` in its place, once: NVRTC has no files.
+/// Returns one source in which every `#include "…"` is replaced by the file, once: NVRTC reads no
+/// files.
 fn flatten(path: &Path, seen: &mut HashSet<PathBuf>) -> String {
     if !seen.insert(path.to_owned()) {
         return String::new();

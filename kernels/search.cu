@@ -1,10 +1,10 @@
-// The prefix search: every thread walks `steps` centres, and at each the whole table in both
-// directions.
+// The prefix search. Every thread visits `steps` centres, and tests the whole table on both sides
+// of each.
 //
-// Forward it multiplies up the differences d_i = xA³ - xi³ and leaves the partial products in
-// memory, one an entry or one a group. One inversion follows. Backward it takes each 1/d_i out
-// again and tests the eighteen candidates of the entry by their top 32 bits. A candidate that
-// passes is a suspect, and `confirm.cuh` computes it in full.
+// Forward, it multiplies the differences d_i = xA³ - xi³ and stores the partial products in memory,
+// one per entry or per group. Then comes one inversion. Backward, it derives each 1/d_i and tests
+// the eighteen candidates of the entry by their top 32 bits. A candidate that passes is a suspect;
+// `confirm.cuh` computes it in full.
 
 #include "filter.cuh"
 #include "points.cuh"
@@ -22,7 +22,7 @@ FN Fe load_prefix(const uint4 *prefixes, u32 entry, u32 threads, u32 thread) {
     return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
 }
 
-// Brings a prefix near, for the entry after this one: it is a trip to device memory.
+// Prefetches the prefix product for the next entry from device memory.
 FN void expect_prefix(const uint4 *prefixes, u32 entry, u32 threads, u32 thread) {
     const uint4 *at = prefixes + entry * 2 * threads + thread;
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
@@ -38,8 +38,8 @@ FN void report(const Search &s, u32 thread, u32 step, u32 entry, u32 found) {
     }
 }
 
-// The number of this thread in the launch. Asked for anew where it is rarely needed: it is not
-// worth a register meanwhile.
+// The number of this thread in the launch. It is needed rarely, so it is recomputed each time and
+// occupies no register in between.
 FN u32 thread_number() {
     u32 block, size, thread;
     asm volatile("mov.u32 %0, %%ctaid.x; mov.u32 %1, %%ntid.x; mov.u32 %2, %%tid.x;" : "=r"(block), "=r"(size), "=r"(thread));
@@ -50,24 +50,24 @@ FN Point &centre_at(const Search &s, u32 step, u32 threads) {
     return s.centres[(size_t)step * threads + thread_number()];
 }
 
-// Warps of a multiprocessor.
+// Warps per multiprocessor.
 #define WARPS 16
 
-// Waits for the other warps of a stage. Only where a block has a multiprocessor to itself.
+// Waits for the other warps of the same stage. Only used if one block fills a multiprocessor.
 FN void wait_for_stage(u32 stage) {
     asm volatile("bar.sync %0, %1;" ::"r"(stage + 1), "n"(WARPS * 32 / STAGES) : "memory");
 }
 
-// Brings the matrices of an entry near, for the warps of a stage, each a part of them: to L1, where
-// all find them.
+// Prefetches the matrices of an entry into L1 for all warps of a stage. Each warp fetches a part.
 FN void expect_matrices(const Search &s, u32 entry) {
     const u32 line = threadIdx.x % (WARPS * 32 / STAGES), bytes = MATRICES * MATRIX_BYTES;
     const char *at = (const char *)s.matrices + entry * bytes + line * 128;
     if (line < bytes / 128) asm volatile("prefetch.global.L1 [%0];" ::"l"(at));
 }
 
-// Takes the pair of entries i - 1 and i out of `rest`, the inverse of all products up to theirs:
-// returns the inverse of their own, (z - u) of one times (z - u) of the other.
+// Given in `rest` the inverse of the product of all differences up to the entries i - 1 and i:
+// removes these two from `rest`, and returns the inverse of (z - u) of one times (z - u) of the
+// other.
 template <class Variant>
 FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i, u32 threads, u32 thread, Fe &rest) {
     const u32 group = i / GROUP;
@@ -107,8 +107,8 @@ FN void search(const Search &s) {
         x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), bx), sx));
         y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
     }
-    // Warps stand at different stages of a centre: the first one is cut short for most, and made up
-    // for at the end.
+    // Different warps are at different stages of a centre: for most, the first centre is cut short,
+    // and the rest of it is searched at the end.
     const u32 stage = thread / 32 % WARPS * STAGES / WARPS;
     const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP;
     for (u32 step = 0; step <= s.steps; step++) {
@@ -132,9 +132,9 @@ FN void search(const Search &s) {
                 product = fe_mul<Quick>(product, fe_sub<Quick>(variant.z(), fe_load_wide(s.table[i].u)));
             }
         }
-        // One difference that is zero makes the whole product zero: nothing can be said about this
-        // centre, nor about those after it. The thread goes on, for its warp works together, but
-        // what it finds is nothing.
+        // If one difference is zero, the whole product is zero, and neither this centre nor the
+        // later ones can be searched. The thread goes on because its warp works in step, but its
+        // results are ignored.
         bool usable = !fe_is_zero(product);
         if (ok && !usable) atomicAdd(&s.counters->skipped, s.steps + 1 - step);
         ok = ok && usable;
@@ -145,8 +145,8 @@ FN void search(const Search &s) {
             const Entry &e = s.table[i];
             Fe t, d;
             if constexpr (Variant::GROUPS) {
-                // Warps of a stage stay close together, so that L1 has the matrices for all of
-                // them.
+                // Keeps the warps of a stage close together, so that they all find the matrices in
+                // L1.
                 if (i % GROUP == GROUP - 1) wait_for_stage(stage);
                 if (i) expect_matrices(s, i - 1);
                 if (i % 2 == 1) of_pair = next_pair(s, variant, prefixes, i, threads, thread, rest);
@@ -162,7 +162,7 @@ FN void search(const Search &s) {
             if (found && ok) report(s, thread_number(), step, i, found);
         }
 
-        // `rest` is now 1 / (xA - xS): on to the next centre.
+        // `rest` is now 1 / (xA - xS), which the step to the next centre needs.
         Point &centre = centre_at(s, step, threads);
         x = fe_load(centre.x);
         y = fe_load(centre.y);
@@ -182,12 +182,12 @@ SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 SEARCH(tensor_one, OneInterval, Tensor<ONE_SHARED>, 1)
 SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>, 1)
-// For GPUs with little shared memory.
+// For GPUs with little shared memory per multiprocessor.
 SEARCH(lean_one, OneInterval, Tensor<0>, 1)
 SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)
 #endif
 
-// The table from the points i·G.
+// Builds the table from the points i·G.
 extern "C" __global__ void build_table(const Point *points, Entry *table, u32 count) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) table[i] = entry_of(points[i]);

@@ -1,9 +1,9 @@
-// The second variant of the search: every product by a constant of the table on the tensor cores.
-// Compute capability 8.0 and up.
+// The tensor variants of the search: every product by a constant of the table is computed on the
+// tensor cores. They need compute capability 8.0.
 //
-// With t = 1/(z - u), z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The six sums
-// that the top_words are made of become, up to the -xA and -xi that the formula subtracts anyway,
-// centre times a linear image of (t, t²):
+// With t = 1/(z - u): z·t = 1 + u·t, and so (A' = u + z + 14) A'·t = 1 + (2u + 14)·t. The formula
+// subtracts xA and xi anyway. Up to these, the six sums that the top words are made of are the
+// centre times a linear function of (t, t²):
 //
 //     A'·Y0 - xA = xA·W0            W0 = (5u + 14)·t + 3u(2u + 14)·t²
 //     A'·Y1 - xi = xi + W1          W1 = xi(7u + 28)·t + 3u·xi(2u + 14)·t²
@@ -12,23 +12,24 @@
 //     B·Y1       = yA·V1            V1 = 4xi·yi·t + 6u·xi·yi·t²
 //     B·Y2       = xA²·yA·V2        V2 = 6xi²·yi·t²
 //
-// A warp multiplies its 32 values of t and t² at once by m16n8k32. Of W1 only the top is wanted,
-// and comes straight out of its matrix. The five others come back through the warp's shared memory
-// to a value a thread, and take two truncated products each, by a constant of the centre and β
-// times it.
+// A warp multiplies its 32 values of t and t² at once, by m16n8k32. Of W1 only the top word is
+// needed, and its matrix gives that directly. The five others return through the warp's shared
+// memory, one value per thread, and take two truncated products each: by a constant of the centre,
+// and by β times it.
 //
-// Entries go by groups of four. Forward, the product of a group's differences is a polynomial in z
-// = xA³ whose coefficients are constants of the table, so that it comes from the tensor cores too
-// and the batch inversion has one multiplication and one prefix product a group. Backward, the
-// products of both pairs do, and 9 multiplications give the four t.
+// Entries are processed in groups of four. Forward, the product of a group's differences is a
+// polynomial in z = xA³ whose coefficients are constants of the table. So the tensor cores compute
+// it too, and the batch inversion needs one multiplication and one prefix product per group.
+// Backward, they also compute the products of both pairs, and 9 multiplications give the four
+// values of t.
 #pragma once
 
 #include "matrices.cuh"
 
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 
-// A warp's own shared memory: 32 values in rows of 48 bytes on the way in (no bank conflicts for
-// ldmatrix), or 32 values and their carries on the way out.
+// A warp's own shared memory. On the way in: 32 values in rows of 48 bytes, which avoids bank
+// conflicts for ldmatrix. On the way out: 32 values and their carries.
 #define SCRATCH_WORDS (32 * SCRATCH_BYTES / 4)
 
 // 32 values of a warp as the left operand: two tiles of 16 rows.
@@ -36,7 +37,7 @@ struct Rows {
     u32 a[2][4];
 };
 
-// A warp's sums of byte columns: [tile of rows][tile of columns][row g column 0, 1, row g + 8
+// Sums of byte columns of a warp: [tile of rows][tile of columns][row g column 0, 1, row g + 8
 // column 0, 1].
 struct Sums {
     int at[2][4][4];
@@ -78,16 +79,16 @@ FN void multiply_add(Sums &s, const Rows &v, const uint4 *matrix, u32 lane) {
     }
 }
 
-// Sums stay below 2^24, so that the funnel brings in nothing from below: one LEA.HI, where the
-// compiler would put a plain shift on the multiplier.
+// The sums are below 2^24, so the funnel shift brings in zeros from below. It becomes one LEA.HI,
+// where the compiler would use the multiplier for a plain shift.
 FN u32 two_columns(const int *sum) { return (u32)sum[0] + __funnelshift_l((u32)sum[0], (u32)sum[1], 8); }
 
-// Where a value stands on the way out, in words: 16 bytes stay free after every four, so that
-// reading meets no bank conflicts.
+// Word offset of a value on the way out. 16 bytes are left free after every four values, which
+// avoids bank conflicts when reading.
 FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
 
-// Sums to a value a thread, through the scratch. What leaves 2^256 is folded once; Quick loses a
-// carry out of limb 3 there.
+// Turns sums into one value per thread, through the scratch memory. What exceeds 2^256 is folded
+// once; Quick loses a carry out of limb 3 in that.
 template <Care care>
 FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {
     u32 row = lane / 4, quarter = lane % 4;
@@ -100,7 +101,7 @@ FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {
             u32 r = row + 16 * m + 8 * upper;
             u32 x0 = two_columns(s.at[m][0] + 2 * upper), y0 = two_columns(s.at[m][1] + 2 * upper);
             u32 x1 = two_columns(s.at[m][2] + 2 * upper), y1 = two_columns(s.at[m][3] + 2 * upper);
-            // Two limbs x + 2^16·y of 47 bits; what leaves the first goes to the second.
+            // Two limbs x + 2^16·y of 47 bits; the carry out of the first goes into the second.
             x1 += (y0 + (x0 >> 16)) >> 16;
             carries[upper] = y1 + (x1 >> 16);
             *(uint2 *)(scratch + r * 8 + ((quarter / 2 ^ (r >> 2 & 1)) * 4) + quarter % 2 * 2) = make_uint2(x0 + (y0 << 16), x1 + (y1 << 16));
@@ -132,7 +133,7 @@ FN void top_sums(int (&s)[2][2][4], const Rows &v, uint4 matrix) {
     }
 }
 
-// The top 32 bits of W = c·t + d·t² and of β·W, low by one or two.
+// The top 32 bits of W = c·t + d·t² and of β·W, one or two too low.
 FN uint2 top_words_of_sum(u32 *scratch, u32 lane, const Rows &t, const Rows &t2, const uint4 *matrix) {
     int s[2][2][4] = {};
     top_sums(s, t, __ldg(matrix + lane));
@@ -144,7 +145,7 @@ FN uint2 top_words_of_sum(u32 *scratch, u32 lane, const Rows &t, const Rows &t2,
 #pragma unroll
         for (int upper = 0; upper < 2; upper++) {
             u32 low = two_columns(s[m][0] + 2 * upper), high = two_columns(s[m][1] + 2 * upper);
-            // Even quarters hold bytes 24…27, of which only what carries into the top counts.
+            // Even quarters hold bytes 24…27. Only their carry into the top word counts.
             scratch[(row + 16 * m + 8 * upper) * 4 + quarter] = quarter & 1 ? low + (high << 16) : (high + (low >> 16)) >> 16;
         }
     __syncwarp();
@@ -152,7 +153,7 @@ FN uint2 top_words_of_sum(u32 *scratch, u32 lane, const Rows &t, const Rows &t2,
     return make_uint2(parts.x + parts.y, parts.z + parts.w);
 }
 
-// Every lane's value as rows for the tensor cores.
+// Rearranges the values of all lanes as rows for the tensor cores.
 FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
     __syncwarp();
     write_row(scratch, lane, v);
@@ -160,7 +161,7 @@ FN Rows gather(u32 *scratch, u32 lane, const Fe &v) {
     return rows_of(scratch, lane);
 }
 
-// The variant. Of what is kept of a centre the first SHARED elements stand in shared memory, the
+// A tensor variant. Of the constants of a centre, the first SHARED are in shared memory and the
 // others in device memory.
 template <int SHARED>
 struct Tensor {
@@ -168,8 +169,9 @@ struct Tensor {
     static constexpr u32 SHARED_BYTES = TENSOR_THREADS * (SHARED * 32 + SCRATCH_BYTES);
     static constexpr bool GROUPS = true;
 
-    // What is kept: z = xA³; the product of a pair of differences; five factors made ready, each
-    // followed by β times it; then powers of z, as values or as rows for the tensor cores.
+    // The constants of a centre: z = xA³; the product of a pair of differences; five prepared
+    // factors, each followed by β times it; then powers of z, as values or as rows for the tensor
+    // cores.
     enum { Z, PAIR, FACTORS, Z_ROWS = FACTORS + 10, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
     static_assert(END == CENTRE_CONSTANTS, "as in constants.h");
 
@@ -215,7 +217,7 @@ struct Tensor {
         keep(FACTORS + 2 * n + 1, fe_ready<precision>(fe_mul(v, fe_beta())));
     }
 
-    // All lanes of the warp come here together, as to all that uses the tensor cores.
+    // All lanes of the warp must call this together, like everything that uses the tensor cores.
     template <Precision precision>
     FN void stand_on(const Fe &x, const Fe &y) {
         Fe x2 = fe_sqr(x), z = fe_canonical(fe_mul(x2, x)), z2 = fe_sqr(z);
@@ -238,7 +240,7 @@ struct Tensor {
         return (const uint4 *)s.groups + group * (GROUP_BYTES / 16);
     }
 
-    // Sums of lower powers of z, its highest power, and the term without it.
+    // Sums of the lower powers of z, its highest power, and the constant term.
     FN Fe product_of(const Sums &sums, int power, const uint4 *term) const {
         Fe r = settle<Quick>(scratch, threadIdx.x % 32, sums);
         u32 carry = add8(r.v, r.v, kept(power).v);
@@ -247,8 +249,8 @@ struct Tensor {
         return r;
     }
 
-    // The product of the four differences z - u of a group: a polynomial in z, its coefficients
-    // constants of the table.
+    // The product of the four differences z - u of a group: a polynomial in z whose coefficients
+    // are constants of the table.
     FN Fe product_of_four(const Search &s, u32 group) const {
         const u32 lane = threadIdx.x % 32;
         const uint4 *matrix = group_at(s, group);
@@ -259,7 +261,7 @@ struct Tensor {
         return product_of(sums, Z4, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16));
     }
 
-    // The product of the first two of them, or the last two.
+    // The product of the first two differences of a group, or of the last two.
     FN Fe product_of_two(const Search &s, u32 group, u32 last) const {
         const uint4 *matrix = group_at(s, group);
         Sums sums = {};
@@ -267,13 +269,13 @@ struct Tensor {
         return product_of(sums, Z2, matrix + GROUP_MATRICES * (MATRIX_BYTES / 16) + 2 + 2 * last);
     }
 
-    // The top words of factor N times its W, of β and of β² times that.
+    // The top words of factor N times its W, and of β and β² times that.
     template <Precision precision, int N>
     FN void product_top_words(u32 (&three)[3], const Rows &t1, const Rows &t2, const uint4 *matrix, u32 lane) const {
         Sums sums = {};
         if (N < 4) multiply_add(sums, t1, matrix + (2 * N) * (MATRIX_BYTES / 16), lane);
         multiply_add(sums, t2, matrix + (N < 4 ? 2 * N + 1 : 8) * (MATRIX_BYTES / 16), lane);
-        // Loaded ahead of the way through the scratch, over which the compiler moves no load.
+        // Loaded before the scratch memory is used, because the compiler moves no load across that.
         Fe factor = kept(FACTORS + 2 * N);
         Fe w = settle<Quick>(scratch, lane, sums);
         three[0] = fe_top_word_ready<precision>(w, factor);

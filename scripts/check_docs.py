@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Documents whose `quoted_names` must exist in the code. Dated ones tell of their day.
+# Documents whose `quoted_names` need not exist in the code, because they describe an earlier day.
 DATED = ("docs/measurements/", "docs/decisions/", "docs/developers/words.md")
-# Its lines are long; its author is measuring. Remove this once it is rewritten.
+# Exempt from the line length for now. Remove this once it is rewritten.
 LONG_LINES = ("docs/measurements/2026-11-21-cuda-search.md",)
 MOST_CHARACTERS = 100
 

@@ -3,7 +3,8 @@
 #
 #     scripts/kernel-variants.sh [folder of kernels[:compiler option]]...
 #
-# A variant is a folder like kernels/, or the same with an option such as kernels:-DTABLE=512. Fails where one finds wrong hits.
+# A variant is a folder like kernels/, or one with a compiler option, such as kernels:-DTABLE=512.
+# Fails if a variant finds wrong hits.
 set -eu
 here=$(dirname "$0")
 [ $# -gt 0 ] || set -- "$here/../kernels"

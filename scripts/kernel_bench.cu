@@ -1,11 +1,11 @@
-// The search kernels by themselves: are the hits of all variants the same, and how fast is each?
+// Runs the search kernels alone: do all variants find the same hits, and how fast is each?
 // `kernel-variants.sh` compiles this against one or several folders of kernels and runs them.
 //
-//     kernel_bench [centres a thread] [launches] [seconds with one interval] [seconds with many] [characters] [seed]
+//     kernel_bench [centres per thread] [launches] [seconds with one interval] [seconds with many]
+// [characters] [seed]
 //
-// With seconds, a variant runs on after the first one that was timed, and rate, watts and joules
-// are of all that time but the first second. The plain variant runs first and says which hits there
-// are.
+// If seconds are given, each variant runs that long, and rate, watts and joules are measured over
+// all but the first second. The plain variant runs first and defines the expected hits.
 
 #include "search.cu"
 
@@ -19,7 +19,7 @@
 #include <tuple>
 #include <vector>
 
-// The driver's energy counter and clock; zero where there is none.
+// The driver's energy counter and a clock. Zero if there is no counter.
 struct Meter {
     void *device = nullptr;
     int (*energy)(void *, unsigned long long *) = nullptr;
@@ -65,7 +65,7 @@ static __device__ void add_points(Fe &x, Fe &y, const Fe &slope, const Fe &other
     x = sum;
 }
 
-// (first + n·stride)·G: slow and plain, doubling and adding.
+// Computes (first + n·stride)·G by doubling and adding: slow and simple.
 __global__ void multiples(Point *out, u64 first, u64 stride, u32 count) {
     u32 n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= count) return;
@@ -128,7 +128,7 @@ struct Bench {
         search.suspect_capacity = search.hit_capacity = capacity;
     }
 
-    // `count` random intervals as of patterns of `length` characters.
+    // Makes `count` random intervals like those of patterns of `length` characters.
     void look_for(u32 count, u32 length) {
         std::vector<Interval> wanted;
         const u64 width = 1ull << (64 - 5 * length);

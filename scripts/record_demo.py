@@ -19,7 +19,7 @@ from pathlib import Path
 
 COLUMNS, ROWS = 124, 16
 KEYSTROKE = 0.06
-# How long the last frame stands before the picture starts over.
+# How long the last frame is shown before the recording starts again.
 PAUSE_MS = 12_000
 NSEC = re.compile(r"nsec1[a-z0-9]{58}")
 
@@ -41,7 +41,7 @@ def record(binary: str) -> list[tuple[float, str]]:
         if not data:
             break
         data = rest + data
-        # A chunk ends where a line or a redrawn bar does, so that no key is cut in two.
+        # A chunk ends at a line break or at a redrawn bar, so that no key is cut in two.
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         rest = data[cut:]
         if cut:
