@@ -1,7 +1,8 @@
-//! The CPU kernels' field operations, and their search: `cargo bench --bench cpu_kernels`.
+//! Benchmarks the field operations and the search of the CPU kernels: `cargo bench --bench
+//! cpu_kernels`.
 //!
-//! For comparing two versions of the code. The rates that `docs/performance.md` gives are those of
-//! `npubbot bench`, which are proven by hits.
+//! For comparing two versions of the code. The rates in `docs/performance.md` come from `npubbot
+//! bench`, which proves them by hits.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use npubbot::key::StartPoint;
@@ -15,10 +16,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const KERNELS: [(&str, KernelChoice); 2] = [("ifma", KernelChoice::Ifma), ("portable", KernelChoice::Portable)];
-/// Candidates that one iteration of the search's benchmark stands for.
+/// Candidates per iteration of the search benchmark.
 const CANDIDATES: u64 = 1_000_000;
 
-/// Numbers a second, each operation by itself.
+/// Field operations per second, each measured alone.
 fn field(criterion: &mut Criterion) {
     for (name, kernel) in KERNELS {
         let Ok(once) = repeat(kernel, Operation::Multiply, 1) else {
@@ -36,7 +37,7 @@ fn field(criterion: &mut Criterion) {
     }
 }
 
-/// Candidates a second of one thread.
+/// Candidates per second of one thread.
 fn search(criterion: &mut Criterion) {
     for (name, kernel) in KERNELS {
         let Ok(mut searcher) = CpuSearcher::open(Some(1), kernel) else { continue };
@@ -52,7 +53,7 @@ fn search(criterion: &mut Criterion) {
     }
 }
 
-/// How long so many candidates take.
+/// The time that `candidates` candidates take.
 fn search_for(searcher: &mut CpuSearcher, patterns: &Arc<PatternSet>, candidates: u64) -> Duration {
     let (mut done, began) = (0, Instant::now());
     while done < candidates {
@@ -69,11 +70,11 @@ fn random_start() -> StartPoint {
     StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
 }
 
-/// Patterns of six characters.
+/// Random patterns of six characters.
 fn random_patterns(count: usize) -> PatternSet {
     let mut random = rand::rng();
     let mut text = || -> String { (0..6).map(|_| ALPHABET[random.random_range(0..32)] as char).collect() };
-    PatternSet::new((0..count).map(|_| Pattern::parse(&text()).expect("six of the alphabet")).collect())
+    PatternSet::new((0..count).map(|_| Pattern::parse(&text()).expect("six characters of the alphabet")).collect())
 }
 
 criterion_group! {

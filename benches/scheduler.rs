@@ -1,6 +1,7 @@
-//! The costs of the scheduler by the number of open split jobs: `cargo bench --bench scheduler`.
+//! How the scheduler's costs grow with the number of open split jobs: `cargo bench --bench
+//! scheduler`.
 //!
-//! A change must cost `O(log jobs)`: from 1,000 to 100,000 jobs it may not even double.
+//! A change must cost `O(log jobs)`, so from 1,000 to 100,000 jobs the time must less than double.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use npubbot::key::HalfPoint;
@@ -12,8 +13,8 @@ use std::time::Duration;
 const POINT: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const JOBS: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// A job that comes or goes with the launch after it, a launch without any change, and the facts
-/// told to an asker.
+/// Measures a job that is added or removed together with the next launch, a launch without a
+/// change, and the facts told to an asker.
 fn split_jobs(criterion: &mut Criterion) {
     let half: HalfPoint = POINT.parse().expect("the generator is a point");
     let pattern = Pattern::parse("qqqqqqqqqqqq").expect("letters of the alphabet");

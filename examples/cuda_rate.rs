@@ -1,5 +1,5 @@
-//! Measures a GPU through the `Searcher` trait: wall rate, kernel rate, hits found against expected, every hit recomputed
-//! with libsecp256k1.
+//! Measures a GPU through the `Searcher` trait: rate by wall time and by kernel time, and hits
+//! found against hits expected. Every hit is recomputed with libsecp256k1.
 //!
 //!     cuda_rate <ordinal> <seconds> <patterns> <length> [<runs>]
 
@@ -90,7 +90,7 @@ fn measure(searcher: &mut dyn Searcher, time: Duration, count: usize, length: us
     );
 }
 
-/// Processor time of this process so far.
+/// Processor time that this process has used so far.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let ticks: f64 = stat

@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer. `tests/it/fuzz_corpora.rs` does the same with the
-//! corpora on stable Rust.
+//! Runs one input of each fuzz target. `tests/it/fuzz_corpora.rs` runs the same functions on the
+//! stored inputs, with stable Rust.
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
@@ -16,7 +16,7 @@ use secp256k1::Scalar;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Any text gets an answer of bearable length.
+/// Any text gets an answer of limited length.
 pub fn request(data: &[u8]) {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = CONFIG.get_or_init(|| Config::embedded_default().expect("what ships is valid"));
@@ -67,14 +67,14 @@ pub fn request(data: &[u8]) {
     assert!((1..=1500).contains(&length), "an answer of {length} characters");
 }
 
-/// The first byte says which layer the rest is: a wrap, a seal in a true wrap, or a rumor in a true
-/// seal.
+/// The first byte chooses the layer that the rest replaces: the wrap, the seal in a genuine wrap,
+/// or the rumor in a genuine seal.
 pub fn unwrap(data: &[u8]) {
     static KEYS: OnceLock<(Vault, Keys)> = OnceLock::new();
     let (vault, author) = KEYS.get_or_init(|| (Vault::without_identity().expect("randomness"), Keys::generate()));
     let Some((layer, rest)) = data.split_first() else { return };
     let us = vault.public_key();
-    // A rumor has to name its author to come further than the first look.
+    // A rumor must name its author, or it is refused before anything else is checked.
     let text = String::from_utf8_lossy(rest).replace("AUTHOR", &author.public_key().to_hex());
     let seal_in = |text: &str| nip44::encrypt(author.secret_key(), &us, text, Version::V2).ok();
     let wrap = match layer % 3 {
@@ -95,7 +95,7 @@ fn wrap_of(once: &Keys, us: nostr::PublicKey, content: String) -> Option<Event> 
     EventBuilder::new(Kind::GiftWrap, content).tag(Tag::public_key(us)).sign_with_keys(once).ok()
 }
 
-/// Whatever the file says: a checked configuration, or an error with its place.
+/// Any file gives a checked configuration, or an error that names the place.
 pub fn relays_toml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Config::parse(text, "relays.toml") {
@@ -107,8 +107,8 @@ pub fn relays_toml(data: &[u8]) {
     }
 }
 
-/// What a device's buffer says was found, 42 bytes a hit: start point, kind of offset and rotation,
-/// offset.
+/// Claimed hits as a device's buffer has them, 42 bytes per hit: start point, kind of offset and
+/// rotation, offset.
 pub fn hits(data: &[u8]) {
     static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
     let (vault, pass) = LAUNCH.get_or_init(|| {
@@ -136,7 +136,7 @@ fn claim(bytes: &[u8]) -> ClaimedHit {
     ClaimedHit { start: word(0) as usize, tweak: Tweak { offset, rotation } }
 }
 
-/// A half's point or a tweak, as somebody pastes it: what is read is written as it was read.
+/// A half point or a tweak, as people paste it. What is read is written back unchanged.
 pub fn split_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(point) = text.parse::<HalfPoint>() {
