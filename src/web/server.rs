@@ -69,7 +69,6 @@ impl WebServer {
     /// Listens at the configured address. `None` if none is configured.
     ///
     /// Errors: [`WebError::Listen`].
-    /// Errors: [`WebError::Listen`].
     pub async fn bind(
         config: &WebConfig,
         relays: &[RelayEntry],

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Puts the clients and the relay of the tests `relays::interop` below target/interop, by package name. Does nothing if they are there.
+# Installs the clients and the relay of the tests `relays::interop` below target/interop, by package
+# name. Does nothing if they are there.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 into="${1:-$here/../../target/interop}"
 mkdir -p "$into"
-# Every test is a process of its own: one installs, the others wait.
+# Every test runs in its own process: one installs, the others wait.
 exec 9>"$into/lock"
 flock 9
 if [ ! -e "$into/npm.done" ] || ! cmp -s "$here/package-lock.json" "$into/package-lock.json"; then

@@ -1,4 +1,5 @@
-// What every client checks of the bot's answers, and the one line they print. The nsec is never printed.
+// Checks the bot's answers for all clients, and builds the one line that they print. The nsec is
+// never printed.
 import { writeSync } from 'node:fs';
 import * as nip19 from 'nostr-tools/nip19';
 import { getPublicKey } from 'nostr-tools/pure';

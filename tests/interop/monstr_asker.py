@@ -63,7 +63,7 @@ async def main():
             event = Event(kind=kind, content="", tags=[[tag, RELAY]], pub_key=me)
             event.sign(keys.private_key_hex())
             client.publish(event)
-        # The bot may just be starting.
+        # The bot may still be starting.
         while not (lists := await client.query({"kinds": [10050], "authors": [BOT]})):
             await asyncio.sleep(0.2)
         bot_relays = [tag[1] for tag in lists[0].tags.tags if tag[0] == "relay"]

@@ -10,7 +10,7 @@ useWebSocketImplementation(WebSocket);
 const secret = generateSecretKey();
 const asker = getPublicKey(secret);
 const pool = new SimplePool();
-// Relays may want to know who reads and writes (NIP-42).
+// Relays may require their readers and writers to authenticate (NIP-42).
 const onauth = (template) => Promise.resolve(finalizeEvent(template, secret));
 const publish = (relays, event) => Promise.all(pool.publish(relays, event, { onauth }));
 const fetchOne = (filter) =>
@@ -23,11 +23,11 @@ for (const [kind, tag] of [[10050, 'relay'], [10002, 'r']]) {
   await publish([RELAY], finalizeEvent({ kind, created_at: now(), tags: [[tag, RELAY]], content: '' }, secret));
 }
 
-// Where the bot takes messages: its own list, found through a discovery relay.
+// The relays where the bot reads messages: its own list, found through a discovery relay.
 const list = await eventually(() => fetchOne({ kinds: [10050], authors: [BOT] }));
 const botRelays = list.tags.filter((tag) => tag[0] === 'relay').map((tag) => tag[1]);
 
-// By hand rather than with nip17.wrapEvent, which does not tell the id of the rumor it makes.
+// Built step by step, because nip17.wrapEvent does not return the id of the rumor.
 const tags = [['p', BOT, botRelays[0]], ...(SUBJECT ? [['subject', SUBJECT]] : [])];
 const request = nip59.createRumor({ kind: 14, content: REQUEST, tags }, secret);
 const wrap = nip59.createWrap(nip59.createSeal(request, secret, BOT), BOT);

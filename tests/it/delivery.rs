@@ -1,5 +1,6 @@
-//! Where answers go (NIP-17): to the asker's own DM relays, found and kept fresh; else where they
-//! read and where they wrote. And that nobody waits for somebody else's relay.
+//! Where answers are sent (NIP-17): to the asker's DM relays, found and kept up to date; otherwise
+//! to the relays where they read, or where they wrote. An unresponsive relay delays nobody else's
+//! answers.
 
 use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
@@ -12,20 +13,20 @@ use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(a_list_that_has_changed_is_followed),
+    test!(answers_go_to_the_relays_of_a_changed_list),
     test!(a_list_is_found_on_a_discovery_relay_that_takes_no_messages),
-    test!(a_query_that_breaks_off_is_no_missing_list),
+    test!(a_query_that_breaks_off_does_not_count_as_no_list),
     test!(a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works),
     test!(the_newest_list_counts_although_an_older_one_comes_first),
-    test!(a_list_does_not_vanish_with_the_relay_that_has_it),
-    test!(dead_relays_do_not_keep_somebody_without_a_list_waiting_for_ever),
-    test!(who_must_have_a_list_is_answered_once_there_is_one),
-    test!(who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_wrote),
-    test!(an_operator_who_visits_nobody_answers_through_the_relays_of_their_own),
-    test!(a_relay_that_says_nothing_holds_up_only_its_own),
+    test!(a_known_list_is_used_after_its_relay_is_gone),
+    test!(dead_relays_do_not_delay_an_asker_without_a_list_for_ever),
+    test!(an_asker_who_needs_a_list_is_answered_once_there_is_one),
+    test!(an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_they_wrote),
+    test!(with_external_relays_switched_off_answers_go_through_our_own_relays),
+    test!(a_silent_relay_delays_only_its_own_messages),
 ];
 
-/// Publishes somebody's DM relay list at `at`, dated so many seconds from now.
+/// Publishes an asker's DM relay list at relay `at`, dated `later` seconds from now.
 async fn lists(somebody: &Forger, relays: &[&RawRelay], at: &RawRelay, later: u64) {
     let list = EventBuilder::new(Kind::InboxRelays, "").tags(relays.iter().map(|relay| Tag::relay(relay.url())));
     let list = list.custom_created_at(Timestamp::now() + later).sign_with_keys(&somebody.author).unwrap();
@@ -38,7 +39,7 @@ async fn messages(relay: &RawRelay, to: &Forger, count: usize) {
     assert_eq!(relay.wraps_to(to.author.public_key()).len(), count);
 }
 
-async fn a_list_that_has_changed_is_followed() {
+async fn answers_go_to_the_relays_of_a_changed_list() {
     let (good, mut old, new) = (
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
@@ -49,12 +50,12 @@ async fn a_list_that_has_changed_is_followed() {
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
     messages(&old, &asker, 1).await;
-    // They move: the bot believes the list it knows until that does not work any more.
+    // The asker moves to other relays. The bot uses the list it knows until sending there fails.
     old.stop();
     lists(&asker, &[&new], &good, 1).await;
     publish(&good.url(), &asker.honest("status", 0)).await;
     messages(&new, &asker, 1).await;
-    assert!(good.wraps_to(asker.author.public_key()).is_empty(), "nothing goes where they do not listen");
+    assert!(good.wraps_to(asker.author.public_key()).is_empty(), "nothing is sent to a relay where they do not read");
     running.service.stop().await;
 }
 
@@ -69,25 +70,25 @@ async fn a_list_is_found_on_a_discovery_relay_that_takes_no_messages() {
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
-    assert!(!discovery.is_subscribed(), "no messages are looked for there");
+    assert!(!discovery.is_subscribed(), "the bot does not subscribe there");
     assert!(inbox.wraps_to(asker.author.public_key()).is_empty());
     running.service.stop().await;
 }
 
-/// The list is looked for where the query breaks off, and where an answer to it would look like no
-/// list.
-async fn a_query_that_breaks_off_is_no_missing_list() {
+/// The only relay with the list breaks off the first query. The bot asks again and does not take
+/// this for "no list".
+async fn a_query_that_breaks_off_does_not_count_as_no_list() {
     let (inbox, theirs) = (RawRelay::start(Manner::Cutting).await, RawRelay::start(Manner::Honest).await);
     let running = Home::new(&[inbox.url()]).start().await;
     let asker = Forger::new(running.public_key);
     lists(&asker, &[&theirs], &inbox, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
-    assert!(inbox.wraps_to(asker.author.public_key()).is_empty(), "nothing goes where they do not listen");
+    assert!(inbox.wraps_to(asker.author.public_key()).is_empty(), "nothing is sent to a relay where they do not read");
     running.service.stop().await;
 }
 
-/// The texts of messages at a relay.
+/// The texts of the messages to an asker at a relay.
 async fn texts(relay: &RawRelay, to: &Forger) -> Vec<String> {
     let mut texts = Vec::new();
     for wrap in relay.wraps_to(to.author.public_key()) {
@@ -108,14 +109,14 @@ async fn a_key_follows_a_list_that_has_changed_while_the_old_relay_still_works()
     lists(&asker, &[&old], &good, 0).await;
     publish(&good.url(), &asker.honest("help", 0)).await;
     messages(&old, &asker, 1).await;
-    // They move, and the old relay goes on taking whatever it gets.
+    // The asker moves to another relay, and the old relay still accepts everything.
     lists(&asker, &[&new], &good, 1).await;
     publish(&good.url(), &asker.honest("dad", 0)).await;
     let delivered = || async { (running.service.totals().unwrap().delivered == 1).then_some(()) };
     until("the key is delivered", delivered).await;
     let is_key = |text: &String| DeliveredKey::read(text).is_some();
-    assert!(texts(&new, &asker).await.iter().any(is_key), "the key is where they read now");
-    assert!(!texts(&old, &asker).await.iter().any(is_key), "and not where they read before");
+    assert!(texts(&new, &asker).await.iter().any(is_key), "the key is on the relay where they read now");
+    assert!(!texts(&old, &asker).await.iter().any(is_key), "the key is not on the relay where they read before");
     running.service.stop().await;
 }
 
@@ -139,7 +140,7 @@ async fn the_newest_list_counts_although_an_older_one_comes_first() {
     running.service.stop().await;
 }
 
-async fn a_list_does_not_vanish_with_the_relay_that_has_it() {
+async fn a_known_list_is_used_after_its_relay_is_gone() {
     let (inbox, mut discovery, theirs) = (
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
@@ -150,7 +151,7 @@ async fn a_list_does_not_vanish_with_the_relay_that_has_it() {
     lists(&asker, &[&theirs], &discovery, 0).await;
     publish(&inbox.url(), &asker.honest("help", 0)).await;
     messages(&theirs, &asker, 1).await;
-    // The one relay left has no list of theirs; what was known still is.
+    // The remaining relay does not have the asker's list. The bot still uses the list it knows.
     discovery.stop();
     publish(&inbox.url(), &asker.honest("dad", 0)).await;
     messages(&theirs, &asker, 3).await;
@@ -158,8 +159,8 @@ async fn a_list_does_not_vanish_with_the_relay_that_has_it() {
     running.service.stop().await;
 }
 
-/// Two relays of three are dead for good, and the third has no list: that is all there is to know.
-async fn dead_relays_do_not_keep_somebody_without_a_list_waiting_for_ever() {
+/// Two of three relays are dead for good, and the third has no list. The bot will never learn more.
+async fn dead_relays_do_not_delay_an_asker_without_a_list_for_ever() {
     let living = RawRelay::start(Manner::Honest).await;
     let mut dead = [RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await];
     dead.iter_mut().for_each(RawRelay::stop);
@@ -176,12 +177,12 @@ async fn dead_relays_do_not_keep_somebody_without_a_list_waiting_for_ever() {
     .await;
     let waited = clock.now() - began;
     println!("answered {waited} s later, by the clock");
-    // Two attempts came before, 3 and 10 seconds apart.
-    assert!(waited >= 13, "first it is looked again, for the list may come: {waited} s");
+    // There were two attempts before, after 3 and after 10 seconds.
+    assert!(waited >= 13, "the bot looks for the list again before it gives up: {waited} s");
     running.service.stop().await;
 }
 
-async fn who_must_have_a_list_is_answered_once_there_is_one() {
+async fn an_asker_who_needs_a_list_is_answered_once_there_is_one() {
     let (wrote, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let home = Home::with(&[wrote.url()], "[bot]\nanswer_without_relay_list = false\n");
     let clock = Clock::at(Timestamp::now().as_secs());
@@ -199,13 +200,13 @@ async fn who_must_have_a_list_is_answered_once_there_is_one() {
     running.service.stop().await;
 }
 
-/// Configuration for relays on which only lists are looked for.
+/// Configuration that uses these relays only to look up lists.
 fn discovers(urls: &[RelayUrl]) -> String {
     let entry = |url: &RelayUrl| format!("[[relays]]\nurl = \"{url}\"\nroles = [\"discovery\"]\n");
     format!("[search]\ndevice = \"cpu\"\nthreads = 1\n{}", urls.iter().map(entry).collect::<String>())
 }
 
-async fn who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_wrote() {
+async fn an_asker_without_dm_relays_is_answered_where_they_read_or_else_where_they_wrote() {
     let (wrote, reads, writes, mut dead) = (
         RawRelay::start(Manner::Honest).await,
         RawRelay::start(Manner::Honest).await,
@@ -230,10 +231,11 @@ async fn who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_
     let asker = writes_from(reads.url()).await;
     messages(&reads, &asker, 1).await;
     until("it is done", || async { (home.count("SELECT count(*) FROM mail") == Some(0)).then_some(()) }).await;
-    assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "who reads elsewhere is answered there");
+    assert!(wrote.wraps_to(asker.author.public_key()).is_empty(), "the answer goes to the relay where they read");
     assert!(writes.wraps_to(asker.author.public_key()).is_empty(), "they do not read there");
 
-    // Their read relay takes nothing: where they wrote is the next best, and soon.
+    // The asker's read relay refuses everything. The relay where they wrote is tried next, and
+    // soon.
     let began = Instant::now();
     let asker = writes_from(dead.url()).await;
     messages(&wrote, &asker, 1).await;
@@ -242,7 +244,7 @@ async fn who_lists_no_dm_relays_is_answered_where_they_read_and_else_where_they_
     running.service.stop().await;
 }
 
-async fn an_operator_who_visits_nobody_answers_through_the_relays_of_their_own() {
+async fn with_external_relays_switched_off_answers_go_through_our_own_relays() {
     let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let running = Home::with(&[ours.url()], "[bot]\nvisit_askers_relays = false\n").start().await;
     let (far, near) = (Forger::new(running.public_key), Forger::new(running.public_key));
@@ -252,12 +254,12 @@ async fn an_operator_who_visits_nobody_answers_through_the_relays_of_their_own()
         publish(&ours.url(), &asker.honest("help", 0)).await;
         messages(&ours, asker, 1).await;
     }
-    assert_eq!(theirs.connections(), 0, "nobody there sees the bot's address");
+    assert_eq!(theirs.connections(), 0, "no external relay sees the bot's address");
     running.service.stop().await;
 }
 
-/// More messages for a relay that says nothing than the bot has under way at once.
-async fn a_relay_that_says_nothing_holds_up_only_its_own() {
+/// More messages for a silent relay than the bot has in progress at once.
+async fn a_silent_relay_delays_only_its_own_messages() {
     let (good, silent) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Silent).await);
     let running = Home::new(&[good.url()]).start().await;
     let client = Client::default();

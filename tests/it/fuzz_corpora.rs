@@ -1,5 +1,5 @@
-//! S7 on stable Rust: what the fuzzer is fed with, and what it found worth keeping, does no harm.
-//! The fuzzer itself: `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap`
+//! S7 on stable Rust: no input of the fuzzer, neither a seed nor a stored finding, causes harm. The
+//! fuzzer itself: `cargo +nightly fuzz run unwrap fuzz/corpus/unwrap fuzz/seeds/unwrap`
 //! (`docs/developers/fuzzing.md`).
 
 #[path = "../../fuzz/bodies.rs"]
@@ -12,17 +12,17 @@ use std::fs;
 use std::path::Path;
 
 pub const TESTS: &[Test] = &[
-    test!(every_text_gets_a_bearable_answer),
+    test!(every_text_gets_an_answer_of_limited_length),
     test!(no_wrap_seal_or_rumor_does_harm),
     test!(every_configuration_is_valid_or_named_wrong),
     test!(no_claimed_hit_does_harm),
     test!(no_pasted_half_or_tweak_does_harm),
 ];
 
-/// Damaged copies made of every file.
+/// Damaged copies made of each file.
 const COPIES: usize = 40;
 
-/// Runs every file of a target's corpus, and copies of it with a few bytes changed, cut out or
+/// Runs every file of a target's corpus, and copies of it with some bytes changed, removed or
 /// doubled.
 fn replay(target: &str, body: fn(&[u8])) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
@@ -54,7 +54,7 @@ fn replay(target: &str, body: fn(&[u8])) {
     }
 }
 
-fn every_text_gets_a_bearable_answer() {
+fn every_text_gets_an_answer_of_limited_length() {
     replay("request", bodies::request);
 }
 

@@ -1,5 +1,4 @@
-//! What the bot says in public: what is so, once, not too often, and through whatever happens to it
-//! meanwhile.
+//! The bot's public events: they are true, published once, not too often, and survive restarts.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -13,21 +12,22 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 pub const TESTS: &[Test] = &[
-    test!(what_was_to_be_said_outlives_a_kill_and_is_said_once),
-    test!(the_status_tells_the_truth_and_at_most_once_a_minute),
-    test!(what_is_not_true_any_more_is_not_said),
-    test!(profile_lists_and_handler_say_what_is_so),
+    test!(queued_public_events_survive_a_kill_and_are_published_once),
+    test!(the_status_is_true_and_published_at_most_once_a_minute),
+    test!(an_outdated_status_is_not_published),
+    test!(profile_lists_and_handler_match_the_configuration),
 ];
 
 const DAY: u64 = 86_400;
 const STATUS: u16 = 30315;
-/// What is said once and stays: profile, relay list, DM relays, handler, and a day's note.
+/// Kinds that are published once and stay: profile, relay list, DM relay list, handler, and the
+/// daily note.
 const LASTING: [u16; 5] = [0, 10002, 10050, 31990, 1];
 /// The limits under which a request that is never found in a test is accepted.
 const PATIENT: &str =
     "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\njobs_per_day = 1000\n";
 
-/// What the ledger has queued, by kind.
+/// The public events queued in the ledger, by kind.
 fn queued(home: &Home) -> HashMap<u16, Event> {
     let file = home.data().join("ledger.sqlite");
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -43,9 +43,9 @@ fn of_kind(relay: &RawRelay, bot: PublicKey, kind: u16) -> Vec<Event> {
     relay.events(&Filter::new().author(bot).kind(Kind::from(kind)))
 }
 
-/// Everything is queued while the only relay is down, and the bot killed twice. Then the relay gets
-/// each once, and what it gets is what was queued.
-async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
+/// Public events are queued while the only relay is down, and the bot is killed twice. The relay
+/// then gets each event once, as it was queued.
+async fn queued_public_events_survive_a_kill_and_are_published_once() {
     let mut relay = RawRelay::start(Manner::Honest).await;
     relay.stop();
     let home = Home::new(&[relay.url()]);
@@ -57,7 +57,8 @@ async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
     };
     until("all is queued", || has(&[0, 10002, 10050, 31990, STATUS])).await;
     process.kill();
-    // Something happened yesterday; and today, should midnight come meanwhile.
+    // The totals of yesterday are not zero; nor are those of today, in case the test runs at
+    // midnight.
     {
         let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
         for day in [Timestamp::now().as_secs() / DAY - 1, Timestamp::now().as_secs() / DAY] {
@@ -78,20 +79,20 @@ async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
     };
     until("all is said", is_out).await;
     process.kill();
-    // And after one more death; the answer shows that the bot has said what it had to say at the
-    // start.
+    // After another kill. The answer shows that the bot has published everything that it does at
+    // its start.
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), bot).await;
     asker.ask("help").await;
     for kind in LASTING {
         let said: Vec<EventId> = of_kind(&relay, bot, kind).iter().map(|event| event.id).collect();
-        assert_eq!(said, [before[&kind].id], "kind {kind}: what was queued, once");
+        assert_eq!(said, [before[&kind].id], "kind {kind}: the queued event, once");
     }
     let statuses = of_kind(&relay, bot, STATUS);
     assert_eq!(statuses[0].id, before[&STATUS].id);
     assert_apart(&statuses);
 
-    // A clean stop is said before the end.
+    // A clean stop is announced before the process ends.
     let (ended, _) = process.stop_with(rustix::process::Signal::TERM).await;
     assert!(ended.success());
     let last = of_kind(&relay, bot, STATUS).pop().unwrap();
@@ -99,7 +100,8 @@ async fn what_was_to_be_said_outlives_a_kill_and_is_said_once() {
     assert!(*last.tags.expiration().unwrap() > last.created_at + DAY, "as long as it sleeps");
 }
 
-/// Statuses of a bot that runs are a minute apart, and each ends soon unless it is renewed.
+/// Statuses of a running bot are at least a minute apart, and each expires soon unless it is
+/// renewed.
 fn assert_apart(statuses: &[Event]) {
     assert!(!statuses.is_empty());
     for two in statuses.windows(2) {
@@ -107,18 +109,18 @@ fn assert_apart(statuses: &[Event]) {
         assert!(second >= first + 60, "{} s apart: {} | {}", second - first, two[0].content, two[1].content);
     }
     for status in statuses {
-        let life = status.tags.expiration().expect("it dies with the bot").as_secs() - status.created_at.as_secs();
+        let life = status.tags.expiration().expect("a status expires").as_secs() - status.created_at.as_secs();
         assert!((120..=1800).contains(&life), "{life} s");
         assert_eq!(status.tags.identifier(), Some("general"));
     }
 }
 
-/// A status, read as anybody would.
+/// The numbers in a status, read from its text.
 #[derive(Debug)]
 struct Read {
     open_jobs: u64,
     rate: f64,
-    /// For 6, 7 and 8 characters.
+    /// Expected times for 6, 7 and 8 characters.
     seconds: Vec<f64>,
 }
 
@@ -136,24 +138,25 @@ fn read(text: &str) -> Option<Read> {
     Some(Read { open_jobs, rate: number.parse::<f64>().ok()? * 1e3f64.powi(unit as i32), seconds })
 }
 
-async fn the_status_tells_the_truth_and_at_most_once_a_minute() {
+async fn the_status_is_true_and_published_at_most_once_a_minute() {
     let relay = RawRelay::start(Manner::Honest).await;
     let home = Home::with(&[relay.url()], PATIENT);
     let clock = Clock::at(Timestamp::now().as_secs());
     let running = home.start_at(clock.clone()).await;
     let bot = running.public_key;
     let mut asker = Asker::connect(&relay.url(), bot).await;
-    // The rates that were measured meanwhile: the one in a status is one of these, rounded.
+    // All rates measured during the test. The rate in a status must be one of these, rounded.
     let measured = Mutex::new(Vec::new());
     let measure = || measured.lock().unwrap().push(running.service.rate().unwrap().0);
     measure();
     let mut open = 0;
     for (round, request) in ["qqqqqqqq", "qqqqqqqp", "cancel"].into_iter().enumerate() {
-        // Three changes within the same minute; what counts is what is so when it is over.
+        // Three changes within the same minute. The next status must describe the state after them.
         for changed in ["qqqqqqqr", "cancel 1000", request] {
             clock.set(clock.now() + 7);
             measure();
-            // In other words each time: the same text in the same second is the same message.
+            // With different spaces each time: the same text in the same second is the same
+            // message.
             let answer = asker.ask(&format!("{}{changed}", " ".repeat(round))).await;
             if changed == "qqqqqqqr" {
                 let job = answer.split(['#', ':']).nth(1).unwrap().to_owned();
@@ -188,8 +191,8 @@ async fn the_status_tells_the_truth_and_at_most_once_a_minute() {
     assert!(asleep.content.contains("asleep") && asleep.tags.expiration().is_some());
 }
 
-/// A bot that wakes before its relays do: they never hear that it sleeps.
-async fn what_is_not_true_any_more_is_not_said() {
+/// The bot stops and starts while its relays are down, so they never get the status "asleep".
+async fn an_outdated_status_is_not_published() {
     let mut relay = RawRelay::start(Manner::Honest).await;
     let home = Home::new(&[relay.url()]);
     let clock = Clock::at(Timestamp::now().as_secs());
@@ -198,7 +201,7 @@ async fn what_is_not_true_any_more_is_not_said() {
     until("a status", || async { (!of_kind(&relay, bot, STATUS).is_empty()).then_some(()) }).await;
     relay.stop();
     running.service.stop().await;
-    assert!(queued(&home)[&STATUS].content.contains("asleep"), "it could not say goodbye");
+    assert!(queued(&home)[&STATUS].content.contains("asleep"), "the status `asleep` could not be published");
     relay.start_again().await;
     clock.set(clock.now() + 61);
     let running = home.start_at(clock.clone()).await;
@@ -207,7 +210,7 @@ async fn what_is_not_true_any_more_is_not_said() {
     let texts: Vec<String> = of_kind(&relay, bot, STATUS).into_iter().map(|status| status.content).collect();
     assert!(texts.len() == 3 && texts[1].contains("ready") && texts[2].contains("asleep"), "{texts:?}");
 
-    // Switched off, it takes back what it said last.
+    // With statuses switched off, the bot withdraws the last one.
     let home = home.reconfigured("[bot]\nlive_status = false\n");
     let running = home.start_at(clock).await;
     until("the last word is gone", || async {
@@ -215,11 +218,11 @@ async fn what_is_not_true_any_more_is_not_said() {
     })
     .await;
     running.service.stop().await;
-    assert_eq!(of_kind(&relay, bot, STATUS).len(), 4, "and says no more");
+    assert_eq!(of_kind(&relay, bot, STATUS).len(), 4, "no further status is published");
 }
 
-/// Lists name the relays of their roles and no others, and everything is where it is looked for.
-async fn profile_lists_and_handler_say_what_is_so() {
+/// Lists name exactly the relays of their roles, and every event is where clients look for it.
+async fn profile_lists_and_handler_match_the_configuration() {
     let (inbox, public) = (TestRelay::start().await, TestRelay::start().await);
     let text = format!(
         "[[relays]]\nurl = \"{}\"\nroles = [\"inbox\"]\n[[relays]]\nurl = \"{}\"\nroles = [\"status\"]\n\

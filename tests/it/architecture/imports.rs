@@ -1,5 +1,4 @@
-//! The walls between the rooms: imports point down only, and no files import each other in a
-//! circle.
+//! Imports point down only, and no files import each other in a circle.
 
 use super::modules::{Import, Modules};
 use crate::support::harness::{Test, test};
@@ -12,7 +11,7 @@ pub const TESTS: &[Test] = &[
     test!(every_form_of_import_is_read),
 ];
 
-/// Rooms from the bottom up. A room may use itself and the rooms of lower storeys.
+/// The rooms from the bottom up. A room may import from itself and from the storeys below.
 const STOREYS: &[&[&str]] = &[
     &["clock", "duration", "fault", "memory", "shutdown", "key"],
     &["pattern"],
@@ -43,7 +42,7 @@ fn lines<T: std::fmt::Display>(imports: impl IntoIterator<Item = T>) -> String {
 
 fn imports() -> Vec<Import> {
     let imports = Modules::read().imports();
-    assert!(imports.len() > 200, "{} imports: they are not read", imports.len());
+    assert!(imports.len() > 200, "only {} imports were recognised", imports.len());
     imports
 }
 
@@ -69,14 +68,14 @@ fn inbox_outbox_and_presence_do_not_use_each_other() {
     let imports = imports();
     let is_across = |import: &&Import| {
         let Some(to) = part(&import.to) else { return false };
-        // They use `relay`, and `relay` uses none of them.
+        // `inbox`, `outbox` and `presence` may use `relay`, but `relay` may use none of them.
         import.from.starts_with("nostr/relay/") || part(&import.from).is_some_and(|from| from != to)
     };
     let across: Vec<&Import> = imports.iter().filter(is_across).collect();
     assert!(across.is_empty(), "{} imports across:\n{}", across.len(), lines(across));
 }
 
-/// Every circle once, as the imports that close it.
+/// All circles, each once, as the imports that form it.
 fn circles(imports: &[Import]) -> Vec<Vec<&Import>> {
     let mut next: BTreeMap<&str, Vec<&Import>> = BTreeMap::new();
     for import in imports {
@@ -85,7 +84,7 @@ fn circles(imports: &[Import]) -> Vec<Vec<&Import>> {
     let mut circles = BTreeMap::new();
     for file in next.keys() {
         if let Some(circle) = shortest_way_back(file, &next) {
-            // The same circle begins at each of its files.
+            // The same circle is found once for each of its files.
             let files: BTreeSet<&str> = circle.iter().map(|import| import.from.as_str()).collect();
             circles.entry(files).or_insert(circle);
         }
@@ -100,7 +99,7 @@ fn no_circle_of_files() {
     assert!(circles.is_empty(), "{} circles of files:\n{text}", circles.len());
 }
 
-/// The shortest chain of imports from a file back to itself.
+/// The shortest chain of imports that leads from a file back to itself.
 fn shortest_way_back<'a>(file: &str, next: &BTreeMap<&str, Vec<&'a Import>>) -> Option<Vec<&'a Import>> {
     let mut queue = VecDeque::from([Vec::new()]);
     let mut seen = BTreeSet::new();
@@ -120,7 +119,7 @@ fn shortest_way_back<'a>(file: &str, next: &BTreeMap<&str, Vec<&'a Import>>) -> 
     None
 }
 
-/// Imports in made-up files: none of these forms slips through.
+/// Every form of import is recognised in made-up files.
 fn every_form_of_import_is_read() {
     let files = [
         ("key/mod.rs", "mod point;\npub use point::Point;\npub use self::offset::*;\nmod offset;"),

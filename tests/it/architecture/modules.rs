@@ -5,17 +5,17 @@ use crate::support::source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A path from the top of the crate, as in `["nostr", "relay", "Relays"]`.
+/// A path from the crate's root, such as `["nostr", "relay", "Relays"]`.
 type Names = Vec<String>;
 
-/// A path that a file names.
+/// A path named in a file.
 #[derive(Clone, Debug)]
 struct Named {
-    /// From the top of the crate.
+    /// The path from the crate's root.
     path: Names,
-    /// The name it has in this file, `*` for all of them; `None` outside of `use`.
+    /// The name used in this file, `*` for a glob import; `None` outside of `use`.
     alias: Option<String>,
-    /// `pub use` in any form: it hands an item on.
+    /// Whether it is a `pub use` of any form, which re-exports an item.
     is_public: bool,
     line: usize,
 }
@@ -23,19 +23,19 @@ struct Named {
 /// A file of the library.
 struct Module {
     file: PathBuf,
-    /// Items that are defined here.
+    /// The items defined in the file.
     items: BTreeSet<String>,
     named: Vec<Named>,
 }
 
-/// One file needs another.
+/// An import of one file from another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Import {
-    /// Below `src`, as in `nostr/mod.rs`.
+    /// The importing file, as a path below `src`, such as `nostr/mod.rs`.
     pub from: String,
     pub to: String,
     pub line: usize,
-    /// As in `crate::nostr::Relays`.
+    /// The imported path, such as `crate::nostr::Relays`.
     pub path: String,
 }
 
@@ -59,7 +59,7 @@ impl Modules {
         Modules::parse(source::library().into_iter().map(text).collect())
     }
 
-    /// Files by their path below `src`, each with its code.
+    /// Parses files, given by their path below `src` and their code.
     pub fn parse(files: Vec<(PathBuf, String)>) -> Modules {
         let known: BTreeSet<Names> = files.iter().filter_map(|(file, _)| module_path(file)).collect();
         let module = |(file, code): (PathBuf, String)| {
@@ -70,14 +70,14 @@ impl Modules {
         Modules(files.into_iter().filter_map(module).collect())
     }
 
-    /// Every import of one file from another, found where the item is defined and not where it is
-    /// handed on.
+    /// Every import of one file from another. A re-exported item counts as imported from the file
+    /// that defines it.
     pub fn imports(&self) -> Vec<Import> {
         let mut imports = BTreeSet::new();
         for (path, module) in &self.0 {
             for named in &module.named {
                 let Some(target) = self.owner(&named.path, 0) else { continue };
-                // A facade: `pub use child::Item` in the parent.
+                // A re-export `pub use child::Item` in the parent module.
                 let hands_on = named.is_public && target.starts_with(path) && target != path;
                 if target == path || hands_on {
                     continue;
@@ -105,7 +105,7 @@ impl Modules {
         if let Some(named) = rest.named.iter().find(handed_on) {
             return self.owner(&named.path, depth + 1).or(Some(module));
         }
-        // `pub use child::*`
+        // A glob re-export: `pub use child::*`
         let globs = rest.named.iter().filter(|named| named.alias.as_deref() == Some("*"));
         for glob in globs {
             if self.0.get(&glob.path).is_some_and(|target| target.items.contains(item)) {
@@ -116,7 +116,8 @@ impl Modules {
     }
 }
 
-/// `nostr/relay/mod.rs` is `["nostr", "relay"]`; the crate's own file is none.
+/// The module path of a file: `["nostr", "relay"]` for `nostr/relay/mod.rs`, empty for the crate's
+/// root.
 fn module_path(file: &Path) -> Option<Names> {
     let mut names: Names = file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
     if names.last().is_some_and(|last| last == "mod") {
@@ -126,19 +127,19 @@ fn module_path(file: &Path) -> Option<Names> {
     (!is_crate).then_some(names)
 }
 
-/// Names of the items that a file defines.
+/// The names of the items that a file defines.
 fn items(tokens: &[Token]) -> BTreeSet<String> {
     let words = ["struct", "enum", "fn", "const", "static", "type", "trait", "union"];
     let pairs = tokens.windows(2).filter(|pair| words.contains(&pair[0].text.as_str()));
     pairs.map(|pair| pair[1].text.clone()).collect()
 }
 
-/// Every path into the crate that a file names, in `use` trees and in code.
+/// Every path into this crate that a file names, in `use` trees and elsewhere.
 fn paths(tokens: &[Token], here: &Names, known: &BTreeSet<Names>) -> Vec<Named> {
     let (mut found, mut i) = (Vec::new(), 0);
     while i < tokens.len() {
         let text = tokens[i].text.as_str();
-        // Not `impl Trait + use<'a>`.
+        // Skips `impl Trait + use<'a>`.
         let begins_tree = |next: &Token| is_name(&next.text) || ["::", "{"].contains(&next.text.as_str());
         if text == "use" && tokens.get(i + 1).is_some_and(begins_tree) {
             let before = i.checked_sub(1).map(|i| tokens[i].text.as_str());
@@ -152,7 +153,7 @@ fn paths(tokens: &[Token], here: &Names, known: &BTreeSet<Names>) -> Vec<Named> 
             }
             continue;
         }
-        // The end of a longer path, or a visibility: `pub(in crate::scheduler)`.
+        // Skips the end of a longer path, and visibilities such as `pub(in crate::scheduler)`.
         let follows = i.checked_sub(1).is_some_and(|i| ["::", ".", "in"].contains(&tokens[i].text.as_str()));
         if !follows && tokens.get(i + 1).is_some_and(|next| next.text == "::") && is_name(text) {
             let (mut path, line) = (vec![text.to_owned()], tokens[i].line);
@@ -178,7 +179,7 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Reads one branch of a `use` tree; returns the place after it.
+/// Reads one branch of a `use` tree. Returns the index after it.
 fn tree(
     tokens: &[Token],
     mut i: usize,
@@ -194,7 +195,7 @@ fn tree(
                 while tokens.get(i).is_some_and(|token| token.text != "}") {
                     let end = tree(tokens, i, prefix, uses);
                     let is_comma = tokens.get(end).is_some_and(|token| token.text == ",");
-                    // What is no tree is passed over.
+                    // Skips anything that is no tree.
                     i = end + usize::from(is_comma || end == i);
                 }
                 prefix.truncate(depth);

@@ -1,5 +1,5 @@
-//! Rules for single files: what a room must not know, what no code may hold, and how long a file
-//! may be.
+//! Rules for single files: what a room must not know, what code must not contain, and how long a
+//! file may be.
 
 use super::tokens::tokens;
 use crate::support::harness::{Test, test};
@@ -16,8 +16,8 @@ pub const TESTS: &[Test] = &[
     test!(main_stays_thin),
 ];
 
-/// What a room must not know: a folder or file below `src`, a word that may not occur in its code,
-/// and why.
+/// What a room must not know: a folder or file below `src`, a word that must not occur in its code,
+/// and the reason.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("bot", "rusqlite", "the conversation does not touch SQL"),
     ("bot", "tokio", "the conversation is pure"),
@@ -25,13 +25,13 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("nostr", "crate::search", "the relays do not know how a search works"),
     ("search", "crate::vault", "a device never sees a secret"),
     ("search", "crate::job", "a device does not know jobs"),
-    ("web", "crate::vault", "the server for strangers holds no secret"),
-    ("web", "crate::ledger", "the server for strangers knows no job"),
+    ("web", "crate::vault", "the public web server holds no secret"),
+    ("web", "crate::ledger", "the public web server knows no job"),
     ("key", "SecretKey::new", "this room makes no secret"),
     ("scheduler", "crate::message", "the scheduler writes no messages"),
 ];
 
-/// Files that may have more than 400 lines, and why. A list that shrinks.
+/// Files that may exceed 400 lines, with the reason. This list should shrink.
 const LONG: &[(&str, &str)] = &[
     ("src/bot/tests/mod.rs", "unit tests"),
     ("src/search/cpu/tests/mod.rs", "unit tests"),
@@ -39,7 +39,7 @@ const LONG: &[(&str, &str)] = &[
     ("tests/it/gpu/secrets.rs", "one test with its instruments"),
 ];
 
-/// The path below `src`.
+/// The file's path below `src`.
 fn name(file: &Path) -> String {
     file.strip_prefix(source::root().join("src")).unwrap().display().to_string()
 }
@@ -61,7 +61,7 @@ fn rooms_do_not_know_what_they_must_not() {
     assert!(known.is_empty(), "{}", known.join("\n"));
 }
 
-/// `scheduler/plan` decides, and `scheduler/run` acts.
+/// `scheduler/plan` makes decisions only; `scheduler/run` carries them out.
 fn the_plan_has_no_threads_and_no_locks() {
     let words = ["thread", "Mutex", "RwLock", "Condvar", "mpsc", "spawn", "tokio", "atomic", "Notify", "Barrier"];
     let (mut found, mut read) = (Vec::new(), 0);
@@ -77,8 +77,8 @@ fn the_plan_has_no_threads_and_no_locks() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// No code outside tests panics by accident, prints outside `cli`, or draws random numbers from
-/// anywhere but the operating system.
+/// Code outside tests does not panic by accident, prints only in `cli`, and draws random numbers
+/// only from the operating system.
 fn no_leftovers_and_no_other_randomness() {
     let banned = ["dbg!(", "todo!(", "unimplemented!(", "thread_rng", "SmallRng", "StdRng", "rand::rng", "fastrand"];
     let mut found = Vec::new();
@@ -110,7 +110,7 @@ fn no_file_is_longer_than_four_hundred_lines() {
     assert!(long.is_empty(), "{} files of more than {MOST} lines:\n{}", long.len(), long.join("\n"));
 }
 
-/// The secret types are in a private module: no other room can name one.
+/// The secret types are in a private module, so no other room can name them.
 fn the_secret_module_is_private() {
     let vault = fs::read_to_string(source::root().join("src/vault/mod.rs")).unwrap();
     assert!(vault.lines().any(|line| line.trim() == "mod secret;"), "src/vault/mod.rs must say `mod secret;`");

@@ -9,7 +9,7 @@ pub struct Token {
     pub line: usize,
 }
 
-/// Splits Rust code into tokens. Items under `#[cfg(test)]` are left out.
+/// Splits Rust code into tokens. Skips items under `#[cfg(test)]`.
 pub fn tokens(code: &str) -> Vec<Token> {
     without_tests(split(code))
 }
@@ -70,7 +70,7 @@ fn split(code: &str) -> Vec<Token> {
     tokens
 }
 
-/// The number of `#` of a raw string that begins here.
+/// The number of `#` of a raw string literal that begins at `i`; `None` if none does.
 fn raw_string(chars: &[char], mut i: usize) -> Option<usize> {
     let before = i.checked_sub(1).map(|i| chars[i]);
     if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
@@ -86,7 +86,7 @@ fn raw_string(chars: &[char], mut i: usize) -> Option<usize> {
     (chars.get(i + 1 + hashes) == Some(&'"')).then_some(hashes)
 }
 
-/// The place after the closing quote.
+/// The index after the closing quote.
 fn after_quote(chars: &[char], mut i: usize, quote: char) -> usize {
     while i < chars.len() && chars[i] != quote {
         i += if chars[i] == '\\' { 2 } else { 1 };
@@ -98,7 +98,7 @@ fn is(tokens: &[Token], at: usize, texts: &[&str]) -> bool {
     texts.iter().enumerate().all(|(n, text)| tokens.get(at + n).is_some_and(|token| token.text == *text))
 }
 
-/// Drops every item whose `#[cfg(…)]` names `test` without `not`.
+/// Removes every item with a `#[cfg(…)]` that names `test` without `not`.
 fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let (mut kept, mut i) = (Vec::new(), 0);
     while i < tokens.len() {
@@ -117,7 +117,7 @@ fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     kept
 }
 
-/// The place after the bracket that closes the one at `open`.
+/// The index after the bracket that closes the one at `open`.
 fn closing(tokens: &[Token], open: usize) -> usize {
     let (mut depth, mut i) = (0, open);
     while i < tokens.len() {
@@ -134,14 +134,14 @@ fn closing(tokens: &[Token], open: usize) -> usize {
     i
 }
 
-/// The place after an item: its semicolon, comma or closing brace.
+/// The index after an item: after its semicolon, comma or closing brace.
 fn end_of_item(tokens: &[Token], mut i: usize) -> usize {
     while i < tokens.len() {
         match tokens[i].text.as_str() {
             ";" | "," => return i + 1,
             "{" => return closing(tokens, i),
             "(" | "[" => i = closing(tokens, i),
-            // The end of what encloses it.
+            // The closing bracket of the enclosing block.
             "}" | ")" => return i,
             _ => i += 1,
         }

@@ -8,18 +8,18 @@ use std::process::Output;
 use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
-    test!(mine_prints_a_pair_that_belongs_together),
-    test!(bench_finds_what_is_to_be_expected),
+    test!(mine_prints_an_npub_and_the_nsec_that_belongs_to_it),
+    test!(bench_finds_the_expected_number_of_hits),
     test!(bad_flags_are_explained),
-    test!(a_half_is_not_made_for_more_prefixes_than_a_bot_reads),
+    test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
-    test!(a_wrong_key_is_nothing_that_starting_again_mends),
-    test!(serve_makes_no_identity_and_takes_no_ledger_of_another_bot),
-    test!(a_damaged_ledger_ends_the_start_with_the_remedy),
-    test!(without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain),
+    test!(a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts),
+    test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
+    test!(a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy),
+    test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
     test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
     test!(the_demo_ends_with_a_verified_key),
-    test!(the_readme_names_what_is_there),
+    test!(commands_named_in_the_readme_exist),
 ];
 
 fn json(output: &Output) -> serde_json::Value {
@@ -27,7 +27,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(stdout(output).lines().last().unwrap()).unwrap()
 }
 
-fn mine_prints_a_pair_that_belongs_together() {
+fn mine_prints_an_npub_and_the_nsec_that_belongs_to_it() {
     let output = run(&["mine", "cat", "dad", "--count", "3", "--device", "cpu", "--threads", "1", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let lines: Vec<serde_json::Value> =
@@ -41,13 +41,13 @@ fn mine_prints_a_pair_that_belongs_together() {
     }
 }
 
-fn bench_finds_what_is_to_be_expected() {
+fn bench_finds_the_expected_number_of_hits() {
     for patterns in ["1", "1000"] {
         let arguments =
             ["bench", "--device", "cpu", "--threads", "1", "--seconds", "1", "--json", "--patterns", patterns];
         let line = json(&run(&arguments));
         let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
-        // Five standard deviations: one run in two million fails by chance.
+        // Five standard deviations: by chance, one run in two million fails.
         assert!((found - expected).abs() <= 5.0 * expected.sqrt().max(1.0), "{line}");
         assert_eq!(line["hits_wrong"], 0, "{line}");
         assert_eq!(line["threads"], 1, "{line}");
@@ -74,7 +74,7 @@ fn bad_flags_are_explained() {
     }
 }
 
-fn a_half_is_not_made_for_more_prefixes_than_a_bot_reads() {
+fn split_new_refuses_more_prefixes_than_a_bot_accepts() {
     let split = |prefixes: usize| run(&[vec!["split", "new", "--print"], vec!["cat"; prefixes]].concat());
     let output = split(63);
     assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
@@ -119,7 +119,7 @@ fn init_makes_an_identity_once() {
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
-fn a_wrong_key_is_nothing_that_starting_again_mends() {
+fn a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts() {
     let (folder, flags) = folder_with_passphrase();
     assert!(run(&with("init", &flags)).status.success());
     let config = folder.path().join("relays.toml");
@@ -145,7 +145,7 @@ fn initialised() -> (tempfile::TempDir, Vec<String>) {
     (folder, flags)
 }
 
-fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
+fn serve_makes_no_identity_and_refuses_the_ledger_of_another_bot() {
     use npubbot::{clock::Clock, ledger::Ledger};
     let (folder, flags) = initialised();
     let (data, identity) = (folder.path().join("data"), folder.path().join("data/identity.age"));
@@ -163,13 +163,13 @@ fn serve_makes_no_identity_and_takes_no_ledger_of_another_bot() {
     fs::remove_file(&identity).unwrap();
     refused("restore the identity file");
     assert!(!identity.exists());
-    // An empty folder.
+    // A folder without identity and ledger.
     fs::remove_dir_all(&data).unwrap();
     refused("npubbot init");
     assert!(!data.exists(), "nothing was made");
 }
 
-fn a_damaged_ledger_ends_the_start_with_the_remedy() {
+fn a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy() {
     let (folder, flags) = initialised();
     fs::write(folder.path().join("data/ledger.sqlite"), "hello ".repeat(1000)).unwrap();
     let output = run(&with("serve", &flags));
@@ -179,7 +179,7 @@ fn a_damaged_ledger_ends_the_start_with_the_remedy() {
     }
 }
 
-fn without_a_terminal_or_a_file_the_passphrase_is_asked_for_in_vain() {
+fn without_a_terminal_the_error_asks_for_a_passphrase_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let output = run(&["init", "--data", data.to_str().unwrap()]);
@@ -202,7 +202,7 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
         arguments.extend(["--config", file.to_str().unwrap()]);
         let began = Instant::now();
         let output = run(&arguments);
-        assert_eq!(output.status.code(), Some(2), "starting again is of no use");
+        assert_eq!(output.status.code(), Some(2), "a restart cannot help");
         for part in *expected {
             assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
         }
@@ -219,8 +219,8 @@ fn the_demo_ends_with_a_verified_key() {
     assert!(line["seconds"].as_f64().unwrap() > 0.0);
 }
 
-/// The shipped configuration and the README's commands go together.
-fn the_readme_names_what_is_there() {
+/// The README names commands and settings that exist.
+fn commands_named_in_the_readme_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     for command in ["cargo run --release -- demo", "cargo test"] {

@@ -1,4 +1,4 @@
-//! `npubbot doctor` on a machine in order, and on one with everything wrong.
+//! `npubbot doctor` on a healthy installation, and on one where everything is wrong.
 
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
@@ -9,22 +9,22 @@ use std::path::Path;
 use std::process::Output;
 
 pub const TESTS: &[Test] = &[
-    test!(what_is_in_order_is_said_and_nothing_is_changed),
-    test!(what_is_wrong_is_named_with_what_to_do),
-    test!(a_device_that_is_asked_for_and_not_there_is_named),
+    test!(a_healthy_installation_is_reported_and_nothing_is_changed),
+    test!(every_problem_is_named_with_its_remedy),
+    test!(a_configured_device_that_is_missing_is_named),
 ];
 
 fn doctor(config: &Path, data: &Path) -> Output {
     run(&["doctor".as_ref(), "--config".as_ref(), config, "--data".as_ref(), data])
 }
 
-/// The line about a thing.
+/// The line of the report about `what`.
 fn line<'a>(text: &'a str, what: &str) -> &'a str {
     let about = |line: &&str| line.get(6..).is_some_and(|line| line.starts_with(what));
     text.lines().find(about).unwrap_or_else(|| panic!("nothing about {what} in:\n{text}"))
 }
 
-async fn what_is_in_order_is_said_and_nothing_is_changed() {
+async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let output = doctor(&home.config_file(), &home.data());
@@ -35,9 +35,9 @@ async fn what_is_in_order_is_said_and_nothing_is_changed() {
     for what in ["driver", "kernels", "configuration", "identity", "ledger"] {
         line(&said, what);
     }
-    assert!(!home.data().exists(), "looking makes nothing");
+    assert!(!home.data().exists(), "the check creates no file");
 
-    // With a bot that runs, and after it.
+    // While the bot runs, and after it has stopped.
     let running = home.start().await;
     std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
     let said = stdout(&doctor(&home.config_file(), &home.data()));
@@ -47,7 +47,7 @@ async fn what_is_in_order_is_said_and_nothing_is_changed() {
     assert!(line(&said, "ledger").contains("sound") && line(&said, "data folder").starts_with("ok"), "{said}");
 }
 
-fn what_is_wrong_is_named_with_what_to_do() {
+fn every_problem_is_named_with_its_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let (config, data) = (folder.path().join("relays.toml"), folder.path().join("data"));
     std::fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
@@ -68,14 +68,14 @@ fn what_is_wrong_is_named_with_what_to_do() {
     assert!(line(&said, "relays").starts_with("BAD"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("must be fixed"), "{error}");
-    // A file where the folder should be, and a configuration that is none.
+    // The data folder is a file, and the configuration is invalid.
     std::fs::write(&config, "[relay]\n").unwrap();
     let said = stdout(&doctor(&config, &config));
     assert!(line(&said, "data folder").contains("--data") && line(&said, "configuration").starts_with("BAD"), "{said}");
 }
 
-/// What the configuration asks for is looked at, not only what there is.
-async fn a_device_that_is_asked_for_and_not_there_is_named() {
+/// A device named in the configuration is checked even if this machine lacks it.
+async fn a_configured_device_that_is_missing_is_named() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cuda:99\"\n");
     let output = doctor(&home.config_file(), &home.data());

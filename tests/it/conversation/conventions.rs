@@ -13,13 +13,13 @@ use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(an_old_client_gets_an_answer_and_never_a_key_in_the_old_way),
-    test!(stop_is_silence_and_delete_is_forgetting),
+    test!(a_nip04_client_is_answered_and_never_gets_a_key_by_nip04),
+    test!(stop_silences_the_bot_and_delete_erases_the_askers_data),
     test!(a_request_that_is_deleted_by_its_asker_is_cancelled),
     test!(a_request_that_comes_after_its_own_deletion_is_not_accepted),
-    test!(what_is_said_in_public_is_said_once_and_a_clean_stop_says_so),
-    test!(who_asks_relays_to_forget_them_is_forgotten_here_too),
-    test!(what_goes_by_the_clock_waits_for_no_relay),
+    test!(public_events_are_published_once_and_a_clean_stop_is_announced),
+    test!(an_asker_who_asks_relays_to_vanish_is_erased_here_too),
+    test!(timed_work_does_not_wait_for_silent_relays),
 ];
 
 const DAY: u64 = 86_400;
@@ -33,7 +33,7 @@ async fn send_old(asker: &Asker, text: &str) -> EventId {
     event.id
 }
 
-/// The bot's answer of kind 4 to that message.
+/// The bot's answer of kind 4 to the message `to`.
 async fn old_answer(relay: &TestRelay, asker: &Asker, to: EventId) -> String {
     let filter = Filter::new().kind(Kind::EncryptedDirectMessage).author(asker.bot).event(to);
     let event = until("an answer of kind 4", || async { relay.events(filter.clone()).await.into_iter().next() }).await;
@@ -41,17 +41,17 @@ async fn old_answer(relay: &TestRelay, asker: &Asker, to: EventId) -> String {
     nip04::decrypt(asker.keys.secret_key(), &asker.bot, &event.content).unwrap()
 }
 
-async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
+async fn a_nip04_client_is_answered_and_never_gets_a_key_by_nip04() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
-    // Nothing shows that they read sealed messages.
+    // Nothing shows that this asker reads NIP-17 messages.
     let unread = Asker::connect_without_relay_list(&relay.url(), running.public_key).await;
     let request = send_old(&unread, "dad").await;
     let answer = old_answer(&relay, &unread, request).await;
     assert!(answer.contains("NIP-17") && answer.contains("help split"), "{answer}");
     assert_eq!(running.service.totals().unwrap().accepted, 0);
 
-    // A tweak is no secret, so it may come the old way.
+    // A tweak is not secret, so it may be sent by NIP-04.
     let half = run(&["split", "new", "dad", "--print"]);
     let half = String::from_utf8(half.stdout).unwrap();
     let [half, message] = &half.lines().collect::<Vec<_>>()[..] else { panic!("half and message") };
@@ -67,8 +67,8 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
     let made = stdout(&run_with_input(&["combine", &tweak, "--prefix", "dad"], half));
     DeliveredKey::read(&made).unwrap().assert_starts_with("dad");
 
-    // Who publishes DM relays reads sealed messages: accepted in the old way, and the key comes
-    // sealed.
+    // An asker who publishes a DM relay list reads NIP-17. A request by NIP-04 is then accepted by
+    // NIP-04, and the key is sent by NIP-17.
     let mut read = Asker::connect(&relay.url(), running.public_key).await;
     let request = send_old(&read, "ham").await;
     let acceptance = old_answer(&relay, &read, request).await;
@@ -84,7 +84,7 @@ async fn an_old_client_gets_an_answer_and_never_a_key_in_the_old_way() {
     running.service.stop().await;
 }
 
-async fn stop_is_silence_and_delete_is_forgetting() {
+async fn stop_silences_the_bot_and_delete_erases_the_askers_data() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -92,13 +92,13 @@ async fn stop_is_silence_and_delete_is_forgetting() {
     assert!(asker.ask("stop").await.contains("start"));
     assert_eq!(running.service.totals().unwrap().cancelled, 1);
     asker.send("status").await;
-    // The next thing to come is the answer to `start`: nothing was said to `status`.
+    // The next message is the answer to `start`, so `status` was not answered.
     assert!(asker.ask("start").await.contains("Here I am"));
     assert!(asker.ask("qqqqqqqp").await.contains("#2"));
     assert!(asker.ask("delete").await.contains("gone"));
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.cancelled), (0, 0));
-    assert!(asker.ask("qqqqqqqz").await.contains("#3"), "no number comes twice");
+    assert!(asker.ask("qqqqqqqz").await.contains("#3"), "no job number is used twice");
     running.service.stop().await;
 }
 
@@ -116,7 +116,7 @@ async fn a_request_that_is_deleted_by_its_asker_is_cancelled() {
     running.service.stop().await;
 }
 
-/// Wraps are dated at random, so that a bot that was away may get the deletion first.
+/// Wraps have random dates, so a bot that was offline may receive the deletion first.
 async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
@@ -124,11 +124,13 @@ async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     let mut request = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqq").build(asker.keys.public_key());
     let deletion =
         EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id())).build(asker.keys.public_key());
-    // Somebody else may not take it back.
-    let stranger = Asker::connect(&relay.url(), running.public_key).await;
+    // A deletion by somebody else has no effect.
+    let other_asker = Asker::connect(&relay.url(), running.public_key).await;
     let theirs = EventBuilder::new(Kind::EventDeletion, "").tag(Tag::event(request.id()));
-    let theirs = theirs.build(stranger.keys.public_key());
-    stranger.publish(&EventBuilder::gift_wrap(&stranger.keys, &running.public_key, theirs, []).await.unwrap()).await;
+    let theirs = theirs.build(other_asker.keys.public_key());
+    other_asker
+        .publish(&EventBuilder::gift_wrap(&other_asker.keys, &running.public_key, theirs, []).await.unwrap())
+        .await;
     let mut kept = EventBuilder::private_msg_rumor(running.public_key, "qqqqqqqp").build(asker.keys.public_key());
     for rumor in [deletion, request.clone(), kept.clone()] {
         asker.publish(&EventBuilder::gift_wrap(&asker.keys, &running.public_key, rumor, []).await.unwrap()).await;
@@ -140,7 +142,7 @@ async fn a_request_that_comes_after_its_own_deletion_is_not_accepted() {
     running.service.stop().await;
 }
 
-async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
+async fn public_events_are_published_once_and_a_clean_stop_is_announced() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let clock = Clock::at(Timestamp::now().as_secs());
@@ -161,8 +163,8 @@ async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
     let asleep = of_kind(30315).await.into_iter().next().unwrap();
     assert!(asleep.content.contains("asleep"), "{}", asleep.content);
 
-    // A day later: what has not changed is not said again before its time, and yesterday has its
-    // one note.
+    // A day later: an event that has not changed is not published again before its time, and there
+    // is one note about yesterday.
     let mut asker = Asker::connect(&relay.url(), bot).await;
     let running = home.start_at(clock.clone()).await;
     asker.ask("dad").await;
@@ -170,7 +172,7 @@ async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
     until("delivered", || async { (running.service.totals().unwrap().delivered == 1).then_some(()) }).await;
     for kind in [0, 10002, 10050, 31990] {
         let id = of_kind(kind).await.into_iter().next().unwrap().id;
-        assert!(first.contains(&id), "kind {kind} was said again");
+        assert!(first.contains(&id), "kind {kind} was published again");
     }
     assert!(of_kind(1).await.is_empty(), "the day is not over");
     clock.set(clock.now() + DAY);
@@ -182,12 +184,12 @@ async fn what_is_said_in_public_is_said_once_and_a_clean_stop_says_so() {
     })
     .await;
     let notes: Vec<Event> = of_kind(1).await.into_iter().collect();
-    assert_eq!(notes.len(), 1, "a restart repeats nothing");
+    assert_eq!(notes.len(), 1, "a restart publishes nothing again");
     assert!(notes[0].content.contains("1 request accepted, 1 key delivered"), "{}", notes[0].content);
     running.service.stop().await;
 }
 
-async fn who_asks_relays_to_forget_them_is_forgotten_here_too() {
+async fn an_asker_who_asks_relays_to_vanish_is_erased_here_too() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let running = home.start().await;
@@ -203,15 +205,15 @@ async fn who_asks_relays_to_forget_them_is_forgotten_here_too() {
         .tag(Tag::custom(TagKind::Relay, ["ALL_RELAYS"]))
         .custom_created_at(later);
     gone.publish(&vanish.sign_with_keys(&gone.keys).unwrap()).await;
-    // It is looked up at the start.
+    // Deletion requests are looked up at the start.
     let running = home.start().await;
     until("one is forgotten", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     assert!(stays.ask("status").await.contains("qqqqqqqp"));
     running.service.stop().await;
 }
 
-/// Each relay that says nothing is waited for for ten seconds, every hour.
-async fn what_goes_by_the_clock_waits_for_no_relay() {
+/// The bot waits ten seconds for each relay that does not answer its hourly lookup.
+async fn timed_work_does_not_wait_for_silent_relays() {
     let relay = TestRelay::start().await;
     let (one, two, three) =
         tokio::join!(RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent), RawRelay::start(Manner::Silent));
@@ -225,7 +227,7 @@ async fn what_goes_by_the_clock_waits_for_no_relay() {
     let running = home.start_at(clock.clone()).await;
     let began = Instant::now();
     asker.ask("qqqqqqqp").await;
-    // A status is a minute old at least before the next.
+    // Two statuses are at least a minute apart.
     clock.set(clock.now() + 120);
     until("the status tells of both jobs", || async {
         let statuses = relay.events(Filter::new().kind(Kind::from(30315)).author(running.public_key)).await;

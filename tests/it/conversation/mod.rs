@@ -1,4 +1,4 @@
-//! What askers say and are told.
+//! What askers can say, and what the bot answers.
 
 pub mod conventions;
 pub mod refusals;

@@ -20,13 +20,13 @@ const LIMITS: &str = "\
     prefixes_per_job = 3\n\
     longest_expected_time = \"2 h\"\n";
 
-/// One bot, one asker, and each text answered once, in order.
+/// One asker sends many texts to one bot. Each gets one answer, in order.
 async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
     let relay = TestRelay::start().await;
     let running = Home::with(&[relay.url()], LIMITS).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     let long = "q".repeat(53);
-    // The longest text that NIP-44's ordinary length lets through a seal and a wrap.
+    // The longest text that fits into a seal and a wrap by NIP-44.
     let thousands = "lorem ".repeat(6600);
     let cases: &[(&str, &[&str])] = &[
         ("b0b", &["cannot occur", "808"]),
@@ -39,7 +39,7 @@ async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
         (&thousands, &[]),
         (&long, &["52"]),
         ("qqqq pppp zzzz rrrr", &["3"]),
-        // A thousand years at any rate.
+        // Takes a thousand years at any rate.
         ("qqqqqqqqqqqqqqqqqqqqqqqq", &["characters"]),
         ("cancel 77", &["77"]),
         ("cancel", &[]),
@@ -58,8 +58,8 @@ async fn every_kind_of_bad_request_is_answered_with_what_would_work() {
             assert!(answer.contains(part), "{start:?} lacks {part:?}: {answer}");
         }
     }
-    assert_eq!(running.service.totals().unwrap().accepted, 0, "none of these is a job");
-    // One answer each, no more.
+    assert_eq!(running.service.totals().unwrap().accepted, 0, "none of these became a job");
+    // Exactly one answer per message.
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), cases.len());
     running.service.stop().await;
 }
@@ -71,7 +71,7 @@ async fn limits_are_named_when_they_are_reached() {
     let running = Home::with(&[relay.url()], &limits).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
-    // In other words: the very same text within a second would be the very same message.
+    // Spelled differently: the same text within the same second would be the same message.
     let again = asker.ask("npub1qqqqqqqqq").await;
     assert!(again.contains("#1") && !again.contains("#2"), "the same request is no second job: {again}");
     assert!(asker.ask("ppppppppp").await.contains("#2"));
@@ -89,7 +89,7 @@ async fn limits_are_named_when_they_are_reached() {
     assert!(!spent.contains("#5"), "four a day: {spent}");
     assert_eq!(running.service.totals().unwrap().accepted, 0);
 
-    // Somebody else has limits of their own, and cannot touch these jobs.
+    // Another asker has limits of their own, and cannot affect these jobs.
     let mut other = Asker::connect(&relay.url(), running.public_key).await;
     assert!(other.ask("yyyyyyyyy").await.contains("#5"));
     asker.ask("cancel 5").await;
@@ -107,7 +107,7 @@ async fn a_result_is_sent_again_as_the_same_event() {
     let answer = asker.ask("resend").await;
     assert!(answer.contains("#1"), "{answer}");
     assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
-    // Only the answer is new: the result went out under the id it had.
+    // Only the answer is a new event: the result was sent again under its old id.
     let last = asker.ask("help").await;
     assert!(DeliveredKey::read(&last).is_none(), "{last}");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), before + 2);
@@ -120,7 +120,7 @@ async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
     let running = home.start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
-    // The same text within a second would be the same message.
+    // Not the same text twice: within one second that would be the same message.
     for text in ["help", "help "] {
         assert!(asker.ask(text).await.contains("m0ctane"));
     }
@@ -136,9 +136,13 @@ async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
         Some(4),
         "three answers and the notice"
     );
-    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "nothing was started");
-    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(0), "cancel works in silence");
+    assert_eq!(home.count("SELECT count(*) FROM job"), Some(1), "no job was started");
+    assert_eq!(
+        home.count("SELECT count(*) FROM job WHERE state = 'accepted'"),
+        Some(0),
+        "cancel works without an answer"
+    );
     let mut other = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(other.ask("help").await.contains("m0ctane"), "others are not concerned");
+    assert!(other.ask("help").await.contains("m0ctane"), "other askers are still answered");
     running.service.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The bot as askers meet it: through a relay, with a client of their own, and in no other way.
+//! The bot as askers meet it: only through a relay, with a client of their own.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -11,17 +11,17 @@ use std::collections::HashSet;
 
 pub const TESTS: &[Test] = &[
     test!(a_request_is_accepted_and_its_key_delivered),
-    test!(of_several_prefixes_the_first_found_ends_the_job),
+    test!(the_first_match_of_several_prefixes_ends_the_job),
     test!(twenty_askers_at_once_each_get_a_key_of_their_own),
     test!(a_replayed_wrap_starts_no_second_job),
     test!(a_rumor_is_understood_however_it_is_written),
     test!(an_impostor_is_ignored),
     test!(a_job_survives_a_kill_between_acceptance_and_delivery).holding(SEARCH),
     test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill).holding(SEARCH),
-    test!(a_relay_that_dies_and_returns_only_delays).holding(SEARCH),
+    test!(a_relay_that_goes_down_and_returns_only_causes_a_delay).holding(SEARCH),
     test!(an_asker_without_a_dm_relay_list_is_answered_where_they_wrote),
     test!(a_relay_that_demands_authentication_is_served),
-    test!(the_bot_shows_itself),
+    test!(the_bot_publishes_its_profile),
 ];
 
 async fn a_request_is_accepted_and_its_key_delivered() {
@@ -43,8 +43,8 @@ async fn a_request_is_accepted_and_its_key_delivered() {
     assert_hints(&result, &relay.url());
     DeliveredKey::read(&result.content).unwrap().assert_starts_with("cat");
 
-    // Relays may forget acceptance and key a month after the date of the wrap (NIP-40). The true date
-    // would show through an expiration that counts from it.
+    // Relays may delete acceptance and key a month after the date of the wrap (NIP-40). An
+    // expiration counted from the true date would reveal that date.
     let wraps = relay.wraps_to(asker.keys.public_key()).await;
     assert_eq!(wraps.len(), 2);
     for wrap in wraps {
@@ -52,17 +52,17 @@ async fn a_request_is_accepted_and_its_key_delivered() {
         assert_eq!(expires_at.as_secs() - wrap.created_at.as_secs(), 30 * 86_400);
     }
 
-    // Everything the relay holds is encrypted: neither request nor key can be read.
+    // Everything on the relay is encrypted: neither the request nor the key can be read.
     for event in relay.events(Filter::new()).await {
         assert!(!event.as_json().contains("nsec1"));
     }
     running.service.stop().await;
 }
 
-/// Where a search is held.
+/// The step of the flow at which the tests hold the search.
 const SEARCH: &str = "launch:before";
 
-/// Receiver and request are each named with a relay where a client finds them (NIP-17).
+/// Receiver and request are each tagged with a relay where clients find them (NIP-17).
 fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
     for name in ["p", "e"] {
         let tag = message.tags.iter().find(|tag| tag.as_slice()[0] == name).unwrap();
@@ -70,7 +70,7 @@ fn assert_hints(message: &UnsignedEvent, relay: &RelayUrl) {
     }
 }
 
-async fn of_several_prefixes_the_first_found_ends_the_job() {
+async fn the_first_match_of_several_prefixes_ends_the_job() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -92,7 +92,7 @@ async fn twenty_askers_at_once_each_get_a_key_of_their_own() {
     let (url, bot) = (relay.url(), running.public_key);
     let askers = (0..20).map(|number| {
         let url = url.clone();
-        // Requests that are alike and requests that differ.
+        // Some askers send the same request, others different ones.
         let prefix = ["cat", "dad", "ham", "cat"][number % 4];
         tokio::spawn(async move {
             let mut asker = Asker::connect(&url, bot).await;
@@ -122,13 +122,13 @@ async fn a_replayed_wrap_starts_no_second_job() {
     let acceptance = asker.next_text().await;
     assert!(acceptance.contains("#1"), "{acceptance}");
     asker.next_key().await.assert_starts_with("cat");
-    // The very same wrap, the same message in a new wrap, and both after a restart.
+    // Sends the same wrap again, and the same message in a new wrap; then both after a restart.
     asker.publish(&second).await;
     running.service.stop().await;
     let running = home.start().await;
     asker.publish(&first).await;
     asker.publish(&second).await;
-    // An honest request behind them shows that they were dealt with.
+    // The answer to a later request shows that the earlier events were processed.
     let acceptance = asker.ask("dad").await;
     assert!(acceptance.contains("#2"), "{acceptance}");
     asker.next_key().await.assert_starts_with("dad");
@@ -136,8 +136,8 @@ async fn a_replayed_wrap_starts_no_second_job() {
     running.service.stop().await;
 }
 
-/// Rumors are unsigned events, and clients write them in several ways. Each is answered, in its
-/// thread, and is one message however it is written.
+/// Rumors are unsigned events, and clients serialise them in several ways. Each way is understood
+/// and answered in its thread, and all ways count as one message.
 async fn a_rumor_is_understood_however_it_is_written() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
@@ -153,7 +153,8 @@ async fn a_rumor_is_understood_however_it_is_written() {
         json[name] = value;
         json
     };
-    // Their own key beside ours makes no group; nobody at all is somebody who forgot the tag.
+    // A `p` tag with the asker's own key beside ours makes no group. A client may also forget the
+    // tag.
     let tagged = |text: &str, tags: Vec<Tag>| {
         let mut rumor = from.rumor(text);
         (rumor.tags, rumor.id) = (Tags::from_list(tags), None);
@@ -177,7 +178,7 @@ async fn a_rumor_is_understood_however_it_is_written() {
         let answer = asker.next_message().await;
         assert_eq!(answer.tags.event_ids().copied().collect::<Vec<_>>(), [rumor.id.unwrap()], "{json}");
         assert!(!answer.content.contains("several people"), "{}", answer.content);
-        // The same in full is a copy.
+        // The complete form of the same rumor counts as a copy.
         asker.publish(&from.with_rumor(rumor.as_json())).await;
     }
     assert!(asker.ask("dad").await.contains("#1"));
@@ -190,7 +191,7 @@ async fn an_impostor_is_ignored() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    // Sealed by one, said to be written by another.
+    // The seal is signed by one key, and the rumor names another as its author.
     let victim = Keys::generate();
     let lie = EventBuilder::private_msg_rumor(running.public_key, "cat").build(victim.public_key());
     let sealed = EventBuilder::new(
@@ -202,9 +203,9 @@ async fn an_impostor_is_ignored() {
     let wrap = EventBuilder::gift_wrap_from_seal(&running.public_key, &sealed, []).unwrap();
     asker.publish(&wrap).await;
     let acceptance = asker.ask("dad").await;
-    assert!(acceptance.contains("#1"), "the lie became no job: {acceptance}");
+    assert!(acceptance.contains("#1"), "the forged request became no job: {acceptance}");
     asker.next_key().await;
-    assert!(relay.wraps_to(victim.public_key()).await.is_empty(), "the victim hears nothing");
+    assert!(relay.wraps_to(victim.public_key()).await.is_empty(), "the victim gets no message");
     running.service.stop().await;
 }
 
@@ -220,7 +221,7 @@ async fn a_job_survives_a_kill_between_acceptance_and_delivery() {
     gate::open();
     let process = home.spawn().await;
     asker.next_key().await.assert_starts_with("cats");
-    // Nothing is said twice: an acceptance and a result, each one event.
+    // Nothing is sent twice: one acceptance and one result, each as one event.
     let answer = asker.ask("help").await;
     assert!(DeliveredKey::read(&answer).is_none(), "{answer}");
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 3);
@@ -246,7 +247,7 @@ async fn a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill() {
     process.kill();
 }
 
-async fn a_relay_that_dies_and_returns_only_delays() {
+async fn a_relay_that_goes_down_and_returns_only_causes_a_delay() {
     let mut relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -256,7 +257,7 @@ async fn a_relay_that_dies_and_returns_only_delays() {
     until("the key is found", || async { (running.service.totals().unwrap().accepted == 0).then_some(()) }).await;
     relay.start_again().await;
     asker.next_key().await.assert_starts_with("cats");
-    // And the bot hears again.
+    // The bot receives messages again.
     let acceptance = asker.ask("cat").await;
     assert!(acceptance.contains("#2"), "{acceptance}");
     running.service.stop().await;
@@ -282,7 +283,7 @@ async fn a_relay_that_demands_authentication_is_served() {
     running.service.stop().await;
 }
 
-async fn the_bot_shows_itself() {
+async fn the_bot_publishes_its_profile() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let by_bot = |kind: u16| relay.events(Filter::new().author(running.public_key).kind(Kind::from(kind)));

@@ -1,5 +1,5 @@
-//! Split keys end to end: a half made by the program, a request through a relay, the tweak, and the
-//! key put together.
+//! Split keys end to end: the program makes a half, the request goes through a relay, and the
+//! program combines half and tweak to the key.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -13,7 +13,7 @@ use std::process::Output;
 
 pub const TESTS: &[Test] = &[
     test!(an_asker_keeps_half_of_the_key_and_the_operator_never_has_it),
-    test!(a_half_in_a_file_knows_what_it_is_for),
+    test!(a_half_in_a_file_includes_its_prefixes),
     test!(a_half_is_never_an_argument_and_a_bad_one_is_named),
 ];
 
@@ -68,13 +68,13 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     assert_eq!(made[0], key.npub);
     assert!(answer.contains(&key.npub), "the bot named the npub");
 
-    // The same half a second time: refused, for whoever asks.
+    // The same half again is refused, whoever asks.
     let again = asker.ask(&format!("{message} ham")).await;
     assert!(again.contains("served for a key already"), "{again}");
     let mut other = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(other.ask(&message).await.contains("served for a key already"));
 
-    // Neither half nor key is anywhere on the operator's side; what is there is found.
+    // Neither half nor key is on the operator's side. The same search does find the public point.
     let raw = |text: &str| bech32::decode(text).unwrap().1;
     let half_bytes = raw(&half)[1..].to_vec();
     let nsec = made[1].clone();
@@ -92,7 +92,7 @@ async fn an_asker_keeps_half_of_the_key_and_the_operator_never_has_it() {
     );
 }
 
-fn a_half_in_a_file_knows_what_it_is_for() {
+fn a_half_in_a_file_includes_its_prefixes() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("pass"), "correct horse\n").unwrap();
@@ -115,13 +115,13 @@ fn a_half_in_a_file_knows_what_it_is_for() {
     let locked = lines(&combine(&mined[1], &["--ncryptsec", "--password-file", &path("password")]));
     assert!(locked[0] == key.npub && locked[1].starts_with("ncryptsec1"), "{locked:?}");
 
-    // A second key of the half: it is made, with a warning.
+    // A second key of the same half is made, with a warning.
     let said = |output: std::process::Output| String::from_utf8(output.stderr).unwrap();
     assert!(said(combine(&mined[1], &[])).contains("the same key"));
     let second = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "ham"], ""));
     assert!(said(combine(&second[1], &[])).contains("WARNING: this half was used before"));
 
-    // Another request's key, another half's tweak, and damage.
+    // A tweak for another request, a tweak for another half, and a damaged tweak.
     let other_request = lines(&run_with_input(&["mine", "--device", "cpu", "--split", point, "dad"], ""));
     assert!(refusal(&combine(&other_request[1], &[])).contains("not one you asked for"));
     let (_, other) = new_half("ham");

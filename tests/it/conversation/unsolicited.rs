@@ -1,6 +1,6 @@
-//! Unsolicited messages of the bot, and those it does not send: one notice of a job that takes
-//! long, one of a job given up, a word on files and groups, nothing on reactions and receipts; and
-//! a DM relay that cannot serve is named to the operator.
+//! Messages that the bot sends on its own: one notice if a job takes long, one if it is given up.
+//! Files and groups get a short answer, reactions and receipts none. The operator is told of a DM
+//! relay that cannot serve.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -14,17 +14,17 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 pub const TESTS: &[Test] = &[
-    test!(who_waits_far_longer_than_promised_is_told_once),
-    test!(who_is_given_up_is_told_once),
-    test!(files_and_groups_get_a_word_and_reactions_and_receipts_none),
+    test!(an_asker_whose_job_takes_too_long_is_told_once),
+    test!(an_asker_whose_job_is_given_up_is_told_once),
+    test!(files_and_groups_get_a_short_answer_and_reactions_and_receipts_none),
     test!(a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator),
-    test!(what_is_switched_off_is_not_said_and_what_is_configured_is),
+    test!(configured_events_are_published_and_disabled_ones_are_not),
 ];
 
 /// The limits under which a request that is never found in a test is accepted.
 const PATIENT: &str = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
 
-async fn who_waits_far_longer_than_promised_is_told_once() {
+async fn an_asker_whose_job_takes_too_long_is_told_once() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], PATIENT);
     let clock = Clock::at(Timestamp::now().as_secs());
@@ -33,13 +33,13 @@ async fn who_waits_far_longer_than_promised_is_told_once() {
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     let at = home.count("SELECT notice_at FROM job WHERE id = 1").expect("it is told when");
     running.service.stop().await;
-    // The keeper looks when it starts, and every half minute.
+    // The maintenance task checks at its start and every half minute.
     clock.set(at as u64 + 1);
     let running = home.start_at(clock.clone()).await;
     let notice = asker.next_text().await;
     assert!(notice.contains("#1 takes longer"), "{notice}");
-    // They write by the same clock: it is many hours ahead of the system's, and wraps are not dated
-    // that far back.
+    // The asker uses the same clock, which is many hours ahead of the system's. Wraps dated by the
+    // system's clock would be too old.
     let mut from = Forger { author: asker.keys.clone(), ..Forger::new(running.public_key) };
     from.now = clock.now();
     asker.publish(&from.honest("status", 0)).await;
@@ -53,7 +53,7 @@ async fn who_waits_far_longer_than_promised_is_told_once() {
     assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 4, "acceptance, one notice, two answers");
 }
 
-async fn who_is_given_up_is_told_once() {
+async fn an_asker_whose_job_is_given_up_is_told_once() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], PATIENT);
     let clock = Clock::at(Timestamp::now().as_secs());
@@ -82,7 +82,7 @@ fn wrapped(from: &Forger, kind: u16, content: &str, tags: Vec<Tag>) -> Event {
     from.with_rumor(rumor.as_json())
 }
 
-async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
+async fn files_and_groups_get_a_short_answer_and_reactions_and_receipts_none() {
     let relay = TestRelay::start().await;
     let running = Home::new(&[relay.url()]).start().await;
     let asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -102,8 +102,7 @@ async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
         }
     };
 
-    // A reaction (7), a receipt (15 of no kind we know: 16), a delivery note, a call: quietly
-    // ignored.
+    // A reaction (7), other kinds that need no answer, and unknown kinds are ignored.
     for kind in [7, 16, 10, 1059, 25050, 30078] {
         asker.publish(&wrapped(&from, kind, "+", vec![to_bot.clone()])).await;
     }
@@ -112,23 +111,23 @@ async fn files_and_groups_get_a_word_and_reactions_and_receipts_none() {
     let said = text(1).await;
     assert!(said.contains("text"), "{said}");
 
-    // A group: the author alone is answered, and told why.
+    // In a group, only the author is answered, with the reason.
     let third = Tag::public_key(Keys::generate().public_key());
     asker.publish(&wrapped(&from, 14, "dad", vec![to_bot, Tag::public_key(other), third])).await;
     let said = text(2).await;
     assert!(said.contains("several people"), "{said}");
     assert_eq!(running.service.totals().unwrap().accepted, 0);
-    assert!(relay.wraps_to(other).await.is_empty(), "the others hear nothing from us");
+    assert!(relay.wraps_to(other).await.is_empty(), "the other members get no message");
 
-    // After an honest request behind all that, there is its acceptance and its key and nothing
-    // else.
+    // After all these the bot gets one normal request. Its acceptance and key are the only further
+    // messages.
     asker.publish(&from.honest("dad", 0)).await;
     until("acceptance and key", || async { (answers().await == 4).then_some(()) }).await;
     running.service.stop().await;
 }
 
 async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
-    // It speaks NIP-11 and nothing else.
+    // A server that answers NIP-11 and nothing else.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
     std::thread::spawn(move || {
@@ -153,7 +152,7 @@ async fn a_dm_relay_that_says_it_cannot_serve_is_named_to_the_operator() {
     assert!(log.contains("requires payment") && log.contains("two days old"), "{named:?}");
 }
 
-async fn what_is_switched_off_is_not_said_and_what_is_configured_is() {
+async fn configured_events_are_published_and_disabled_ones_are_not() {
     let relay = TestRelay::start().await;
     let bot = "[bot]\nlive_status = false\ndaily_note = false\nnip05 = \"keys@bot.example\"\n";
     let home = Home::with(&[relay.url()], bot);
@@ -166,8 +165,8 @@ async fn what_is_switched_off_is_not_said_and_what_is_configured_is() {
     let profile = until("the profile", || async { by_bot(0).await.first().cloned() }).await;
     assert!(profile.content.contains(r#""nip05":"keys@bot.example""#), "{}", profile.content);
     clock.set(clock.now() + 86_400);
-    // A day has passed: the profile is due again, and is said in the same round as a status and a
-    // note would be.
+    // A day has passed, so the profile is due again. A status and a note would be published in the
+    // same round.
     until("the profile again", || async { by_bot(0).await.first().cloned().filter(|event| event.id != profile.id) })
         .await;
     assert!(by_bot(30315).await.is_empty() && by_bot(1).await.is_empty());

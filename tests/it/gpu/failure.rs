@@ -1,7 +1,7 @@
-//! A GPU that fails for real: its context is destroyed by a trap in the middle of a search. The
-//! scheduler takes the device out, tries it repeatedly, and the work goes on elsewhere. (After a
-//! launch failure CUDA refuses every call until the process ends, so this GPU does not come back in
-//! here.)
+//! A GPU that really fails: a trap destroys its context in the middle of a search. The scheduler
+//! takes the device out of use and retries it, and its work continues elsewhere. (After a launch
+//! failure CUDA refuses every call until the process ends, so the GPU does not come back in this
+//! test.)
 
 use crate::support::harness::{Test, needs_gpu, test};
 use cudarc::driver::{CudaContext, LaunchConfig};
@@ -18,8 +18,8 @@ pub const TESTS: &[Test] = &[test!(a_gpu_that_fails_is_taken_out_and_its_work_go
 
 const TRAP: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry boom() { trap; }\n";
 
-/// Launches a kernel that traps, in the context the search uses too: from then on every call on it
-/// fails.
+/// Launches a kernel that traps, in the CUDA context that the search uses too. Every later call in
+/// this context fails.
 fn destroy_the_context() {
     let context = CudaContext::new(0).unwrap();
     let module = context.load_module(Ptx::from_src(TRAP)).unwrap();
@@ -28,8 +28,7 @@ fn destroy_the_context() {
     // SAFETY: the kernel takes no arguments and touches no memory.
     unsafe { stream.launch_builder(&boom).launch(LaunchConfig::for_num_elems(1)) }.unwrap();
     assert!(stream.synchronize().is_err(), "the trap is an error");
-    // What is dropped now cannot be given back properly any more; that is what a failed GPU is
-    // like.
+    // Freeing anything in this context fails too, as on a GPU that fails in practice.
 }
 
 /// Waits until `condition` holds, or fails.
@@ -52,14 +51,14 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
         FindOutcome::Done
     };
     let scheduler = Scheduler::start(&options, Vault::without_identity().unwrap(), on_find).unwrap();
-    // Too hard to be found: the device is searching whenever it can.
+    // Too hard to be found, so the device searches whenever it can.
     scheduler.add(JobId(1), JobSpec::local(vec![Pattern::parse("qqqqqqqqqqqqqqqq").unwrap()]));
     let searched = scheduler.candidates();
     until("it searches", Duration::from_secs(30), || scheduler.candidates() > searched && scheduler.rate().is_some());
     destroy_the_context();
     let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
     let out_after = until("it is taken out", Duration::from_secs(5), is_out);
-    // The work goes on elsewhere: a request that was the GPU's is found by the processor.
+    // The work continues elsewhere: the processor finds a request that was the GPU's.
     scheduler.add(JobId(2), JobSpec::local(vec![Pattern::parse("m0ct").unwrap()]));
     assert_eq!(finds.recv_timeout(Duration::from_secs(30)).unwrap(), JobId(2));
     assert!(scheduler.rate().is_some(), "the rate is that of the processor now");

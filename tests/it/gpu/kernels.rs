@@ -1,5 +1,6 @@
-//! The kernels against plain arithmetic: on the GPU, and the same source compiled for the host.
-//! This one binary can be carried to a machine with a GPU. What cannot run says so by name.
+//! The kernels compared with plain arithmetic: on the GPU, and the same source compiled for the
+//! host. The test binary can be copied to a machine with a GPU. Tests that cannot run are listed as
+//! skipped.
 
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
@@ -18,7 +19,7 @@ pub const TESTS: &[Test] = &[
     test!(products_by_constants_on_the_tensor_cores_are_right),
     test!(field_arithmetic_on_the_gpu_is_right),
     test!(field_arithmetic_compiled_for_the_host_is_right),
-    test!(every_hit_of_a_gpu_is_one_and_their_number_is_as_expected),
+    test!(every_hit_of_a_gpu_is_true_and_their_number_is_as_expected),
     test!(chosen_start_points_give_a_gpu_no_wrong_hit),
     test!(the_search_kernels_stay_within_the_registers_planned),
     test!(the_kernels_compile_at_run_time),
@@ -35,18 +36,18 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Top,
 ];
 
-/// What the search uses: right where the inputs are as good as random, so that only such are given.
-/// A factor made ready (`fe_ready`) loses its bounds where one of its top limbs is 0 or all ones,
-/// about once in 2^20 random factors.
+/// Operations with rare errors, as the search uses them. They are right for random inputs, so only
+/// such are tested. A prepared factor (`fe_ready`) exceeds its error bounds if one of its top limbs
+/// is 0 or all ones, which happens about once in 2^20 random factors.
 const QUICK_OPERATIONS: [Operation; 5] =
     [Operation::MulQuick, Operation::SqrQuick, Operation::SubQuick, Operation::TopFine, Operation::TopRough];
 
-/// A generator whose seed is printed, and taken back from `NPUBBOT_TEST_SEED`.
+/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
 fn seeded() -> StdRng {
     StdRng::seed_from_u64(crate::support::seed())
 }
 
-/// Edges against each other, then random limbs, edge limbs, and runs of ones and zeros.
+/// All pairs of edge values, then random limbs, edge limbs, and runs of ones and zeros.
 fn inputs() -> Vec<(Number, Number)> {
     let mut rng = seeded();
     let top = [0xff; 32];
@@ -182,7 +183,8 @@ fn check_one(
             Operation::Inverse => product(a, result) == [1, 0, 0, 0],
             Operation::Canonical => *result == canonical(a),
             Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
-            // The bounds of `kernels/field.cuh`, and the wrap of a product that is not reduced.
+            // The bounds stated in `kernels/field.cuh`, and the wrap-around of a product that is
+            // not reduced.
             Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
             Operation::TopRough => (-743..=246).contains(&top_word_error(a, b, result)),
         };
@@ -190,7 +192,7 @@ fn check_one(
     }
 }
 
-/// How far a truncated product is above the top word of the true one.
+/// How far a truncated product exceeds the top word of the exact one.
 fn top_word_error(a: &Number, b: &Number, result: &Number) -> i32 {
     let exact = (product(a, b)[3] >> 32) as u32;
     (to_limbs(result)[0] as u32).wrapping_sub(exact).cast_signed()
@@ -203,8 +205,8 @@ fn canonical(n: &Number) -> Number {
 /// β, a cube root of 1 modulo p.
 const BETA: [u64; 4] = [0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710];
 
-/// Constants, each with 32 values. The edges among both: 0, 1, p - 1, p, all ones, all ones in the
-/// top limb.
+/// Constants, each with 32 values. Edge values of both: 0, 1, p - 1, p, all ones, and all ones in
+/// the top limb.
 fn groups(edges_too: bool) -> Vec<(Number, [Number; 32])> {
     let mut rng = seeded();
     let mut random = |kind: usize| -> Number {
@@ -289,7 +291,7 @@ fn field_arithmetic_compiled_for_the_host_is_right() {
     });
 }
 
-fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
+fn every_hit_of_a_gpu_is_true_and_their_number_is_as_expected() {
     needs_gpu();
     let mut rng = seeded();
     let mut searcher = cuda::open(0).unwrap();
@@ -314,15 +316,15 @@ fn every_hit_of_a_gpu_is_one_and_their_number_is_as_expected() {
     }
 }
 
-/// A table's entries and the way from one centre to the next, and from a thread's first centre to
-/// the next thread's (`search::cuda::geometry`).
+/// The geometry of a search: entries of the table, distance between centres, and distance between
+/// the first centres of neighbouring threads (`search::cuda::geometry`).
 const TABLE: u64 = 2048;
 const STEP: u64 = 2 * TABLE + 1;
 const STRIDE: u64 = 17 * STEP;
-const THREADS_PER_BASE: u64 = 3072;
+const THREADS_PER_START: u64 = 3072;
 
-/// A start point at which the search meets a zero: nobody can choose one, for the vault blinds
-/// them, and the kernel does not rely on that (S10).
+/// A start point at which the search meets a zero. Nobody can choose one, because the vault blinds
+/// start points, but the kernel does not rely on that (S10).
 fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
     let small = |number: u64| {
         let mut bytes = [0; 32];
@@ -330,17 +332,17 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
         SecretKey::from_slice(&bytes).unwrap()
     };
     let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
-    let start = STRIDE * rng.random_range(1..=THREADS_PER_BASE);
+    let start = STRIDE * rng.random_range(1..=THREADS_PER_START);
     let centre = small(start + STEP * rng.random_range(0..17)).negate();
     let i = [1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)];
     let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
     let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());
     let secret = match kind % 6 {
-        // A centre is ±λ^k times an entry's point.
+        // A centre coincides with an entry's point, up to ±λ^k.
         0 | 1 => plus(sign(small(i).mul_tweak(&turn).unwrap(), minus), centre),
         // A thread's first centre is twice the start point, or infinity.
         2 => sign(small(start), minus),
-        // A centre is as far from infinity as the next centre is from it; or infinity comes next.
+        // A centre and the next one are equally far from infinity, or the next one is infinity.
         3 => plus(sign(small(STEP), minus), centre),
         4 => plus(sign(small(1), minus), sign(small(TABLE), minus)),
         _ => SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap(),
@@ -361,17 +363,16 @@ fn chosen_start_points_give_a_gpu_no_wrong_hit() {
             let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).expect("no candidate is infinity");
             assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", starts[hit.start]);
         }
-        // Such start points are neighbours, so that the same candidates are met from many: chance
-        // evens out less.
+        // Such start points are neighbours and share candidates, so the number of hits varies more.
         let share = report.hits.len() as f64 * 2f64.powi(20) / report.candidates as f64;
         println!("launch {launch}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
         assert!((share - 1.0).abs() < 0.25, "{} hits of {} candidates", report.hits.len(), report.candidates);
     }
 }
 
-/// Registers and bytes of spill loads that the search kernels may need on compute capability 9.0.
-/// At 128 registers all 512 threads fit on a multiprocessor. The few spills that there are hold
-/// addresses, read once an entry or less.
+/// The registers and bytes of spill loads that the search kernels may use on compute capability
+/// 9.0. With 128 registers, all 512 threads fit on a multiprocessor. The few spilled values are
+/// addresses, read at most once per entry.
 const PLANNED: [(&str, u32, u32); 6] = [
     ("plain_one", 128, 64),
     ("plain_many", 128, 64),

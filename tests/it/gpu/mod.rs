@@ -1,4 +1,4 @@
-//! What runs on a GPU, or is compiled for one.
+//! Tests that run on a GPU, or compile for one.
 
 pub mod failure;
 pub mod kernels;

@@ -1,8 +1,8 @@
 //! S3 on a GPU: after twenty jobs none of its memory holds a secret, or half of one, in any form.
-//! The jobs are done by the vault, the scheduler and the kernels as they are; then every buffer of
-//! the searcher is read back while the device is still open, and all other memory of the GPU that
-//! this process can get hold of. This one binary can be carried to a machine with a GPU:
-//! `cuda_secrets --nocapture --test-threads 1`. What cannot run says so by name.
+//! The real vault, scheduler and kernels do the jobs. Then the test reads every buffer of the
+//! searcher while the device is still open, and all other GPU memory that this process can get. The
+//! test binary can be copied to a machine with a GPU: `cuda_secrets --nocapture --test-threads 1`.
+//! Tests that cannot run are listed as skipped.
 
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
@@ -34,11 +34,11 @@ pub const TESTS: &[Test] = &[
 ];
 
 const JOBS: i64 = 20;
-/// Jobs on their asker's own point among them: every third.
+/// Every third job is a split job.
 const SPLIT_EACH: i64 = 3;
-/// Bytes that are read at once.
+/// Bytes read at once.
 const CHUNK: usize = 256 << 20;
-/// Memory that is left to the driver.
+/// Memory left to the driver.
 const LEFT_FREE: usize = 512 << 20;
 
 fn number(rng: &mut StdRng) -> SecretKey {
@@ -47,7 +47,7 @@ fn number(rng: &mut StdRng) -> SecretKey {
 
 // Twenty jobs.
 
-/// What an asker was given, and the find it came from, which is public.
+/// What an asker received, and the public find it came from.
 struct Delivered {
     job: JobId,
     hit: VerifiedHit,
@@ -59,11 +59,11 @@ struct Delivered {
 struct Asked {
     pattern: Pattern,
     keys: Keys,
-    /// Their half of the key, and the same as a number.
+    /// The asker's half, and the same half as a number.
     half: Option<(Half, SecretKey)>,
 }
 
-/// What `nhalf1…` or `nsec1…` holds.
+/// The number encoded in `nhalf1…` or `nsec1…`.
 fn number_in(text: &str) -> SecretKey {
     let (_, bytes) = bech32::decode(text).unwrap();
     SecretKey::from_slice(&bytes[bytes.len() - 32..]).unwrap()
@@ -80,7 +80,7 @@ fn ask(rng: &mut StdRng, job: i64, characters: i64) -> Asked {
     Asked { pattern: Pattern::parse(&name.collect::<String>()).unwrap(), keys: Keys::generate(), half }
 }
 
-/// A vault with an identity in a file, as the bot has it, and that identity's secret.
+/// A vault with an identity file, like the bot's, and the secret of that identity.
 fn vault() -> (Vault, SecretKey) {
     use age::secrecy::ExposeSecret;
     let folder = tempfile::tempdir().unwrap();
@@ -118,8 +118,8 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }
 
-/// The secrets behind a delivered key, put together on the asker's side: the key, the start point
-/// that it was found from, and of a split key both halves, the asker's and the bot's.
+/// The secrets behind a delivered key, computed on the asker's side: the key, its start secret, and
+/// for a split key both halves, the asker's and the bot's.
 fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     let job = delivered.job;
     let named = |what: &str, number| Secret::new(format!("{what} of job {job}"), number);
@@ -136,7 +136,11 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     };
     assert_eq!(key.x_only_public_key(SECP256K1).0.serialize(), delivered.hit.npub().0);
     let start = start_secret_of(&key, tweak.rotation, tweak.offset.scalar());
-    assert_eq!(&start.public_key(SECP256K1), delivered.hit.point().public_key(), "it is the start that was searched");
+    assert_eq!(
+        &start.public_key(SECP256K1),
+        delivered.hit.point().public_key(),
+        "the start point is the one that was searched"
+    );
     let mut secrets = vec![named("the key", key), named("the start", start)];
     if let Some(own) = halves {
         secrets.extend([named("the asker's half", own), named("the bot's half", minus(&start, &own.into()))]);
@@ -144,8 +148,8 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     secrets
 }
 
-/// Runs the jobs, of the `characters` that each has, and gives the secrets behind them. The
-/// scheduler is still there when this returns, and its devices open.
+/// Runs the jobs; `characters` gives the length of each. Returns the scheduler, still running with
+/// its devices open, and the secrets behind the jobs.
 fn twenty_jobs(
     rng: &mut StdRng,
     options: &SearchOptions,
@@ -180,7 +184,7 @@ fn twenty_jobs(
         let text = runtime.block_on(UnwrappedGift::from_gift_wrap(&asked.keys, &wrap)).unwrap().rumor.content;
         secrets.extend(secrets_of(asked, &delivered, &text));
     }
-    // A job leaves the pool a moment after its key was sealed.
+    // A job leaves the pool shortly after its key was sealed.
     let patience = Instant::now() + Duration::from_secs(10);
     while scheduler.open_jobs() > 0 {
         assert!(Instant::now() < patience, "{} jobs are left", scheduler.open_jobs());
@@ -192,7 +196,7 @@ fn twenty_jobs(
 fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
-    // Each key, start point and half is compared with its point on the way.
+    // Each key, start secret and half is checked against its public point.
     let (_scheduler, secrets) = twenty_jobs(&mut rng, &options, Arc::new(search::open), |job| 2 + job % 2);
     let numbers: BTreeSet<[u8; 32]> =
         secrets.iter().flat_map(Secret::relatives).map(|number| number.secret_bytes()).collect();
@@ -201,7 +205,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     assert_eq!(numbers.len(), 6 * secrets.len(), "all different");
 }
 
-/// The same on GPU 0, with a window into what is searched with.
+/// The same on GPU 0, with a window into the searcher.
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
     let opened = Arc::clone(&windows);
@@ -214,8 +218,8 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
         DeviceId::Cpu => search::open(device, options),
     });
     let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
-    // Worth a GPU, which leaves what has fewer than four characters to the CPU; seven are found in
-    // a second.
+    // Hard enough for a GPU, which leaves patterns of fewer than four characters to the CPU.
+    // Patterns of seven are found within a second.
     let (scheduler, secrets) = twenty_jobs(rng, &options, opener, |job| 5 + job / 2 % 3);
     let devices = scheduler.devices();
     let gpu = devices.iter().find(|device| device.id == DeviceId::Cuda(0)).unwrap();
@@ -228,28 +232,29 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
 
 // The memory of a GPU.
 
-/// What reads memory and looks through it.
+/// Reads memory and searches it for the secrets.
 struct Reader<'a> {
     pieces: &'a Pieces,
     chunk: PinnedHostSlice<u8>,
     bytes: usize,
-    /// Bytes in words that are not zero.
+    /// Bytes in words that are not zero, which shows that the memory was written.
     written: usize,
 }
 
 impl<'a> Reader<'a> {
     fn new(context: &Arc<CudaContext>, pieces: &'a Pieces) -> Reader<'a> {
-        // SAFETY: written by each copy before it is read. Cached, unlike what searchers use: it is
-        // read byte by byte.
+        // SAFETY: each copy writes the buffer before it is read. Unlike the searcher's pinned
+        // memory this is cached, because it is read byte by byte.
         let mut chunk = unsafe { context.alloc_pinned_with_flags::<u8>(CHUNK, 0) }.unwrap();
         chunk.as_mut_slice().unwrap().fill(0);
         Reader { pieces, chunk, bytes: 0, written: 0 }
     }
 
-    /// Every piece of a secret in `buffer`, with its place there.
+    /// Every piece of a secret in `buffer`, with its position.
     fn look(&mut self, buffer: &Buffer<'_>) -> Vec<Found> {
         let mut found = Vec::new();
-        // Seven bytes of each chunk are read again with the next, for a piece that lies across.
+        // The last seven bytes of each chunk are read again with the next, so a piece across the
+        // border is found.
         for start in (0..buffer.bytes()).step_by(CHUNK - 7) {
             let bytes = CHUNK.min(buffer.bytes() - start);
             let chunk = &mut self.chunk.as_mut_slice().unwrap()[..bytes];
@@ -262,19 +267,19 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// What was read since the last time this was asked.
+    /// Describes what was read since the last call.
     fn account(&mut self) -> String {
         let (bytes, written) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.written));
         format!("{:.3} GB, of which {:.3} GB in words not zero", bytes as f64 / 1e9, written as f64 / 1e9)
     }
 }
 
-/// The device's pool that all buffers come from and go back to.
+/// The memory pool of the device, from which all buffers are allocated.
 struct DevicePool(CUmemoryPool);
 
 impl DevicePool {
-    /// Has what this process gives back kept for it: it does not go to others, and is not cleared.
-    /// The driver has to know pools.
+    /// Makes the pool keep memory that this process frees, so that it is neither cleared nor given
+    /// to others. The driver must support memory pools.
     fn that_keeps(context: &CudaContext) -> DevicePool {
         let mut all = u64::MAX;
         // SAFETY: the device is that of a live context, and the attribute is a u64.
@@ -287,24 +292,24 @@ impl DevicePool {
 
     fn ask(&self, what: CUmemPool_attribute) -> usize {
         let mut bytes = 0u64;
-        // SAFETY: the pool is the device's own, and both attributes that are asked for are u64.
+        // SAFETY: the pool is the device's own, and both attributes are u64.
         unsafe { result::mem_pool::get_attribute(self.0, what, (&raw mut bytes).cast()) }.unwrap();
         bytes as usize
     }
 
-    /// Bytes that were given back, and not to the driver.
+    /// Freed bytes that the pool keeps.
     fn idle(&self) -> usize {
         self.ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT).saturating_sub(self.ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT))
     }
 
-    /// Gives to the driver what was given back.
+    /// Returns freed memory to the driver.
     fn empty(&self) {
         // SAFETY: the pool is the device's own.
         unsafe { result::mem_pool::trim_to(self.0, 0) }.unwrap();
     }
 
-    /// Takes what was given back, and with `all` what else is free on the device, without clearing
-    /// it.
+    /// Allocates the freed memory, and with `all` also everything else that is free on the device,
+    /// without clearing it.
     fn take(&self, stream: &Arc<CudaStream>, all: bool) -> Vec<CudaSlice<u8>> {
         let mut taken = Vec::new();
         for size in [1 << 30, 64 << 20, 2 << 20, 64 << 10] {
@@ -315,10 +320,11 @@ impl DevicePool {
                 if idle < size && !may_grow {
                     break;
                 }
-                // SAFETY: copied out byte by byte, and any bytes will do.
+                // SAFETY: the memory is only copied out byte by byte, for which any content is
+                // valid.
                 let Ok(slice) = (unsafe { stream.alloc::<u8>(size) }) else { break };
                 taken.push(slice);
-                // What was given back is in smaller parts, and this was new.
+                // This allocation was new memory, because the freed memory is in smaller parts.
                 if self.idle() >= idle && !may_grow {
                     break;
                 }
@@ -346,7 +352,8 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
         skip("the driver has no memory pools, so memory that was given back cannot be read");
     }
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    // SAFETY: what this test allocates is used on one stream, and read after it was waited for.
+    // SAFETY: everything this test allocates is used on one stream, and read only after waiting for
+    // it.
     unsafe { context.disable_event_tracking() };
     let stream = context.new_stream().unwrap();
     let pool = DevicePool::that_keeps(&context);
@@ -355,8 +362,8 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     let (scheduler, window, mut secrets) = twenty_jobs_on_a_gpu(&mut rng);
     println!("after {:.1?}", began.elapsed());
     let real = secrets.len();
-    // Two that nobody was given, to see whether they are found: one in a buffer, one in memory that
-    // was given back.
+    // Two secrets that no asker has, to check that the search finds secrets: one in a buffer, one
+    // in freed memory.
     secrets.extend([Secret::new("what was planted", number(&mut rng)), Secret::new("a lost one", number(&mut rng))]);
     let (planted, lost) = (real, real + 1);
     let pieces = Pieces::of(&secrets);
@@ -383,7 +390,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     println!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len());
     assert!(leaks.is_empty(), "{leaks:#?}");
 
-    // All other memory: what anything in this process has given back, and what is free.
+    // All other memory: what this process has freed, and what is free.
     let forms: Vec<Vec<u8>> = FORMS.iter().map(|form| (form.write)(&secrets[lost].number.secret_bytes())).collect();
     let given_back = stream.alloc_zeros::<u8>(64 << 20).unwrap();
     stream.synchronize().unwrap();
@@ -410,10 +417,10 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "all other memory", &leaks));
     drop(rest);
     stream.synchronize().unwrap();
-    // It was read; what comes next is the searcher's alone.
+    // The scanned memory is returned, so that what is freed next is only the searcher's.
     pool.empty();
 
-    // A secret in a buffer is found, in each form.
+    // A secret planted in a buffer is found, in each form.
     window
         .look(|buffers| {
             for buffer in buffers.iter().filter(|buffer| buffer.is_on_device() && buffer.bytes() >= 1 << 20) {
@@ -438,7 +445,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
         })
         .unwrap();
 
-    // And in what the searcher gives back when it goes: nothing but what was planted.
+    // The memory that the searcher frees at the end holds nothing but the planted secret.
     reader.account();
     drop((scheduler, window));
     context.synchronize().unwrap();

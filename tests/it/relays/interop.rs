@@ -1,9 +1,9 @@
 //! Clients and relays that share no code with npubbot: each client asks for a key through each
-//! relay, for real.
+//! relay.
 //!
-//! They are installed by `tests/interop/install.sh` (npm and PyPI) below `target/interop`. Where
-//! that is impossible the tests say so by name. nostr-rs-relay takes ten minutes to build and is
-//! tried by `NOSTR_RS_RELAY=$(command -v nostr-rs-relay) cargo test --test it relays::interop --
+//! `tests/interop/install.sh` installs them from npm and PyPI below `target/interop`. If that is
+//! impossible, the tests are listed as skipped. nostr-rs-relay takes ten minutes to build; to test
+//! with it: `NOSTR_RS_RELAY=$(command -v nostr-rs-relay) cargo test --test it relays::interop --
 //! --ignored`.
 
 use crate::support::asker::Asker;
@@ -17,17 +17,17 @@ use std::process::Command;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test!(clients_of_other_lineages_through_the_embedded_relay),
-    test!(clients_of_other_lineages_through_the_embedded_relay_with_auth),
-    test!(clients_of_other_lineages_through_nostr_relay),
-    test!(clients_of_other_lineages_through_nostr_rs_relay)
+    test!(clients_of_other_authors_through_the_embedded_relay),
+    test!(clients_of_other_authors_through_the_embedded_relay_with_auth),
+    test!(clients_of_other_authors_through_nostr_relay),
+    test!(clients_of_other_authors_through_nostr_rs_relay)
         .long("nostr-rs-relay 0.8.12 takes ten minutes to build: name its program in NOSTR_RS_RELAY"),
-    test!(a_relay_that_refuses_old_events_or_long_ones_holds_nobody_up),
+    test!(a_relay_that_refuses_old_or_long_events_delays_nobody),
 ];
 
 const CLIENTS: [(&str, &str); 3] =
     [("nostr-tools", "nostr-tools.mjs"), ("NDK", "ndk.mjs"), ("monstr", "monstr_asker.py")];
-/// How long one client may take, its start included.
+/// The longest time for one client, its start included.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Installs the clients and relays below `target/interop`, or skips the test.
@@ -38,13 +38,13 @@ fn needs_foreign_clients() {
     }
 }
 
-/// Runs one client and returns what it saw.
+/// Runs one client and returns its output.
 async fn ask_with(script: &'static str, relay: &RelayUrl, bot: PublicKey, request: &str) -> Result<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop");
     let (program, script) = if script.ends_with(".py") {
         (installed().join("venv/bin/python"), folder.join(script))
     } else {
-        // Modules are looked for beside the script.
+        // Node.js looks for modules beside the script.
         for file in ["judge.mjs", script] {
             std::fs::copy(folder.join(file), installed().join(file)).map_err(|error| error.to_string())?;
         }
@@ -70,32 +70,32 @@ async fn clients_through(clients: &[(&str, &'static str)], relay: RelayUrl, what
     for (number, &(name, script)) in clients.iter().enumerate() {
         let seen = ask_with(script, &relay, bot.public_key, ["dad", "ham", "cat"][number]).await;
         let seen = seen.unwrap_or_else(|error| panic!("{name} through {what}: {error}"));
-        assert!(seen.contains(name), "{name} through {what} ended without a word: {seen}");
+        assert!(seen.contains(name), "{name} through {what} ended without output: {seen}");
         println!("{what}: {seen}");
     }
 }
 
-async fn clients_of_other_lineages_through_the_embedded_relay() {
+async fn clients_of_other_authors_through_the_embedded_relay() {
     needs_foreign_clients();
     let relay = TestRelay::start().await;
     all_clients_through(relay.url(), "embedded").await;
 }
 
-async fn clients_of_other_lineages_through_the_embedded_relay_with_auth() {
+async fn clients_of_other_authors_through_the_embedded_relay_with_auth() {
     needs_foreign_clients();
-    // It sends its challenge with the first refusal only, and monstr does not ask again after it:
-    // that is between them.
+    // This relay sends its challenge only with the first refusal, and monstr does not try again
+    // after it. That is not the bot's fault, so monstr is left out here.
     let relay = TestRelay::start_with_auth().await;
     clients_through(&CLIENTS[..2], relay.url(), "embedded with AUTH").await;
 }
 
-async fn clients_of_other_lineages_through_nostr_relay() {
+async fn clients_of_other_authors_through_nostr_relay() {
     needs_foreign_clients();
     let relay = ForeignRelay::python(Manner::Plain).await;
     all_clients_through(relay.url(), "nostr-relay 1.14").await;
 }
 
-async fn clients_of_other_lineages_through_nostr_rs_relay() {
+async fn clients_of_other_authors_through_nostr_rs_relay() {
     let program = std::env::var("NOSTR_RS_RELAY").expect("NOSTR_RS_RELAY names the program");
     needs_foreign_clients();
     for manner in [Manner::Plain, Manner::Auth] {
@@ -104,16 +104,16 @@ async fn clients_of_other_lineages_through_nostr_rs_relay() {
     }
 }
 
-/// A relay that refuses what is dated two days back is left out: the key comes through the other
-/// one.
-async fn a_relay_that_refuses_old_events_or_long_ones_holds_nobody_up() {
+/// A relay that refuses events dated two days back is skipped; the key arrives through the other
+/// relay.
+async fn a_relay_that_refuses_old_or_long_events_delays_nobody() {
     needs_foreign_clients();
     let good = TestRelay::start().await;
     for manner in [Manner::RefusesOld, Manner::SmallEvents(600)] {
         let bad = ForeignRelay::python(manner).await;
         let home = Home::new(&[good.url(), bad.url()]);
         let bot = home.spawn().await;
-        // The asker's own list names the bad relay first.
+        // The asker's list names the bad relay first.
         let mut asker = Asker::connect_without_relay_list(&good.url(), bot.public_key).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tags([Tag::relay(bad.url()), Tag::relay(good.url())]);
         asker.publish(&list.sign_with_keys(&asker.keys).unwrap()).await;

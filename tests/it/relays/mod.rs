@@ -1,4 +1,4 @@
-//! Relays and clients of every manner.
+//! Clients and relays that behave in many ways.
 
 pub mod interop;
 pub mod liars;

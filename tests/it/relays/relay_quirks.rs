@@ -1,5 +1,5 @@
-//! Relays with habits: AUTH in every form there is, deafness, no patience, limits. (Liars:
-//! `reliability_relays.rs`.)
+//! Relays with unusual behaviour: every form of AUTH, subscriptions that go silent, idle timeouts,
+//! rate and size limits. (Relays that lie: `liars.rs`.)
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -12,15 +12,15 @@ use npubbot::config::Config;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(auth_is_given_however_it_is_demanded),
-    test!(a_relay_that_went_deaf_is_noticed_and_mended),
+    test!(the_bot_authenticates_however_a_relay_asks_for_it),
+    test!(a_subscription_that_went_silent_is_noticed_and_renewed),
     test!(a_subscription_that_was_closed_before_the_relay_went_is_made_again),
-    test!(a_relay_that_closes_idle_connections_is_heard_and_served),
+    test!(messages_pass_both_ways_through_a_relay_that_closes_idle_connections),
     test!(a_relay_that_limits_the_rate_gets_everything_a_little_later),
-    test!(a_relay_that_will_never_take_a_message_is_left_out_with_a_word_in_the_log),
+    test!(a_relay_that_will_never_accept_a_message_is_skipped_and_logged),
 ];
 
-async fn auth_is_given_however_it_is_demanded() {
+async fn the_bot_authenticates_however_a_relay_asks_for_it() {
     for challenge in [Challenge::AtOnce, Challenge::BeforeRefusal, Challenge::AfterRefusal] {
         let relay = RawRelay::start(Manner::Asking(challenge)).await;
         let running = Home::new(&[relay.url()]).start().await;
@@ -33,9 +33,9 @@ async fn auth_is_given_however_it_is_demanded() {
     }
 }
 
-async fn a_relay_that_went_deaf_is_noticed_and_mended() {
+async fn a_subscription_that_went_silent_is_noticed_and_renewed() {
     let relay = RawRelay::start(Manner::Deaf).await;
-    // More often than an operator may.
+    // More often than the configuration file allows.
     let often = |config: &mut Config| config.bot.try_relays_every = Duration::from_secs(5);
     let running = Home::new(&[relay.url()]).start_with(often).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -43,16 +43,16 @@ async fn a_relay_that_went_deaf_is_noticed_and_mended() {
     asker.next_key().await;
     let before = relay.connections();
     relay.go_deaf();
-    // The watchdog's message to itself does not come back, so it connects anew.
+    // The watchdog's message to the bot itself does not arrive, so the bot connects again.
     until("a new connection", || async { (relay.connections() > before).then_some(()) }).await;
     let mut later = Asker::connect(&relay.url(), running.public_key).await;
     assert!(later.ask("ham").await.contains("#2"));
     running.service.stop().await;
 }
 
-/// A relay closes the subscription and goes before it can be asked again: then the library has
-/// forgotten the subscription, and takes no new one for a relay that could not be reached now and
-/// then.
+/// A relay closes the subscription and disconnects before the bot can subscribe again. The library
+/// has then forgotten the subscription, and does not accept a new one for a relay that is often
+/// unreachable.
 async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     let mut relay = RawRelay::start(Manner::Honest).await;
     let home = Home::new(&[relay.url()]);
@@ -62,7 +62,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     let told = |what: &str| home.log().matches(what).count();
     let nobody = "inbox relays connected: 0 of 1";
     until("the operator is told", || async { (told(nobody) > 0).then_some(()) }).await;
-    // An attempt that fails.
+    // One attempt to connect fails.
     let address = relay.url().to_string().replace("ws://", "");
     let address = address.trim_end_matches('/');
     let bind = || async { tokio::net::TcpListener::bind(address).await.ok() };
@@ -79,7 +79,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     until("subscribed once more", || async { relay.is_subscribed().then_some(()) }).await;
 }
 
-/// Somebody who lists these DM relays, and publishes the list at `at`.
+/// An asker with these DM relays, whose list is published at `at`.
 async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger {
     let forger = Forger::new(bot);
     let list = EventBuilder::new(Kind::InboxRelays, "").tags(lists.iter().map(|relay| Tag::relay(relay.url())));
@@ -87,12 +87,12 @@ async fn somebody(bot: PublicKey, lists: &[&RawRelay], at: &RawRelay) -> Forger 
     forger
 }
 
-/// Waits until `relay` has so many messages to this asker, and returns their texts.
+/// Waits until `relay` has `messages` messages to this asker, and returns their texts.
 async fn texts(relay: &RawRelay, asker: &Keys, messages: usize) -> Vec<String> {
     let wraps = until("messages", || async {
         let mut wraps = relay.wraps_to(asker.public_key());
-        // The same event once more, after a connection that was closed before its OK, is no second
-        // message.
+        // The same event may be sent twice, if the connection closed before its OK. It counts as
+        // one message.
         wraps.sort_by_key(|wrap| wrap.id);
         wraps.dedup_by_key(|wrap| wrap.id);
         Some(wraps).filter(|wraps| wraps.len() >= messages)
@@ -106,19 +106,18 @@ async fn texts(relay: &RawRelay, asker: &Keys, messages: usize) -> Vec<String> {
     texts
 }
 
-async fn a_relay_that_closes_idle_connections_is_heard_and_served() {
+async fn messages_pass_both_ways_through_a_relay_that_closes_idle_connections() {
     let (idle, good) =
         (RawRelay::start(Manner::Impatient(Duration::from_secs(1))).await, RawRelay::start(Manner::Honest).await);
     let running = Home::new(&[idle.url(), good.url()]).start().await;
     until("the bot came back", || async { (idle.connections() > 1).then_some(()) }).await;
-    // A request through the relay that closes, and its answers too.
+    // A request, and its answers, go through the relay that closes idle connections.
     let asker = somebody(running.public_key, &[&idle], &idle).await;
     publish(&idle.url(), &asker.honest("dad", 0)).await;
     let texts_of = texts(&idle, &asker.author, 2).await;
     assert!(texts_of.iter().any(|text| DeliveredKey::read(text).is_some()), "{texts_of:?}");
 
-    // A message that is due while the connection is closed goes out with the next one, and does not
-    // miss it.
+    // A message that is due while the connection is closed is sent as soon as there is a new one.
     let asker = somebody(running.public_key, &[&idle], &good).await;
     let request = asker.honest("help", 0);
     until("the connection is closed", || async { (!idle.is_subscribed()).then_some(()) }).await;
@@ -148,15 +147,15 @@ async fn a_relay_that_limits_the_rate_gets_everything_a_little_later() {
             texts(&limiting, &asker.author, 1).await;
         }
         println!("{manner:?}: 16 messages in {:?}, {} refused", began.elapsed(), limiting.refusals());
-        assert!(limiting.refusals() > 0, "the limit was never reached: this test tests nothing");
-        assert!(limiting.refusals() < 50, "{} are a storm", limiting.refusals());
+        assert!(limiting.refusals() > 0, "the limit was never reached, so nothing was tested");
+        assert!(limiting.refusals() < 50, "{} refusals are too many", limiting.refusals());
         assert!(began.elapsed() < Duration::from_secs(50), "{manner:?}: {:?}", began.elapsed());
         client.shutdown().await;
         running.service.stop().await;
     }
 }
 
-async fn a_relay_that_will_never_take_a_message_is_left_out_with_a_word_in_the_log() {
+async fn a_relay_that_will_never_accept_a_message_is_skipped_and_logged() {
     for manner in [Manner::Fresh(Duration::from_secs(5)), Manner::Small(600)] {
         let (bad, good) = (RawRelay::start(manner).await, RawRelay::start(Manner::Honest).await);
         let home = Home::new(&[good.url()]);

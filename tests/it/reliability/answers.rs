@@ -1,5 +1,5 @@
-//! An answer to every message (R3), and the jobs of old ledgers finished (R12). R3 in full:
-//! `cargo test --release --test it reliability::answers -- --ignored --nocapture`
+//! Every message gets an answer (R3), and the jobs of old ledgers are finished (R12). The long form
+//! of R3: `cargo test --release --test it reliability::answers -- --ignored --nocapture`
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(the_bot_finishes_the_jobs_of_a_ledger_of_every_schema),
 ];
 
-/// A text as people, other programs and cats on keyboards write it.
+/// A random text, like those of people, other programs and cats on keyboards.
 fn random_text(rng: &mut StdRng) -> String {
     let word = |rng: &mut StdRng| -> String {
         let characters: Vec<char> = "qpzry9x8gf2tvdw0s3jn54khce6mua7lbio1QZ".chars().collect();
@@ -49,7 +49,7 @@ fn random_text(rng: &mut StdRng) -> String {
 
 async fn every_text_is_answered(count: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
-    // A relay without a limit of events a minute.
+    // A relay without a limit of events per minute.
     let relay = RawRelay::start(Manner::Honest).await;
     let running = Home::new(&[relay.url()]).start().await;
     let asker = Asker::connect(&relay.url(), running.public_key).await;
@@ -57,13 +57,13 @@ async fn every_text_is_answered(count: usize) {
     let mut longest = Duration::ZERO;
     for _ in 0..count {
         let mut text = random_text(&mut rng);
-        // A seal and a wrap have room for 40,000 bytes.
+        // A seal in a wrap has room for 40,000 bytes.
         while text.len() > 39_000 {
             text.pop();
         }
         let mut rumor = EventBuilder::private_msg_rumor(running.public_key, &text).build(asker.keys.public_key());
         let id = rumor.id();
-        // The same text twice in a second is the same message.
+        // The same text twice within a second is the same message.
         if answers.insert(id, 0).is_some() {
             continue;
         }
@@ -106,7 +106,8 @@ async fn a_thousand_random_texts_get_an_answer_each_within_two_seconds() {
     every_text_is_answered(1000).await;
 }
 
-/// R12. What was accepted under an old schema is found, what was found is sent as it lies there.
+/// R12. Jobs accepted under an old schema are found, and results stored under one are sent
+/// unchanged.
 async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
     let mut tried = 0;
@@ -132,8 +133,8 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         if number > 3 {
             ledger.execute("DELETE FROM owner", []).unwrap();
         }
-        // The fixture's askers are nobody; the one of the open job and of the waiting result
-        // becomes ours.
+        // Nobody has the keys of the fixture's askers. The asker of the open job and of the waiting
+        // result is replaced by ours.
         ledger.execute("UPDATE job SET asker = ?1, patterns = 'cat dad' WHERE state = 'accepted'", [key]).unwrap();
         let waiting = "UPDATE mail SET asker = ?1, wrap = ?2, json = ?3, expires_at = ?4
                        WHERE result_of = (SELECT id FROM job WHERE state = 'found')";
@@ -144,8 +145,8 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         assert_eq!(changed.unwrap(), 1, "schema {number} has a result that waits");
         ledger.execute("UPDATE job SET asker = ?1 WHERE state = 'found'", [key]).unwrap();
         if number > 1 {
-            // The open job is of half a key; this one is to end with a whole one (halves:
-            // `conversation::split`).
+            // The open job is a split job. Here it becomes an ordinary one, so that it ends with a
+            // key (`conversation::split` tests split jobs).
             ledger
                 .execute("UPDATE job SET split_point = NULL, half_family = NULL WHERE state = 'accepted'", [])
                 .unwrap();
@@ -153,7 +154,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         drop((ledger, vault));
 
         let running = home.start().await;
-        // A ledger may hold more to tell, as that a job is late.
+        // Older ledgers may also hold notices, such as that a job is late.
         let (mut sealed_before, mut found) = (false, None);
         while !sealed_before || found.is_none() {
             let text = asker.next_text().await;

@@ -1,4 +1,4 @@
-//! Days in seconds: down time (R4), relays gone for days (R6), and clocks that jump (R8).
+//! Days in seconds: downtime (R4), relays that are gone for days (R6), and clocks that jump (R8).
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -15,20 +15,20 @@ use npubbot::clock::Clock;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(three_days_off_lose_no_message),
-    test!(a_day_off_misses_no_request_and_repeats_no_answer),
+    test!(three_days_offline_lose_no_message),
+    test!(a_day_offline_misses_no_request_and_repeats_no_answer),
     test!(a_relay_gone_for_six_days_gets_the_same_event),
     test!(after_fourteen_days_a_message_is_given_up_and_the_operator_told),
-    test!(a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing).holding("launch:before"),
-    test!(a_clock_a_year_ahead_gives_no_job_up),
+    test!(a_clock_that_jumps_during_a_job_loses_and_doubles_nothing).holding("launch:before"),
+    test!(a_clock_a_year_ahead_does_not_end_jobs),
 ];
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 
-/// R4. The bot is away for three days; twenty strangers write meanwhile, their wraps dated up to
-/// two days back.
-async fn three_days_off_lose_no_message() {
+/// R4. The bot is offline for three days. Meanwhile twenty first-time askers write, with wraps
+/// dated up to two days back.
+async fn three_days_offline_lose_no_message() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -43,46 +43,46 @@ async fn three_days_off_lose_no_message() {
     running.service.stop().await;
 
     let courier = Asker::connect(&relay.url(), bot).await;
-    let mut strangers = Vec::new();
+    let mut askers = Vec::new();
     for number in 0..20 {
-        // The first is the worst: written a minute after the end, and dated two days before that.
+        // The hardest case: written a minute after the bot stopped, and dated two days before that.
         let first = number == 0;
         let written = left + 60 + if first { 0 } else { rng.random_range(0..3 * DAY - 120) };
         let dated_back = if first { 2 * DAY } else { rng.random_range(0..=2 * DAY) };
-        strangers.push(stranger_writes(&courier, written, "help", dated_back).await.author.public_key());
+        askers.push(new_asker_writes(&courier, written, "help", dated_back).await.author.public_key());
     }
 
     let began = Instant::now();
     let running = home.start_at(Clock::at(back)).await;
-    answered(&relay, &strangers, 1).await;
+    answered(&relay, &askers, 1).await;
     let took = began.elapsed();
-    println!("{} answered {took:?} after the start", strangers.len());
+    println!("{} answered {took:?} after the start", askers.len());
     assert!(took < Duration::from_secs(10), "{took:?}");
     running.service.stop().await;
 }
 
-/// A stranger's request, written at `written` and wrapped with a date before that.
-async fn stranger_writes(courier: &Asker, written: u64, text: &str, dated_back: u64) -> Forger {
-    let mut stranger = Forger::new(courier.bot);
-    stranger.now = written;
-    courier.publish(&stranger.honest(text, dated_back)).await;
-    stranger
+/// Publishes a first-time asker's request, written at `written` and wrapped with an earlier date.
+async fn new_asker_writes(courier: &Asker, written: u64, text: &str, dated_back: u64) -> Forger {
+    let mut asker = Forger::new(courier.bot);
+    asker.now = written;
+    courier.publish(&asker.honest(text, dated_back)).await;
+    asker
 }
 
-/// Waits until each of them has so many messages, and sees that nobody has more.
-async fn answered(relay: &TestRelay, strangers: &[PublicKey], messages: usize) {
-    for stranger in strangers {
-        until("all are answered", || async { (relay.wraps_to(*stranger).await.len() >= messages).then_some(()) }).await;
+/// Waits until each asker has `messages` messages, and checks that nobody has more.
+async fn answered(relay: &TestRelay, askers: &[PublicKey], messages: usize) {
+    for asker in askers {
+        until("all are answered", || async { (relay.wraps_to(*asker).await.len() >= messages).then_some(()) }).await;
     }
-    for stranger in strangers {
-        assert_eq!(relay.wraps_to(*stranger).await.len(), messages, "no more and no less");
+    for asker in askers {
+        assert_eq!(relay.wraps_to(*asker).await.len(), messages, "no more and no less");
     }
 }
 
-/// A day off between two days on: requests before, during and after it, each dated up to two days
-/// back, some sent a second time in a wrap of their own. Each gets its acceptance and its key,
+/// A day offline between two days online. Requests arrive before, during and after it, each dated
+/// up to two days back, some a second time in a new wrap. Each gets its acceptance and its key
 /// once.
-async fn a_day_off_misses_no_request_and_repeats_no_answer() {
+async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -95,33 +95,32 @@ async fn a_day_off_misses_no_request_and_repeats_no_answer() {
 
     let mut before = Vec::new();
     for number in 0..8 {
-        before.push(stranger_writes(&courier, left - HOUR + number, "dad", back_dated()).await);
+        before.push(new_asker_writes(&courier, left - HOUR + number, "dad", back_dated()).await);
     }
-    let keys =
-        |strangers: &[Forger]| -> Vec<PublicKey> { strangers.iter().map(|one| one.author.public_key()).collect() };
+    let keys = |askers: &[Forger]| -> Vec<PublicKey> { askers.iter().map(|one| one.author.public_key()).collect() };
     answered(&relay, &keys(&before), 2).await;
     clock.set(left);
     running.service.stop().await;
 
     let mut during = Vec::new();
     for number in 0..8 {
-        during.push(stranger_writes(&courier, left + 60 + number * 3 * HOUR, "ham", back_dated()).await);
-        // A client that was not sure sends what was answered already once more, in another wrap.
+        during.push(new_asker_writes(&courier, left + 60 + number * 3 * HOUR, "ham", back_dated()).await);
+        // A client that was not sure sends an answered request once more, in a new wrap.
         courier.publish(&before[number as usize].honest("dad", back_dated())).await;
     }
-    // Both wraps of these wait when the bot comes back.
-    for stranger in &during[..4] {
-        courier.publish(&stranger.honest("ham", back_dated())).await;
+    // Both wraps of these requests wait when the bot comes back.
+    for asker in &during[..4] {
+        courier.publish(&asker.honest("ham", back_dated())).await;
     }
     let running = home.start_at(Clock::at(back)).await;
     answered(&relay, &keys(&during), 2).await;
 
     let mut after = Vec::new();
     for _ in 0..8 {
-        after.push(stranger_writes(&courier, back, "cat", back_dated()).await);
+        after.push(new_asker_writes(&courier, back, "cat", back_dated()).await);
     }
     answered(&relay, &keys(&after), 2).await;
-    // And nobody of before was answered again meanwhile.
+    // No earlier asker was answered again.
     answered(&relay, &keys(&before), 2).await;
     answered(&relay, &keys(&during), 2).await;
     let all_delivered = || async { (running.service.totals().unwrap().delivered == 24).then_some(()) };
@@ -129,8 +128,8 @@ async fn a_day_off_misses_no_request_and_repeats_no_answer() {
     running.service.stop().await;
 }
 
-/// Turns the clock on by `step` until `condition` holds; between two steps the bot gets the time to
-/// notice.
+/// Advances the clock by `step` until `condition` holds. Between two steps the bot gets time to
+/// react.
 async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &str) {
     until(what, || async {
         if home.count(query) == Some(1) {
@@ -143,8 +142,8 @@ async fn turn_until(clock: &Clock, step: u64, home: &Home, what: &str, query: &s
     .await;
 }
 
-/// Somebody whose only DM relay is gone writes through a relay that lives, and stops listening
-/// there.
+/// A request of an asker whose only DM relay is gone. It is sent through a relay that works, on
+/// which the asker then stops listening.
 async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bot: PublicKey, now: u64) -> Keys {
     let mut forger = Forger::new(bot);
     forger.now = now;
@@ -158,8 +157,8 @@ async fn request_of_somebody_out_of_reach(living: &RawRelay, gone: &RelayUrl, bo
     forger.author
 }
 
-/// R6, first half: six days without a relay of the asker, then one. What arrives is what was sealed
-/// six days ago.
+/// R6, first half: the asker's relay is gone for six days and then returns. What arrives is the
+/// event that was sealed six days ago.
 async fn a_relay_gone_for_six_days_gets_the_same_event() {
     let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     theirs.stop();
@@ -189,7 +188,7 @@ async fn a_relay_gone_for_six_days_gets_the_same_event() {
     running.service.stop().await;
 }
 
-/// R6, second half: after fourteen days it is given up, and the operator told.
+/// R6, second half: after fourteen days the message is given up, and the operator is told.
 async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     let log = Log::of_warnings();
     let (living, mut theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
@@ -213,7 +212,7 @@ async fn after_fourteen_days_a_message_is_given_up_and_the_operator_told() {
     running.service.stop().await;
 }
 
-/// The next message that is no notice of a late job: under a clock that is ahead, every job is
+/// The next message that is not a notice of a late job. With a clock that is ahead, every job is
 /// late.
 async fn next_but_notices(asker: &mut Asker) -> String {
     loop {
@@ -226,8 +225,9 @@ async fn next_but_notices(asker: &mut Asker) -> String {
 
 const LATE: &str = "takes longer than I said";
 
-/// R8. In mid-job the clock jumps and stays wrong until the key is there; then it is set right.
-async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
+/// R8. During a job the clock jumps and stays wrong until the key is delivered; then it is set
+/// right.
+async fn a_clock_that_jumps_during_a_job_loses_and_doubles_nothing() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 1000\n");
     let right = Clock::System.now();
@@ -236,7 +236,7 @@ async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     let jumps = [365 * DAY as i64, -365 * DAY as i64, 2 * DAY as i64, -2 * DAY as i64, -(HOUR as i64)];
     for (number, jump) in jumps.into_iter().enumerate() {
-        // In other words each time: the same text in the same second is the same message.
+        // With different spaces each time: the same text in the same second is the same message.
         let request = format!("{}cats", " ".repeat(number));
         asker.send(&request).await;
         let acceptance = next_but_notices(&mut asker).await;
@@ -249,7 +249,7 @@ async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
         gate::close();
     }
     gate::open();
-    // A restart under each wrong clock, and back: nothing is said twice.
+    // One restart with each wrong clock, and one with the right one: nothing is sent twice.
     let mut running = running;
     for jump in jumps {
         running.service.stop().await;
@@ -259,7 +259,7 @@ async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
     let running = home.start_at(Clock::at(right)).await;
     asker.send("help").await;
     next_but_notices(&mut asker).await;
-    // A stop may have come between the last key's arrival and its note.
+    // The bot may have stopped after the last key arrived and before it recorded that.
     let all = jumps.len() as u64;
     until("all is noted", || async { (running.service.totals().unwrap().delivered == all).then_some(()) }).await;
     let wraps = relay.wraps_to(asker.keys.public_key()).await;
@@ -275,9 +275,9 @@ async fn a_clock_that_jumps_in_mid_job_loses_and_doubles_nothing() {
     running.service.stop().await;
 }
 
-/// R8: jobs have 300 days. A clock that is a year ahead when the bot looks for jobs past their time
-/// does not end them.
-async fn a_clock_a_year_ahead_gives_no_job_up() {
+/// R8: jobs may stay open for 300 days. If the clock is a year ahead while the bot looks for
+/// expired jobs, they do not end.
+async fn a_clock_a_year_ahead_does_not_end_jobs() {
     let limits = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], limits);
@@ -287,7 +287,7 @@ async fn a_clock_a_year_ahead_gives_no_job_up() {
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     clock.set(right + 365 * DAY);
-    // The bot has looked at the clock once it has written that the job takes long.
+    // Once it has written that the job takes long, the bot has read the clock.
     let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
     until("the notice", || async { (home.count(messages) == Some(2)).then_some(()) }).await;
     clock.set(right);

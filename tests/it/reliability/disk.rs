@@ -1,5 +1,5 @@
-//! R7: a full disk. Nothing is promised that is not recorded, the search waits, and all goes on
-//! when there is room.
+//! R7: a full disk. The bot promises nothing that it has not recorded, the search waits, and
+//! everything continues when there is room.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[test!(a_full_disk_delays_and_loses_nothing)];
 
-/// Messages that were ever in the outbox: sent answers are deleted.
+/// Number of messages that ever were in the outbox. Sent answers are deleted, so it counts the ids.
 const QUEUED: &str = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'mail'";
 const SOON: Duration = Duration::from_secs(5);
 
-/// Fills the pages that the ledger has and does not use.
+/// Fills the unused pages inside the ledger file.
 fn occupy_free_pages(home: &Home) {
     let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
     ledger.busy_timeout(SOON).unwrap();
@@ -39,8 +39,8 @@ async fn a_full_disk_delays_and_loses_nothing() {
     asker.ask("help").await;
     let messages = || async { relay.wraps_to(asker.keys.public_key()).await.len() as i64 };
 
-    // T1. Rows may fit into pages that are there; one will not. A message of the relay is one of
-    // the ledger, always.
+    // T1. Some rows may still fit into existing pages, but not for long. Every message on the relay
+    // must be in the ledger, always.
     fill();
     let mut sent = 0;
     while !log.text().contains("cannot be answered yet") && sent < 20 {
@@ -52,7 +52,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
     log.wait_for("cannot be answered yet").await;
     let accepted_so_far = home.count("SELECT count(*) FROM job").unwrap();
     assert!(accepted_so_far < sent as i64, "the disk was full before the last");
-    assert!(messages().await <= home.count(QUEUED).unwrap(), "no word without a row");
+    assert!(messages().await <= home.count(QUEUED).unwrap(), "no message without a row in the ledger");
     free();
     let began = Instant::now();
     let all_seen = format!("SELECT count(*) = {} FROM seen", sent + 1);
@@ -64,23 +64,23 @@ async fn a_full_disk_delays_and_loses_nothing() {
     };
     until("every job is done", done).await;
 
-    // T2 and T3: the results of jobs that are under way find no room.
+    // T2 and T3: the results of the open jobs find no room.
     let before = service.totals().unwrap().delivered;
     let mut requests = 0;
     loop {
-        // Never what was sent a moment ago: the same text within a second is the same message.
+        // A new text each time: the same text within a second is the same message.
         asker.send(&format!("relay{}", " ".repeat(requests + 1))).await;
         requests += 1;
         let row = format!("SELECT count(*) = {} FROM seen", sent + 1 + requests);
         until("it is accepted", || async { home.count(&row).filter(|all| *all == 1) }).await;
-        // A delivered acceptance is deleted: the result must not fit into its pages.
+        // A delivered acceptance is deleted. The result must not fit into its pages.
         until("its acceptance is gone", || async {
             home.count("SELECT count(*) = 0 FROM mail WHERE result_of IS NULL").filter(|all| *all == 1)
         })
         .await;
         occupy_free_pages(&home);
         fill();
-        // Either its result finds no room, or it fitted once more.
+        // Either the result finds no room, or it just fitted once more.
         let outcome = || async {
             let full = log.text().contains("result cannot be recorded yet");
             let fitted = service.totals().unwrap().accepted == 0;
@@ -92,8 +92,8 @@ async fn a_full_disk_delays_and_loses_nothing() {
         free();
         assert!(requests < 20, "the disk never fills");
     }
-    // The search pauses: the verifier waits for the disk, and the devices for the verifier. At most
-    // what was in flight and in the queue between them is still counted.
+    // The search pauses: the verifier waits for the disk, and the devices wait for the verifier.
+    // Only launches already in flight or waiting for the verifier are still counted.
     let mut candidates = service.candidates();
     until("the search pauses", || {
         let now = service.candidates();
@@ -105,7 +105,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
         }
     })
     .await;
-    assert_eq!(service.totals().unwrap().delivered as usize, before as usize + requests - 1, "its key is not out");
+    assert_eq!(service.totals().unwrap().delivered as usize, before as usize + requests - 1, "its key is not sent");
     free();
     let began = Instant::now();
     until("the key is delivered", || async {
@@ -115,7 +115,7 @@ async fn a_full_disk_delays_and_loses_nothing() {
     println!("T2: delivered {:?} after the disk was freed", began.elapsed());
     assert!(began.elapsed() < SOON);
 
-    // Nothing is lost and nothing doubled: an answer a message, a key a job.
+    // Nothing is lost and nothing doubled: one answer per message, one key per job.
     let mut expected = 0;
     until("every message is out", || async { (service.totals().unwrap().unsent_messages == 0).then_some(()) }).await;
     expected += 1 + sent as i64 + requests as i64;

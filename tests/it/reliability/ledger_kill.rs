@@ -1,4 +1,5 @@
-//! A process killed at any moment loses nothing it was told is recorded, and the file stays sound.
+//! Killing the process at any moment loses nothing that the ledger has confirmed, and the file
+//! stays sound.
 
 use crate::support::harness::{Test, child, test};
 use npubbot::clock::Clock;
@@ -12,8 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-pub const TESTS: &[Test] =
-    &[test!(work_until_killed).part(), test!(a_killed_process_loses_nothing_it_said_is_recorded)];
+pub const TESTS: &[Test] = &[test!(work_until_killed).part(), test!(a_killed_process_loses_nothing_it_confirmed)];
 
 const ROUNDS: usize = 25;
 
@@ -28,14 +28,14 @@ fn wrap(kind: u8, number: i64) -> GiftWrap {
     GiftWrap { id: numbered(kind, number), to: Asker([1; 32]), json, expires_at: u64::MAX >> 1 }
 }
 
-/// No more attempts to send a message.
+/// Ends the attempts to send a message.
 fn finish(ledger: &Ledger, message: MessageId) {
     let ended = Attempt { message, reached: Vec::new(), next: Next::Finished };
     ledger.note_attempts(&[ended]).unwrap();
 }
 
-/// The child's part: accepts, finds and delivers jobs without end, and says what is recorded once
-/// it is.
+/// Runs in the child process: accepts, finds and delivers jobs without end, and prints each step
+/// once it is recorded.
 fn work_until_killed() {
     let folder = std::env::var("TEST_FOLDER").unwrap();
     let ledger = Ledger::open(Path::new(&folder), Clock::System).unwrap();
@@ -56,10 +56,10 @@ fn work_until_killed() {
         println!("\naccepted {}", id.0);
         assert!(ledger.found(id, &wrap(3, id.0)).unwrap());
         println!("\nfound {}", id.0);
-        for mail in ledger.due_messages(16).unwrap() {
-            ledger.acknowledge(mail.id, "wss://one.example").unwrap();
-            finish(&ledger, mail.id);
-            if let Some(job) = mail.result_of {
+        for queued in ledger.due_messages(16).unwrap() {
+            ledger.acknowledge(queued.id, "wss://one.example").unwrap();
+            finish(&ledger, queued.id);
+            if let Some(job) = queued.result_of {
                 println!("\ndelivered {}", job.0);
             }
         }
@@ -67,7 +67,7 @@ fn work_until_killed() {
     }
 }
 
-fn a_killed_process_loses_nothing_it_said_is_recorded() {
+fn a_killed_process_loses_nothing_it_confirmed() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let folder = tempfile::TempDir::new().unwrap();
     let (mut accepted, mut found, mut delivered) = (0, 0, 0);
@@ -79,7 +79,7 @@ fn a_killed_process_loses_nothing_it_said_is_recorded() {
             .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let until = rng.random_range(1..120);
-        // Some time more, of no certain length, so that the end comes between two lines as well.
+        // A random delay, so that the kill also comes between two lines.
         let more = rng.random_range(0..200_000u32);
         let mut said = Vec::new();
         let mut line = String::new();
@@ -111,17 +111,17 @@ fn a_killed_process_loses_nothing_it_said_is_recorded() {
         for number in 1..=accepted {
             assert!(ledger.has_seen(Asker([1; 32]), RumorId(numbered(0, number))).unwrap());
         }
-        // What was left half done is done after the restart, with the one result there is.
+        // Jobs left unfinished are finished after the restart, with one result each.
         for job in ledger.open_jobs().unwrap() {
             assert!(job.id.0 > found, "{} was found before", job.id);
             assert!(ledger.found(job.id, &wrap(3, job.id.0)).unwrap());
         }
-        for mail in ledger.due_messages(usize::MAX).unwrap() {
-            let kind = if mail.result_of.is_some() { 3 } else { 2 };
-            let number = i64::from_be_bytes(mail.wrap.id[..8].try_into().unwrap());
-            assert_eq!(mail.wrap.id, numbered(kind, number));
-            ledger.acknowledge(mail.id, "wss://one.example").unwrap();
-            finish(&ledger, mail.id);
+        for queued in ledger.due_messages(usize::MAX).unwrap() {
+            let kind = if queued.result_of.is_some() { 3 } else { 2 };
+            let number = i64::from_be_bytes(queued.wrap.id[..8].try_into().unwrap());
+            assert_eq!(queued.wrap.id, numbered(kind, number));
+            ledger.acknowledge(queued.id, "wss://one.example").unwrap();
+            finish(&ledger, queued.id);
         }
         let totals = ledger.totals().unwrap();
         assert_eq!((totals.delivered, totals.accepted, totals.found, totals.unsent_messages), (all, 0, 0, 0));

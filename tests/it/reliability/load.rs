@@ -1,8 +1,7 @@
-//! Many askers at once: how long the acceptance of a request takes, and what a burst and an idle
-//! hour cost.
+//! Many askers at once: how long it takes to accept a request, and what a burst and an idle hour
+//! cost.
 //!
-//! In CI the shorter form runs. The bars are for the release build on a machine with nothing else
-//! to do:
+//! CI runs the short form. The limits apply to the release build on an otherwise idle machine:
 //! `cargo test --release --test it reliability::load -- --ignored --nocapture`
 
 use crate::support::bot::Home;
@@ -14,34 +13,35 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(a_crowd_is_accepted_and_none_is_lost).alone(),
-    test!(a_crowd_is_accepted_within_the_bars).long("the bars: for the release build, on a quiet machine"),
-    test!(an_idle_bot_costs_next_to_nothing).long("the bars: for the release build, on a quiet machine"),
+    test!(many_askers_at_once_are_accepted_and_no_request_is_lost).alone(),
+    test!(many_askers_at_once_are_accepted_within_the_time_limits)
+        .long("time limits: for the release build, on a quiet machine"),
+    test!(an_idle_bot_uses_almost_no_processor_time).long("time limits: for the release build, on a quiet machine"),
 ];
 
-/// A request that is accepted and not found during the test, another for each asker.
+/// A request that is accepted but not found during the test, different for each asker.
 fn request(number: usize) -> String {
     let alphabet = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
     let tail: String = (0..4).map(|at| char::from(alphabet[number >> (3 * at) & 31])).collect();
     format!("qqqq{tail}")
 }
 
-/// Wraps of one request from each of so many askers, whose DM relay lists are on the relay.
-async fn requests(relay: &TestRelay, crowd: &Askers, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
+/// One wrapped request from each of `askers` askers, whose DM relay lists are on the relay.
+async fn requests(relay: &TestRelay, clients: &Askers, bot: PublicKey, askers: usize) -> Vec<(PublicKey, Event)> {
     let mut requests = Vec::new();
     for number in 0..askers {
         let keys = Keys::generate();
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
-        crowd.writer.send_event(&list.sign_with_keys(&keys).unwrap()).await.unwrap();
+        clients.writer.send_event(&list.sign_with_keys(&keys).unwrap()).await.unwrap();
         requests.push((keys.public_key(), EventBuilder::private_msg(&keys, bot, request(number), []).await.unwrap()));
     }
     requests
 }
 
-/// Sends all requests, `at_once` at a time, and returns how long each took from sending to its
-/// acceptance, sorted.
-async fn acceptances(crowd: &Askers, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
-    let (client, mut notifications) = (&crowd.writer, crowd.reader.notifications());
+/// Sends all requests, `at_once` at a time. Returns the sorted times from sending a request to its
+/// acceptance.
+async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_once: usize) -> Vec<Duration> {
+    let (client, mut notifications) = (&clients.writer, clients.reader.notifications());
     let mut sent: HashMap<PublicKey, Instant> = HashMap::new();
     let mut took = Vec::new();
     let mut left = requests.into_iter();
@@ -66,8 +66,8 @@ async fn acceptances(crowd: &Askers, requests: Vec<(PublicKey, Event)>, at_once:
     took
 }
 
-/// All askers together. They read on a connection of its own: on one that also writes, the embedded
-/// relay's Nagle delay holds an acceptance back for 40 ms, until its OK before that is
+/// All askers together. They read on a connection of its own: on a connection that also writes, the
+/// embedded relay's Nagle delay holds an acceptance back for 40 ms, until the preceding OK is
 /// acknowledged.
 struct Askers {
     writer: Client,
@@ -89,12 +89,12 @@ impl Askers {
     }
 }
 
-/// The same crowd without the bot: in its place somebody who answers each request at once with a
-/// wrap made before. What this takes is the relay's and the askers' own.
+/// The same load without the bot. In its place, a client answers each request at once with a
+/// prepared wrap. The time is that of the relay and the askers alone.
 async fn without_the_bot(askers: usize) -> Vec<Duration> {
     let relay = TestRelay::start().await;
-    let (crowd, nobody) = (Askers::gather(&relay).await, Keys::generate());
-    let many = requests(&relay, &crowd, nobody.public_key(), askers).await;
+    let (clients, nobody) = (Askers::gather(&relay).await, Keys::generate());
+    let many = requests(&relay, &clients, nobody.public_key(), askers).await;
     let mut ready: HashMap<EventId, Event> = HashMap::new();
     for (asker, request) in &many {
         ready.insert(request.id, EventBuilder::private_msg(&nobody, *asker, "accepted", []).await.unwrap());
@@ -112,63 +112,63 @@ async fn without_the_bot(askers: usize) -> Vec<Duration> {
             tokio::spawn(async move { echo.send_event(&answer).await.map(|_| ()) });
         }
     });
-    acceptances(&crowd, many, askers).await
+    acceptances(&clients, many, askers).await
 }
 
 async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
-    let (bot, crowd) = (home.spawn().await, Askers::gather(&relay).await);
-    // The first request of all waits for whatever is done once.
-    let first = requests(&relay, &crowd, bot.public_key, 1).await;
-    acceptances(&crowd, first, 1).await;
+    let (bot, clients) = (home.spawn().await, Askers::gather(&relay).await);
+    // The first request includes work that is done only once.
+    let first = requests(&relay, &clients, bot.public_key, 1).await;
+    acceptances(&clients, first, 1).await;
     let took = without_the_bot(askers).await;
     let of = |took: &[Duration]| (took[took.len() / 2], took[took.len() * 99 / 100]);
     println!("{askers} askers at once and no bot: median and 99th percentile {:?}", of(&took));
-    let many = requests(&relay, &crowd, bot.public_key, askers).await;
+    let many = requests(&relay, &clients, bot.public_key, askers).await;
     let (test_before, bot_before) = (usage::of(std::process::id()).0, usage::seconds_beside_search(bot.pid()));
-    let took = acceptances(&crowd, many, askers).await;
+    let took = acceptances(&clients, many, askers).await;
     let (test_used, bot_used) =
         (usage::of(std::process::id()).0 - test_before, usage::seconds_beside_search(bot.pid()) - bot_before);
     let (median, slowest) = of(&took);
     println!("{askers} askers at once: {median:?} median, {slowest:?} at the 99th percentile");
     println!("processor time: {test_used:.2} s relay and askers, {bot_used:.2} s bot");
-    // Ten a second. Faster than some 20 a second the embedded relay holds a request back until its
-    // OK before is acknowledged.
+    // Ten per second. Above about 20 per second, the embedded relay holds a request back until its
+    // preceding OK is acknowledged.
     let mut alone = Vec::new();
     let mut pace = tokio::time::interval(Duration::from_millis(100));
-    for request in requests(&relay, &crowd, bot.public_key, 30).await {
+    for request in requests(&relay, &clients, bot.public_key, 30).await {
         pace.tick().await;
-        alone.extend(acceptances(&crowd, vec![request], 1).await);
+        alone.extend(acceptances(&clients, vec![request], 1).await);
     }
     alone.sort();
     println!("one asker after the other: {:?} median", alone[alone.len() / 2]);
-    let many = requests(&relay, &crowd, bot.public_key, burst).await;
+    let many = requests(&relay, &clients, bot.public_key, burst).await;
     let began = Instant::now();
-    let took = acceptances(&crowd, many, burst).await;
+    let took = acceptances(&clients, many, burst).await;
     let all = began.elapsed();
     println!("a burst of {burst}: all accepted in {all:?}; {:.1} MB resident", usage::of(bot.pid()).1 as f64 / 1e6);
     assert_eq!(took.len(), burst);
     (alone[alone.len() / 2], slowest, all)
 }
 
-async fn a_crowd_is_accepted_and_none_is_lost() {
+async fn many_askers_at_once_are_accepted_and_no_request_is_lost() {
     let (_, _, all) = measure(20, 100).await;
     assert!(all < Duration::from_secs(30), "{all:?}");
 }
 
-async fn a_crowd_is_accepted_within_the_bars() {
+async fn many_askers_at_once_are_accepted_within_the_time_limits() {
     let (median, slowest, all) = measure(100, 1000).await;
     assert!(median < Duration::from_millis(20), "{median:?}");
     assert!(slowest < Duration::from_millis(100), "{slowest:?}");
     assert!(all < Duration::from_secs(10), "{all:?}");
 }
 
-async fn an_idle_bot_costs_next_to_nothing() {
+async fn an_idle_bot_uses_almost_no_processor_time() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = home.spawn().await;
-    // Not a wait for anything: the time is what is measured.
+    // This does not wait for anything: it is the time over which usage is measured.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let (before, began) = (usage::of(bot.pid()).0, Instant::now());
     tokio::time::sleep(Duration::from_secs(30)).await;

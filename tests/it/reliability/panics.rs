@@ -1,6 +1,6 @@
-//! R10: a panic stays small. Injected at every named step of the flow but the start and the stop,
-//! once; and in some at every message. The process lives on, the key comes, and so do the answers
-//! to others.
+//! R10: a panic does not spread. Panics are injected once at every named step of the flow except
+//! start and stop, and at some steps with every message. The process lives on, the key arrives, and
+//! other askers are answered.
 //!
 //! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
 use crate::support::asker::{Asker, DeliveredKey};
@@ -20,18 +20,19 @@ use tokio::task::JoinSet;
 pub const TESTS: &[Test] = &[
     test!(a_panic_at_any_step_costs_no_key_and_no_answer),
     test!(a_message_that_always_panics_has_an_answer_and_the_next_one_too),
-    test!(a_message_whose_sending_always_panics_holds_up_no_other),
+    test!(a_message_whose_sending_always_panics_delays_no_other),
 ];
 
-/// Bots at once.
+/// Bots that run at once.
 const AT_ONCE: usize = 4;
-/// From the panic to the key, at most, where a device has panicked; the search takes a moment of
-/// it.
+/// The longest time from a device's panic to the key. The search takes a moment of it.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
-/// And elsewhere: a message whose sending failed is sent again after 3 s or some more.
+/// The same for a panic elsewhere. A message whose sending failed is sent again after 3 s or a
+/// little more.
 const KEY_WITHIN: Duration = Duration::from_secs(10);
 
-/// A request, a panic at `step`, and what came of it: how long the key took from the panic on.
+/// Sends a request, injects a panic at `step` and checks the result. Returns the time from the
+/// panic to the key.
 async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) -> Duration {
     let fault = format!("{}:{side}", step.word());
     let home = Home::new(&[relay.url()]);
@@ -46,10 +47,10 @@ async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) 
     until(&format!("{fault}: the key is delivered"), || async { (home.count(delivered) == Some(1)).then_some(()) })
         .await;
     let took = began.elapsed();
-    // The rest goes on, the part that panicked among it.
+    // Everything still works, including the part that panicked.
     let mut other = Asker::connect(&relay.url(), bot).await;
     other.send("hum").await;
-    // So easy a key may come before the acceptance.
+    // A key this easy may arrive before the acceptance.
     let texts = [other.next_text().await, other.next_text().await];
     let keys: Vec<DeliveredKey> = texts.iter().filter_map(|text| DeliveredKey::read(text)).collect();
     assert_eq!(keys.len(), 1, "{fault}: {texts:?}");
@@ -73,7 +74,7 @@ async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) 
     took
 }
 
-/// A secret the bot holds all the time: what unlocks its identity.
+/// A secret that the bot always holds: the key that opens its identity file.
 fn unlocking_key(home: &Home) -> String {
     std::fs::read_to_string(home.age_identity()).unwrap()
 }
@@ -83,7 +84,7 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
     let relay = Arc::new(TestRelay::start().await);
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut cases = JoinSet::new();
-    // The start and the stop end the process anyway.
+    // A panic at start or stop ends the process anyway.
     let steps = Step::ALL.into_iter().filter(|step| !matches!(step, Step::TakeUp | Step::Stop));
     for (step, side) in steps.flat_map(|step| [(step, "before"), (step, "after")]) {
         let character = |_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
@@ -104,7 +105,7 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
                 let longest = if is_device { &mut device } else { &mut elsewhere };
                 *longest = took.max(*longest);
             }
-            // It has said by name what went wrong.
+            // The case has printed what went wrong.
             Err(_) => failed += 1,
         }
     }
@@ -126,11 +127,11 @@ async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2), "one answer each");
 }
 
-async fn a_message_whose_sending_always_panics_holds_up_no_other() {
+async fn a_message_whose_sending_always_panics_delays_no_other() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = home.vault().public_key();
-    // Results alone: acceptances and other answers are sent.
+    // Only results fail: acceptances and other answers are sent.
     let mut process = home.spawn_faulty("panics:send:before");
     let mut asker = Asker::connect(&relay.url(), bot).await;
     assert!(asker.ask("dad").await.contains("#1"));
@@ -138,11 +139,11 @@ async fn a_message_whose_sending_always_panics_holds_up_no_other() {
     until("sending has panicked", || async { (panicked() > 0).then_some(()) }).await;
     let mut other = Asker::connect(&relay.url(), bot).await;
     other.ask("status").await;
-    // It is put off, each time for longer: after 3 s, 10 s, 30 s.
+    // Each retry is later than the one before: after 3 s, 10 s, 30 s.
     assert!(panicked() <= 3, "{}", panicked());
     assert!(process.0.try_wait().unwrap().is_none());
     drop(process);
-    // Kept as it was, it is sent by the next life.
+    // The message was kept unchanged, and is sent after the restart.
     let _process = home.spawn().await;
     asker.next_key().await.assert_starts_with("dad");
 }

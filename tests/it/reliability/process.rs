@@ -1,6 +1,6 @@
 //! The real program: killed (R1), started twice (R9), stopped (R11), asked beyond its limits and
-//! restarted (S11), and started with ten thousand open jobs (S13). In full:
-//! `cargo test --release --test it reliability::process -- --ignored --nocapture`
+//! restarted (S11), and started with ten thousand open jobs (S13). The long forms: `cargo test
+//! --release --test it reliability::process -- --ignored --nocapture`
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{FaultyBot, Home};
@@ -20,15 +20,15 @@ pub const TESTS: &[Test] = &[
     test!(six_jobs_survive_twelve_kills),
     test!(fifty_jobs_survive_two_hundred_kills).long("minutes: the full form of R1"),
     test!(a_second_serve_on_the_folder_ends_within_a_second_and_says_why),
-    test!(six_stops_in_mid_launch_are_clean_and_quick),
-    test!(fifty_stops_in_mid_launch_are_clean_and_quick).long("a minute or two: the full form of R11"),
-    test!(what_hangs_does_not_hold_up_the_end),
+    test!(six_stops_during_a_launch_are_clean_and_quick),
+    test!(fifty_stops_during_a_launch_are_clean_and_quick).long("a minute or two: the full form of R11"),
+    test!(a_hanging_thread_does_not_delay_the_end),
     test!(a_second_signal_ends_at_once),
     test!(a_quota_used_up_stays_used_up_after_a_kill),
     test!(with_ten_thousand_open_jobs_it_starts_within_three_seconds),
 ];
 
-/// Nothing is refused: these tests ask for much.
+/// Limits so high that nothing is refused.
 const GENEROUS: &str = "\
     [limits]\n\
     open_jobs_per_asker = 10000\n\
@@ -36,13 +36,13 @@ const GENEROUS: &str = "\
     longest_expected_time = \"3650 days\"\n\
     give_up_after = \"3650 days\"\n";
 
-/// R1. `jobs` requests of several askers, and a SIGKILL at `kills` random moments, however far the
-/// bot has come.
+/// R1. Sends `jobs` requests of several askers, and kills the bot at `kills` random moments,
+/// whatever it is doing.
 async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = TestRelay::start().await;
-    // The slow kernel, so that a search takes about as long as the bot lives, and most kills hit
-    // one.
+    // Uses the slow kernel, so that a search takes about as long as each run of the bot, and most
+    // kills interrupt one.
     let slow = "[search]\ndevice = \"cpu\"\nthreads = 1\ncpu_kernel = \"portable\"\n";
     let home = Home::with(&[relay.url()], &format!("{GENEROUS}{slow}"));
     let vault = home.vault();
@@ -58,14 +58,14 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
     let mut left = askers.iter();
     let mut requests = HashMap::new();
     for kill in 0..kills {
-        // The requests come while the bot is alive and while it is dead.
+        // Requests arrive while the bot runs and while it is down.
         for (asker, prefix) in left.by_ref().take(jobs.div_ceil(kills)) {
             requests.insert(asker.keys.public_key(), *prefix);
             asker.send(prefix).await;
         }
         let began = Instant::now();
         let mut child = home.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // A random moment of a start, of a search, of a delivery: here the wait is the test.
+        // A random moment of a start, a search or a delivery. This sleep is part of the test.
         let moment = Duration::from_millis(rng.random_range(20..2_500));
         tokio::time::sleep(moment.saturating_sub(began.elapsed())).await;
         child.kill().unwrap();
@@ -83,7 +83,7 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(delivered, all, "jobs delivered, {:?} after the last kill", until_all.elapsed());
-    // An acceptance and a result each, and every key right.
+    // Each asker has one acceptance and one result, and every key is right.
     for (asker, prefix) in &askers {
         let wraps = relay.wraps_to(asker.keys.public_key()).await;
         let mut keys = Vec::new();
@@ -132,16 +132,16 @@ async fn a_second_serve_on_the_folder_ends_within_a_second_and_says_why() {
     let took = began.elapsed();
     let said = String::from_utf8_lossy(&second.stderr);
     println!("the second one ended after {took:?}");
-    assert_eq!(ended.code(), Some(1), "another try may work");
+    assert_eq!(ended.code(), Some(1), "a retry may succeed");
     assert!(said.contains("another npubbot uses the folder") && said.contains("--data"), "{said}");
     assert!(took < Duration::from_secs(1), "{took:?}");
-    // The first goes on undisturbed.
+    // The first process continues undisturbed.
     asker.ask("status").await;
     process.kill();
 }
 
-/// R11. The job takes a day, so every stop is in the middle of a launch.
-async fn stopped_in_mid_launch(times: usize) {
+/// R11. The job would take a day, so every stop happens during a launch.
+async fn stopped_during_a_launch(times: usize) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], GENEROUS);
     let process = home.spawn().await;
@@ -155,7 +155,8 @@ async fn stopped_in_mid_launch(times: usize) {
             Some(process) => process,
             None => home.spawn_logged().await,
         };
-        // The log of a restart says when the search is on; the first one has just accepted the job.
+        // The log of a restart shows when the search runs. Without a restart, the job was accepted
+        // just now.
         if number > 0 {
             until("the bot serves", || async { (home.log().matches("serving").count() == number).then_some(()) }).await;
             until("a sign of life", || async { (home.log().matches("alive").count() == number).then_some(()) }).await;
@@ -168,7 +169,7 @@ async fn stopped_in_mid_launch(times: usize) {
         assert!(status.success(), "{signal:?}: {status}");
         assert!(took < Duration::from_secs(2), "{signal:?} took {took:?}");
         longest = longest.max(took);
-        // Everything is in the one file, it is sound, and the job is still promised.
+        // Everything is in one file, which is sound, and the job is still open.
         assert!(!home.data().join("ledger.sqlite-wal").exists(), "a clean stop folds the log into the file");
         home.assert_sound();
         assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
@@ -177,16 +178,17 @@ async fn stopped_in_mid_launch(times: usize) {
     println!("{times} stops, the longest took {longest:?}");
 }
 
-async fn six_stops_in_mid_launch_are_clean_and_quick() {
-    stopped_in_mid_launch(6).await;
+async fn six_stops_during_a_launch_are_clean_and_quick() {
+    stopped_during_a_launch(6).await;
 }
 
-async fn fifty_stops_in_mid_launch_are_clean_and_quick() {
-    stopped_in_mid_launch(50).await;
+async fn fifty_stops_during_a_launch_are_clean_and_quick() {
+    stopped_during_a_launch(50).await;
 }
 
-/// R11, with a thread that hangs for ever: in a launch, as in a driver, and in the stop itself.
-async fn what_hangs_does_not_hold_up_the_end() {
+/// R11, with a thread that hangs for ever: in a launch, as in a GPU driver, and in the shutdown
+/// itself.
+async fn a_hanging_thread_does_not_delay_the_end() {
     for (fault, clean) in [("collect:before", true), ("stop:before", false)] {
         let (_relay, home, mut bot) = hanging_at(fault).await;
         let began = Instant::now();
@@ -202,7 +204,7 @@ async fn what_hangs_does_not_hold_up_the_end() {
     }
 }
 
-/// R11, for who does not want to wait for the first.
+/// R11: a second signal ends the process without waiting for the clean shutdown.
 async fn a_second_signal_ends_at_once() {
     let (_relay, home, mut bot) = hanging_at("stop:before").await;
     bot.signal(Signal::INT);
@@ -217,7 +219,7 @@ async fn a_second_signal_ends_at_once() {
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
 }
 
-/// A bot with a job of a day, where a thread hangs there, or will.
+/// A bot with a job that would take a day, where a thread hangs or will hang at `place`.
 async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], GENEROUS);
@@ -249,14 +251,14 @@ async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let process = home.spawn().await;
     let refused = asker.ask("zzzzzzzzzz").await;
     assert!(!refused.contains("#3"), "{refused}");
-    // The limit, and when it works again: a day after the first.
+    // The answer names the limit, and when the asker may ask again: a day after the first request.
     assert!(refused.contains("2 jobs in the last 24 hours"), "{refused}");
     assert!(refused.contains("works in 24 h") || refused.contains("works in 23 h 5"), "{refused}");
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(2));
     process.kill();
 }
 
-/// S13. Every job has a pattern of its own, from another asker.
+/// S13. Every job has a different pattern and a different asker.
 async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
     const JOBS: usize = 10_000;
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
@@ -286,7 +288,8 @@ async fn with_ten_thousand_open_jobs_it_starts_within_three_seconds() {
     write.commit().unwrap();
     drop(file);
 
-    // Somebody asks before the start: the answer shows that everything is up, the search included.
+    // The asker writes before the start. The answer shows that everything runs, including the
+    // search.
     let mut asker = Asker::connect(&relay.url(), bot).await;
     asker.send("status").await;
     let began = Instant::now();

@@ -1,8 +1,8 @@
-//! S14: a long time in miniature. One life of the real program under mixed load and faults:
-//! requests, split requests, refused ones, stops, deletions, junk, and a relay that dies now and
-//! then. Its memory, open files and threads do not grow, and at the end nothing is left undone. In
-//! full, 20 minutes:
-//! `cargo test --test it reliability::soak -- --ignored --nocapture --test-threads 1`
+//! S14: months in miniature. One run of the real program under mixed load and faults: requests,
+//! split requests, refused ones, stops, deletions, junk, and a relay that goes down now and then.
+//! Memory, open files and threads do not grow, and at the end nothing is left undone. The long
+//! form, 20 minutes: `cargo test --test it reliability::soak -- --ignored --nocapture
+//! --test-threads 1`
 use crate::support::bot::{BotProcess, Home};
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
@@ -23,32 +23,33 @@ pub const TESTS: &[Test] = &[
 ];
 
 const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
-/// Events the relay keeps, so that a backfill has an end.
+/// Events that the relay keeps, so that a backfill ends.
 const KEPT: usize = 2_000;
 const ASKERS: usize = 40;
-/// Wraps of junk that are sent at once: fewer than may wait in a queue of the inbox.
+/// Wraps of junk sent at once: fewer than fit into a queue of the inbox.
 const BATCH: usize = 1_000;
-/// What a message leaves on the heap for long: the library's note that its id was verified, one of
-/// 128,000. (The other ids have their room since the warm-up.)
+/// Heap bytes that each message occupies for long: the library's entry that its id was verified,
+/// one of up to 128,000. (The tables of other ids have their full size after the warm-up.)
 const A_MESSAGE: u64 = 48;
-/// What is remembered of ids when there is no room for more: 128,000 notes; 100,000 ids dealt with
-/// and 16,384 let in, of 32 bytes, each in a set (a byte more, in twice the power of two that holds
-/// them, for places that are left) and in a row.
+/// Heap bytes of all tables of ids when they are full: 128,000 entries in the library; 100,000
+/// processed and 16,384 accepted ids of 32 bytes. These are each in a hash set (one byte more, and
+/// twice the power of two that holds them) and in a queue.
 const TABLES: u64 = 128_000 * A_MESSAGE + 33 * ((1 << 18) + (1 << 16)) + 32 * ((1 << 17) + (1 << 15));
-/// What the least of the heap in a fifth of the time may differ by with the jobs and messages that
-/// are just open.
+/// How much the smallest heap in a fifth of the run may vary because of the jobs and messages that
+/// happen to be open.
 const HEAP_SLACK: u64 = 256 << 10;
-/// What memory may grow by beside the heap that is counted and the room that a burst needs:
-/// SQLite's cache of 2,000 KiB, and the allocator's gaps.
+/// How much memory may grow beside the counted heap and the space for a burst: SQLite's cache of
+/// 2,000 KiB, and gaps of the allocator.
 const SLACK: u64 = 3 << 20;
-/// A connection or a thread that is there at one time and not at another. The full form has some 25
-/// deaths of a relay to tell that from a leak.
+/// Connections or threads that may exist at one time and not at another. In the long form the relay
+/// goes down some 25 times, enough to tell this from a leak.
 const A_FEW: u64 = 3;
 
-/// What the program holds at one moment.
+/// Resources that the program uses at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
-    /// Memory of its own: pages of its file, which come as the code is used, are not counted.
+    /// Private memory. Pages of the program file are not counted, because they are loaded as the
+    /// code is used.
     resident: u64,
     files: u64,
     threads: u64,
@@ -59,7 +60,7 @@ fn usage(pid: u32) -> Usage {
     Usage { resident: status(pid, "RssAnon") * 1024, files, threads: status(pid, "Threads") }
 }
 
-/// One message of the mix.
+/// A random message of the mix.
 fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> nostr_sdk::Event {
     let character = |rng: &mut StdRng| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)]);
     let request: String = (0..rng.random_range(2..4)).map(|_| character(rng)).collect();
@@ -75,17 +76,18 @@ fn message(rng: &mut StdRng, forger: &Forger, number: usize) -> nostr_sdk::Event
     }
 }
 
-/// A half that never served: y is even for every key of Nostr.
+/// The point of a half that was never used. (Keys on Nostr have an even y; some of these have an
+/// odd one.)
 fn point() -> String {
     format!("02{}", Keys::generate().public_key().to_hex())
 }
 
-/// The bytes of the heap in use, as the log notes them with everything that happens.
+/// Heap bytes in use, as noted in the log with each event.
 fn heap(home: &Home) -> Vec<u64> {
     home.log().lines().filter_map(|line| line.split_once("memory heap=")?.1.trim().parse().ok()).collect()
 }
 
-/// A relay, a bot that serves, and a client of the askers'.
+/// A relay, a running bot, and a client for the askers.
 async fn start() -> (TestRelay, Home, BotProcess, Client) {
     let relay = TestRelay::start_forgetful(KEPT).await;
     let home = Home::with(&[relay.url()], GENEROUS);
@@ -99,7 +101,7 @@ async fn start() -> (TestRelay, Home, BotProcess, Client) {
     (relay, home, process, writer)
 }
 
-/// Junk, batch by batch, numbered from 1 on. It is dealt with when this returns.
+/// Sends numbered batches of junk, and returns when all of it is processed.
 async fn junk(batches: RangeInclusive<usize>, writer: &Client, asker: &Forger, home: &Home) {
     let once = Keys::generate();
     for batch in batches {
@@ -107,17 +109,19 @@ async fn junk(batches: RangeInclusive<usize>, writer: &Client, asker: &Forger, h
             let junk = asker.wrap_with(&once, format!("{batch} {number}"), [Tag::public_key(asker.bot)]);
             writer.send_event(&junk).await.unwrap();
         }
-        // It is attended to after all that came before.
+        // The bot processes this message after everything that came before.
         writer.send_event(&asker.honest(&format!("hello {batch}"), 0)).await.unwrap();
         let is_done = || async { (home.count("SELECT count(*) FROM seen") == Some(batch as i64)).then_some(()) };
         crate::support::until("the junk is dealt with", is_done).await;
     }
 }
 
-/// `batches`: of junk before, so many that the tables of ids need not double meanwhile, and that
-/// nearly every page of the library's table of ids (1,088 pages, set aside at once) has been used.
+/// Runs the mixed load for `time`, with `pace` between two messages. The relay goes down once in 40
+/// to 120 messages.
 ///
-/// `pace`: between two messages. The relay dies once in 40 to 120 paces.
+/// `batches` of junk are sent first: enough that the tables of ids need not grow during the
+/// measurement, and that nearly every page of the library's table (1,088 pages, reserved at once)
+/// was used.
 async fn soak(time: Duration, pace: Duration, batches: usize) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let (mut relay, home, process, writer) = start().await;
@@ -139,13 +143,13 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
         pace.tick().await;
         let asker = &askers[rng.random_range(0..ASKERS)];
         let event = message(&mut rng, asker, sent);
-        // While the relay is away a message is lost with its sender, as anywhere.
+        // A message sent while the relay is down is lost, as anywhere.
         let _ = tokio::time::timeout(Duration::from_secs(1), writer.send_event(&event)).await;
         sent += 1;
         used.push(usage(process.pid()));
         if began.elapsed() > dies_at {
             relay.stop();
-            // The time it is away is the fault.
+            // The injected fault: the relay stays down for this time.
             tokio::time::sleep(between * rng.random_range(1..12)).await;
             relay.start_again().await;
             deaths += 1;
@@ -153,11 +157,12 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
         }
     }
     let heap = heap(&home).split_off(heap_before);
-    // Everything comes to its end: messages that met no relay are due again within a minute or two.
+    // Everything is finished: messages that met no relay are due again within a minute or two.
     let undone = "SELECT (SELECT count(*) FROM job WHERE state IN ('accepted', 'found'))
                        + (SELECT count(*) FROM mail WHERE finished = 0)";
     let ends = Instant::now() + Duration::from_secs(240);
-    // The last messages are still on their way to the ledger: it is done when it stays so.
+    // The last messages may still be on their way to the ledger. They are done when the count stays
+    // at zero.
     let mut quiet = 0;
     while quiet < 30 && Instant::now() < ends {
         quiet = if home.count(undone) == Some(0) { quiet + 1 } else { 0 };
@@ -168,11 +173,12 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
     assert!(delivered as usize > sent / 10, "{delivered} of {sent} messages led to a key");
     assert!(!home.log().contains("panicked"), "{}", home.log());
 
-    // The second fifth of the time against the last. All of it comes and goes, so it is the least
-    // that counts.
+    // Compares the second fifth of the run with the last. Usage fluctuates, so the minimum of each
+    // is compared.
     let least = |what: fn(&Usage) -> u64| second_and_last_fifth(&used).map(|some| some.iter().map(what).min().unwrap());
     let (resident, files, threads) = (least(|one| one.resident), least(|one| one.files), least(|one| one.threads));
-    // The hits of easy requests come in bursts, and what one took is kept for the next.
+    // Hits of easy requests come in bursts, and the allocator keeps the memory of a burst for the
+    // next.
     let burst = heap.iter().max().unwrap() - heap.iter().min().unwrap();
     let heap = second_and_last_fifth(&heap).map(|some| *some.iter().min().unwrap());
     println!(
@@ -184,15 +190,14 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
     assert!(heap[1] <= heap[0] + between * A_MESSAGE + HEAP_SLACK, "the heap");
     assert!(resident[1] <= resident[0] + burst + between * A_MESSAGE + SLACK, "memory");
     assert!(files[1] <= files[0] + A_FEW, "open files");
-    // Threads for what blocks are made when there is work for them, and end ten seconds after their
-    // last.
+    // Threads for blocking work start on demand and end ten seconds after their last use.
     let at_rest = || async { (usage(process.pid()).threads <= at_start + A_FEW).then_some(()) };
     crate::support::until("the threads that are not needed end", at_rest).await;
     process.kill();
     home.assert_sound();
 }
 
-/// The times that are compared.
+/// The two parts of the run that are compared.
 fn second_and_last_fifth<T>(all: &[T]) -> [&[T]; 2] {
     let fifth = all.len() / 5;
     [&all[fifth..2 * fifth], &all[all.len() - fifth..]]
@@ -206,7 +211,7 @@ async fn twenty_minutes_of_mixed_load_leave_nothing_undone_and_nothing_grows() {
     soak(Duration::from_secs(1_200), Duration::from_millis(250), 9).await;
 }
 
-/// What is remembered of events has an end.
+/// The memory for ids of events is bounded.
 async fn once_every_table_of_ids_is_full_the_heap_stays_as_it_is() {
     let (_relay, home, process, writer) = start().await;
     let asker = Forger::new(process.public_key);

@@ -1,9 +1,8 @@
-//! S9 in time: what a crowd of easy jobs costs a rare one on a real processor, through the
-//! scheduler.
+//! S9 in time: how much longer a rare job takes beside many easy jobs, on a real processor and
+//! through the scheduler.
 //!
-//! In CI the shorter form runs. The bar is for the release build:
-//! `cargo test --release --test it reliability::starvation -- --ignored --nocapture --test-threads
-//! 1`
+//! CI runs the short form. The limit applies to the release build: `cargo test --release --test it
+//! reliability::starvation -- --ignored --nocapture --test-threads 1`
 
 use crate::support::harness::{Test, test};
 use npubbot::job::{JobId, JobSpec};
@@ -25,22 +24,22 @@ pub const TESTS: &[Test] = &[
 ];
 
 const EASY_JOBS: usize = 10_000;
-/// Never found meanwhile: 2^60.
+/// The rare pattern, of 60 bits: never found during the test.
 const RARE: &str = "rarerarerare";
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A search with a rare job and a crowd that comes and goes.
+/// A search with a rare job, and easy jobs that come and go.
 struct Bench {
     scheduler: Scheduler,
     done: Receiver<JobId>,
-    crowd: BTreeSet<JobId>,
+    easy: BTreeSet<JobId>,
     newest: i64,
     served: usize,
     rng: StdRng,
 }
 
-/// Candidates tested, and the processor time this took, in seconds: of the threads that search, and
-/// of all that the scheduler has.
+/// Candidates tested, and the processor time they took in seconds: of the search threads, and of
+/// all threads of the scheduler.
 #[derive(Clone, Copy)]
 struct Reading {
     candidates: f64,
@@ -62,39 +61,39 @@ impl Bench {
                 return None;
             }
             Err(SearchError::NoSuchDevice { asked, .. }) => {
-                eprintln!("SKIPPED: there is no {asked} beside a crowd");
+                eprintln!("SKIPPED: there is no {asked} for this test");
                 return None;
             }
             started => started.unwrap(),
         };
         scheduler.add(JobId(i64::MAX), JobSpec::local(vec![Pattern::parse(RARE).unwrap()]));
         let rng = StdRng::seed_from_u64(crate::support::seed());
-        Some(Bench { scheduler, done, crowd: BTreeSet::new(), newest: 0, served: 0, rng })
+        Some(Bench { scheduler, done, easy: BTreeSet::new(), newest: 0, served: 0, rng })
     }
 
-    /// As many easy jobs as there should be, each of 2^20 or 2^25.
+    /// Adds or removes easy jobs until there are `jobs`, each of 2^20 or 2^25.
     fn fill(&mut self, jobs: usize) {
-        while self.crowd.len() < jobs {
+        while self.easy.len() < jobs {
             let length = self.rng.random_range(4..=5);
             let text: String = (0..length).map(|_| char::from(ALPHABET[self.rng.random_range(0..32)])).collect();
             self.newest += 1;
             let job = JobId(self.newest);
             self.scheduler.add(job, JobSpec::local(vec![Pattern::parse(&text).unwrap()]));
-            self.crowd.insert(job);
+            self.easy.insert(job);
         }
-        while self.crowd.len() > jobs {
-            let job = self.crowd.pop_last().unwrap();
+        while self.easy.len() > jobs {
+            let job = self.easy.pop_last().unwrap();
             self.scheduler.remove(job);
         }
     }
 
-    /// Replaces what is found until the next launch is collected.
+    /// Replaces the jobs that are found, until the next launch is collected.
     fn launch(&mut self, jobs: usize) -> Reading {
         let (before, deadline) = (self.scheduler.candidates(), Instant::now() + PATIENCE);
         loop {
             if let Ok(job) = self.done.recv_timeout(Duration::from_millis(1)) {
                 assert_ne!(job, JobId(i64::MAX), "it takes years");
-                self.served += usize::from(self.crowd.remove(&job));
+                self.served += usize::from(self.easy.remove(&job));
             }
             self.fill(jobs);
             let candidates = self.scheduler.candidates();
@@ -106,11 +105,11 @@ impl Bench {
         }
     }
 
-    /// Candidates a second of processor time, of the search and of everything, beside so many easy
-    /// jobs.
+    /// Candidates per second of processor time beside `jobs` easy jobs: of the search threads, and
+    /// of all threads.
     fn rates(&mut self, jobs: usize, seconds: f64) -> (f64, f64) {
         self.fill(jobs);
-        // What was under way is not part of it.
+        // Launches already in flight do not count.
         self.launch(jobs);
         self.launch(jobs);
         let from = self.launch(jobs);
@@ -124,7 +123,7 @@ impl Bench {
     }
 }
 
-/// Processor time in seconds of the search threads, and of these with the device's own and the
+/// Processor time in seconds of the search threads, and of these with the device thread and the
 /// verifier.
 fn processor_time() -> (f64, f64) {
     let (mut searching, mut all) = (0.0, 0.0);
@@ -147,16 +146,16 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// By how much a rare job's time grows beside the crowd, in turn with slices without it: a shared
-/// machine changes its mind from minute to minute.
+/// How much longer a rare job takes beside easy jobs, relative to its time alone. Slices with and
+/// without them alternate, because a shared machine changes its speed from minute to minute.
 fn growth(kernel: KernelChoice, turns: usize, seconds: f64) -> Option<f64> {
     let mut bench = Bench::start(DeviceChoice::Cpu, kernel)?;
     let (mut searching, mut all, mut alone_rate) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..turns {
         let alone = bench.rates(0, seconds);
-        let crowded = bench.rates(EASY_JOBS, seconds);
-        searching.push(alone.0 / crowded.0 - 1.0);
-        all.push(alone.1 / crowded.1 - 1.0);
+        let beside_easy = bench.rates(EASY_JOBS, seconds);
+        searching.push(alone.0 / beside_easy.0 - 1.0);
+        all.push(alone.1 / beside_easy.1 - 1.0);
         alone_rate.push(alone.1);
     }
     let (searching, growth) = (median(searching), median(all));
@@ -172,7 +171,7 @@ fn growth(kernel: KernelChoice, turns: usize, seconds: f64) -> Option<f64> {
     Some(growth)
 }
 
-/// The same of a GPU, in wall time: nobody else uses it.
+/// The same on a GPU, in wall time, since nobody else uses the GPU.
 fn growth_on_a_gpu(turns: usize, seconds: f64) -> Option<f64> {
     let mut bench = Bench::start(DeviceChoice::Cuda, KernelChoice::Auto)?;
     let mut rate = |jobs: usize| {
@@ -190,8 +189,8 @@ fn growth_on_a_gpu(turns: usize, seconds: f64) -> Option<f64> {
     };
     let (growths, alone): (Vec<f64>, Vec<f64>) = (0..turns)
         .map(|_| {
-            let (alone, crowded) = (rate(0), rate(EASY_JOBS));
-            (alone / crowded - 1.0, alone)
+            let (alone, beside_easy) = (rate(0), rate(EASY_JOBS));
+            (alone / beside_easy - 1.0, alone)
         })
         .unzip();
     let growth = median(growths);
@@ -205,7 +204,8 @@ fn growth_on_a_gpu(turns: usize, seconds: f64) -> Option<f64> {
     Some(growth)
 }
 
-/// Both kernels, so that both figures are there whatever becomes of the first.
+/// Measures both kernels before it checks, so that both figures are printed even if one is too
+/// high.
 fn growths(turns: usize, seconds: f64) -> Vec<f64> {
     let kernels = [KernelChoice::Portable, KernelChoice::Ifma];
     kernels.into_iter().filter_map(|kernel| growth(kernel, turns, seconds)).collect()

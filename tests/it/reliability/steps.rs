@@ -1,7 +1,8 @@
-//! R2: every named step of the flow is a safe place to die. The real program is aborted there and
-//! started again.
+//! R2: the program can be killed at every named step of the flow. The real program is aborted there
+//! and started again.
 //!
-//! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
+//! Faults exist only in builds with `debug_assertions`, so these tests do not exist in release
+//! builds.
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
@@ -17,13 +18,13 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub const TESTS: &[Test] = &[test!(every_named_step_is_a_safe_place_to_die)];
+pub const TESTS: &[Test] = &[test!(the_bot_can_be_killed_at_every_named_step)];
 
-/// Bots at once.
+/// Bots that run at once.
 const AT_ONCE: usize = 3;
 const SIGABRT: i32 = 6;
 
-/// One life of the bot that a fault ends. `stop`: it is told to stop once it serves.
+/// Runs the bot until a fault ends it. With `stop`, it is told to stop once it serves.
 async fn life_with(home: &Home, fault: &str, stop: bool) {
     let served = home.log().matches("serving").count();
     let mut bot = home.spawn_faulty(&format!("abort:{fault}"));
@@ -42,7 +43,7 @@ async fn life_with(home: &Home, fault: &str, stop: bool) {
     assert!(home.log().contains(&format!("test fault: {fault}")), "{fault}: died of something else\n{}", home.log());
 }
 
-/// A request, a life that ends at `step`, another life, and what came of it.
+/// Sends a request, lets the bot die at `step`, starts it again, and checks the result.
 async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     let fault = format!("{}:{side}", step.word());
     let home = Home::new(&[relay.url()]);
@@ -50,7 +51,7 @@ async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     let asker = Asker::connect(&relay.url(), bot).await;
     asker.send(prefix).await;
     if matches!(step, Step::TakeUp | Step::Stop) {
-        // These are of interest with an open job.
+        // These steps matter when there is an open job.
         life_with(&home, "answer:after", false).await;
     }
     life_with(&home, &fault, step == Step::Stop).await;
@@ -76,7 +77,7 @@ async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     home.assert_sound();
 }
 
-async fn every_named_step_is_a_safe_place_to_die() {
+async fn the_bot_can_be_killed_at_every_named_step() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let began = Instant::now();
     let relay = Arc::new(TestRelay::start().await);
@@ -96,7 +97,7 @@ async fn every_named_step_is_a_safe_place_to_die() {
     }
     let mut failed = 0;
     while let Some(case) = cases.join_next().await {
-        // Each has said by name what went wrong.
+        // Each case has printed what went wrong.
         failed += usize::from(case.is_err());
     }
     assert_eq!(failed, 0, "of {} places to die", places.len());

@@ -1,6 +1,5 @@
-//! S10: an asker may name any point. What is none is refused with one clear answer, what has served
-//! is refused, and any other is searched right: the tweak and the half make a key with the prefix.
-//! No device is blamed for it, and whoever writes next is served.
+//! S10: an asker may name any point. A text that is no point and a used point are refused with the
+//! reason; any other point is searched correctly. No device is taken out of use because of it.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, Home};
@@ -21,17 +20,16 @@ use std::process::{Command, Stdio};
 pub const TESTS: &[Test] = &[
     test!(chosen_points_are_searched_right_or_refused_and_no_device_is_blamed),
     test!(the_generator_and_its_relatives_are_halves_like_any_other),
-    test!(a_hundred_things_that_are_no_point_are_refused_with_the_reason),
+    test!(a_hundred_texts_that_are_no_point_are_refused_with_the_reason),
 ];
 
-/// Found in the first launch, and met by chance once in 32,768.
+/// Found in the first launch; matches by chance once in 32,768.
 const PREFIX: &str = "dad";
-/// What one asker may have here.
+/// Generous limits, because one asker sends everything here.
 const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
-/// Multiples of the generator in the table around a centre: on the CPU, and the larger ones of
-/// GPUs.
+/// Multiples of the generator in the table around a centre: on the CPU, and on GPUs.
 const TABLES: [u64; 2] = [512, 1024];
-/// What the log says of a device that is not believed, and of anything that went wrong.
+/// Log texts that show a distrusted device or any failure.
 const ALARMS: [&str; 4] = ["match nothing", "taken out", "panicked", "ERROR"];
 
 fn small(number: u64) -> SecretKey {
@@ -56,21 +54,21 @@ fn npub_of(point: &PublicKey) -> Npub {
     Npub(point.x_only_public_key().0.serialize())
 }
 
-/// `±λ^k·secret`: for the bot they are one half.
+/// `±λ^k·secret`: the bot treats all of them as the same half.
 fn family(secret: SecretKey) -> Vec<SecretKey> {
     Rotation::ALL.iter().flat_map(|&rotation| [turned(secret, rotation), turned(secret, rotation).negate()]).collect()
 }
 
-/// A bot of its own, and one asker.
+/// A bot with one asker.
 struct Meeting {
     home: Home,
     bot: BotProcess,
     asker: Asker,
     _relay: TestRelay,
-    /// Messages sent, and messages got.
+    /// Number of messages sent and received.
     sent: i64,
     got: i64,
-    /// The offset of every tweak.
+    /// The offset in every tweak.
     offsets: Vec<[u8; 32]>,
 }
 
@@ -90,8 +88,8 @@ impl Meeting {
     }
 
     async fn is_refused(&mut self, text: &str, reason: &str) {
-        // In another order: the very same words in the same second would be a copy of the message,
-        // which has no answer.
+        // In another order: the same text in the same second would be a copy of the message, which
+        // gets no answer.
         let answer = self.ask(&format!("split {PREFIX} {text}")).await;
         assert!(answer.contains(reason), "{text}: {answer}");
     }
@@ -100,10 +98,10 @@ impl Meeting {
         self.is_refused(&point_of(secret).to_string(), "served for a key already").await;
     }
 
-    /// A request at a point whose secret is known is met. `text` names the point.
+    /// Checks that a request at a point with a known secret is served. `text` names the point.
     async fn is_served(&mut self, text: &str, secret: &SecretKey) -> SplitTweak {
         let tweak = self.is_served_at(text, &point_of(secret)).await;
-        // By libsecp256k1 alone.
+        // Computed by libsecp256k1 alone.
         let key = secret.add_tweak(tweak.tweak.offset.scalar()).unwrap();
         let key = Keypair::from_secret_key(SECP256K1, &turned(key, tweak.tweak.rotation));
         let npub = Npub(key.x_only_public_key().0.serialize());
@@ -111,12 +109,12 @@ impl Meeting {
         tweak
     }
 
-    /// A request at a point is met: the tweak is for it and leads from it to the npub that was
-    /// named.
+    /// Checks that a request at a point is served: the tweak belongs to it and leads to the npub in
+    /// the message.
     async fn is_served_at(&mut self, text: &str, point: &PublicKey) -> SplitTweak {
         let first = self.ask(&format!("split {text} {PREFIX}")).await;
         assert!(!first.contains("Nothing was started") && !first.contains("already"), "{text}: {first}");
-        // What is found at once may overtake the acceptance.
+        // A result found at once may arrive before the acceptance.
         self.got += 1;
         let second = self.asker.next_text().await;
         let (acceptance, result) = if first.contains("ntweak1") { (second, first) } else { (first, second) };
@@ -131,8 +129,7 @@ impl Meeting {
         tweak
     }
 
-    /// The bot is as good as new: one answer a message and one result a job, no alarm, and an
-    /// honest request is met.
+    /// Checks one answer per message, one result per job, the log, and that another request is served.
     async fn ends_well(mut self) {
         let jobs = self.offsets.len() as i64;
         assert_eq!(self.got, self.sent + jobs);
@@ -150,24 +147,28 @@ impl Meeting {
         for alarm in ALARMS {
             assert!(!log.contains(alarm), "{alarm}: {log}");
         }
-        // Blinded: without, one offset in three is a small number or the opposite of one.
+        // The offsets are blinded. Without blinding, one in three would be a small number or the
+        // negative of one.
         for offset in &self.offsets {
             let ends = [&offset[..7], &secp256k1::constants::CURVE_ORDER[..7]];
-            assert!(offset[..7] != [0; 7] && ends[0] != ends[1], "an offset that says where it was found: {offset:x?}");
+            assert!(
+                offset[..7] != [0; 7] && ends[0] != ends[1],
+                "an offset reveals where the key was found: {offset:x?}"
+            );
         }
         self.offsets.sort();
-        assert!(self.offsets.windows(2).all(|two| two[0] != two[1]), "two jobs at one place");
+        assert!(self.offsets.windows(2).all(|two| two[0] != two[1]), "two jobs have the same offset");
     }
 }
 
-/// Points at which a search without blinding meets a zero, and some of what could be made of them.
+/// Points at which a search without blinding would meet a zero, and some of their relatives.
 fn chosen(rng: &mut StdRng) -> Vec<(String, SecretKey)> {
     let mut chosen: Vec<(String, SecretKey)> = Vec::new();
     let mut multiples = vec![2, 3, rng.random_range(4..500)];
-    // Around the end of a table, and the next centre.
+    // Around the end of a table and around the next centre.
     multiples.extend(TABLES.iter().flat_map(|&table| [table - 1, table, table + 1, 2 * table + 1]));
     multiples.push(rng.random_range(5_000..1 << 40));
-    // 1025 twice: beyond one table, and the next centre of the other.
+    // 1025 occurs twice: it is beyond one table, and the next centre of the other.
     multiples.sort();
     multiples.dedup();
     chosen.extend(multiples.iter().map(|&i| (format!("{i}·G"), small(i))));
@@ -182,7 +183,7 @@ fn chosen(rng: &mut StdRng) -> Vec<(String, SecretKey)> {
     }
     // Half of G: its x has 90 leading zero bits.
     chosen.push(("G/2".to_owned(), SecretKey::from_slice(&HALF).unwrap()));
-    // As good as any of these to the bot: one of the six.
+    // The bot treats all six relatives alike, so any of them may stand for the point.
     for (name, secret) in &mut chosen {
         let member = rng.random_range(0..6);
         *secret = family(*secret)[member];
@@ -206,7 +207,7 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
         meeting.is_served(&point_of(&secret).to_string(), &secret).await;
         served.push(secret);
     }
-    // What has served, and its relatives.
+    // Used points, and their relatives.
     for &secret in served.iter().take(3) {
         for relative in family(secret) {
             meeting.is_a_relative(&relative).await;
@@ -216,32 +217,31 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
     let again = *served[3..].get(rng.random_range(0..served.len() - 3)).unwrap();
     meeting.is_a_relative(&again).await;
 
-    // Relatives the bot cannot know of are other halves to it. Those of a small multiple of G may
-    // have served above.
+    // Relatives that the bot cannot recognise count as other halves. Small multiples of G may have
+    // been used above.
     let last = *served.last().unwrap();
     let five_on = sum(last, small(5));
     let tweak = meeting.is_served(&point_of(&five_on).to_string(), &five_on).await;
     for other in [sum(last, served[1]), turned(sum(last, small(7)), Rotation::ALL[1]).negate()] {
         meeting.is_served(&point_of(&other).to_string(), &other).await;
     }
-    // The key just found, as a half: given as the npub it is, it stands for its point with an even
-    // y.
+    // The key just found, used as a half. As an npub it stands for the point with an even y.
     let found = five_on.add_tweak(tweak.tweak.offset.scalar()).unwrap();
     let found = even(turned(found, tweak.tweak.rotation));
     meeting.is_served(&npub_of(&point_of(&found)).to_string(), &found).await;
-    // Points whose secret the asker cannot know: the bot's own, and one that nobody has.
+    // Points whose secret the asker cannot know: the bot's own, and a random one.
     let nobodys = std::iter::repeat_with(|| rng.random()).find_map(|x| lifted(&x)).unwrap();
     for point in [lifted(&meeting.bot.public_key.to_bytes()).unwrap(), nobodys] {
         meeting.is_served_at(&npub_of(&point).to_string(), &point).await;
     }
-    // The asker's own key, which is no wise half but a point.
+    // The asker's own key: an unwise choice, but a valid point.
     let keys = meeting.asker.keys.clone();
     let secret = even(SecretKey::from_slice(keys.secret_key().as_secret_bytes()).unwrap());
     meeting.is_served(&format!("nostr:{}", keys.public_key().to_bech32().unwrap()), &secret).await;
     meeting.ends_well().await;
 }
 
-/// `G` and each of its relatives, where it is the first of them: each needs a bot that has not seen
+/// `G` and each of its relatives as the first of them, so each needs a bot that has not seen
 /// another.
 async fn the_generator_and_its_relatives_are_halves_like_any_other() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
@@ -249,7 +249,7 @@ async fn the_generator_and_its_relatives_are_halves_like_any_other() {
         let mut meeting = Meeting::start().await;
         let point = point_of(&secret).to_string();
         let tweak = meeting.is_served(&point, &secret).await;
-        // The asker's own program makes the key of it.
+        // The asker's own program makes the key from the tweak.
         let key = combined(&secret, &tweak);
         key.assert_starts_with(PREFIX);
         let mut others = family(small(1));
@@ -261,7 +261,7 @@ async fn the_generator_and_its_relatives_are_halves_like_any_other() {
     }
 }
 
-/// The half with an even y: what an npub stands for.
+/// The half with an even y, for which an npub stands.
 fn even(secret: SecretKey) -> SecretKey {
     match point_of(&secret).x_only_public_key().1 {
         Parity::Even => secret,
@@ -274,7 +274,7 @@ fn lifted(x: &[u8; 32]) -> Option<PublicKey> {
     XOnlyPublicKey::from_slice(x).ok().map(|x| x.public_key(Parity::Even))
 }
 
-/// What `npubbot combine` makes of half and tweak.
+/// The output of `npubbot combine` for a half and a tweak.
 fn combined(half: &SecretKey, tweak: &SplitTweak) -> DeliveredKey {
     let half =
         bech32::encode::<Bech32>(Hrp::parse("nhalf").unwrap(), &[&[1], &half.secret_bytes()[..]].concat()).unwrap();
@@ -300,7 +300,7 @@ fn text_of(kind: &str, bytes: &[u8]) -> String {
     bech32::encode::<Bech32>(Hrp::parse(kind).unwrap(), bytes).unwrap()
 }
 
-/// p + this, 32 bytes.
+/// p + `more`, as 32 bytes.
 fn above_p(more: u8) -> [u8; 32] {
     let mut bytes = [0xff; 32];
     // …fffffffe fffffc2f
@@ -309,14 +309,14 @@ fn above_p(more: u8) -> [u8; 32] {
     bytes
 }
 
-/// A hundred texts in the place of a point, each with the reason for which it is refused.
+/// A hundred texts in place of a point, each with the reason given when it is refused.
 fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
     let point = point_of(&secret);
     let (short, long) = (hex::encode(point.serialize()), hex::encode(point.serialize_uncompressed()));
     let x = npub_of(&point).0;
     let mut texts: Vec<(String, &'static str)> = Vec::new();
-    // An x that no point has.
+    // An x-coordinate that no point has.
     let mut without_point = || loop {
         let x = rng.random();
         if lifted(&x).is_none() {
@@ -328,7 +328,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         texts.extend([(format!("02{x}"), NOT_ON_CURVE), (format!("03{x}"), NOT_ON_CURVE)]);
     }
     texts.extend((0..6).map(|_| (text_of("npub", &without_point()), NOT_ON_CURVE)));
-    // p and beyond: those whose remainder is some point's x must not be taken for it.
+    // p and above. If the remainder is the x-coordinate of a point, the text must still be refused.
     let with_remainder: Vec<u8> = (1..=255)
         .filter(|&more| {
             let mut x = [0; 32];
@@ -346,19 +346,19 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
         texts
             .extend([(format!("02{}", hex::encode(x)), NOT_ON_CURVE), (format!("03{}", hex::encode(x)), NOT_ON_CURVE)]);
     }
-    // Cut, or with something behind it.
+    // Cut off, or with something appended.
     texts.extend([60, 62, 64, 65].map(|length| (short[..length].to_owned(), NOT_A_POINT)));
     texts.extend(["0", "00", "02ab"].map(|more| (format!("{short}{more}"), NOT_A_POINT)));
     texts.push((short.repeat(2), NOT_A_POINT));
     texts.push((short[..32].to_owned(), NONE));
-    // Another first byte; SEC 1's other ways to write the point.
+    // Another first byte, and the other encodings of SEC 1.
     texts.extend(
         ["00", "01", "04", "05", "06", "07", "82", "ff"]
             .map(|first| (format!("{first}{}", hex::encode(x)), NOT_A_POINT)),
     );
     texts.push((long.clone(), NOT_A_POINT));
     texts.extend(["06", "07"].map(|first| (format!("{first}{}", &long[2..]), NOT_A_POINT)));
-    // Infinity, in every way somebody might write it.
+    // Infinity, in every form that somebody might write.
     texts.extend([64, 66, 130].map(|length| ("0".repeat(length), NOT_A_POINT)));
     texts.push((format!("04{}", "0".repeat(128)), NOT_A_POINT));
     texts.extend(["00", "0", "infinity", "∞"].map(|word| (word.to_owned(), NONE)));
@@ -368,7 +368,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     texts.push((short.replace('0', "о"), NONE));
     // Other words.
     texts.extend(["H", "point", "<point>", "-1", "1e77", "😀😀😀", "نقطة", "NULL"].map(|word| (word.to_owned(), NONE)));
-    // The right bytes under another name, and npubs that are none.
+    // The right bytes under another prefix, and invalid npubs.
     texts.extend(["note", "nprofile", "npubx", "bc", "age"].map(|kind| (text_of(kind, &x), NONE)));
     texts.extend(["nsec", "nhalf"].map(|kind| (text_of(kind, &x), SECRET)));
     texts.push((text_of("nhalf", &[&[1], &x[..]].concat()), SECRET));
@@ -380,7 +380,7 @@ fn non_points(rng: &mut StdRng) -> Vec<(String, &'static str)> {
     texts
 }
 
-async fn a_hundred_things_that_are_no_point_are_refused_with_the_reason() {
+async fn a_hundred_texts_that_are_no_point_are_refused_with_the_reason() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let mut meeting = Meeting::start().await;
     let texts = non_points(&mut rng);

@@ -1,6 +1,6 @@
-//! S12: an event's id is only a claim until the event is verified. Forged events under the id of an
-//! honest one, before it, after it and from another relay, are not believed, do not reach the
-//! vault, and do not keep the honest one from it.
+//! S12: an event's id proves nothing until the event is verified. Forged events under the id of an
+//! honest one arrive before it, after it, and from another relay. They are not believed, do not
+//! reach the vault, and do not block the honest event.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -17,11 +17,11 @@ pub const TESTS: &[Test] = &[
     test!(a_relay_list_under_a_known_id_is_not_believed),
 ];
 
-/// What the log says of a wrap that the vault was asked to open, and could not.
-const OPENED_IN_VAIN: &str = "a wrap is ignored";
+/// The log text for a wrap that reached the vault and could not be opened.
+const COULD_NOT_BE_OPENED: &str = "a wrap is ignored";
 
-/// Another's event under the id of `honest`, its own signature or the right one; and `honest` with
-/// another's signature.
+/// Forged copies: another event under the id of `honest`, with its own or with the right signature;
+/// and `honest` with another signature.
 fn copies(honest: &Event, other: &Event) -> Vec<String> {
     let disguised = altered(other, "id", honest.id.to_hex());
     let mut signed: Value = serde_json::from_str(&disguised).unwrap();
@@ -30,7 +30,7 @@ fn copies(honest: &Event, other: &Event) -> Vec<String> {
     vec![changed, altered(honest, "sig", other_signature(honest)), disguised, signed.to_string()]
 }
 
-/// Everything but what is within is as it should be: it reaches the vault.
+/// A correctly signed wrap with undecryptable content, so it reaches the vault.
 fn junk(forger: &Forger, number: u64) -> Event {
     let tag = Tag::public_key(forger.bot);
     let builder = EventBuilder::new(Kind::GiftWrap, format!("junk {number}")).tag(tag);
@@ -52,9 +52,9 @@ async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() 
     let acceptance = asker.next_text().await;
     assert!(acceptance.contains("qqqqqqqq") && acceptance.contains("#1"), "{acceptance}");
     copies.iter().for_each(|copy| relay.push(copy));
-    // A relay's events are taken in their order: with this one, those before are dealt with.
+    // Events of a relay are processed in order. Once this one is processed, so are those before it.
     relay.push(&junk(&forger, 0).as_json());
-    let opened = || home.log().matches(OPENED_IN_VAIN).count();
+    let opened = || home.log().matches(COULD_NOT_BE_OPENED).count();
     until("the vault is asked to open junk", || async { (opened() > 0).then_some(()) }).await;
 
     assert_eq!(opened(), 1, "no copy reached it: {}", home.log());
@@ -62,8 +62,8 @@ async fn forged_copies_before_and_after_an_honest_wrap_do_not_reach_the_vault() 
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
 }
 
-/// An honest wrap waits behind others when another relay, asked what it holds, shows forged ones
-/// under its id. The library has verified that id and looks no more.
+/// An honest wrap waits in a queue while another relay returns forged events under its id. The
+/// library has verified that id and does not check again.
 async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     let (good, bad) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Waiting).await);
     let slow = "[limits]\nwraps_per_second = 20\nwraps_burst = 1\n";
@@ -71,7 +71,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     let forger = Forger::new(home.vault().public_key());
     let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(good.url()));
     good.pour(&list.sign_with_keys(&forger.author).unwrap());
-    // The newest come first: the request is the last of them.
+    // The newest events come first, so the request comes last.
     (0..60).for_each(|number| good.pour(&junk(&forger, number)));
     let honest = forger.honest("qqqqqqqq", 1000);
     good.pour(&honest);
@@ -80,7 +80,7 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
     }
 
     let bot = home.spawn_logged().await;
-    until("junk is opened", || async { (home.log().matches(OPENED_IN_VAIN).count() >= 3).then_some(()) }).await;
+    until("junk is opened", || async { (home.log().matches(COULD_NOT_BE_OPENED).count() >= 3).then_some(()) }).await;
     bad.let_answer();
     until("the request is accepted", || async { (home.count("SELECT count(*) FROM job") == Some(1)).then_some(()) })
         .await;
@@ -88,11 +88,15 @@ async fn a_forged_copy_that_overtakes_an_honest_wrap_does_not_take_its_place() {
         .await;
     let (status, _) = bot.stop_with(rustix::process::Signal::TERM).await;
     assert!(status.success(), "{status}");
-    assert_eq!(home.log().matches(OPENED_IN_VAIN).count(), 60, "the vault was asked to open junk and nothing else");
+    assert_eq!(
+        home.log().matches(COULD_NOT_BE_OPENED).count(),
+        60,
+        "the vault was asked to open junk and nothing else"
+    );
 }
 
-/// A relay makes up where an asker reads messages, under an id that the library has verified: it
-/// must not get them sent to where nobody reads.
+/// A relay invents a DM relay list under an id that the library has verified. The bot must not send
+/// messages to that list's relays.
 async fn a_relay_list_under_a_known_id_is_not_believed() {
     let (relay, thief) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let home = Home::new(&[relay.url()]);
@@ -106,7 +110,7 @@ async fn a_relay_list_under_a_known_id_is_not_believed() {
     relay.pour(&Event::from_json(made_up.to_string()).unwrap());
 
     publish(&relay.url(), &request).await;
-    // Without a list to believe, the answer goes to where the request was seen.
+    // Without a list that it believes, the bot answers on the relay where the request was seen.
     until("an answer", || async { (!relay.wraps_to(forger.author.public_key()).is_empty()).then_some(()) }).await;
     assert_eq!(thief.connections(), 0, "nobody asked the bot to go there");
     running.service.stop().await;

@@ -1,6 +1,6 @@
-//! S8: floods pass. The short forms run in CI; in full, on a machine with nothing else to do:
-//! `cargo test --release --test it safety::floods -- --ignored --nocapture --test-threads 1`
-//! `NPUBBOT_TEST_DEVICE=cuda` searches on GPUs meanwhile.
+//! S8: the bot gets through floods. CI runs the short forms. The long forms, on an otherwise idle
+//! machine: `cargo test --release --test it safety::floods -- --ignored --nocapture --test-threads
+//! 1`. With `NPUBBOT_TEST_DEVICE=cuda` GPUs search during the test.
 
 use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home};
@@ -15,29 +15,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(fifteen_hundred_junk_wraps_hold_up_nobody_who_has_worked),
-    test!(five_hundred_requests_of_strangers_are_a_flood_and_new_askers_need_work),
-    test!(a_stop_does_not_wait_for_authors_who_are_looked_up),
-    test!(old_messages_of_strangers_take_little_room_and_none_is_lost),
+    test!(fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work),
+    test!(five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work),
+    test!(a_stop_does_not_wait_for_lookups_of_authors),
+    test!(nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost),
     test!(a_hundred_thousand_junk_wraps_pass).long("a minute and more: the full form of S8"),
-    test!(ten_thousand_requests_of_strangers_pass).long("a minute and more: the full form of S8"),
+    test!(ten_thousand_first_time_askers_pass).long("a minute and more: the full form of S8"),
 ];
 
 /// Never found during the test.
 const REQUEST: &str = "qqqqqqqqqq";
-/// What a flood may cost and how long an honest request may take.
+/// Bounds on the memory in a flood, and on the time of an honest request.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const BITS: u8 = 12;
 /// The log line of a wrap that the vault could not open.
-const OPENED_IN_VAIN: &str = "a wrap is ignored";
+const COULD_NOT_BE_OPENED: &str = "a wrap is ignored";
 
-/// What searches meanwhile.
+/// The device that searches during the test.
 fn device() -> String {
     std::env::var("NPUBBOT_TEST_DEVICE").unwrap_or("cpu".to_owned())
 }
 
-/// The most memory a process ever had, in bytes.
+/// Peak memory of a process, in bytes.
 fn peak_memory(bot: &BotProcess) -> u64 {
     usage::status(bot.pid(), "VmHWM") * 1024
 }
@@ -45,7 +45,7 @@ fn peak_memory(bot: &BotProcess) -> u64 {
 fn assert_small(bot: &BotProcess) {
     let memory = peak_memory(bot);
     println!("{:.1} MB at most", memory as f64 / 1e6);
-    // The driver of a GPU has some 250 MB of its own in here.
+    // The driver of a GPU adds some 250 MB.
     assert!(device() != "cpu" || memory <= MOST_MEMORY, "{memory}");
 }
 
@@ -66,7 +66,7 @@ async fn answer_to(asker: &mut Asker, wrap: &Event) -> (String, Duration) {
     (text, began.elapsed())
 }
 
-/// Wraps to the bot that are signed well and cannot be decrypted, of random length.
+/// Wraps to the bot with a right signature and undecryptable content of random length.
 fn junk(bot: PublicKey, count: usize, rng: &mut StdRng) -> Vec<Event> {
     let (once, other) = (Keys::generate(), Keys::generate().public_key());
     let wrap = |length: usize| {
@@ -87,8 +87,8 @@ async fn start(relay: &RawRelay, limits: &str) -> (Home, BotProcess) {
     (home, bot)
 }
 
-/// Junk, `a_second` at a time; meanwhile somebody new requests with proof of work, and somebody
-/// known without.
+/// Floods the bot with `a_second` junk wraps per second. During the flood a first-time asker sends
+/// a request with proof of work, and a known asker sends one without.
 async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = RawRelay::start(Manner::Honest).await;
@@ -96,13 +96,14 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
     let mut new = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(known.ask(REQUEST).await.contains("#1"));
-    // Not status: the same text within the same second would be a copy of the same message.
+    // Another text than `status`: the same text within the same second would be a copy of the same
+    // message.
     let before = known.ask("help").await;
     let all = junk(bot.public_key, wraps, &mut rng);
     let (paid, plain) = (worked(&new, REQUEST), known.wrap("status").await);
     let (began, beside) = (Instant::now(), usage::seconds_beside_search(bot.pid()));
     let (half, poured) = (tokio::sync::Notify::new(), AtomicUsize::new(0));
-    let opened = || home.log().matches(OPENED_IN_VAIN).count();
+    let opened = || home.log().matches(COULD_NOT_BE_OPENED).count();
     let flood = async {
         let mut pace = tokio::time::interval(Duration::from_millis(100));
         for some in all.chunks(a_second.div_ceil(10)) {
@@ -117,12 +118,13 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
         println!("{wraps} junk wraps in {:.1?}", began.elapsed());
     };
     let honest = async {
-        // In the middle of it.
+        // Half of the flood was sent.
         half.notified().await;
         let (opened_before, queued) = (opened(), poured.load(Ordering::Relaxed));
         let first = async {
             let (text, waited) = answer_to(&mut new, &paid).await;
-            // In a queue without an order it would have waited for those that came before it.
+            // In a queue without priorities, the request would have waited for everything that came
+            // before it.
             let (between, ahead) = (opened() - opened_before, queued.saturating_sub(opened_before));
             println!("{between} of {ahead} waiting wraps were opened before it");
             assert!(ahead < 200 || between < ahead / 2, "{between} of {ahead}");
@@ -146,17 +148,17 @@ async fn junk_passes(wraps: usize, a_second: usize, limits: &str) {
     assert_small(&bot);
 }
 
-/// One request from each of so many fresh keys, all at once.
-async fn strangers_pass(strangers: usize, allowed: usize) {
+/// Sends one request from each of `askers` fresh keys, all at once.
+async fn requests_pass(askers: usize, allowed: usize) {
     crate::support::seed();
     let relay = RawRelay::start(Manner::Honest).await;
     let (home, bot) = start(&relay, &format!("new_askers_per_minute = {allowed}\n")).await;
     let mut known = Asker::connect(&relay.url(), bot.public_key).await;
-    // Nothing is demanded while there is no flood.
+    // Without a flood, no work is demanded.
     assert!(known.ask(REQUEST).await.contains("#1"));
     let mut new = Asker::connect(&relay.url(), bot.public_key).await;
     let mut late = Asker::connect(&relay.url(), bot.public_key).await;
-    let requests: Vec<Event> = (0..strangers).map(|_| Forger::new(bot.public_key).honest(REQUEST, 60)).collect();
+    let requests: Vec<Event> = (0..askers).map(|_| Forger::new(bot.public_key).honest(REQUEST, 60)).collect();
     let began = Instant::now();
     for (number, request) in requests.iter().enumerate() {
         relay.pour(request);
@@ -168,11 +170,11 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     let (accepted, waited) = answer_to(&mut new, &paid).await;
     println!("with work accepted after {waited:.2?}");
     assert!(accepted.contains("searching for"), "{accepted}");
-    let taken = || async { home.count("SELECT count(*) FROM seen").filter(|&seen| seen as usize > strangers + 1) };
+    let taken = || async { home.count("SELECT count(*) FROM seen").filter(|&seen| seen as usize > askers + 1) };
     until("every request is answered", taken).await;
-    println!("{strangers} requests of strangers decided after {:.1?}", began.elapsed());
-    // So many before it was a flood, those that were decided along with the last of them, and the
-    // two honest ones.
+    println!("{askers} requests of first-time askers decided after {:.1?}", began.elapsed());
+    // The requests accepted before the flood was noticed, those decided together with the last of
+    // them, and the two honest ones.
     let jobs = home.count("SELECT count(*) FROM job").unwrap() as usize;
     println!("{jobs} jobs");
     assert!((allowed..=allowed + 66).contains(&jobs), "{jobs}");
@@ -184,8 +186,7 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     let (welcome, known_after) = answer_to(&mut known, &other).await;
     println!("known after {known_after:.2?}: {welcome}");
     assert!(welcome.contains("searching for"), "{welcome}");
-    // Another text: the very same message in another wrap would be a copy, and a copy has no second
-    // answer.
+    // A new text: the same message in another wrap would be a copy, and a copy gets no answer.
     let paid = worked(&late, "yyyyyyyyyy");
     let (accepted, paid_after) = answer_to(&mut late, &paid).await;
     assert!(accepted.contains("searching for"), "{accepted}");
@@ -194,16 +195,16 @@ async fn strangers_pass(strangers: usize, allowed: usize) {
     assert_small(&bot);
 }
 
-/// The inbox is slowed down, so that few wraps make a long queue.
-async fn fifteen_hundred_junk_wraps_hold_up_nobody_who_has_worked() {
+/// The inbox is slowed down, so that a few wraps make a long queue.
+async fn fifteen_hundred_junk_wraps_do_not_delay_a_request_with_work() {
     junk_passes(1_500, 1_500, "wraps_per_second = 150\nwraps_burst = 150\n").await;
 }
 
-async fn five_hundred_requests_of_strangers_are_a_flood_and_new_askers_need_work() {
-    strangers_pass(500, 100).await;
+async fn five_hundred_first_time_askers_are_a_flood_and_further_ones_need_work() {
+    requests_pass(500, 100).await;
 }
 
-/// A message of the old kind (NIP-04) from somebody new.
+/// A message by NIP-04 from a first-time asker.
 fn old(bot: &BotProcess, text: &str) -> Event {
     let author = Keys::generate();
     let content = nip04::encrypt(author.secret_key(), &bot.public_key, text).unwrap();
@@ -211,7 +212,7 @@ fn old(bot: &BotProcess, text: &str) -> Event {
     old.sign_with_keys(&author).unwrap()
 }
 
-async fn a_stop_does_not_wait_for_authors_who_are_looked_up() {
+async fn a_stop_does_not_wait_for_lookups_of_authors() {
     let relay = RawRelay::start(Manner::Reserved).await;
     let (home, bot) = start(&relay, "").await;
     relay.pour(&old(&bot, "help"));
@@ -222,9 +223,9 @@ async fn a_stop_does_not_wait_for_authors_who_are_looked_up() {
     assert!(!home.log().contains("did not end in time"), "{}", home.log());
 }
 
-/// Old messages (NIP-04), each of a new key and long, while nobody says who of them reads sealed
-/// ones.
-async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
+/// Many long NIP-04 messages, each of a new key, while no relay says which of the authors read
+/// NIP-17.
+async fn nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost() {
     const STRANGERS: usize = 200;
     let relay = RawRelay::start(Manner::Reserved).await;
     let (home, bot) = start(&relay, "").await;
@@ -236,7 +237,7 @@ async fn old_messages_of_strangers_take_little_room_and_none_is_lost() {
     relay.tell_lists();
     let answered = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
     until("all are answered", || async { (home.count(answered) == Some(STRANGERS as i64)).then_some(()) }).await;
-    // What is given up is taken back a moment after the next is asked.
+    // A query that is given up is closed shortly after the next one was sent.
     let open = relay.most_list_queries_open();
     println!("{open} queries open at most, {} asked", relay.list_queries());
     assert!(open <= 2 * 64, "{open}");
@@ -247,6 +248,6 @@ async fn a_hundred_thousand_junk_wraps_pass() {
     junk_passes(100_000, 1_667, "").await;
 }
 
-async fn ten_thousand_requests_of_strangers_pass() {
-    strangers_pass(10_000, 2_000).await;
+async fn ten_thousand_first_time_askers_pass() {
+    requests_pass(10_000, 2_000).await;
 }

@@ -1,8 +1,7 @@
-//! S4: nothing secret leaks. Jobs are done by the real program at trace level, with a panic right
-//! after a result was sealed; then the ledger, its log, the program's log with the panic's text,
-//! its arguments, its environment and its whole memory are searched for each delivered key. In
-//! full:
-//! `cargo test --test it safety::leaks -- --ignored --nocapture`
+//! S4: nothing secret leaks. The real program does jobs at trace level, with a panic right after a
+//! result was sealed. Then the test searches the ledger, its write-ahead log, the program's log
+//! with the panic's text, its arguments, its environment and its whole memory for every delivered
+//! key. The long form: `cargo test --test it safety::leaks -- --ignored --nocapture`
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
@@ -18,10 +17,10 @@ pub const TESTS: &[Test] = &[
     test!(fifty_jobs_at_trace_level_leave_no_key_behind).long("a minute or two: the full form of S4"),
 ];
 
-/// Jobs an asker.
+/// Jobs per asker.
 const EACH: usize = 5;
 
-/// The nsecs an asker was sent. Only this process opens them.
+/// The nsecs that an asker received. Only the test's process decrypts them.
 async fn keys_of(relay: &TestRelay, asker: &Asker) -> Vec<String> {
     let mut keys = Vec::new();
     for wrap in relay.wraps_to(asker.keys.public_key()).await.iter() {
@@ -36,7 +35,7 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100\n");
     let bot = home.vault().public_key();
-    // In a release build there are no faults, and so no panic.
+    // Release builds have no faults, so there is no panic.
     let process = home.spawn_traced("panic:redeem:after");
     let mut askers = Vec::new();
     for _ in 0..jobs.div_ceil(EACH) {
@@ -64,7 +63,7 @@ async fn jobs_leave_no_key_behind(jobs: usize) {
     leaks.extend(search.process(process.0.id()));
     assert!(leaks.is_empty(), "{} copies: {leaks:#?}", leaks.len());
 
-    // What was searched can be found: the bot's own point in its memory, and a key that is planted
+    // The search itself works: it finds the bot's npub in the memory, and a key that is planted
     // there and in a file.
     let known = Needle { form: "npub".to_owned(), bytes: bot.to_string().into_bytes() };
     assert!(!Search::new(&[known]).process(process.0.id()).is_empty());

@@ -1,6 +1,6 @@
-//! After a key was sealed, its maker's memory holds no copy of it. The key is learned from a child
-//! process, which opens the message as its asker, and stays masked in here, so that looking for it
-//! does not plant it.
+//! After a key was sealed, the memory of the process that made it holds no copy of it. A child
+//! process opens the message as its asker and returns the key masked, so that the search does not
+//! itself put the key into memory.
 use crate::support::harness::{Test, child, test};
 use crate::support::hex;
 use nostr::nips::nip59::UnwrappedGift;
@@ -25,7 +25,8 @@ fn masked(bytes: &[u8]) -> String {
     hex::encode(bytes.iter().map(|byte| byte ^ MASK).collect::<Vec<u8>>())
 }
 
-/// The child's part: a wrap in, the masked key out in every form it could lie about in.
+/// Runs in the child process: reads a wrap, writes the masked key in every form it could have in
+/// memory.
 fn open_a_message_as_its_asker() {
     let asker = Keys::parse(&std::env::var("TEST_ASKER").unwrap()).unwrap();
     let mut json = String::new();
@@ -44,7 +45,7 @@ fn open_a_message_as_its_asker() {
     }
 }
 
-/// Names the forms whose masked bytes are somewhere in this process's writable memory.
+/// Names the forms whose bytes occur somewhere in this process's writable memory.
 fn present(needles: &[(String, Vec<u8>)]) -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut memory = std::fs::File::open("/proc/self/mem").unwrap();

@@ -1,5 +1,5 @@
-//! The looking for secrets in memory (`crate::support::memory_scan`), on which the promise S3
-//! rests, in memory of the host.
+//! Tests of the memory scan (`crate::support::memory_scan`) on host memory. The promise S3 rests on
+//! it.
 
 use crate::support::harness::{Test, test};
 use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, start_secret_of};
@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
-    test!(a_number_lies_in_memory_as_its_form_says),
-    test!(relatives_are_the_six_keys_that_know_each_other),
-    test!(what_is_planted_is_found_wherever_it_lies_and_nothing_else_is),
-    test!(the_shortest_memories_are_looked_at_to_their_ends),
+    test!(the_forms_of_a_number_have_the_expected_bytes),
+    test!(relatives_are_the_six_keys_that_reveal_each_other),
+    test!(planted_secrets_are_found_anywhere_and_nothing_else_is),
+    test!(the_shortest_memories_are_searched_to_their_ends),
 ];
 
 fn number(rng: &mut StdRng) -> SecretKey {
@@ -25,7 +25,7 @@ fn secrets(rng: &mut StdRng, count: usize) -> Vec<Secret> {
     (0..count).map(|at| Secret::new(format!("number {at}"), number(rng))).collect()
 }
 
-fn a_number_lies_in_memory_as_its_form_says() {
+fn the_forms_of_a_number_have_the_expected_bytes() {
     let number: [u8; 32] = std::array::from_fn(|at| at as u8 + 1);
     let starts = [
         ("bytes, big-endian", [1, 2, 3, 4, 5, 6, 7, 8]),
@@ -36,7 +36,7 @@ fn a_number_lies_in_memory_as_its_form_says() {
         ("words of 64 bits, turned", [25, 26, 27, 28, 29, 30, 31, 32]),
         ("the lower half, little-endian", [32, 31, 30, 29, 28, 27, 26, 25]),
         ("the upper half, little-endian", [16, 15, 14, 13, 12, 11, 10, 9]),
-        // 0x…1a1b_1c1d_1e1f_20: its low 52 bits, and its highest 48.
+        // 0x…1a1b_1c1d_1e1f_20: the low 52 bits, and the highest 48.
         ("limbs of 52 bits in 64", [0x20, 0x1f, 0x1e, 0x1d, 0x1c, 0x1b, 0x0a, 0]),
         ("limbs of 52 bits in 64, the highest first", [6, 5, 4, 3, 2, 1, 0, 0]),
         // 0x1d1e1f20 has 0x11e1f20 below bit 26; the next 26 bits are 0xa1b1c1d1e1f20 >> 26.
@@ -57,18 +57,18 @@ fn a_number_lies_in_memory_as_its_form_says() {
     }
 }
 
-fn relatives_are_the_six_keys_that_know_each_other() {
+fn relatives_are_the_six_keys_that_reveal_each_other() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let own = Secret::new("it", number(&mut rng));
     let relatives: Vec<SecretKey> = own.relatives().collect();
     let different: BTreeSet<[u8; 32]> = relatives.iter().map(SecretKey::secret_bytes).collect();
     assert_eq!((relatives[0], different.len()), (own.number, 6));
-    // 1 + λ + λ² = 0, and a point with the same y for each of them; opposite points have one x.
+    // 1 + λ + λ² = 0, and the three points λ^k·P have the same y. Opposite points have the same x.
     let points: Vec<PublicKey> = relatives.iter().map(|key| key.public_key(SECP256K1)).collect();
     let bytes = |at: usize| points[at].serialize_uncompressed();
     assert!([2, 4].iter().all(|&at| bytes(at)[33..] == bytes(0)[33..]));
     assert!([0, 2, 4].iter().all(|&at| bytes(at)[1..33] == bytes(at + 1)[1..33]));
-    // And from a key back to its start point.
+    // A key leads back to the secret of its start point.
     let offset = number(&mut rng).into();
     for rotation in Rotation::ALL {
         let key = own.number.add_tweak(&offset).unwrap().mul_tweak(&rotation.scalar()).unwrap();
@@ -76,9 +76,9 @@ fn relatives_are_the_six_keys_that_know_each_other() {
     }
 }
 
-/// Every form of every relative of some secrets, at random places of a noise with gaps of zeros,
-/// and one at the very end.
-fn what_is_planted_is_found_wherever_it_lies_and_nothing_else_is() {
+/// Every form of every relative of some secrets, at random places in noise with gaps of zeros, and
+/// one at the very end.
+fn planted_secrets_are_found_anywhere_and_nothing_else_is() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let secrets = secrets(&mut rng, 40);
     let pieces = Pieces::of(&secrets);
@@ -96,7 +96,8 @@ fn what_is_planted_is_found_wherever_it_lies_and_nothing_else_is() {
     println!("{} pieces of {} numbers; {rate:.0} MB/s", pieces.len(), pieces.needles);
 
     let mut planted = Vec::new();
-    // A slot of 64 bytes each, so that none covers another; the last ends with the memory.
+    // Each needle has a slot of 64 bytes, so none overwrites another. The last ends with the
+    // memory.
     let slots = memory.len() / 64;
     let mut free: BTreeSet<usize> = (0..slots - 1).collect();
     for (at, secret) in secrets.iter().enumerate() {
@@ -118,7 +119,7 @@ fn what_is_planted_is_found_wherever_it_lies_and_nothing_else_is() {
     let found = pieces.look(&memory);
     assert_eq!(planted.len(), pieces.needles + 1);
     for &(secret, start, length) in &planted {
-        // Every eight bytes of it.
+        // Every run of eight bytes in it.
         let places = (start..start + length).step_by(8);
         assert!(places.clone().all(|at| found.iter().any(|one| one.at == at && one.secret == secret)), "at {start}");
     }
@@ -126,8 +127,8 @@ fn what_is_planted_is_found_wherever_it_lies_and_nothing_else_is() {
     assert!(found.iter().all(within));
 }
 
-/// Every place of every length: also where two threads meet.
-fn the_shortest_memories_are_looked_at_to_their_ends() {
+/// Every place in memories of every length, including borders between two threads.
+fn the_shortest_memories_are_searched_to_their_ends() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let secrets = secrets(&mut rng, 1);
     let pieces = Pieces::of(&secrets);

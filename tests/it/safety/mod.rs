@@ -1,4 +1,4 @@
-//! Promises S1 to S14: no secret leaks and nobody stops the service.
+//! Promises S1 to S14: no secret leaks, and nobody can stop the service.
 
 pub mod chosen_points;
 pub mod copies;

@@ -1,5 +1,5 @@
-//! S3 and the walls of S2: no other room can name a secret, and the vault knows one source of
-//! randomness.
+//! S3, and the barriers of S2: no other room can name a secret, and the vault has only one source
+//! of randomness.
 
 use crate::support::harness::{Test, test};
 use crate::support::source;
@@ -10,16 +10,16 @@ use std::process::Command;
 pub const TESTS: &[Test] = &[
     test!(no_secret_can_be_named_from_outside),
     test!(the_vault_draws_from_the_operating_system_and_nothing_else),
-    test!(the_lock_holds_no_generator_of_small_seeds),
+    test!(the_lock_file_has_no_generator_with_small_seeds),
 ];
 
-/// Compiles `code` against this very library, and returns what the compiler says.
+/// Compiles `code` against this library. Returns whether it compiles, and the compiler's output.
 fn compile(code: &str) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("outside.rs");
     fs::write(&file, format!("{code}\nfn main() {{}}\n")).unwrap();
-    // The test lies beside the libraries it was linked with; the newest build of ours is the one
-    // just made.
+    // The test binary lies beside the libraries it was linked with. The newest build of ours is the
+    // right one.
     let libraries = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let newest = fs::read_dir(&libraries)
         .unwrap()
@@ -46,7 +46,7 @@ fn compile(code: &str) -> (bool, String) {
 
 fn no_secret_can_be_named_from_outside() {
     let (compiles, said) = compile("use npubbot::vault::{StartId, Vault};\npub fn f(_: Vault, _: StartId) {}");
-    assert!(compiles, "the way of trying is sound: {said}");
+    assert!(compiles, "the check itself compiles: {said}");
     for name in ["Start", "DerivedKey", "Signing", "SecretText"] {
         let (compiles, said) = compile(&format!("pub fn f(_: npubbot::vault::secret::{name}) {{}}"));
         assert!(!compiles, "{name} can be named");
@@ -58,14 +58,14 @@ fn no_secret_can_be_named_from_outside() {
         let (compiles, said) = compile(&format!("use npubbot::vault::{what};"));
         assert!(!compiles && said.contains("E0603"), "{what}: {said}");
     }
-    // What a device is given has room for points and patterns only.
+    // A launch, which is all that a device gets, consists of points and patterns only.
     let launch = "pub fn f(l: npubbot::search::Launch) -> (Vec<npubbot::key::StartPoint>, std::sync::Arc<npubbot::pattern::PatternSet>) {
         let npubbot::search::Launch { starts, patterns, remaining: _ } = l; (starts, patterns) }";
     let (compiles, said) = compile(launch);
     assert!(compiles, "a launch holds something else than points and patterns: {said}");
 }
 
-/// Ways to random numbers, or to keys made of them, that are not `random::system`.
+/// Sources of random numbers, or of keys, other than `random::system`.
 const OTHER_SOURCES: [&str; 12] = [
     "getrandom",
     "OsRng",
@@ -95,7 +95,7 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
                 found.push(format!("{name} has `{word}`"));
             }
         }
-        // The door hands out the system's source, and only tests put another in.
+        // The vault uses the system's source, and only tests can replace it.
         if name == "vault.rs" {
             let others: Vec<&str> = code.match_indices("source: ").map(|(at, _)| &code[at..]).collect();
             let known =
@@ -110,9 +110,9 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
     assert!(random.contains("getrandom::fill(bytes).map_err(|_| VaultError::NoRandomness)"));
 }
 
-/// The lock: `getrandom` asks the operating system unless a build says otherwise, and none of the
-/// crates that make random numbers without it is in the tree of the program.
-fn the_lock_holds_no_generator_of_small_seeds() {
+/// In Cargo.lock, `getrandom` asks the operating system unless a build says otherwise, and the
+/// program depends on no crate that makes random numbers without it.
+fn the_lock_file_has_no_generator_with_small_seeds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
         .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p} {f}"])

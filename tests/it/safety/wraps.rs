@@ -1,5 +1,5 @@
-//! S6: whatever a stranger seals, nothing comes of it but an ignored wrap, and whoever writes next
-//! is answered.
+//! S6: whatever is sealed in a wrap, the worst outcome is that the wrap is ignored, and the next
+//! asker is answered.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -12,14 +12,15 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_seconds),
+    test!(hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_seconds),
     test!(the_same_wrap_without_its_fault_is_accepted),
     test!(unsolicited_events_of_an_external_relay_are_ignored),
 ];
 
 const DAY: u64 = 86_400;
 
-/// Every wrap says `m0ctane`: what gets through by mistake is answered, and so is seen.
+/// Every wrap asks for `m0ctane`. If one is accepted by mistake, it is answered, which the test
+/// sees.
 const REQUEST: &str = "m0ctane";
 
 type Hostile = Vec<(&'static str, String)>;
@@ -71,7 +72,7 @@ fn wraps_that_are_wrong(forger: &Forger) -> Hostile {
     ]
 }
 
-/// NIP-44's length in front, and no padding.
+/// A plaintext with NIP-44's length in front, and no padding.
 fn padded(text: &str, length: usize) -> Vec<u8> {
     [&(length as u16).to_be_bytes()[..], text.as_bytes()].concat()
 }
@@ -110,7 +111,7 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
     let good = serde_json::to_value(forger.rumor(REQUEST)).unwrap();
     let with = |name: &str, value: Value| {
         let mut rumor = good.clone();
-        // The id is left out where only the rest is meant to be wrong.
+        // The id is omitted if only another field should be wrong.
         rumor.as_object_mut().unwrap().remove("id");
         rumor[name] = value;
         rumor.to_string()
@@ -143,12 +144,12 @@ fn rumors_that_are_wrong(forger: &Forger) -> Hostile {
     rumors.into_iter().map(|(name, rumor)| (name, forger.with_rumor(rumor).as_json())).collect()
 }
 
-async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_seconds() {
+async fn hostile_wraps_have_no_effect_and_an_honest_one_is_accepted_within_two_seconds() {
     let relay = RawRelay::start(Manner::Honest).await;
     let home = Home::new(&[relay.url()]);
     let process = home.spawn_logged().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    // The bot listens: from here on it hears what is pushed.
+    // The bot is subscribed: from here on it receives what is pushed.
     asker.ask("help").await;
 
     let forger = Forger::new(process.public_key);
@@ -166,7 +167,7 @@ async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_secon
     assert!(acceptance.contains("#1"), "{acceptance}");
     assert!(took < Duration::from_secs(2), "{took:?}");
 
-    // Two messages were seen, one is a job, and nobody else was written to.
+    // Two messages were seen, one became a job, and nobody else got a message.
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(1));
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(2));
     assert_eq!(home.count("SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'"), Some(2));
@@ -175,8 +176,7 @@ async fn hostile_wraps_do_nothing_and_an_honest_one_is_accepted_within_two_secon
     assert!(!home.log().contains("panicked"), "{}", home.log());
 }
 
-/// What is tried above is wrong in one thing only: the same wrap without it is a request like any
-/// other.
+/// Each wrap above has only one fault: the same wrap without it is accepted as a request.
 async fn the_same_wrap_without_its_fault_is_accepted() {
     let relay = RawRelay::start(Manner::Honest).await;
     let running = Home::new(&[relay.url()]).start().await;
@@ -185,7 +185,7 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     let forger = Forger::new(running.public_key);
     let seal = forger.seal_of(&forger.rumor("qqqqqqqq").as_json()).as_json();
     let once = Keys::generate();
-    // NIP-44 pads a text of 257 to 511 bytes and more in steps; done by hand as in the forgeries.
+    // NIP-44 pads texts of 257 to 511 bytes and more in steps. Done by hand, as in the forgeries.
     let content = forger.encrypt_padded(&once, &properly_padded(&seal));
     relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
     asker.ask("status").await;
@@ -193,8 +193,8 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     running.service.stop().await;
 }
 
-/// A relay that an asker named says under the name of the bot's own subscription what nobody asked
-/// it for.
+/// A relay that an asker's list names sends events that the bot did not ask for, under the name of
+/// the bot's own subscription.
 async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let patient = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
@@ -203,23 +203,23 @@ async fn unsolicited_events_of_an_external_relay_are_ignored() {
     let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(theirs.url()));
     publish(&ours.url(), &list.sign_with_keys(&forger.author).unwrap()).await;
     publish(&ours.url(), &forger.honest("help", 0)).await;
-    // The bot brings the answer, and stays connected for a while.
+    // The bot delivers the answer there, and stays connected for a while.
     let answered = || async { (!theirs.wraps_to(forger.author.public_key()).is_empty()).then_some(()) };
-    until("the bot visits the stranger's relay", answered).await;
+    until("the bot visits the asker's relay", answered).await;
     let request = forger.honest("qqqqqqqq", 0);
     theirs.blurt(&format!(r#"["EVENT","inbox",{}]"#, request.as_json()));
     theirs.blurt(r#"["CLOSED","inbox","error: go away"]"#);
     until("the bot has read it", || async { (theirs.pongs() >= 2).then_some(()) }).await;
     let mut asker = Asker::connect(&ours.url(), running.public_key).await;
     asker.ask("help").await;
-    assert_eq!(running.service.totals().unwrap().accepted, 0, "not heard");
-    // Nor does it keep the bot from hearing the same from a relay of its own.
+    assert_eq!(running.service.totals().unwrap().accepted, 0, "the request is not accepted");
+    // The same events are still accepted from one of the bot's own relays.
     publish(&ours.url(), &request).await;
     until("heard", || async { (running.service.totals().unwrap().accepted == 1).then_some(()) }).await;
     running.service.stop().await;
 }
 
-/// NIP-44's padding: a power of two at least, in eighths of it beyond 256.
+/// NIP-44's padding: to a power of two, or above 256 bytes to an eighth of one.
 fn properly_padded(text: &str) -> Vec<u8> {
     let next = text.len().next_power_of_two();
     let chunk = if next <= 256 { 32 } else { next / 8 };

@@ -1,4 +1,4 @@
-//! Somebody who asks the bot through a relay, with keys and a client of their own.
+//! An asker who talks to the bot through a relay, with keys and a client of their own.
 
 use super::PATIENCE;
 use nostr_sdk::prelude::*;
@@ -11,7 +11,7 @@ pub struct Asker {
     pub client: Client,
     pub bot: PublicKey,
     notifications: broadcast::Receiver<RelayPoolNotification>,
-    /// Messages that came while another one was waited for.
+    /// Messages that came while the test waited for another one.
     early: VecDeque<UnsignedEvent>,
 }
 
@@ -21,7 +21,7 @@ impl Asker {
         let asker = Asker::connect_without_relay_list(relay, bot).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
         asker.client.send_event_builder(list).await.unwrap();
-        // Once more: a relay that wanted to know first who we are has closed the one before.
+        // Subscribes again: a relay that requires authentication has closed the first subscription.
         asker.listen().await;
         asker
     }
@@ -67,7 +67,7 @@ impl Asker {
         }
     }
 
-    /// The next message that is `wanted`; those before it are kept for later.
+    /// The next message for which `wanted` holds. Earlier ones are kept for later calls.
     async fn next_that(&mut self, wanted: impl Fn(&str) -> bool) -> UnsignedEvent {
         if let Some(at) = self.early.iter().position(|message| wanted(&message.content)) {
             return self.early.remove(at).expect("it is there");
@@ -106,8 +106,8 @@ impl Asker {
         self.next_message().await.content
     }
 
-    /// Sends `text` and returns the answer. A key that is found at once may overtake its
-    /// acceptance: it is left to [`Asker::next_key`].
+    /// Sends `text` and returns the answer. A key that is found at once may arrive before the
+    /// acceptance; it is kept for [`Asker::next_key`].
     pub async fn ask(&mut self, text: &str) -> String {
         self.send(text).await;
         self.next_that(|text| !is_result(text)).await.content
@@ -120,21 +120,21 @@ impl Asker {
     }
 }
 
-/// Whether a message carries a key or a tweak on a line of its own.
+/// Whether a message has a key or a tweak on a line of its own.
 fn is_result(text: &str) -> bool {
     text.lines().any(|line| line.len() > 50 && (line.starts_with("nsec1") || line.starts_with("ntweak1")))
 }
 
-/// An nsec as it was delivered, judged by libsecp256k1 alone.
+/// A delivered nsec, checked by libsecp256k1 alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveredKey {
-    /// The npub the nsec leads to.
+    /// The npub of the nsec.
     pub npub: String,
 }
 
 impl DeliveredKey {
-    /// Takes the nsec that stands on a line of its own, derives its npub, and proves the pair with
-    /// a signature.
+    /// Reads the nsec on a line of its own, derives its npub, and proves that they belong together
+    /// by a signature.
     pub fn read(text: &str) -> Option<DeliveredKey> {
         let line = text.lines().map(str::trim).find(|line| line.starts_with("nsec1"))?;
         let secret = SecretKey::from_bech32(line).expect("the nsec is valid bech32");

@@ -1,4 +1,4 @@
-//! The bot: within the test, or as the real program.
+//! The bot, within the test's process or as the real program.
 
 use super::{PATIENCE, until};
 use nostr_sdk::prelude::*;
@@ -25,7 +25,7 @@ impl Home {
         Home::with(relays, "")
     }
 
-    /// `extra` are further lines of the configuration.
+    /// `extra` are additional lines of the configuration.
     pub fn with(relays: &[RelayUrl], extra: &str) -> Home {
         let folder = tempfile::tempdir().unwrap();
         let identity = age::x25519::Identity::generate();
@@ -36,7 +36,7 @@ impl Home {
         home
     }
 
-    /// The same bot with other further lines of the configuration.
+    /// The same bot with other additional lines in its configuration.
     pub fn reconfigured(self, extra: &str) -> Home {
         let home = Home { extra: extra.to_owned(), ..self };
         fs::write(home.config_file(), home.config_text()).unwrap();
@@ -61,11 +61,12 @@ impl Home {
         for url in &self.relays {
             writeln!(text, "[[relays]]\nurl = \"{url}\"\nroles = [\"inbox\", \"status\", \"discovery\"]").unwrap();
         }
-        // The search of an unoptimised test is slow: one thread leaves the other core to the relay.
+        // The search is slow in an unoptimised test. One thread leaves the other core to the relay.
         if !self.extra.contains("[search]") {
             text.push_str("[search]\ndevice = \"cpu\"\nthreads = 1\n");
         }
-        // A slow machine must not refuse what a test asks for, and one asker of a test plays many.
+        // Generous limits: a slow machine must not refuse a request, and one asker of a test plays
+        // many.
         let mut patient = String::new();
         if !self.extra.contains("longest_expected_time") {
             patient.push_str("longest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n");
@@ -85,7 +86,7 @@ impl Home {
         Config::parse(&self.config_text(), "test").unwrap()
     }
 
-    /// The bot's keys, read from its sealed identity: to open messages that were sent to it.
+    /// The bot's keys, read from its identity file, for opening messages that were sent to it.
     pub fn keys(&self) -> Keys {
         let identity = fs::read_to_string(self.age_identity()).unwrap();
         let identity: age::x25519::Identity = identity.trim().parse().unwrap();
@@ -105,9 +106,9 @@ impl Home {
         self.start_at(Clock::System).await
     }
 
-    /// Starts the bot within this process, by this clock.
+    /// Starts the bot within this process, with this clock.
     pub async fn start_at(&self, clock: Clock) -> RunningBot {
-        // On a machine that is very busy a bot that was just stopped may still hold the folder.
+        // On a very busy machine, the previous bot may not have released the folder yet.
         let service = until("the folder is free", || async {
             match Service::start(self.config(), &self.data(), self.vault(), clock.clone()).await {
                 Err(error) if error.to_string().contains("another npubbot uses") => None,
@@ -119,7 +120,8 @@ impl Home {
         RunningBot { service, public_key }
     }
 
-    /// Starts the bot within this process, with a configuration that no file could hold.
+    /// Starts the bot within this process, with a configuration that the file format would not
+    /// allow.
     pub async fn start_with(&self, change: impl FnOnce(&mut Config)) -> RunningBot {
         let (vault, mut config) = (self.vault(), self.config());
         change(&mut config);
@@ -133,13 +135,13 @@ impl Home {
         BotProcess::spawn(self, None, "off").await
     }
 
-    /// Starts `npubbot serve`, its log (at `RUST_LOG=debug`) added to a file that [`Home::log`]
-    /// reads.
+    /// Starts `npubbot serve` with `RUST_LOG=debug`. Its log is appended to the file that
+    /// [`Home::log`] reads.
     pub async fn spawn_logged(&self) -> BotProcess {
         self.spawn_at_level("debug").await
     }
 
-    /// Starts `npubbot serve`, its own log at this level in a file that [`Home::log`] reads.
+    /// Starts `npubbot serve` at this log level, with its log in the file that [`Home::log`] reads.
     pub async fn spawn_at_level(&self, level: &str) -> BotProcess {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
         BotProcess::spawn(self, Some(log), level).await
@@ -150,7 +152,7 @@ impl Home {
         self.spawn_with(fault, "off,npubbot=debug")
     }
 
-    /// As [`Home::spawn_faulty`], with all that any library logs.
+    /// Like [`Home::spawn_faulty`], with the full log of all libraries.
     pub fn spawn_traced(&self, fault: &str) -> FaultyBot {
         self.spawn_with(fault, "trace")
     }
@@ -172,7 +174,7 @@ impl Home {
 
     /// `npubbot serve`, not started yet.
     pub fn command(&self) -> Command {
-        // `serve` makes no identity.
+        // `serve` does not make an identity, so make one first.
         drop(self.vault());
         let mut command = Command::new(env!("CARGO_BIN_EXE_npubbot"));
         command.arg("serve").arg("--config").arg(self.config_file()).arg("--data").arg(self.data());
@@ -180,8 +182,8 @@ impl Home {
         command
     }
 
-    /// What a query of one number says of the ledger, read beside the bot. `None` before there is a
-    /// ledger.
+    /// The result of a query for one number in the ledger, while the bot may be running. `None` if
+    /// there is no ledger yet.
     pub fn count(&self, query: &str) -> Option<i64> {
         let file = self.data().join("ledger.sqlite");
         let ledger = rusqlite::Connection::open_with_flags(file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
@@ -202,7 +204,7 @@ pub struct RunningBot {
     pub public_key: PublicKey,
 }
 
-/// `npubbot serve` with a fault, which may end it at any moment. Killed when dropped.
+/// `npubbot serve` with a fault, which may end it at any time. Killed when dropped.
 pub struct FaultyBot(pub Child);
 
 impl FaultyBot {
@@ -210,7 +212,7 @@ impl FaultyBot {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// Waits for the end.
+    /// Waits for the process to end.
     pub async fn ended(&mut self) -> std::process::ExitStatus {
         until("the process ends", || {
             let status = self.0.try_wait().unwrap();
@@ -227,7 +229,7 @@ impl Drop for FaultyBot {
     }
 }
 
-/// `npubbot serve` as a process of its own. Killed when dropped.
+/// `npubbot serve` as a separate process. Killed when dropped.
 pub struct BotProcess {
     child: Child,
     pub public_key: PublicKey,
@@ -251,13 +253,13 @@ impl BotProcess {
         self.child.id()
     }
 
-    /// SIGKILL: no chance to tidy up.
+    /// Kills the process (SIGKILL), so that it cannot clean up.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Sends a signal and waits for the end; returns the exit status and how long it took.
+    /// Sends a signal and waits for the end. Returns the exit status and the time it took.
     pub async fn stop_with(
         mut self,
         signal: rustix::process::Signal,

@@ -1,4 +1,4 @@
-//! Relays that share no code with npubbot, as processes of their own on loopback.
+//! Relays that share no code with npubbot, as separate processes on loopback.
 
 use super::until;
 use nostr_sdk::RelayUrl;
@@ -17,11 +17,11 @@ pub fn installed() -> PathBuf {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Manner {
     Plain,
-    /// Readers and writers authenticate (NIP-42).
+    /// Readers and writers must authenticate (NIP-42).
     Auth,
-    /// Events older than ten minutes are refused, as sealed messages are.
+    /// Refuses events older than ten minutes, which wraps appear to be.
     RefusesOld,
-    /// Events above so many bytes are refused.
+    /// Refuses events with more bytes.
     SmallEvents(usize),
 }
 
@@ -33,8 +33,8 @@ pub struct ForeignRelay {
 }
 
 impl ForeignRelay {
-    /// nostr-relay 1.14, in Python. Its AUTH wants roles that its operator gives out, so that
-    /// manner is not for it.
+    /// nostr-relay 1.14, in Python. Its AUTH needs roles that the operator assigns, so
+    /// [`Manner::Auth`] is not supported.
     pub async fn python(manner: Manner) -> ForeignRelay {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -97,7 +97,7 @@ impl ForeignRelay {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
     }
 
-    /// What the relay has said, for a test that fails.
+    /// The relay's log, to print if a test fails.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("relay.log")).unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl ForeignRelay {
 
 impl Drop for ForeignRelay {
     fn drop(&mut self) {
-        // Its workers are children of their own; the terminal signal takes them along.
+        // Its workers are processes of their own; SIGTERM ends them too.
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! Gift wraps made step by step, so that any step can be made wrong.
+//! Builds gift wraps step by step, so that a test can make any step wrong.
 
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use nostr_sdk::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
@@ -10,12 +10,12 @@ use serde_json::Value;
 pub struct Forger {
     pub bot: PublicKey,
     pub author: Keys,
-    /// The date of rumors, Unix seconds.
+    /// The date of rumors, in Unix seconds.
     pub now: u64,
 }
 
 impl Forger {
-    /// A stranger with a key of their own.
+    /// An asker with a fresh key.
     pub fn new(bot: PublicKey) -> Forger {
         Forger { bot, author: Keys::generate(), now: Timestamp::now().as_secs() }
     }
@@ -51,7 +51,7 @@ impl Forger {
         self.wrap_of(&self.seal_of(&rumor.to_string()).as_json())
     }
 
-    /// An honest wrap, dated `back` seconds before its rumor, as NIP-59 wants it.
+    /// An honest wrap, dated `back` seconds before its rumor, as NIP-59 recommends.
     pub fn honest(&self, text: &str, back: u64) -> Event {
         let seal = self.seal_of(&self.rumor(text).as_json()).as_json();
         let once = Keys::generate();
@@ -63,7 +63,7 @@ impl Forger {
             .unwrap()
     }
 
-    /// NIP-44 around a plaintext that is padded by hand: right key, right MAC.
+    /// Encrypts by NIP-44 a plaintext that is already padded, with the right key and MAC.
     pub fn encrypt_padded(&self, from: &Keys, padded: &[u8]) -> String {
         let conversation = ConversationKey::derive(from.secret_key(), &self.bot).unwrap();
         let nonce = [7; 32];
@@ -98,14 +98,14 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// `event` with some of its JSON replaced.
+/// The JSON of `event` with one field replaced.
 pub fn altered(event: &Event, name: &str, value: impl Into<Value>) -> String {
     let mut json = serde_json::to_value(event).unwrap();
     json[name] = value.into();
     json.to_string()
 }
 
-/// A signature of somebody else over the same event.
+/// A signature over the same event by another key.
 pub fn other_signature(event: &Event) -> String {
     Keys::generate().sign_schnorr(&secp256k1::Message::from_digest(event.id.to_bytes())).to_string()
 }

@@ -1,8 +1,8 @@
-//! The test harness: every test runs in a process of its own, and a test may say at run time that
+//! The test harness. Every test runs in a process of its own, and may report at run time that
 //! something it needs is missing.
 //!
-//! Each file lists its tests in a `TESTS` table; a test that no table names is an error
-//! (dead code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
+//! Each file lists its tests in a `TESTS` table; a test that no table lists is an error (dead
+//! code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
 //! `--include-ignored`, `--list`, `--nocapture`, `--test-threads`.
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 
 /// Names the test that a child process runs.
 const CHILD: &str = "NPUBBOT_TEST_CHILD";
-/// Prints how long each test took, the slowest first, if this variable is set.
+/// If this variable is set, the times of all tests are printed, the slowest first.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
-/// A test that takes longer is killed, unless it is a long one.
+/// A test that takes longer is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(300);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
-/// Precedes the reason on the last line of a skipped test.
+/// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
 
-/// One test, or a part of one that runs in a process of its own.
+/// One test, or a part of a test that runs in a process of its own.
 #[derive(Clone, Copy)]
 pub struct Test {
     name: &'static str,
@@ -40,28 +40,29 @@ impl Test {
         Test { name, run, long: None, is_alone: false, is_part: false, holds: None }
     }
 
-    /// Runs only with `--ignored`, for this reason.
+    /// Marks a test that runs only with `--ignored`, for this reason.
     pub const fn long(self, reason: &'static str) -> Test {
         Test { long: Some(reason), ..self }
     }
 
-    /// Runs while no other test does: it measures time, memory or the processor.
+    /// Marks a test that must run alone, because it measures time, memory or the processor.
     pub const fn alone(self) -> Test {
         Test { is_alone: true, ..self }
     }
 
-    /// Is no test: another test starts it with [`child`].
+    /// Marks a part of another test, which starts it with [`child`].
     pub const fn part(self) -> Test {
         Test { is_part: true, ..self }
     }
 
-    /// Holds every bot of this test at a step (`src/fault.rs`) while [`gate::close`] says so.
-    /// Skipped in a build without faults.
+    /// Makes every bot of this test wait at a step (`src/fault.rs`) while the [`gate`] is closed.
+    /// Skipped in builds without faults.
     pub const fn holding(self, place: &'static str) -> Test {
         Test { holds: Some(place), ..self }
     }
 
-    /// The path within this binary, as in `conversation::requests::a_reply_does_not_arrive_twice`.
+    /// The path within this binary, such as
+    /// `conversation::requests::a_replayed_wrap_starts_no_second_job`.
     fn path(&self) -> &'static str {
         self.name.trim_start_matches("it::")
     }
@@ -97,13 +98,13 @@ impl<F: Fn() -> Fut, Fut: Future<Output = ()>> Run<(Asynchronous, Fut)> for F {
     }
 }
 
-/// Ends this test as skipped: `reason` says what is missing on this machine.
+/// Ends this test as skipped. `reason` says what is missing on this machine.
 pub fn skip(reason: &str) -> ! {
     println!("\n{REASON}{}", reason.replace('\n', " "));
     std::process::exit(SKIPPED.into())
 }
 
-/// Holds the bots of a test at the step that [`Test::holding`] names.
+/// Makes the bots of a test wait at the step that [`Test::holding`] names.
 pub mod gate {
     use std::fs;
     use std::path::PathBuf;
@@ -115,12 +116,12 @@ pub mod gate {
         std::env::var_os(FILE).expect("the test is listed with `.holding(…)`").into()
     }
 
-    /// Lets no bot past the step. Tests begin so.
+    /// Closes the gate: no bot gets past the step. The gate is closed when a test begins.
     pub fn close() {
         fs::remove_file(file()).unwrap();
     }
 
-    /// Lets all bots past the step.
+    /// Opens the gate: all bots may pass the step.
     pub fn open() {
         fs::write(file(), "").unwrap();
     }
@@ -133,7 +134,7 @@ pub fn needs_gpu() {
     }
 }
 
-/// A command that runs one test or part of this binary, named by its path.
+/// A command that runs one test or part of this binary, given by its path.
 pub fn child(path: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(CHILD, path);
@@ -144,28 +145,28 @@ static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 static DURATIONS: Mutex<Vec<(Duration, &str)>> = Mutex::new(Vec::new());
 static QUIET: RwLock<()> = RwLock::new(());
 
-/// Runs the tests that the command line asks for; in a child process, one test.
+/// Runs the tests that the command line selects; in a child process, a single test.
 pub fn main(tables: &[&[Test]]) -> ExitCode {
     let tests = || tables.iter().flat_map(|table| table.iter().copied());
     if let Ok(path) = std::env::var(CHILD) {
-        // SAFETY: no other thread runs yet. Programs that the test starts must not take this for
-        // theirs.
+        // SAFETY: no other thread runs yet. The variable is removed so that programs started by the
+        // test do not inherit it.
         unsafe { std::env::remove_var(CHILD) };
         let test = tests().find(|test| test.path() == path).unwrap_or_else(|| panic!("no test is named {path}"));
         (test.run)();
         return ExitCode::SUCCESS;
     }
     let mut arguments = Arguments::from_args();
-    // Tests wait for relays and timers most of the time.
+    // Tests mostly wait for relays and timers, so run more of them than there are cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads = arguments.test_threads.or(Some(2 * cores));
     let capture = !arguments.nocapture;
     if !arguments.list {
-        // One seed for all random tests of this run.
+        // One seed serves all random tests of this run.
         println!("NPUBBOT_TEST_SEED={}", super::seed_of_environment());
     }
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
-    // Those that want a quiet machine last, so that the others wait for none.
+    // Tests that must run alone come last, so that the others need not wait for them.
     all.sort_by_key(|test| test.is_alone);
     let trial = |test: Test| {
         let run = move || run_in_child(test, capture);
@@ -186,7 +187,7 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
         (Some(QUIET.read().unwrap_or_else(PoisonError::into_inner)), None)
     };
     let began = Instant::now();
-    // A file, not a pipe: programs that the test leaves behind would hold a pipe open.
+    // A file, not a pipe: programs left over by the test would keep a pipe open.
     let mut output = tempfile::tempfile()?;
     let mut command = child(test.path());
     command.stdin(Stdio::null()).env(super::SEED, super::seed_of_environment().to_string());
@@ -229,7 +230,7 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     Err(Failed::from(format!("{said}\n{status}")))
 }
 
-/// Lists the skipped tests with their reasons, after everything else was said.
+/// Lists the skipped tests and their reasons at the very end.
 fn report() {
     let mut skips = SKIPS.lock().unwrap_or_else(PoisonError::into_inner);
     skips.sort_unstable();

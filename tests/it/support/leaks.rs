@@ -1,15 +1,15 @@
-//! Looking for secrets where none may be: files of a folder, and everything a process can read of
-//! itself.
+//! Searches for secrets where there must be none: in the files of a folder, and in the memory of a
+//! process.
 
 use nostr_sdk::prelude::{FromBech32, SecretKey};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// A secret in one of the forms it could lie about in.
+/// A secret in one of the forms it could have in memory or in a file.
 #[derive(Clone)]
 pub struct Needle {
-    /// Names the form, and no more.
+    /// The name of the form, which is not secret.
     pub form: String,
     pub bytes: Vec<u8>,
 }
@@ -29,7 +29,7 @@ pub fn forms_of(nsec: &str) -> Vec<Needle> {
         ("words in reverse", words.into_iter().rev().collect::<Vec<_>>().concat()),
         ("hex", hex.clone().into_bytes()),
         ("HEX", hex.to_uppercase().into_bytes()),
-        // Without the end, which padding and what follows may change.
+        // Without the last characters, which depend on padding and on the bytes that follow.
         ("base64", base64.as_bytes()[..42].to_vec()),
         ("base64 of the web", base64.replace('+', "-").replace('/', "_").as_bytes()[..42].to_vec()),
         ("nsec", nsec.as_bytes()[5..].to_vec()),
@@ -38,7 +38,7 @@ pub fn forms_of(nsec: &str) -> Vec<Needle> {
     forms.map(|(form, bytes)| Needle { form: form.to_owned(), bytes }).to_vec()
 }
 
-/// Needles sorted by their first byte, so that many are looked for at once.
+/// Needles indexed by their first byte, to search for many at once.
 pub struct Search<'a> {
     by_first: Vec<Vec<&'a Needle>>,
 }
@@ -65,7 +65,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The files below `folder` that hold a needle.
+    /// The files below `folder` that contain a needle.
     pub fn files(&self, folder: &Path) -> Vec<String> {
         let mut found = Vec::new();
         for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -80,9 +80,9 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The parts of a process's memory that hold a needle: all it can read, as a core image would
-    /// have it. Its arguments and its environment lie there, too, and are looked through once more
-    /// by their names.
+    /// The parts of a process's memory that contain a needle: everything readable, as a core dump
+    /// would have it. Arguments and environment are part of it; they are also searched separately,
+    /// to name them.
     pub fn process(&self, pid: u32) -> Vec<String> {
         let mut found = Vec::new();
         for name in ["cmdline", "environ"] {
@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
         let mut memory = File::open(format!("/proc/{pid}/mem")).unwrap();
         for (start, end, line) in mappings(pid, 'r') {
             let mut chunk = vec![0; (end - start) as usize];
-            // The kernel's own pages cannot be read.
+            // Pages of the kernel cannot be read.
             if memory.seek(SeekFrom::Start(start)).is_ok() && memory.read_exact(&mut chunk).is_ok() {
                 found.extend(self.bytes(&chunk).iter().map(|form| format!("{form} in {line}")));
             }
@@ -101,7 +101,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Writes `bytes` into one of the places of 256 bytes at the unused end of a process's first stack.
+/// Writes `bytes` into one of several slots of 256 bytes at the unused end of a process's first
+/// stack.
 pub fn plant(pid: u32, place: u64, bytes: &[u8]) {
     let (start, ..) = mappings(pid, 'r').into_iter().find(|(.., line)| line.ends_with("[stack]")).unwrap();
     let mut memory = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).unwrap();

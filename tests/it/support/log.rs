@@ -1,4 +1,4 @@
-//! The log of a bot that runs within the test.
+//! Captures the log of a bot that runs within the test.
 
 use super::until;
 use std::io::{Result, Write};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Captures warnings and errors from now on. Once a process.
+    /// Captures warnings and errors from now on. May be called once per process.
     pub fn of_warnings() -> Log {
         let log = Log::default();
         let writer = log.clone();

@@ -1,15 +1,15 @@
-//! Looking for secrets in the memory of a device: gigabytes, many secrets, and every form that
-//! numbers have there. What is looked for is any eight bytes in a row of any form of a secret, at
-//! any byte. So half of a number is found, too, and one whose halves lie far apart, as the kernels
-//! keep their products.
+//! Searches the memory of a device for secrets: gigabytes of memory, many secrets, and every form
+//! that numbers have there. It looks for any eight consecutive bytes of any form of a secret, at
+//! any byte. So it also finds half of a number, and a number whose halves are far apart, as the
+//! kernels store their products.
 
 use npubbot::key::Rotation;
 use secp256k1::{Scalar, SecretKey};
 use std::collections::HashMap;
 
-/// A secret, or something that gives it away.
+/// A secret, or a number that reveals one.
 pub struct Secret {
-    /// Whose, and what of it; never the number.
+    /// A description of the secret, without the number.
     pub name: String,
     pub number: SecretKey,
 }
@@ -19,7 +19,7 @@ impl Secret {
         Secret { name: name.into(), number }
     }
 
-    /// `±λ^k` times the number, modulo n: whoever has one of the six has them all.
+    /// `±λ^k` times the number, modulo n. Anyone who has one of these six has all of them.
     pub fn relatives(&self) -> impl Iterator<Item = SecretKey> + '_ {
         Rotation::ALL.into_iter().flat_map(|rotation| {
             let turned = self.number.mul_tweak(&rotation.scalar()).expect("λ is not zero");
@@ -28,15 +28,15 @@ impl Secret {
     }
 }
 
-/// A way in which a number lies in memory.
+/// A representation of a number in memory.
 pub struct Form {
     pub name: &'static str,
     pub write: fn(&[u8; 32]) -> Vec<u8>,
 }
 
-/// The kernels keep eight limbs of 32 bits, least significant first, and their products in halves
-/// of 16 bytes; points in their tables the same. The CPU's fields have limbs of 52 and of 64 bits,
-/// libsecp256k1's of 26 and 52.
+/// The kernels have eight limbs of 32 bits, least significant first, and their products in halves
+/// of 16 bytes; points in tables are stored likewise. The CPU's field elements have limbs of 52 and
+/// of 64 bits, those of libsecp256k1 limbs of 26 and 52 bits.
 pub const FORMS: [Form; 12] = [
     Form { name: "bytes, big-endian", write: |number| number.to_vec() },
     Form { name: "bytes, little-endian", write: |number| number.iter().rev().copied().collect() },
@@ -52,7 +52,7 @@ pub const FORMS: [Form; 12] = [
     Form { name: "limbs of 26 bits in 32, the highest first", write: |number| highest_first(limbs(number, 26, 4)) },
 ];
 
-/// The words of a big-endian number in their order, each little-endian.
+/// The words of a big-endian number in their order, each word little-endian.
 fn words(number: &[u8; 32], size: usize) -> Vec<u8> {
     number.chunks(size).flat_map(|word| word.iter().rev().copied()).collect()
 }
@@ -73,31 +73,31 @@ fn highest_first(limbs: Vec<Vec<u8>>) -> Vec<u8> {
     limbs.into_iter().rev().flatten().collect()
 }
 
-/// Where a piece of a secret was found.
+/// The position of a piece of a secret in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub at: usize,
-    /// The place of the secret in the list that was given.
+    /// Index of the secret in the given list.
     pub secret: usize,
-    /// Which relative of it, in which form.
+    /// The relative and the form to which the piece belongs.
     pub relative: usize,
     pub form: usize,
 }
 
-/// The filter's bits, as a power of two: 128 KiB, which a core keeps near.
+/// Size of the filter in bits, as a power of two: 128 KiB, which fits into a core's cache.
 const FILTER_BITS: u32 = 20;
-/// Finds of one look that are told apart; one is bad enough.
+/// The most finds reported by one search.
 const MOST_FOUND: usize = 10_000;
 
-/// All pieces of all secrets, ready to be looked for.
+/// All pieces of all secrets, indexed for the search.
 pub struct Pieces {
     filter: Vec<u64>,
     pieces: HashMap<u64, (usize, usize, usize)>,
-    /// Whole numbers: every relative of every secret in every form.
+    /// Number of whole numbers: every relative of every secret in every form.
     pub needles: usize,
 }
 
-/// Which bit of the filter stands for these eight bytes.
+/// Index of the filter bit for these eight bytes.
 fn place(piece: u64) -> usize {
     (piece.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
 }
@@ -111,7 +111,7 @@ impl Pieces {
                     pieces.needles += 1;
                     for piece in write(&number.secret_bytes()).chunks_exact(8) {
                         let piece = u64::from_le_bytes(piece.try_into().unwrap());
-                        // Forms share pieces; the first names it.
+                        // Several forms may share a piece; the first one names it.
                         pieces.pieces.entry(piece).or_insert((at, relative, form));
                         pieces.filter[place(piece) / 64] |= 1 << (place(piece) % 64);
                     }
@@ -121,21 +121,21 @@ impl Pieces {
         pieces
     }
 
-    /// Different runs of eight bytes.
+    /// Number of different pieces.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// What is found in `memory`, each with its place from the beginning.
+    /// Everything found in `memory`, with its position.
     pub fn look(&self, memory: &[u8]) -> Vec<Found> {
         self.look_and_count(memory).0
     }
 
-    /// Looks at every byte of `memory`, on all cores. Counts the bytes in words that are not zero,
-    /// too: memory that nobody has written is.
+    /// Searches at every byte of `memory`, on all cores. Also counts the bytes in words that are
+    /// not zero, since memory that nobody has written is zero.
     pub fn look_and_count(&self, memory: &[u8]) -> (Vec<Found>, usize) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // A multiple of 8, and 7 bytes more for a piece that lies across.
+        // A multiple of 8, and 7 bytes more for a piece that crosses the border.
         let share = memory.len().div_ceil(cores).next_multiple_of(8).max(8);
         std::thread::scope(|scope| {
             let parts = (0..memory.len()).step_by(share).map(|start| {
@@ -187,18 +187,17 @@ impl Pieces {
     }
 }
 
-/// `λ^-rotation · key - offset` modulo n: the secret of the start point that the key was found
-/// from.
+/// The secret of the start point at which the key was found: `λ^-rotation · key - offset` modulo n.
 pub fn start_secret_of(key: &SecretKey, rotation: Rotation, offset: &Scalar) -> SecretKey {
     let back = Rotation::new((3 - rotation.power()) % 3).expect("three rotations");
     minus(&key.mul_tweak(&back.scalar()).expect("λ is not zero"), offset)
 }
 
-/// `number - other` modulo n, which is not zero.
+/// `number - other` modulo n. The difference must not be zero.
 pub fn minus(number: &SecretKey, other: &Scalar) -> SecretKey {
     match SecretKey::from_slice(&other.to_be_bytes()) {
         Ok(other) => number.add_tweak(&other.negate().into()).expect("two different numbers"),
-        // Nothing to take away.
+        // `other` is zero.
         Err(_) => *number,
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a relay, an asker with a client of their own, and the bot.
+//! Helpers shared by the tests: a relay, an asker with a client of their own, and the bot.
 
 pub mod asker;
 pub mod bot;
@@ -20,10 +20,10 @@ use std::future::Future;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// How long anything may take before a test fails. Nothing waits this long when it works.
+/// The longest time that a test waits for anything. Successful tests need far less.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `condition` gives something, or fails with `what`.
+/// Waits until `condition` returns a value, or fails with `what`.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {
     let attempt = async {
         loop {
@@ -36,7 +36,7 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
 }
 
-/// A client of the asker's that lives as long as it takes to publish.
+/// Publishes an event with a client that exists just for this.
 pub async fn publish(to: &RelayUrl, event: &Event) {
     let client = Client::default();
     client.add_relay(to).await.unwrap();
@@ -46,16 +46,16 @@ pub async fn publish(to: &RelayUrl, event: &Event) {
     client.shutdown().await;
 }
 
-/// The variable that gives a seed back.
+/// The variable that sets the seed.
 const SEED: &str = "NPUBBOT_TEST_SEED";
 
-/// The seed of this run: from the environment, else drawn once.
+/// The seed of this run: from the environment, or else drawn once.
 fn seed_of_environment() -> u64 {
     static DRAWN: LazyLock<u64> = LazyLock::new(rand::random);
     std::env::var(SEED).ok().and_then(|text| text.parse().ok()).unwrap_or(*DRAWN)
 }
 
-/// The seed of a random test: printed, and taken back from `NPUBBOT_TEST_SEED`.
+/// The seed for a random test. It is printed, and `NPUBBOT_TEST_SEED` sets it.
 pub fn seed() -> u64 {
     let seed = seed_of_environment();
     println!("{SEED}={seed}");

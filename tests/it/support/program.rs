@@ -1,4 +1,4 @@
-//! The program `npubbot`, run to its end.
+//! Runs the program `npubbot` to its end.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -17,7 +17,7 @@ pub fn run_with_input(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that refuses its arguments has gone before it reads.
+    // A program that refuses its arguments may exit before it reads.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }

@@ -16,12 +16,12 @@ impl TestRelay {
         TestRelay::start_with(false, None).await
     }
 
-    /// A relay that wants its readers and writers to authenticate (NIP-42).
+    /// A relay that requires readers and writers to authenticate (NIP-42).
     pub async fn start_with_auth() -> TestRelay {
         TestRelay::start_with(true, None).await
     }
 
-    /// A relay that keeps the newest so many events.
+    /// A relay that keeps only the newest `events` events.
     pub async fn start_forgetful(events: usize) -> TestRelay {
         TestRelay::start_with(false, Some(events)).await
     }
@@ -60,13 +60,13 @@ async fn run(events: &Arc<MemoryDatabase>, port: u16, auth: bool) -> LocalRelay 
     let address = std::net::IpAddr::from([127, 0, 0, 1]);
     let mut builder =
         RelayBuilder::default().addr(address).port(port).database(Arc::clone(events) as Arc<dyn NostrDatabase>);
-    // Its default lets one client write once a second: a crowd of askers shares one in these tests.
+    // By default a client may write once per second, but many askers share a client in these tests.
     builder = builder.rate_limit(RateLimit { max_reqs: 5_000, notes_per_minute: 1_000_000 });
     if auth {
         builder = builder.nip42(RelayBuilderNip42 { mode: RelayBuilderNip42Mode::Both });
     }
     let relay = LocalRelay::new(builder);
-    // The port of a relay that was just stopped may take a moment to be free.
+    // The port of the previous relay may take a moment to become free.
     super::until("the relay's port is free", || async { relay.run().await.ok() }).await;
     relay
 }

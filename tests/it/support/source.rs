@@ -8,8 +8,8 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below `folder` with one of these extensions, in order. Build output and hidden
-/// folders are left out.
+/// Every file below `folder` with one of these extensions, sorted. Build output and hidden folders
+/// are skipped.
 pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -27,7 +27,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-/// Every Rust file below `src`, unit tests left out.
+/// Every Rust file below `src` except unit tests.
 pub fn library() -> Vec<PathBuf> {
     let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
     files(&root().join("src"), &["rs"]).into_iter().filter(|file| !is_test(file)).collect()

@@ -1,14 +1,14 @@
-//! What a process uses: processor time and memory.
+//! Processor time and memory that a process uses.
 use std::fs;
 
-/// A number of `/proc/PID/status`: `VmRSS`, `Threads`, … Memory is in KiB.
+/// A number in `/proc/PID/status`, such as `VmRSS` or `Threads`. Memory is in KiB.
 pub fn status(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let number = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
     number.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Processor time in seconds and resident memory in bytes of a process.
+/// Processor time in seconds, and resident memory in bytes, of a process.
 pub fn of(pid: u32) -> (f64, u64) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -16,7 +16,7 @@ pub fn of(pid: u32) -> (f64, u64) {
     (ticks / 100.0, status(pid, "VmRSS") * 1024)
 }
 
-/// Processor time in seconds of a process without its search, which takes what nobody else wants.
+/// Processor time of a process in seconds, without its search, which runs at low priority.
 pub fn seconds_beside_search(pid: u32) -> f64 {
     let mut searched = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {

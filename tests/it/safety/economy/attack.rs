@@ -1,11 +1,11 @@
-//! One attacker with a budget: messages of every kind from fresh keys, which name relays of the
-//! attacker.
+//! One attacker with a budget: messages of every kind from fresh keys, whose lists name relays of
+//! the attacker.
 
 use super::relays::HostileRelay;
 use crate::support::forger::Forger;
 use nostr_sdk::prelude::*;
 
-/// What a message is.
+/// The kind of message that the attacker sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
     Request,
@@ -38,7 +38,7 @@ impl Sort {
         Sort::Nip04,
     ];
 
-    /// A message of this sort.
+    /// A message of this kind.
     fn event(self, from: &Forger) -> Event {
         let us = Tag::public_key(from.bot);
         let of_kind = |kind: u16, content: &str, tags: Vec<Tag>| {
@@ -74,18 +74,18 @@ impl Sort {
     }
 }
 
-/// What an attacker can afford.
+/// The attacker's budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Messages, each of a fresh key.
+    /// Number of messages. Each comes from a fresh key.
     pub messages: usize,
     pub a_second: usize,
-    /// Addresses in each key's relay list.
+    /// Number of addresses in each key's relay list.
     pub addresses: usize,
 }
 
-/// The events of an attack, made before it begins: for each message the relay list of its key, and
-/// the message.
+/// The events of an attack, prepared before it begins: for each message, the relay list of its key
+/// and the message itself.
 pub fn events(sort: Sort, budget: Budget, bot: PublicKey, relay: &HostileRelay) -> Vec<[Event; 2]> {
     let event = |number: usize| {
         let from = Forger::new(bot);

@@ -1,8 +1,9 @@
-//! Strangers pay their own way: every kind of message with every manner of relay, one attacker with
-//! a budget against one honest asker, and a bound for whatever the attacker can make the bot keep,
-//! send, dial, compute or log.
+//! Unknown senders cannot exhaust the bot: every kind of message with every behaviour of a relay,
+//! one attacker with a budget against one honest asker, and a bound on everything that the attacker
+//! can make the bot keep, send, dial, compute or log.
 //!
-//! In full, an hour: `cargo test --release --test it safety::economy -- --ignored --nocapture`
+//! The long form, an hour: `cargo test --release --test it safety::economy -- --ignored
+//! --nocapture`
 
 mod attack;
 mod relays;
@@ -22,21 +23,21 @@ pub const TESTS: &[Test] = &[
     test!(every_kind_through_every_manner_costs_what_the_table_allows).long("an hour: the full form"),
 ];
 
-/// The short form: a stranger writes 20 times a second, and each key names six addresses.
+/// The short form: 20 messages per second, each from a key whose list names six addresses.
 const SHORT: Budget = Budget { messages: 40, a_second: 20, addresses: 6 };
 
-/// What an attack may cost, and how long an honest asker may wait.
+/// Bounds on the cost of an attack, and on the time an honest asker waits.
 struct Bounds {
     /// Resident memory, bytes in all.
     memory: u64,
-    /// Pages of the ledger in use, bytes a message, before anything is cleaned.
+    /// Ledger pages in use, in bytes per message, before anything is cleaned up.
     disk: u64,
-    /// Bytes of log a message, at the level that operators run.
+    /// Bytes of log per message, at the default level.
     log: u64,
     sockets: u64,
-    /// Processor time beside the search, in seconds a message.
+    /// Processor time besides the search, in seconds per message.
     cpu: f64,
-    /// From an honest message to its answer.
+    /// Time from an honest message to its answer.
     delay: Duration,
 }
 
@@ -49,7 +50,7 @@ const BOUNDS: Bounds = Bounds {
     delay: Duration::from_secs(5),
 };
 
-/// What one attack cost.
+/// The cost of one attack.
 #[derive(Debug)]
 struct Row {
     sort: Sort,
@@ -60,7 +61,7 @@ struct Row {
     log: u64,
     sockets: u64,
     cpu: f64,
-    /// `None`: no answer within the harness's patience.
+    /// `None` if there was no answer within the test's time limit.
     delay: Option<Duration>,
     redirects: usize,
 }
@@ -85,7 +86,7 @@ impl Row {
         )
     }
 
-    /// What is over its bound.
+    /// The measurements that exceed their bounds.
     fn excess(&self) -> Vec<&'static str> {
         let messages = self.budget.messages as u64;
         let over = [
@@ -101,7 +102,7 @@ impl Row {
     }
 }
 
-/// Bytes of the ledger's pages that hold something.
+/// Bytes of the ledger's pages that are in use.
 fn ledger_bytes(home: &Home) -> u64 {
     let pages = "SELECT (page_count - freelist_count) * page_size
                  FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
@@ -114,13 +115,13 @@ fn open_sockets(pid: u32) -> u64 {
     files.filter(|file| std::fs::read_link(file.path()).is_ok_and(is_socket)).count() as u64
 }
 
-/// Runs one attack against a bot of its own.
+/// Runs one attack against a new bot.
 async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     let (ours, theirs) = (RawRelay::start(raw_relay::Manner::Honest).await, HostileRelay::start(manner).await);
     let home = Home::new(&[ours.url()]);
     let bot = home.spawn_at_level("info").await;
     until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
-    // Somebody known: an asker with an open job.
+    // The honest asker is known to the bot: they have an open job.
     let mut honest = Asker::connect(&ours.url(), bot.public_key).await;
     assert!(honest.ask("qqqqqqqqq").await.contains("#1"));
     let status = honest.wrap("status").await;
@@ -147,7 +148,7 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
         half.notified().await;
         let began = Instant::now();
         honest.publish(&status).await;
-        // Longer than the bound, to see by how much it is missed.
+        // Waits longer than the bound, to print how much it is exceeded.
         let answer = tokio::time::timeout(3 * BOUNDS.delay, honest.next_text()).await;
         answer.ok().map(|_| began.elapsed())
     };
@@ -177,8 +178,7 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     }
 }
 
-/// Runs the attacks one after the other, prints the table, and fails with every row that is over a
-/// bound.
+/// Runs the attacks one after another, prints the table, and fails if a row exceeds a bound.
 async fn table(attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
     println!("{}", Row::HEAD);
     let mut over = Vec::new();

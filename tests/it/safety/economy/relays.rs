@@ -1,4 +1,4 @@
-//! Relays of an attacker: servers on loopback that cost whoever dials them time, memory or log.
+//! Relays of an attacker: servers on loopback that cost a client time, memory or log.
 
 use futures_util::{SinkExt, StreamExt};
 use nostr_sdk::RelayUrl;
@@ -13,15 +13,15 @@ use tokio_tungstenite::tungstenite::Message;
 /// How an attacker's relay behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Manner {
-    /// Takes the connection and says nothing, not even the handshake.
+    /// Accepts the connection and sends nothing, not even the handshake.
     Mute,
-    /// Shakes hands and says nothing more.
+    /// Completes the handshake and sends nothing more.
     Silent,
-    /// Sends its handshake at a byte in 100 ms.
+    /// Sends its handshake slowly: one byte per 100 ms.
     Slow,
     /// Announces a frame of 16 MiB and sends one byte of it.
     HugeFrame,
-    /// Sends notices without end, as fast as they are taken.
+    /// Sends notices without end, as fast as they are read.
     EndlessStream,
     /// Refuses every event with a reason of 200 KiB with line breaks and escape sequences.
     Refusing,
@@ -29,7 +29,8 @@ pub enum Manner {
     Redirecting,
     /// Closes the connection right after the handshake.
     Closing,
-    /// Says OK for another event, and answers every query with an event that nobody asked for.
+    /// Confirms another event than the one sent, and answers every query with an event that does
+    /// not match it.
     Lying,
 }
 
@@ -47,10 +48,10 @@ impl Manner {
     ];
 }
 
-/// A relay of an attacker. Its connections end with it.
+/// An attacker's relay. Dropping it closes its connections.
 pub struct HostileRelay {
     port: u16,
-    /// Connections to the port that a redirect names.
+    /// Connections made to the port that the redirect names.
     redirected: Arc<AtomicUsize>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -75,12 +76,12 @@ impl HostileRelay {
         HostileRelay { port, redirected, tasks: vec![watch, serve] }
     }
 
-    /// An address of this relay that no other asker names: `number` is its path.
+    /// An address of this relay that no other asker names. `number` becomes its path.
     pub fn url(&self, number: usize) -> RelayUrl {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}/{number}", self.port)).unwrap()
     }
 
-    /// How often somebody followed the redirect.
+    /// How often a redirect was followed.
     pub fn redirects_followed(&self) -> usize {
         self.redirected.load(Ordering::SeqCst)
     }
@@ -92,7 +93,7 @@ impl Drop for HostileRelay {
     }
 }
 
-/// One connection. Ends when the other side closes it.
+/// Serves one connection until the other side closes it.
 async fn serve(mut stream: TcpStream, manner: Manner, target_port: u16) -> Option<()> {
     match manner {
         Manner::Mute => {

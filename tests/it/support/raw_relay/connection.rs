@@ -1,4 +1,4 @@
-//! One connection to a relay without manners.
+//! One connection to the relay that does not follow the rules.
 
 use super::{Challenge, Manner, Shared, matches};
 use futures_util::{SinkExt, StreamExt};
@@ -15,7 +15,7 @@ pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>, stopped: 
     let mut end = stopped.clone();
     loop {
         tokio::select! {
-            // An error means that the other end is gone: the relay is stopped.
+            // An error means that the other end was dropped: the relay is stopped.
             _ = end.changed() => return,
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
@@ -47,7 +47,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
         is_shown_nothing: false,
         second: (Instant::now(), 0),
     };
-    // A connection that is made after the relay went deaf works.
+    // Connections made after the relay went deaf work normally.
     let was_deaf = shared.deaf.load(Ordering::SeqCst);
     let mut inbox = Inbox { shared: &shared, open: false };
     if matches!(shared.manner, Manner::Forbidding | Manner::Asking(Challenge::AtOnce))
@@ -58,7 +58,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     loop {
         tokio::select! {
             message = tokio::time::timeout(shared.patience(), incoming.next()) => {
-                // Too long without a word: the connection is closed.
+                // Nothing was sent for too long: the connection is closed.
                 let said = match message.ok()??.ok()? {
                     Message::Text(said) => said,
                     other => {
@@ -88,8 +88,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
             event = news.recv() => {
                 let event = event.ok()?;
                 session.is_shown_nothing = !was_deaf && shared.deaf.load(Ordering::SeqCst);
-                // What cannot even be read goes to everybody; a bot that asked for it has to bear
-                // it.
+                // An event that cannot be parsed is sent to everybody, as a hostile relay would.
                 let read = Event::from_json(&event).ok();
                 for (id, filters) in session.subscriptions.iter().filter(|_| !session.is_shown_nothing) {
                     let wanted = read.as_ref().is_none_or(|event| matches(filters, event));
@@ -102,21 +101,21 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     }
 }
 
-/// One connection.
+/// The state of one connection.
 struct Session {
     subscriptions: Vec<(String, Vec<Filter>)>,
-    /// Queries for DM relay lists without an answer.
+    /// Unanswered queries for DM relay lists.
     open: Vec<String>,
     challenge: String,
     is_challenged: bool,
     is_known: bool,
     is_shown_nothing: bool,
-    /// When the second began that is counted, and the events in it.
+    /// The beginning of the second that is being counted, and the events in it.
     second: (Instant, usize),
 }
 
 impl Session {
-    /// Counts an event: how many there were this second.
+    /// Counts an event. Returns the number of events in this second.
     fn count(&mut self) -> usize {
         if self.second.0.elapsed() >= Duration::from_secs(1) {
             self.second = (Instant::now(), 0);
@@ -125,13 +124,13 @@ impl Session {
         self.second.1
     }
 
-    /// The challenge, if it was not sent yet.
+    /// The challenge, unless it was already sent.
     fn challenge(&mut self) -> Option<Message> {
         let is_first = !std::mem::replace(&mut self.is_challenged, true);
         is_first.then(|| text(&json!(["AUTH", self.challenge])))
     }
 
-    /// A refusal with the challenge where it belongs; nothing if this connection may go on.
+    /// The refusal, with the challenge if it is due; `None` if this connection may go on.
     fn refusal(&mut self, manner: Manner, refusal: &Value) -> Option<Vec<Message>> {
         let refusal = text(refusal);
         match manner {
@@ -144,7 +143,7 @@ impl Session {
     }
 }
 
-/// Whether this connection has a subscription named `inbox`; it has none once it is gone.
+/// Counts a connection with a subscription named `inbox`, until it is dropped.
 struct Inbox<'a> {
     shared: &'a Shared,
     open: bool,
@@ -172,7 +171,7 @@ impl Shared {
         if let Manner::Impatient(patience) = self.manner { patience } else { crate::support::PATIENCE * 10 }
     }
 
-    /// Why this relay does not want an event, if it does not.
+    /// Why this relay refuses an event; `None` if it accepts it.
     fn objection(&self, event: &Event, session: &mut Session) -> Option<&'static str> {
         match self.manner {
             Manner::Refusing => Some("blocked: I take nothing"),
@@ -252,7 +251,7 @@ impl Shared {
         vec![text(&json!(["OK", event.id, true, ""]))]
     }
 
-    /// An answer to the challenge.
+    /// Checks an answer to the challenge.
     fn judge(&self, proof: &Value, session: &mut Session) -> Vec<Message> {
         let Ok(proof) = Event::from_json(proof.to_string()) else { return Vec::new() };
         let names_it = proof.tags.iter().any(|tag| tag.content() == Some(session.challenge.as_str()));

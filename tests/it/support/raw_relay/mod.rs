@@ -1,5 +1,5 @@
-//! A relay that has no manners: it passes on what it is told to, checked or not, and lies where a
-//! test wants it to.
+//! A relay that does not follow the rules: it forwards what a test gives it without checking, and
+//! lies when a test asks it to.
 
 mod connection;
 
@@ -18,42 +18,42 @@ pub enum Manner {
     Honest,
     /// Says OK false to every event.
     Refusing,
-    /// Takes everything and says nothing.
+    /// Accepts everything and sends nothing.
     Silent,
-    /// Lets nobody in who has not answered its challenge (NIP-42), and never accepts an answer.
+    /// Refuses all who have not answered its challenge (NIP-42), and accepts no answer to it.
     Forbidding,
     /// Sends every event a thousand times.
     Repeating,
-    /// Takes so long to answer a request for events.
+    /// Takes this long to answer a query.
     Late(Duration),
-    /// Wants to know who reads and writes (NIP-42), and says so in one of the ways there are.
+    /// Requires readers and writers to authenticate (NIP-42), and asks for it in this way.
     Asking(Challenge),
-    /// Once told to ([`RawRelay::go_deaf`]) it takes events and shows them to no connection that is
-    /// open; one that is made anew works.
+    /// After [`RawRelay::go_deaf`], accepts events but does not forward them to existing
+    /// connections. New connections work.
     Deaf,
-    /// Answers no query until it may ([`RawRelay::let_answer`]).
+    /// Answers no query until [`RawRelay::let_answer`].
     Waiting,
-    /// Closes a connection on which nothing was said for so long.
+    /// Closes a connection on which nothing was sent for this long.
     Impatient(Duration),
-    /// Takes so many events a second on one connection; the next is refused as `rate-limited`.
+    /// Accepts this many events per second on a connection and refuses more as `rate-limited`.
     Limiting(usize),
-    /// The same, and closes the connection.
+    /// As `Limiting`, but also closes the connection.
     HangingUp(usize),
-    /// Refuses longer events (bytes of JSON).
+    /// Refuses longer events, in bytes of JSON.
     Small(usize),
-    /// Refuses events that are dated longer ago.
+    /// Refuses events dated longer ago than this.
     Fresh(Duration),
-    /// Hangs up at the first query for DM relay lists (kind 10050), without a word.
+    /// Closes the connection at the first query for DM relay lists (kind 10050).
     Cutting,
-    /// Does not answer queries for DM relay lists until it is told to ([`RawRelay::tell_lists`]).
+    /// Does not answer queries for DM relay lists until [`RawRelay::tell_lists`].
     Reserved,
 }
 
-/// When the challenge of NIP-42 comes.
+/// When the relay sends the challenge of NIP-42.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Challenge {
     AtOnce,
-    /// With the first refusal (`OK false`, `CLOSED`), before it.
+    /// With the first refusal (`OK false` or `CLOSED`), just before it.
     BeforeRefusal,
     AfterRefusal,
 }
@@ -64,7 +64,7 @@ pub struct RawRelay {
     running: Option<watch::Sender<()>>,
 }
 
-/// Events in the order in which they came. One who asks for a kind must not be made to wait by
+/// Events in the order of arrival, indexed by kind: a query for one kind must not be slowed down by
 /// thousands of another.
 #[derive(Default)]
 struct Stored {
@@ -96,27 +96,28 @@ impl Stored {
 struct Shared {
     manner: Manner,
     events: Mutex<Stored>,
-    /// Connections with a subscription named `inbox`.
+    /// Number of connections with a subscription named `inbox`.
     inboxes: AtomicUsize,
-    /// Connections that were ever made.
+    /// Number of connections ever made.
     connections: AtomicUsize,
-    /// How often somebody proved who they are.
+    /// Number of successful authentications.
     proofs: AtomicUsize,
-    /// Events that were refused for the relay's own reasons.
+    /// Number of events refused for the relay's own reasons.
     refusals: AtomicUsize,
-    /// Pings that were answered.
+    /// Number of pings that were answered.
     pongs: AtomicUsize,
-    /// Queries for DM relay lists: all, and the most that were open at once on one connection.
+    /// Queries for DM relay lists: their number, and the most that were open at once on one
+    /// connection.
     list_queries: AtomicUsize,
     most_open: AtomicUsize,
     tells_lists: AtomicBool,
     deaf: AtomicBool,
-    /// Whether it may answer.
+    /// Whether queries may be answered.
     may_answer: watch::Sender<bool>,
     has_cut: AtomicBool,
-    /// Said to every connection as it is.
+    /// Messages for every connection, sent without any check.
     blurts: broadcast::Sender<Vec<Message>>,
-    /// Events as text, for everybody who listens.
+    /// Events as text, for every subscription.
     news: broadcast::Sender<String>,
 }
 
@@ -149,12 +150,12 @@ impl RawRelay {
         RelayUrl::parse(&format!("ws://127.0.0.1:{}", self.port)).unwrap()
     }
 
-    /// Breaks every connection and takes no more.
+    /// Closes every connection and accepts no more.
     pub fn stop(&mut self) {
         self.running = None;
     }
 
-    /// Listens again on the same port, with the events it had. Does nothing while it runs.
+    /// Listens again on the same port, with the same events. Does nothing while it runs.
     pub async fn start_again(&mut self) {
         if self.running.is_some() {
             return;
@@ -168,69 +169,70 @@ impl RawRelay {
         self.running = Some(stopper);
     }
 
-    /// Sends `json` as an event to every subscription, whatever it is.
+    /// Sends `json` as an event to every subscription, without checking it.
     pub fn push(&self, json: &str) {
-        // Nobody listening is fine: there is nobody to lie to.
+        // An error means that nobody is connected, which is fine.
         let _ = self.shared.news.send(json.to_owned());
     }
 
-    /// Takes an event as if somebody had published it.
+    /// Accepts an event as if it had been published here.
     pub fn pour(&self, event: &Event) {
         self.shared.events.lock().unwrap().add(event.clone());
         self.push(&event.as_json());
     }
 
-    /// Says something to every connection that nobody asked for, and a ping behind it.
+    /// Sends an unsolicited message to every connection, followed by a ping.
     pub fn blurt(&self, text: &str) {
         let _ = self.shared.blurts.send(vec![Message::text(text), Message::Ping(Vec::new().into())]);
     }
 
-    /// Pings that were answered: who answers one has attended to all that was said before.
+    /// Number of pings that were answered. A client that answered has processed everything sent
+    /// before.
     pub fn pongs(&self) -> usize {
         self.shared.pongs.load(Ordering::SeqCst)
     }
 
-    /// From now on queries for DM relay lists are answered.
+    /// Lets queries for DM relay lists be answered from now on.
     pub fn tell_lists(&self) {
         self.shared.tells_lists.store(true, Ordering::SeqCst);
     }
 
-    /// Queries for DM relay lists that were asked.
+    /// Number of queries for DM relay lists so far.
     pub fn list_queries(&self) -> usize {
         self.shared.list_queries.load(Ordering::SeqCst)
     }
 
-    /// The most of them that one connection had open at once.
+    /// The most of these queries that one connection had open at once.
     pub fn most_list_queries_open(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
 
-    /// Whether somebody holds a subscription named `inbox` here, as the bot does.
+    /// Whether a client has a subscription named `inbox` here, as the bot does.
     pub fn is_subscribed(&self) -> bool {
         self.shared.inboxes.load(Ordering::SeqCst) > 0
     }
 
-    /// From now on the connections that are open are shown nothing any more.
+    /// From now on, existing connections receive no events.
     pub fn go_deaf(&self) {
         self.shared.deaf.store(true, Ordering::SeqCst);
     }
 
-    /// From now on queries are answered, those asked before too.
+    /// From now on queries are answered, including the waiting ones.
     pub fn let_answer(&self) {
         self.shared.may_answer.send_replace(true);
     }
 
-    /// Connections that were ever made.
+    /// Number of connections ever made.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// How often somebody proved who they are.
+    /// Number of successful authentications.
     pub fn proofs(&self) -> usize {
         self.shared.proofs.load(Ordering::SeqCst)
     }
 
-    /// Events that were refused for the relay's own reasons: too many, too long, too old.
+    /// Number of events refused for the relay's own reasons: too many, too long, too old.
     pub fn refusals(&self) -> usize {
         self.shared.refusals.load(Ordering::SeqCst)
     }
@@ -240,7 +242,7 @@ impl RawRelay {
         self.events(&Filter::new().kind(Kind::GiftWrap).pubkey(receiver))
     }
 
-    /// What was published here, in the order in which it came, each as often as it came.
+    /// The events published here, in order of arrival, each as often as it arrived.
     pub fn events(&self, filter: &Filter) -> Vec<Event> {
         self.shared.events.lock().unwrap().matching(std::slice::from_ref(filter)).cloned().collect()
     }
