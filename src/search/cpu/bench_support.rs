@@ -1,4 +1,4 @@
-//! The field operations of a kernel by themselves, for `benches/`. Not part of the search.
+//! Runs the field operations of a kernel alone, for `benches/`. The search does not use it.
 
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
@@ -9,7 +9,8 @@ use crate::search::error::SearchError;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Independent chains of an operation, so that its throughput is measured and not its latency.
+/// Number of independent chains of an operation. Several chains measure its throughput, not its
+/// latency.
 pub const CHAINS: usize = 4;
 
 /// The operation to repeat.
@@ -19,9 +20,9 @@ pub enum Operation {
     Multiply,
     /// A square.
     Square,
-    /// A product with a factor made ready, as the table's are.
+    /// A product with a prepared factor, like those of the table.
     MultiplyByConstant,
-    /// The 18 top words of a table entry, from its q on.
+    /// The 18 top words of a table entry, given its q.
     Entry,
     /// An inversion.
     Invert,
@@ -38,13 +39,13 @@ impl Operation {
 pub struct Measured {
     /// Its duration.
     pub time: Duration,
-    /// Numbers that each operation worked on.
+    /// Numbers processed by each operation.
     pub lanes: usize,
 }
 
 /// Repeats an operation `times` times in each of [`CHAINS`] chains, on all lanes of a kernel.
 ///
-/// Errors: the kernel asked for is not one of this processor.
+/// Errors: this processor lacks the kernel.
 pub fn repeat(kernel: KernelChoice, operation: Operation, times: u64) -> Result<Measured, SearchError> {
     Ok(match Kernel::choose(kernel)? {
         #[cfg(target_arch = "x86_64")]

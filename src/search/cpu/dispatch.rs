@@ -1,4 +1,4 @@
-//! The choice of a kernel when the program runs.
+//! Chooses the kernel at run time.
 
 use super::field::Fe;
 use super::filter::Filter;
@@ -58,7 +58,7 @@ impl fmt::Display for UnknownKernel {
 
 impl std::error::Error for UnknownKernel {}
 
-/// A kernel this processor has.
+/// A kernel that this processor can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernel {
     /// AVX-512 IFMA. Made only where [`is_supported`] is true.
@@ -98,7 +98,7 @@ impl Kernel {
         }
     }
 
-    /// Centres of a round.
+    /// Centres per round.
     #[cfg(test)]
     pub fn centres(self) -> u64 {
         match self {
@@ -118,10 +118,10 @@ impl Kernel {
     }
 }
 
-/// Centres of a round of the portable kernel. The processor overlaps their products.
+/// Centres per round of the portable kernel. The processor overlaps their multiplications.
 const PORTABLE_CENTRES: usize = 4;
 
-/// The table, computed at its first use in some 10 ms.
+/// The table. Computed at its first use, which takes some 10 ms.
 fn portable_table() -> &'static Table<Fe> {
     static TABLE: OnceLock<Table<Fe>> = OnceLock::new();
     TABLE.get_or_init(|| Table::new(PORTABLE_CENTRES))

@@ -1,8 +1,7 @@
 //! Numbers modulo p = 2^256 - 2^32 - 977, portable: four limbs of 64 bits, the least first.
 //!
-//! A number is any value below 2^256 and stands for its residue, so p + 1 and 1 are the same
-//! number; only [`Fe::canonical`] makes them look alike. Every operation takes and gives such
-//! values.
+//! A number may have any value below 2^256 and stands for its residue, so p + 1 and 1 are the same
+//! number. Only [`Fe::canonical`] reduces fully. Every operation accepts and returns such values.
 
 use bytemuck::Zeroable;
 
@@ -80,7 +79,8 @@ impl Fe {
     #[inline(always)]
     pub fn sub(self, other: Fe) -> Fe {
         let (difference, borrow) = sub_limbs(self.0, other.0);
-        // -2^256 is -FOLD; a value below FOLD borrows once more, and is far from zero then.
+        // Subtracting 2^256 means subtracting FOLD. A value below FOLD borrows once more, and is
+        // then far from zero.
         let (difference, again) = sub_limbs(difference, [u64::from(borrow) * FOLD, 0, 0, 0]);
         Fe([difference[0].wrapping_sub(u64::from(again) * FOLD), difference[1], difference[2], difference[3]])
     }
@@ -124,13 +124,14 @@ impl Fe {
         self.0[3]
     }
 
-    /// The top 64 bits of `self·other mod p`, low by at most 9.
+    /// The top 64 bits of `self·other mod p`, at most 9 too low.
     ///
-    /// Of the 512-bit product's limbs w0…w7 the result's top limb is `w3 + (w7·2^64 + w6)·FOLD /
-    /// 2^64`, up to carries. Dropped are the carry into w3 (a sum of five values below 2^64 and a
-    /// carry: at most 5), the low halves and carry of w6 (at most 6, which FOLD / 2^64 makes less
-    /// than 1), the fraction of that quotient (1) and the carry out of limb 2 of the folded sum (at
-    /// most 2). Values that wrap past 2^256 return as FOLD at the bottom: no change here.
+    /// With w0…w7 the limbs of the 512-bit product, the top limb of the result is `w3 + (w7·2^64 +
+    /// w6)·FOLD / 2^64`, up to carries. These parts are omitted: the carry into w3 (from a sum of
+    /// five values below 2^64 and a carry: at most 5); the low halves and the carry of w6 (at most
+    /// 6, which FOLD / 2^64 makes less than 1); the fraction of the quotient (1); and the carry out
+    /// of limb 2 of the folded sum (at most 2). Values that wrap around 2^256 add FOLD at the
+    /// bottom, which does not change the top.
     #[inline(always)]
     pub fn top_of_product(self, other: Fe) -> u64 {
         let (a, b) = (self.0, other.0);
@@ -169,8 +170,8 @@ fn sub_limbs(a: [u64; 4], b: [u64; 4]) -> ([u64; 4], bool) {
     (difference, borrow)
 }
 
-/// `limbs + carry·2^256`, for a carry below 2^35. Adding carry·FOLD may carry once more; what is
-/// left is then below 2^68, so the last addition ends within two limbs.
+/// `limbs + carry·2^256`, for a carry below 2^35. Adding carry·FOLD may carry once more. The rest
+/// is then below 2^68, so the last addition ends within two limbs.
 #[inline(always)]
 fn fold_carry(limbs: [u64; 4], carry: u64) -> Fe {
     let mut sum = u128::from(limbs[0]) + u128::from(carry) * u128::from(FOLD);

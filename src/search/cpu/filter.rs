@@ -1,59 +1,61 @@
-//! The filter: may a candidate with this top word match? One look into a bitmap answers for nearly
-//! all of them, finer ones for the rest.
+//! The filter: can a candidate with this top word match? One lookup in a bitmap answers that for
+//! nearly all candidates, finer tables for the rest.
 //!
-//! A **top word** is the upper 64 bits of x, or an approximation of them. The upper 32 bits of it
-//! name a **bucket** and a **place** in the bucket.
+//! A **top word** is the upper 64 bits of x, or an approximation of them. Its upper 32 bits consist
+//! of the number of a **bucket** and a **place** in the bucket.
 
 use crate::pattern::PatternSet;
 
-/// Upper bits that name a bucket of the coarse bitmap. Its 16 KiB stay in the first cache.
+/// Upper bits that select a bucket of the coarse bitmap. Its 16 KiB stay in the L1 cache.
 pub const COARSE_BITS: u32 = 17;
 /// Words of the coarse bitmap.
 pub const COARSE_WORDS: usize = 1 << (COARSE_BITS - 5);
-/// Fewest upper bits that name a bucket of the fine bitmap.
+/// Fewest upper bits that select a bucket of the fine bitmap.
 const LEAST_BITS: u32 = 16;
-/// Most of them: 128 KiB, in the second cache.
+/// Most upper bits that select a bucket of the fine bitmap: 128 KiB, which fits into the L2 cache.
 const MOST_BITS: u32 = 20;
 /// An empty range of places.
 const NOWHERE: u32 = 0xffff << 16;
-/// One bucket in 2^9 should be filled, so that the look behind the bitmap is rare.
+/// At most one bucket in 2^9 should be filled, so that the tables behind the bitmap are rarely
+/// needed.
 const SPARSITY_BITS: u32 = 9;
 
 /// The intervals of a pattern set, widened by the error of an approximate top word.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Lower bits of the upper 32 that name the place in a bucket: 12 to 16. Those above name the
+    /// How many of the upper 32 bits are the place in a bucket: 12 to 16. The bits above select the
     /// bucket.
     place_bits: u32,
-    /// A bit for each bucket, 32 to a word: set if an interval reaches into it.
+    /// One bit per bucket, 32 per word: set if an interval overlaps the bucket.
     buckets: Vec<u32>,
-    /// The coarse bitmap: the same for fewer and larger buckets.
+    /// The coarse bitmap: the same for fewer, larger buckets.
     coarse: Box<[u32; COARSE_WORDS]>,
     /// For each word of `buckets`, the number of bits set in the words before it.
     ranks: Vec<u32>,
-    /// For each bucket whose bit is set, in their order, two ranges of places, `first << 16 |
-    /// last`. They cover the intervals in the bucket.
+    /// For each bucket whose bit is set, in order, two ranges of places, `first << 16 | last`. They
+    /// cover the bucket's part of all intervals.
     places: [Vec<u32>; 2],
     /// The intervals, disjoint and sorted, both ends included.
     exact: Vec<(u64, u64)>,
     /// For each bucket whose bit is set, the index of the first exact interval that ends in it or
-    /// later; then the number of intervals.
+    /// later. The last element is the number of intervals.
     first_exact: Vec<u32>,
     /// The widened intervals, disjoint and sorted, both ends included.
     widened: Vec<(u64, u64)>,
 }
 
 impl Filter {
-    /// The filter of a pattern set. `slack` is the largest error of a top word, either way.
+    /// Builds the filter of a pattern set. `slack` is the largest error of a top word in both
+    /// directions.
     pub fn new(patterns: &PatternSet, slack: u64) -> Filter {
         let exact = patterns.intervals().to_vec();
         let mut widened = Vec::with_capacity(exact.len() + 1);
         for &(first, last) in &exact {
-            // Errors count modulo 2^64: a top word near zero may look like one near the end, and
-            // back.
+            // Errors wrap modulo 2^64: a top word near zero may appear near the end, and the other
+            // way round.
             let (low, high) = (first.wrapping_sub(slack), last.wrapping_add(slack));
             if low > first && high < last {
-                // Both ends run over: the interval is everything.
+                // Both ends wrap around: every top word is in the interval.
                 widened.push((0, u64::MAX));
             } else if low > first || high < last {
                 widened.extend([(0, high), (low, u64::MAX)]);
@@ -78,7 +80,7 @@ impl Filter {
                 let begin = if bucket == first_bucket { first_place } else { 0 };
                 let end = if bucket == last_bucket { last_place } else { (1 << place_bits) - 1 };
                 if newest == Some(bucket) {
-                    // A third and any further interval share the second range.
+                    // A third and further intervals share the second range.
                     let range: &mut u32 = places[1].last_mut().expect("the bucket has been begun");
                     *range = (*range >> 16).min(begin) << 16 | (*range & 0xffff).max(end);
                 } else {
@@ -104,7 +106,7 @@ impl Filter {
         Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened }
     }
 
-    /// Whether a candidate with this approximate top word may match. `false` is certain.
+    /// Whether a candidate with this approximate top word may match. `false` is always right.
     #[inline(always)]
     pub fn is_marked(&self, top: u64) -> bool {
         let (bucket, place) = bucket_of(top, self.place_bits);
@@ -130,7 +132,7 @@ impl Filter {
         (word >> bit & 1 == 1).then_some(rank as usize)
     }
 
-    /// Lower bits of the upper 32 that name the place in a bucket.
+    /// How many of the upper 32 bits are the place in a bucket.
     #[inline(always)]
     pub fn place_bits(&self) -> u32 {
         self.place_bits

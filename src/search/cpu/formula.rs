@@ -1,5 +1,5 @@
-//! One table entry, six points, eighteen candidates (`docs/developers/search.md`), written once for
-//! every field type.
+//! One table entry around one centre: six points, eighteen candidates
+//! (`docs/developers/search.md`). Written once for every field type.
 //!
 //! An equivalent of the formula of `docs/developers/search.md`. With `s = √-3 = 2β + 1`, and `q =
 //! 2·xA·t` in place of `t`, which costs nothing when the shared inverse is scaled by `2·xA` once a
@@ -51,7 +51,7 @@ pub fn cube<F: SimdField>(x: F) -> Summand<F> {
     x.square().mul(x).summand()
 }
 
-/// `z - u`, the factor of an entry in the shared inversion. Zero where the centre is ±λ^k times the
+/// `z - u`, the factor of an entry in the shared inversion. Zero if the centre is ±λ^k times the
 /// entry's point.
 #[inline(always)]
 pub fn factor<F: SimdField>(z: Summand<F>, entry: &Entry<F>) -> F {
@@ -86,7 +86,7 @@ impl<F: SimdField> Centre<F> {
     }
 }
 
-/// The products of which all 18 candidates of an entry are sums.
+/// The products whose sums are the 18 candidates of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Products<F> {
     y: [F; 3],
@@ -147,7 +147,8 @@ impl<F: SimdField> Products<F> {
         top_words
     }
 
-    /// A number that depends on most products, to keep a benchmark honest.
+    /// A number that depends on most products, so that the compiler cannot remove them from a
+    /// benchmark.
     #[cfg(feature = "test-util")]
     #[inline(always)]
     pub fn any(&self) -> F {

@@ -1,17 +1,18 @@
 //! Memory in huge pages.
 //!
-//! On some sets of small pages the search is a fifth slower for as long as they are held. That is
-//! one cause of slow starts, not the only one; `docs/performance.md` has the figures.
+//! With an unlucky set of small pages the search is a fifth slower for as long as it uses them.
+//! That is one cause of slow runs, but not the only one; `docs/performance.md` has the figures.
 
 use bytemuck::Zeroable;
 use std::alloc::{Layout, alloc, handle_alloc_error};
 
-/// A value aligned to 2 MiB, the size of a huge page on most systems, and padded to whole ones.
+/// A value aligned to 2 MiB, the size of a huge page on most systems, and padded to a multiple of
+/// it.
 #[repr(align(0x20_0000))]
 pub struct HugePage<T>(pub T);
 
 impl<T: Zeroable> HugePage<T> {
-    /// All zeros, in huge pages where the system has them.
+    /// A zeroed value, in huge pages if the system has them.
     pub fn zeroed() -> Box<HugePage<T>> {
         let layout = Layout::new::<HugePage<T>>();
         // SAFETY: the layout's size is not zero, since its alignment is not. The allocator is the
@@ -21,7 +22,7 @@ impl<T: Zeroable> HugePage<T> {
             if memory.is_null() {
                 handle_alloc_error(layout);
             }
-            // Before the first write: afterwards the pages are small ones.
+            // Must come before the first write, because that allocates small pages.
             advise_huge_pages(memory, layout.size());
             memory.write_bytes(0, layout.size());
             Box::from_raw(memory.cast())
@@ -29,11 +30,11 @@ impl<T: Zeroable> HugePage<T> {
     }
 }
 
-/// Asks for huge pages. Without them the search is slower now and then.
+/// Asks the system for huge pages. Without them the search is sometimes slower.
 #[cfg(target_os = "linux")]
 fn advise_huge_pages(memory: *mut u8, size: usize) {
     use rustix::mm::{Advice, madvise};
-    // SAFETY: this advice changes the size of the pages and nothing of their contents.
+    // SAFETY: this advice affects the size of the pages, not their contents.
     if let Err(error) = unsafe { madvise(memory.cast(), size, Advice::LinuxHugepage) } {
         tracing::debug!(%error, "the search has no huge pages");
     }

@@ -1,5 +1,5 @@
-//! The search on the processor: the formula of `docs/developers/search.md`, one thread a core, at
-//! the lowest priority.
+//! The search on the processor, with the formula of `docs/developers/search.md`: one thread per
+//! core, at the lowest priority.
 
 #[cfg(feature = "test-util")]
 #[doc(hidden)]

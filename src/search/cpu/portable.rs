@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::simd::{Marks, Screen, SimdField, Summand};
 use bytemuck::Zeroable;
 
-/// A screen that looks each top word up at once, and keeps a bit for each slot.
+/// A screen that looks up each top word at once, and keeps one bit per slot.
 #[derive(Debug, Zeroable)]
 pub struct LookupScreen(u32);
 

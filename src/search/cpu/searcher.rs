@@ -1,4 +1,4 @@
-//! The processor as a device.
+//! The processor as a search device.
 
 use super::dispatch::{Kernel, KernelChoice};
 use super::threads::{Task, Threads};
@@ -13,7 +13,8 @@ const LAUNCH: Duration = Duration::from_millis(50);
 /// Rounds of the first launch, before the speed is known.
 const FIRST_ROUNDS: u64 = 4;
 
-/// The processor as one device: all threads together, each on a start point of its own.
+/// The processor as one device with several threads. Each thread searches at a start point of its
+/// own.
 pub struct CpuSearcher {
     info: DeviceInfo,
     threads: Threads,
@@ -29,7 +30,7 @@ pub fn describe_kernel() -> String {
 }
 
 impl CpuSearcher {
-    /// Starts the threads; `None` for one a core. Errors: the processor lacks the kernel.
+    /// Starts the threads; `None` means one per core. Errors: the processor lacks the kernel.
     pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
         let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let kernel = Kernel::choose(kernel)?;
@@ -46,7 +47,8 @@ impl CpuSearcher {
     /// Sets the length of the next launch from the duration of this one.
     fn adapt(&mut self, rounds: u64, busy: Duration) {
         if rounds < self.rounds || busy.is_zero() {
-            // It ended early because of its hits, which says nothing of the speed.
+            // The launch ended early because of its hits, so its duration says nothing about the
+            // speed.
             return;
         }
         let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();

@@ -7,15 +7,16 @@ use bytemuck::Zeroable;
 /// Marked candidates of an entry in up to eight lanes: bit `8·sign + lane` of word `3·turn +
 /// rotation`.
 ///
-/// **Closures.** Everything in the inner loop must be `#[inline(always)]` down to the instructions,
-/// or the vector kernels fall apart into calls. A closure is not, not even in `map` or `fold`.
+/// **Closures.** Every function in the inner loop must be `#[inline(always)]`, down to the
+/// instructions, or the compiler turns parts of the vector kernels into calls. Closures cannot be,
+/// not even in `map` or `fold`.
 pub type Marks = [u16; 9];
 
-/// Slots of a [`Screen`]: one entry around one vector of centres each.
+/// Slots of a [`Screen`]. Each is one entry around one vector of centres.
 pub const SLOTS: usize = 32;
 
-/// A first look at the top words of up to [`SLOTS`] entries. A type for each method, so that the
-/// inner loop is compiled for one only.
+/// A first test of the top words of up to [`SLOTS`] entries. Each method has its own type, so that
+/// the inner loop is compiled for only one.
 pub trait Screen<F: SimdField>: Zeroable {
     /// Prepares for another filter. Called before the first slot with it.
     fn begin(&mut self, _filter: &Filter) {}
@@ -27,7 +28,7 @@ pub trait Screen<F: SimdField>: Zeroable {
     fn take_suspects(&mut self, filter: &Filter) -> u32;
 }
 
-/// A number that [`SimdField::sum`] may add as it is.
+/// A number in the form that [`SimdField::sum`] can add directly.
 #[derive(Clone, Copy, Debug)]
 pub struct Summand<F>(pub F);
 
@@ -73,7 +74,7 @@ pub trait SimdField: Copy + Zeroable {
     /// The constant in every lane.
     fn from_constant(constant: &Self::Constant) -> Summand<Self>;
 
-    /// One number a lane. `values` has `LANES` numbers or more.
+    /// One number per lane. `values` has at least `LANES` numbers.
     fn from_lanes(values: &[Fe]) -> Self;
 
     /// The number in a lane.
@@ -124,7 +125,7 @@ pub trait SimdField: Copy + Zeroable {
     /// The top word of a lane's sum, or of its difference.
     fn top_word(top_words: Self::TopWords, difference: bool, lane: usize) -> u64;
 
-    /// The candidates that may match. Those not marked do not.
+    /// The candidates that may match. Unmarked ones do not match.
     fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
 
     /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain of 255 squarings and 15
@@ -150,7 +151,7 @@ pub trait SimdField: Copy + Zeroable {
         head.squared(2).mul(self)
     }
 
-    /// Squared `times` times.
+    /// Squares the number `times` times.
     #[inline(always)]
     fn squared(self, times: u32) -> Self {
         let mut value = self;

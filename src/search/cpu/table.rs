@@ -6,11 +6,12 @@ use super::simd::SimdField;
 use bytemuck::Zeroable;
 use secp256k1::{PublicKey, SECP256K1, Scalar};
 
-/// Entries of the table: the multiples 1 to 512 of the generator. The table and the prefix products
-/// of a round fit the second cache together.
+/// Number of table entries: the multiples 1 to 512 of the generator. The table and the prefix
+/// products of a round together fit into the L2 cache.
 pub const ENTRIES: usize = 512;
 
-/// Multiples of the generator between two centres: their stretches touch and do not overlap.
+/// Distance between neighbouring centres, in multiples of the generator. Their stretches touch
+/// without overlapping.
 pub const STEP: u64 = 2 * ENTRIES as u64 + 1;
 
 /// A point other than infinity; one in each lane.
@@ -54,7 +55,7 @@ pub struct Entry<F: SimdField> {
 pub struct Table<F: SimdField> {
     /// The entries, in a huge page.
     pub entries: Box<HugePage<[Entry<F>; ENTRIES]>>,
-    /// The same entries for one number at a time, for rounds in which a factor is zero.
+    /// The same entries as single numbers, for rounds in which a factor is zero.
     pub plain: Vec<Entry<Fe>>,
     /// `c·STEP·G` for the centres c = 1, 2, … of a round.
     pub centres: Vec<PublicKey>,
@@ -78,7 +79,8 @@ impl<F: SimdField> Table<F> {
     }
 }
 
-// SAFETY: every field is `Zeroable`: `SimdField` says so of its constants, the others are integers.
+// SAFETY: every field is `Zeroable`: `SimdField` requires it of its constants, and the others are
+// integers.
 unsafe impl<F: SimdField> Zeroable for Entry<F> {}
 
 impl<F: SimdField> Entry<F> {

@@ -1,4 +1,5 @@
-//! The search threads: started once, asleep between launches, of the lowest priority.
+//! The search threads. They are started once, sleep between launches, and run at the lowest
+//! priority.
 
 use super::dispatch::Kernel;
 use super::filter::Filter;
@@ -15,26 +16,26 @@ use std::time::{Duration, Instant};
 /// The lowest priority there is.
 const NICENESS: i32 = 19;
 
-/// Hits of one start point after which its walk ends: only one of them becomes a key.
+/// A walk ends after this many hits, because only one of them becomes a key.
 const MOST_HITS: usize = 1024;
-/// Hits after which the early stop comes. One becomes a key, but other start points may have found
-/// a key for the same job at the same time.
+/// The early stop comes after this many hits. One becomes a key, but other start points may have
+/// found a key for the same job at the same time.
 const EARLY_STOP_HITS: usize = 4;
 /// The walk of one start point.
 pub(super) struct Task {
-    /// Where it starts.
+    /// Its start point.
     pub start: StartPoint,
-    /// Its length.
+    /// Its length in rounds.
     pub rounds: u64,
     /// Its goal.
     pub target: WalkTarget,
 }
 
-/// A walk and how long it took. `None` when it panicked.
+/// A walk's result and duration. `None` if it panicked.
 type Outcome = Option<(WalkResult, Duration)>;
 
 struct Worker {
-    /// Taken at the end: a closed channel ends the thread.
+    /// `None` at the end: closing the channel ends the thread.
     tasks: Option<Sender<Task>>,
     outcomes: Receiver<Outcome>,
     thread: Option<JoinHandle<()>>,
@@ -44,7 +45,8 @@ struct Worker {
 pub(super) struct Threads {
     workers: Vec<Worker>,
     kernel: Kernel,
-    /// Filters of the last launch: of all its patterns, and of those after the early stop.
+    /// The filters of the last launch: of all its patterns, and of those remaining after the early
+    /// stop.
     filters: [Kept; 2],
 }
 
@@ -90,7 +92,7 @@ impl Threads {
     pub fn run(&mut self, tasks: Vec<Task>) -> Vec<Outcome> {
         for (worker, task) in self.workers.iter().zip(tasks) {
             if let Some(sender) = &worker.tasks {
-                // Where a thread is gone, its outcome is missing.
+                // If a thread has ended, its outcome is missing.
                 let _ = sender.send(task);
             }
         }
@@ -98,7 +100,7 @@ impl Threads {
     }
 }
 
-/// The filter of a pattern set; a new one if the set is another.
+/// The filter of a pattern set. Builds a new one if the set has changed.
 fn filter_for(kernel: Kernel, patterns: &Arc<PatternSet>, kept: &mut Kept) -> Arc<Filter> {
     match kept {
         Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
@@ -115,7 +117,7 @@ impl Drop for Threads {
         for worker in &mut self.workers {
             drop(worker.tasks.take());
             if let Some(thread) = worker.thread.take() {
-                // Panics are caught inside.
+                // Panics are caught inside the thread.
                 let _ = thread.join();
             }
         }

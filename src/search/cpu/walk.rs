@@ -1,8 +1,8 @@
-//! The walk over one start point's stretch: round after round, `W` vectors of centres, the whole
-//! table around each, one inversion a round.
+//! The walk over the stretch of one start point. It goes round by round: `W` vectors of centres,
+//! the whole table around each, and one inversion per round.
 //!
-//! The vectors of a round take turns, entry by entry. A product is a chain of some 80 cycles, which
-//! the processor fills with the products of the other vectors.
+//! The vectors of a round are processed in turn for each entry. A product is a chain of some 80
+//! cycles, during which the processor works on the products of the other vectors.
 
 use super::field::Fe;
 use super::filter::Filter;
@@ -25,31 +25,31 @@ pub struct WalkResult {
     pub candidates: u64,
     /// Every candidate within the exact intervals of the filter.
     pub hits: Vec<Tweak>,
-    /// Rounds result.
+    /// Number of rounds.
     pub rounds: u64,
     /// The top words of the hits of one round.
     top_words: Vec<u64>,
 }
 
-/// The goal of a walk: what it looks for, and how long.
+/// The goal of a walk: the patterns, and when to stop.
 #[derive(Clone, Debug)]
 pub struct WalkTarget {
-    /// Of all patterns.
+    /// The filter of all patterns.
     pub filter: Arc<Filter>,
-    /// Hits after which the walk ends. Very easy patterns would otherwise drown the rest.
+    /// The walk ends after this many hits. Very easy patterns would otherwise fill the report.
     pub most_hits: usize,
-    /// The early stop; `None` to look for all patterns to the end.
+    /// The early stop; `None` to search for all patterns to the end.
     pub remaining: Option<Remaining>,
 }
 
-/// The patterns still looked for after the early stop.
+/// The patterns still searched after the early stop.
 #[derive(Clone, Debug)]
 pub struct Remaining {
-    /// Of these patterns.
+    /// The filter of these patterns.
     pub filter: Arc<Filter>,
-    /// Whether the walk goes on for these. If not, it ends.
+    /// Whether the walk continues for these. If not, it ends.
     pub is_wanted: bool,
-    /// Hits of other patterns after which the early stop comes.
+    /// The early stop comes after this many hits of other patterns.
     pub after: usize,
 }
 
@@ -57,8 +57,8 @@ pub struct Remaining {
 pub struct Scratch<F: SimdField, const W: usize>(Box<HugePage<Memory<F, W>>>);
 
 struct Memory<F: SimdField, const W: usize> {
-    /// The prefix products of a round's factors, by entry. On the way back the entries' q replace
-    /// them.
+    /// The prefix products of a round's factors, by entry. In the backward pass the entries' q
+    /// replace them.
     prefixes: [[F; W]; ENTRIES],
     few: F::Few,
     many: F::Many,
@@ -77,8 +77,8 @@ impl<F: SimdField, const W: usize> Scratch<F, W> {
 /// The centres of a round.
 struct Round<F, const W: usize> {
     points: [Affine<F>; W],
-    /// Bits of a vector's lanes whose centre is infinity. They hold another point, and are not
-    /// counted.
+    /// Bits of a vector's lanes whose centre is infinity. These lanes hold another point and are
+    /// not counted.
     dead: [u32; W],
     /// Number of the first centre, `start point + number·STEP·G`. The other lanes follow, vector by
     /// vector.
@@ -184,20 +184,20 @@ fn walk_round<F: SimdField, N: Screen<F>, const W: usize>(
             whole[w] = whole[w].mul(factor(cubes[w], entry));
         }
     }
-    // The same inversion gives 1/x and the slope to the next centre.
+    // The same inversion also gives 1/x and the slope for the step to the next centre.
     let (mut steps, mut inverses) = ([one.0; W], [one.0; W]);
     for w in 0..W {
         steps[w] = step.x.sub(points[w].x);
         inverses[w] = whole[w].mul(steps[w]).mul(points[w].x);
     }
-    // One zero would make every inverse of its lane zero. It takes a chosen point, or a chance of
-    // 2^-240.
+    // A single zero would make every inverse of its lane zero. That happens with a chosen point, or
+    // with a probability of 2^-240.
     if !invert_all(&mut inverses) {
         walk_round_with_zero(table, round, filter, result);
         return None;
     }
     let mut next = *points;
-    // Scaled by 2·xA, the shared inverse of a vector gives q in place of t.
+    // Scaled by 2·xA, the shared inverse of a vector leads to q instead of t.
     let mut shared = [one.0; W];
     let mut centres = [None; W];
     for w in 0..W {
@@ -261,12 +261,12 @@ fn invert_all<F: SimdField, const W: usize>(values: &mut [F; W]) -> bool {
     true
 }
 
-/// Marks the code after its call as seldom run, for the compiler.
+/// Tells the compiler that the code after this call rarely runs.
 #[cold]
 #[inline(never)]
 fn cold_path() {}
 
-/// Computes the products of an entry again, and its marked candidates in full; keeps the hits.
+/// Recomputes the products of an entry and its marked candidates in full, and keeps the hits.
 #[inline(always)]
 fn confirm<F: SimdField, const W: usize>(
     table: &Table<F>,
@@ -319,8 +319,8 @@ fn keep(
     }
 }
 
-/// A round in which a factor is zero: one number at a time, each with an inversion of its own. An
-/// entry whose factor is zero is neither tested nor counted: the centre is ±λ^k times its point,
+/// A round in which a factor is zero: computed one number at a time, each with its own inversion.
+/// An entry with a zero factor is neither tested nor counted: the centre is ±λ^k times its point,
 /// where the formula does not hold.
 #[cold]
 #[inline(never)]

@@ -90,14 +90,14 @@ impl SimdField for Fe8 {
         Fe8(carried([plus(a[0], b[0]), plus(a[1], b[1]), plus(a[2], b[2]), plus(a[3], b[3]), plus(a[4], b[4])]))
     }
 
-    // `self + 16p - other`, the bits from 2^256 on (below 2^5) folded down.
+    // `self + 16p - other`. The bits from 2^256 on (below 2^5) are folded.
     #[inline(always)]
     fn sub(self, other: Fe8) -> Fe8 {
         let (mut l, other) = (self.summand().0.0, other.summand().0.0);
         for at in 0..5 {
             l[at] = minus(plus(l[at], all(SIXTEEN_P[at])), other[at]);
         }
-        // l4 takes its carry first, which may take it past 2^256.
+        // The carry is added to l4 first, which may exceed 2^256 then.
         l = Fe8(carried(l)).summand().0.0;
         l[0] = low(l[0], right::<48>(l[4]), all(FOLD_256));
         l[4] = and(l[4], all(TOP_LIMB));
@@ -133,7 +133,7 @@ impl SimdField for Fe8 {
         Fe8(reduced(c))
     }
 
-    // For products and differences only: the limbs of a factor's powers must be those of products.
+    // Only for products and differences: the powers of a factor need limbs like those of products.
     #[inline(always)]
     fn factor(self) -> Factor8 {
         let two_52 = Fe8([all(0), all(1), all(0), all(0), all(0)]);

@@ -1,5 +1,5 @@
-//! The screens of the IFMA kernel: top words compared with a few intervals, or looked up in the
-//! filter's buckets.
+//! The screens of the IFMA kernel. They compare top words with a few intervals, or look them up in
+//! the filter's buckets.
 //!
 //! The contract of every `unsafe` is that of the module above.
 
@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 /// Top words of [`SLOTS`] entries, and room for the last vector store.
 const ROOM: usize = 144 * SLOTS + 16;
 
-/// A screen for few intervals: compares each top word with each of them.
+/// A screen for few intervals: compares every top word with every interval.
 #[derive(Debug, Zeroable)]
 pub struct CompareScreen {
     /// Bits of the slots with a top word in an interval.
@@ -35,20 +35,21 @@ impl Screen<Fe8> for CompareScreen {
     }
 }
 
-/// A screen for many intervals. It collects the top words in filled coarse buckets, without a
-/// branch, and looks them up later, when the processor has long stored them.
+/// A screen for many intervals. It collects the top words in filled coarse buckets without
+/// branching, and looks them up later, when the stores have long completed.
 #[derive(Debug, Zeroable)]
 pub struct LookupScreen {
-    /// The filter's coarse bitmap. A copy, next to the rest: every top word is looked up in it.
+    /// A copy of the filter's coarse bitmap, beside the other data, because every top word is
+    /// looked up in it.
     coarse: [u32; COARSE_WORDS],
     /// The collected top words, `count` of them. A store writes a whole vector.
     top_words: [u32; ROOM],
     count: usize,
-    /// The places among them of those kept for the second look.
+    /// The indices in `top_words` of those kept for the second lookup.
     places: [u32; ROOM],
     /// `count` after each slot.
     ends: [u16; SLOTS],
-    /// Slots so far.
+    /// Number of slots filled so far.
     slots: usize,
 }
 
@@ -78,7 +79,8 @@ impl Screen<Fe8> for LookupScreen {
     #[inline(always)]
     fn take_suspects(&mut self, filter: &Filter) -> u32 {
         let mut slots = 0;
-        // First those in filled fine buckets move together, in place, and their places are kept.
+        // First, the top words in filled fine buckets move together in place, and their indices are
+        // kept.
         let (count, mut at) = (std::mem::take(&mut self.count), 0);
         let mut kept = 0;
         while at < count {
@@ -122,7 +124,7 @@ fn valid(count: usize) -> u16 {
     if count < 16 { (1 << count) - 1 } else { u16::MAX }
 }
 
-/// [`crate::search::cpu::simd::SimdField::marks`]
+/// See [`crate::search::cpu::simd::SimdField::marks`].
 #[inline(always)]
 pub fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
     let mut marks = [0; 9];

@@ -1,10 +1,11 @@
-//! S10 below the bot: start points that somebody chose, at which the formula's special cases are
-//! met. The vault's blinding keeps askers from choosing them; nothing here relies on it.
+//! S10 at the level of the kernels: chosen start points at which the special cases of the formula
+//! occur. The vault's blinding keeps askers from choosing start points, but the kernels do not rely
+//! on that.
 
 use super::*;
 use secp256k1::Scalar;
 
-/// Whole rounds of every kernel, more than one of each.
+/// Several whole rounds of every kernel.
 const CENTRES: u64 = 2 * super::CENTRES;
 
 fn small(number: u64) -> SecretKey {
@@ -13,7 +14,7 @@ fn small(number: u64) -> SecretKey {
     SecretKey::from_slice(&bytes).unwrap()
 }
 
-/// `None` for zero.
+/// The sum; `None` if it is zero.
 fn sum(one: SecretKey, other: SecretKey) -> Option<SecretKey> {
     one.add_tweak(&Scalar::from(other)).ok()
 }
@@ -24,8 +25,8 @@ fn with_centre(value: SecretKey, centre: u64) -> SecretKey {
     moved.expect("a start that is infinity cannot be chosen")
 }
 
-/// What a walk has to find and to count. Left out are a centre that is infinity, and each entry
-/// around a centre that is `±λ^k` times the entry's point: the formula does not hold there.
+/// What a walk must find and count. It skips a centre that is infinity, and an entry whose point is
+/// `±λ^k` times the centre, because the formula does not hold there.
 struct Expected {
     candidates: u64,
     hits: HashSet<Tweak>,
@@ -45,7 +46,7 @@ impl Around {
         Around((1..=ENTRIES as u64).map(entry).collect())
     }
 
-    /// By libsecp256k1's addition, which knows every case; the rotations by β.
+    /// Computed with libsecp256k1's addition, which handles every case, and rotations by β.
     fn expected(&self, start: &SecretKey, set: &PatternSet) -> Expected {
         let mut expected = Expected { candidates: 0, hits: HashSet::new() };
         for number in 0..CENTRES {
@@ -73,7 +74,7 @@ impl Around {
     }
 }
 
-/// Start points and what is met from them.
+/// Start points with the special case that each leads to.
 fn starts(random: &mut StdRng) -> Vec<(String, SecretKey)> {
     let mut starts = vec![("none of our business".to_owned(), random_secret(random))];
     let entries = [1, ENTRIES as u64, random.random_range(2..ENTRIES as u64)];
@@ -88,12 +89,12 @@ fn starts(random: &mut StdRng) -> Vec<(String, SecretKey)> {
     for i in entries {
         starts.push((format!("{i}·G"), small(i)));
     }
-    // The next to the last entry's point is the first of the next centre's.
+    // The point of the entry before the last is also the first of the next centre.
     starts.push((format!("{}·G", ENTRIES + 1), small(ENTRIES as u64 + 1)));
     for centre in [1, CENTRES - 1, random.random_range(2..CENTRES - 1)] {
         starts.push((format!("centre {centre} is infinity"), small(centre * STEP).negate()));
     }
-    // From a centre to the same lane's next, the way is the centre itself.
+    // The step from a centre to the next one of the same lane equals the centre itself.
     for kernel in kernels() {
         let (step, centre) = (kernel.centres(), random.random_range(0..CENTRES));
         if centre != step {
@@ -117,7 +118,7 @@ fn chosen_centres_give_no_wrong_hit_and_cost_no_other() {
             assert_eq!((wrong, hits.len()), (0, expected.hits.len()), "{kernel}: {name}");
             assert_eq!(candidates, expected.candidates, "{kernel}: {name}");
             let whole = CENTRES * ENTRIES as u64 * 18;
-            // Whoever chooses costs us a centre at most, or the candidates of one entry.
+            // A chosen point costs at most one centre, or the candidates of one entry.
             assert!(candidates == whole || [18, ENTRIES as u64 * 18].contains(&(whole - candidates)), "{name}");
         }
     }

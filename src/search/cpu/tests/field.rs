@@ -1,4 +1,4 @@
-//! Field operations against slow ones, bit by bit.
+//! Field operations compared with slow, bit-by-bit ones.
 
 use super::*;
 
@@ -53,17 +53,17 @@ fn slow_sum(a: Fe, b: Fe) -> Fe {
     Fe([limbs[0], limbs[1], limbs[2], limbs[3]]).canonical()
 }
 
-/// Every operation of a field type on every pair, lane by lane, against the slow ones.
+/// Compares every operation of a field type, on every pair and lane by lane, with the slow one.
 fn check_field<F: SimdField>(values: &[Fe]) {
     for (at, &a) in values.iter().enumerate() {
         let factor = F::constant_factor(a);
         for chunk in values.chunks(F::LANES) {
-            // All lanes full, each with another value; and `a` in the same lanes, turned.
+            // Fills all lanes with different values, and rotates `a` through the lanes.
             let b: Vec<Fe> = (0..F::LANES).map(|lane| chunk[lane % chunk.len()]).collect();
             let others: Vec<Fe> =
                 (0..F::LANES).map(|lane| if lane % 2 == 0 { a } else { values[(at + lane) % values.len()] }).collect();
             let (fa, fb) = (F::from_lanes(&others), F::from_lanes(&b));
-            // The loosest values there are: a sum with a product by a prepared factor.
+            // The largest unreduced value: a sum with a product by a prepared factor.
             let loose = F::sum(fa.times_constant(&factor).summand(), fb.summand());
             for lane in 0..F::LANES {
                 let (x, y, c) = (others[lane].canonical(), b[lane].canonical(), a.canonical());
@@ -86,8 +86,8 @@ fn check_field<F: SimdField>(values: &[Fe]) {
                 same(loose.times_constant(&factor), slow_product(z, c), "loose times_constant");
                 same(fa.sub(loose), difference_of(x, z), "sub of loose");
                 same(loose.sub(fb), difference_of(z, y), "sub from loose");
-                // A sum's and a difference's top are two terms of six: a third of the slack. They
-                // may stand on either side of 0.
+                // The top word of a sum or difference has two of six terms, so a third of the
+                // slack. The two may be on different sides of 0.
                 for (top_words, one, two) in [
                     (F::top_words_of_products(fa, fb, fb), xy, slow_product(y, y)),
                     (F::top_words_of_products(loose, fa, loose), slow_product(z, z), slow_product(x, z)),
@@ -137,7 +137,7 @@ fn field_operations_agree_with_slow_ones() {
     }
 }
 
-/// Limbs as large as their bounds allow, with leftovers above those of which 52 bits count.
+/// Limbs at their upper bounds, with leftover bits above the 52 that count.
 #[test]
 fn limbs_at_their_bounds_are_reduced() {
     if !is_supported() {
@@ -150,7 +150,7 @@ fn limbs_at_their_bounds_are_reduced() {
         value | random.random_range(0..1 << 12) << 52
     };
     let top = |random: &mut StdRng| {
-        // The greatest: a sum of a product by a prepared factor and a product.
+        // The greatest of all: the sum of a product by a prepared factor and a product.
         [0, 1, (1 << 48) - 1, (1 << 48) + 63, (1 << 51) + 63, (1 << 51) + (1 << 48) + 127][random.random_range(0..6)]
     };
     for _ in 0..500 {

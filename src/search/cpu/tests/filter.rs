@@ -1,4 +1,4 @@
-//! The filter against the intervals it was made of.
+//! The filter compared with the intervals it was built from.
 
 use super::*;
 use crate::search::cpu::filter::COARSE_BITS;

@@ -1,10 +1,11 @@
-//! The candidates of one entry against libsecp256k1.
+//! The candidates of one entry compared with libsecp256k1.
 
 use super::*;
 use crate::search::cpu::formula::{Centre, Products, address, cube, factor};
 use crate::search::cpu::table::Table;
 
-/// All 18 candidates of one entry around one centre a lane, exact and by their top_words.
+/// Checks all 18 candidates of one entry around one centre per lane, exactly and by their top
+/// words.
 fn check_entry<F: SimdField>(table: &Table<F>, random: &mut StdRng, i: usize) {
     let starts: Vec<StartPoint> = (0..F::LANES).map(|_| point_of(&random_secret(random))).collect();
     let points: Vec<Affine<Fe>> = starts.iter().map(|start| Affine::from_point(start.public_key())).collect();

@@ -1,4 +1,4 @@
-//! The CPU search against libsecp256k1 and plain arithmetic.
+//! The CPU search compared with libsecp256k1 and plain arithmetic.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chosen_points;
@@ -23,21 +23,22 @@ use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A generator with a seed that is printed, and taken back from `NPUBBOT_TEST_SEED`.
+/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
 fn random() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");
     StdRng::seed_from_u64(seed)
 }
 
-/// Says by name what did not run. Past the test harness, which swallows what passing tests print.
+/// Prints which tests did not run, bypassing the test harness, which hides the output of passing
+/// tests.
 fn no_ifma(what: &str) {
     use std::io::Write;
     let line = "SKIPPED for the kernel `ifma`: this processor has no AVX-512 IFMA";
     writeln!(std::io::stderr(), "{line} ({what})").expect("standard error is there");
 }
 
-/// The kernels this processor has, with the names of those it lacks printed.
+/// The kernels of this processor. Prints the names of those it lacks.
 fn kernels() -> Vec<Kernel> {
     if !is_supported() {
         no_ifma("its walks");
@@ -74,7 +75,7 @@ fn target(filter: Filter, most_hits: usize) -> WalkTarget {
     WalkTarget { filter: Arc::new(filter), most_hits, remaining: None }
 }
 
-/// Centres that are whole rounds of every kernel.
+/// Number of centres that is a whole number of rounds for every kernel.
 const CENTRES: u64 = 16;
 
 /// Walks `centres` centres, a multiple of [`CENTRES`].

@@ -1,9 +1,9 @@
-//! Walks against every candidate computed one by one.
+//! Walks compared with every candidate computed one by one.
 
 use super::*;
 use crate::search::cpu::walk::Remaining;
 
-/// Every candidate of the first `centres` centres that matches, found one by one with libsecp256k1.
+/// Every match among the first `centres` centres, found one by one with libsecp256k1.
 fn by_brute_force(start: &StartPoint, centres: u64, set: &PatternSet) -> HashSet<Tweak> {
     let mut found = HashSet::new();
     for centre in 0..centres {
@@ -27,8 +27,8 @@ fn by_brute_force(start: &StartPoint, centres: u64, set: &PatternSet) -> HashSet
 fn a_walk_finds_every_match_and_nothing_else() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));
-    // Few intervals are compared with one by one, more are looked up. Of the longest and most, each
-    // look leaves some top_words and takes others away.
+    // A few intervals are compared one by one, more are looked up. With the longest and most
+    // numerous ones, each lookup keeps some top words and drops others.
     let words = |count: usize| -> Vec<String> {
         let word = |n: usize| [ALPHABET[n % 32] as char, ALPHABET[n / 3 % 32] as char, 'q'].iter().collect();
         (0..count).map(word).collect()
@@ -51,7 +51,7 @@ fn a_walk_finds_every_match_and_nothing_else() {
 }
 
 #[test]
-fn a_walk_counts_as_many_hits_as_chance_gives() {
+fn a_walk_finds_the_expected_number_of_hits() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));
     for texts in [&["cat", "dad"][..], &["cat", "dad", "ham", "jam", "yam", "pan"]] {
@@ -65,7 +65,7 @@ fn a_walk_counts_as_many_hits_as_chance_gives() {
 }
 
 #[test]
-fn a_walk_with_too_many_hits_ends_early_and_says_what_it_tested() {
+fn a_walk_with_too_many_hits_ends_early_and_counts_only_what_it_tested() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));
     let set = patterns(&["q"]);
@@ -92,7 +92,8 @@ fn an_early_stop_leaves_the_remaining_patterns() {
         };
         let everything: HashSet<Tweak> = walk(&all, None).hits.into_iter().collect();
         let rare_ones: HashSet<Tweak> = walk(&rare, None).hits.into_iter().collect();
-        // A round has some hundred hits of the others: after the second round there are enough.
+        // A round has some hundred hits of the other patterns, so there are enough after the second
+        // round.
         let a_round = kernel.centres() * ENTRIES as u64 * 18 / 32;
         let after = a_round as usize * 3 / 2;
         let remaining = |is_wanted| Some(Remaining { filter: filter(&rare), is_wanted, after });
