@@ -15,10 +15,10 @@ use tokio::task::JoinSet;
 
 /// Time between two backfills when nothing seems missing.
 const EVERY: Duration = Duration::from_secs(180);
-/// The first pause after a backfill that some relay did not answer. Doubles up to [`EVERY`]: the others must not be
-/// fetched all the time because one is away for days.
+/// The first pause after a backfill that some relay did not answer. Doubles up to [`EVERY`], so
+/// that the other relays are not fetched all the time while one is down for days.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// After an overflow there is no backfill for this time: its events would overflow too.
+/// No backfill starts within this time after an overflow, because its events would overflow too.
 const LULL: Duration = Duration::from_secs(5);
 
 /// Starts backfills and runs one at a time.
@@ -29,7 +29,7 @@ pub(super) struct Backfill {
 
 /// A backfill under way.
 struct Running {
-    /// Unix seconds by the bot's clock.
+    /// When it began, in Unix seconds by the bot's clock.
     began: u64,
     /// Fetched events. The next page waits until these are processed.
     events: mpsc::Receiver<Arrival>,
@@ -42,12 +42,12 @@ impl Backfill {
         Backfill { schedule: Schedule::new(Instant::now()), running: None }
     }
 
-    /// Something may have been missed: the next backfill is due now.
+    /// Makes the next backfill due now, because events may have been missed.
     pub fn missed(&mut self) {
         self.schedule.missed(Instant::now());
     }
 
-    /// A queue was full.
+    /// Records that a queue was full.
     pub fn overflowed(&mut self) {
         self.schedule.overflowed(Instant::now());
     }
@@ -77,8 +77,9 @@ impl Backfill {
         }
     }
 
-    /// Ends the backfill after its last event. Returns when it began, if every inbox relay answered and nothing was
-    /// missed meanwhile: a relay that is away may have events that the others do not have.
+    /// Ends the backfill after its last event. Returns when it began, if every inbox relay answered
+    /// and nothing was missed during it. Otherwise a relay that is down may have events that the
+    /// others lack.
     pub async fn end(&mut self) -> Option<u64> {
         let mut running = self.running.take()?;
         let mut complete = true;
@@ -101,7 +102,7 @@ struct Schedule {
     backoff: Backoff,
     began: Option<Instant>,
     overflowed: Option<Instant>,
-    /// Something was missed since the last backfill began.
+    /// Whether something was missed since the last backfill began.
     missed: bool,
 }
 
@@ -130,7 +131,7 @@ impl Schedule {
         self.missed = false;
     }
 
-    /// Returns whether nothing was missed.
+    /// Records the end of a backfill. Returns whether nothing was missed.
     fn ended(&mut self, complete: bool, now: Instant) -> bool {
         if complete {
             self.backoff.reset();
@@ -168,14 +169,14 @@ mod tests {
             now += SECOND * *waits.last().unwrap();
         }
         assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 180, 180]);
-        // It returns. After a complete backfill the pauses are short again.
+        // The relay returns. After a complete backfill the pauses are short again.
         schedule.missed(now);
         assert_eq!(run(&mut schedule, now, true), 180);
         assert_eq!(run(&mut schedule, now + EVERY, false), 2);
     }
 
     #[test]
-    fn what_is_missed_during_a_backfill_is_fetched_by_the_next_at_once() {
+    fn events_missed_during_a_backfill_make_the_next_one_due_at_once() {
         let now = Instant::now();
         let mut schedule = Schedule::new(now);
         schedule.began(now);

@@ -10,7 +10,7 @@ use nostr_sdk::{Kind, RelayUrl};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::task::JoinHandle;
 
-/// Events that are processed at once, at most.
+/// The most events processed at once.
 const MOST: usize = 16;
 
 /// A processed event.
@@ -33,9 +33,9 @@ pub(super) struct Decrypted {
 pub(super) enum Outcome {
     /// A message.
     Message(Rumor),
-    /// Nothing that can be answered.
+    /// The event holds nothing that can be answered.
     Ignored,
-    /// Id or signature are wrong. The genuine event with this id may still come.
+    /// The id or signature is wrong. The genuine event with this id may still arrive.
     Forged,
 }
 
@@ -47,7 +47,8 @@ pub(super) struct Decryptions {
 }
 
 impl Decryptions {
-    /// Decrypts with the key in `vault`. Two events a core are processed at once, so that no core waits.
+    /// Decrypts with the key in `vault`. Two events per core are processed at once, so that no core
+    /// waits.
     pub fn new(vault: Vault) -> Decryptions {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Decryptions { vault, tasks: FuturesOrdered::new(), most: MOST.min(2 * cores) }
@@ -58,7 +59,7 @@ impl Decryptions {
         self.tasks.len() < self.most
     }
 
-    /// Starts to process an event. Its place in memory is free again at the end.
+    /// Starts to process an event. Its share of the queue's memory is released at the end.
     pub fn add(&mut self, arrival: Arrival) {
         let vault = self.vault.clone();
         self.tasks.push_back(tokio::spawn(async move {
@@ -71,7 +72,8 @@ impl Decryptions {
         }));
     }
 
-    /// The next processed event in order of arrival; `None` if there is none under way. Cancel-safe.
+    /// The next processed event in order of arrival; `None` if none is being processed.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Decrypted> {
         loop {
             match self.tasks.next().await? {

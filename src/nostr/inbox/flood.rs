@@ -34,17 +34,17 @@ impl Flood {
         Flood { bits, new_askers_per_minute: new_askers_per_minute as usize, gauge: Arc::default() }
     }
 
-    /// Whether an event has the work that is required in a flood.
+    /// Whether an event has the work that is required of new askers in a flood.
     pub fn is_paid(&self, event: &Event) -> bool {
         work_of(event) >= self.bits
     }
 
-    /// A queue was full.
+    /// Records that a queue was full.
     pub(super) fn note_overflow(&self, now: Instant) {
         self.with(|gauge| gauge.overflow = Some(now));
     }
 
-    /// A new asker without work sent a request.
+    /// Records a request of a new asker without work.
     pub fn note_new_asker(&self, now: Instant) {
         self.with(|gauge| {
             gauge.new_askers.push_back(now);
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(flood.wanted(at(20)), Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) }));
         assert_eq!(flood.wanted(at(59)), Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(1) }));
         assert_eq!(flood.wanted(at(60)), None);
-        // It lasts as long as they continue.
+        // The flood lasts as long as the requests continue.
         (61..100).for_each(|second| flood.note_new_asker(at(second)));
         assert!(flood.wanted(at(140)).is_some());
         assert_eq!(flood.wanted(at(160)), None);

@@ -5,9 +5,10 @@ use crate::vault::Rumor;
 use nostr_sdk::{Event, Kind, PublicKey};
 use std::time::Duration;
 
-/// Bytes of encrypted content in a wrap. The longest message that NIP-44 allows in ordinary clients is shorter.
+/// Largest encrypted content of a wrap, in bytes. The longest message that NIP-44 allows in
+/// ordinary clients needs less.
 const LARGEST: usize = 128 * 1024;
-/// Tags of a wrap.
+/// The most tags of a wrap.
 const MOST_TAGS: usize = 64;
 /// Older messages are not answered.
 const OLDEST: Duration = Duration::from_secs(7 * 86_400);

@@ -15,9 +15,10 @@ use tokio::task::JoinSet;
 const AT_ONCE: usize = 64;
 /// Memory for waiting messages, in KiB: their text, and [`KIBIBYTES_A_MESSAGE`] each for the rest.
 const KIBIBYTES: usize = 8 * 1024;
-/// See [`KIBIBYTES`].
+/// Memory counted per message besides its text.
 const KIBIBYTES_A_MESSAGE: usize = 2;
-/// Pauses between lookups that failed. Four steps of their own: an exponential schedule would say no more.
+/// Pauses between lookups that failed. Written out, because an exponential schedule of four steps
+/// would not be shorter.
 const PAUSES: [Duration; 4] =
     [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
 

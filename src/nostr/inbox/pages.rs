@@ -10,17 +10,17 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Seconds that wraps are backdated at most (NIP-59), plus an hour for wrong clocks.
+/// Wraps are backdated by at most this many seconds (NIP-59), plus an hour for wrong clocks.
 const BACKDATED: u64 = 2 * 86_400 + 3600;
 /// Seconds after which messages are not answered; older ones are not fetched.
 const OLDEST: u64 = 7 * 86_400;
-/// Events of a page. Relays return some 500 at most.
+/// Events per page. Relays return at most some 500.
 const PAGE: usize = 500;
-/// Events requested where one second fills a page; some relays return that many.
+/// Events requested if a single second has more than a page; some relays return that many.
 const FULL_SECOND: usize = 10_000;
 /// A page with this many events may be incomplete.
 const CUT: usize = 100;
-/// Pages of one relay; the rest is left to the next backfill.
+/// The most pages of one relay in a backfill; the rest is left to the next one.
 const PAGES: usize = 200;
 /// Time limit for one page.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -74,8 +74,9 @@ pub(super) async fn fetch_all(
         // An incomplete page says nothing about older events.
         end?;
         let Some(oldest) = oldest else { break };
-        // The page may end within a second, so that second is requested again. If that brings nothing new, it is either
-        // complete or larger than a page: then it is requested alone, once, before what is older.
+        // The page may end within a second, so the next one requests that second again. If that
+        // brings nothing new, the second is either complete or larger than a page. It is then
+        // requested alone, once, before older events.
         let is_done = alone.is_some() || ids.len() == before;
         full_second = Some(oldest).filter(|_| is_done && alone.is_none() && length >= CUT);
         until = Some(if is_done { oldest - 1u64 } else { oldest });

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 
-/// Events that may wait in a queue.
+/// The most events in a queue.
 const WAITING: usize = 4096;
-/// Ids of admitted events that are remembered here; the inbox remembers more.
+/// Number of accepted ids remembered here. The inbox remembers more.
 const ADMITTED: usize = 4 * WAITING;
 /// Memory of a queue, in KiB: the content, and [`KIBIBYTES_AN_EVENT`] each for the rest.
 const KIBIBYTES: usize = 32 * 1024;
-/// See [`KIBIBYTES`].
+/// Memory counted per event besides its content.
 const KIBIBYTES_AN_EVENT: usize = 2;
 
 /// A received event, not yet verified.
@@ -36,9 +36,9 @@ pub(super) struct Arrival {
 
 /// The receiving ends.
 pub(super) struct Queues {
-    /// With proof of work.
+    /// Events with proof of work.
     pub paid: mpsc::Receiver<Arrival>,
-    /// Without.
+    /// Events without proof of work.
     pub plain: mpsc::Receiver<Arrival>,
 }
 
@@ -46,7 +46,8 @@ pub(super) struct Queues {
 pub(super) struct Entrance {
     paid: mpsc::Sender<Arrival>,
     plain: mpsc::Sender<Arrival>,
-    /// One each, so that a flood without work leaves room for wraps with work.
+    /// Memory of each queue. They are separate, so that a flood without work leaves room for wraps
+    /// with work.
     room_paid: Arc<Semaphore>,
     room_plain: Arc<Semaphore>,
     source: Source,
@@ -89,7 +90,8 @@ impl Entrance {
     pub async fn drain(mut self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
         loop {
             match notifications.recv().await {
-                // Not the library's `Event` notification: that comes once an id, for whichever subscription had it first.
+                // Not the library's `Event` notification: that comes only once per id, for the
+                // subscription that received it first.
                 Ok(RelayPoolNotification::Message {
                     relay_url,
                     message: RelayMessage::Event { subscription_id, event },
@@ -124,7 +126,8 @@ impl Entrance {
     /// Puts an event into its queue. Returns `false` when the inbox has ended.
     fn admit(&mut self, url: RelayUrl, event: Event) -> bool {
         let id = event.id.to_bytes();
-        // Messages to ourselves do not queue: in a flood they would be late, and the relay considered deaf.
+        // The watchdog's messages do not queue: in a flood they would be late, and the relay would
+        // seem dead.
         if self.awaited.arrived(&id) || self.admitted.contains(&id) || !is_acceptable(&event, &self.source.bot) {
             return true;
         }

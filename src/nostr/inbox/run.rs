@@ -32,9 +32,11 @@ use tokio::task::JoinSet;
 const CHECK: Duration = Duration::from_secs(2);
 /// The name of our subscription.
 const SUBSCRIPTION: &str = "inbox";
-/// Ids of processed wraps that are remembered. The ledger's own record of messages lasts longer.
+/// Number of processed wraps whose ids are remembered. The ledger's record of messages lasts
+/// longer.
 const REMEMBERED: usize = 100_000;
-/// Ids of repeated wraps that are remembered, until it is known whether the first was genuine.
+/// Number of repeated wraps whose ids are remembered, until it is known whether the first copy was
+/// genuine.
 const REPEATED: usize = 1000;
 
 /// Receives messages to the bot.
@@ -42,17 +44,17 @@ const REPEATED: usize = 1000;
 pub struct Inbox {
     /// The connections.
     pub relays: Relays,
-    /// Decrypts.
+    /// Decrypts the messages.
     pub vault: Vault,
-    /// Knows the messages that were answered, and the last contact.
+    /// Knows the answered messages and the last contact.
     pub ledger: Ledger,
-    /// Dates messages.
+    /// The clock that dates messages.
     pub clock: Clock,
-    /// Rates.
+    /// The limits on rates.
     pub limits: Limits,
-    /// Learns of overflows.
+    /// Is told of overflows.
     pub flood: Flood,
-    /// Tells who reads sealed messages.
+    /// Knows who reads NIP-17 messages.
     pub relay_lists: Arc<RelayLists>,
     /// The watchdog's messages to the bot itself.
     pub awaited: Awaited,
@@ -75,7 +77,7 @@ struct Parts {
 impl Inbox {
     /// Receives until the shutdown. Every message goes into `out`; none is dropped.
     pub async fn run(self, out: mpsc::Sender<IncomingMessage>, mut shutdown: Shutdown) {
-        // Whatever is under way then is still on the relays.
+        // Events still in progress then are also on the relays.
         tokio::select! {
             biased;
             () = shutdown.stopped() => {}
@@ -103,7 +105,7 @@ impl Inbox {
         parts.subscription.request(self.filter()).await;
         let mut checks = tokio::time::interval(CHECK);
         loop {
-            // Rare events first: an endless stream must not delay them.
+            // Rare events come first, so that an endless stream cannot delay them.
             tokio::select! {
                 biased;
                 () = lost.notified() => parts.backfill.overflowed(),
@@ -146,7 +148,7 @@ impl Inbox {
         })
     }
 
-    /// Records the contact, once everything that the backfill fetched has been passed on.
+    /// Records the last contact, once everything from the backfill has been forwarded.
     async fn end_backfill(&self, parts: &mut Parts, out: &mpsc::Sender<IncomingMessage>) {
         while let Some(decrypted) = parts.decryptions.next().await {
             self.pass_on(parts, decrypted, out).await;
@@ -202,7 +204,7 @@ impl Inbox {
         if from_us || !is_answerable(&rumor, self.clock.now()) {
             return;
         }
-        // No lookup for a message that was answered before.
+        // A message that was already answered needs no lookup.
         if is_nip04 && self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false) {
             return;
         }
@@ -219,7 +221,7 @@ impl Inbox {
     }
 }
 
-/// The library has stopped, or the entrance panicked; then this task panics too and is restarted.
+/// Panics: the library has stopped, or the entrance panicked. The task is then restarted.
 async fn end_of(mut draining: JoinSet<()>) {
     if let Some(Err(error)) = draining.join_next().await
         && error.is_panic()

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Pauses before a closed subscription is repeated, doubling from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// See [`FIRST_PAUSE`].
+/// The longest such pause.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 /// How often the log repeats that no inbox relay is connected.
 const TELL_AGAIN: Duration = Duration::from_secs(3600);
@@ -54,14 +54,14 @@ impl Subscription {
         }
     }
 
-    /// A relay closed the subscription, for example to request authentication.
+    /// Records that a relay closed the subscription, for example to request authentication.
     pub fn closed(&mut self) {
         if self.repeat_at.is_none() {
             self.repeat_at = Some(Instant::now() + self.backoff.next_pause());
         }
     }
 
-    /// All relays answered a backfill: pauses are short again.
+    /// Makes pauses short again, because all relays answered a backfill.
     pub fn works(&mut self) {
         self.backoff.reset();
     }
@@ -100,7 +100,7 @@ impl Subscription {
         let (connected, of) = (self.connected.len(), self.urls.len());
         if self.report.is_news(connected, Instant::now()) {
             if connected == 0 {
-                tracing::warn!("inbox relays connected: 0 of {of}; nobody reaches the bot");
+                tracing::warn!("inbox relays connected: 0 of {of}; nobody can reach the bot");
             } else {
                 tracing::info!("inbox relays connected: {connected} of {of}");
             }
@@ -108,7 +108,7 @@ impl Subscription {
     }
 }
 
-/// What the log said last: the number of connected relays, and when.
+/// What was logged last: the number of connected relays, and when.
 #[derive(Default)]
 struct Report {
     last: Option<(usize, Instant)>,

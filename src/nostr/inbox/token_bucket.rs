@@ -1,8 +1,8 @@
-//! A token bucket.
+//! A token bucket, which limits a rate and allows bursts.
 
 use std::time::{Duration, Instant};
 
-/// Allows a burst at once and then a fixed rate, in real time. Drops nothing: callers wait.
+/// Allows a burst at once and then a fixed rate, in real time. It drops nothing: callers wait.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
     per_second: f64,
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_and_the_rest_waits_its_turn() {
+    fn a_burst_passes_at_once_and_the_rest_waits() {
         let mut bucket = TokenBucket::new(10, 3);
         let now = Instant::now();
         let waits: Vec<u128> = (0..6).map(|_| bucket.take(now).as_millis()).collect();

@@ -6,13 +6,13 @@ use nostr_sdk::{Event, Filter, Kind, PublicKey, RelayUrl};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Askers in one query.
+/// The most askers in one query.
 const AT_ONCE: usize = 200;
 /// Time limit for one query.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The askers among these who want to vanish, with the date of their request (Unix seconds). Relays that cannot be
-/// asked are skipped: the caller repeats this regularly.
+/// Those of `askers` who published a request to vanish, with its date in Unix seconds. Relays that
+/// cannot be queried are skipped, because the caller repeats this regularly.
 pub async fn requests(relays: &Relays, askers: &[Asker]) -> HashMap<Asker, u64> {
     let ours = relays.ours(|_| true);
     let mut requests = HashMap::new();

@@ -1,5 +1,6 @@
-//! The watchdog sends a message to the bot itself through each DM relay from time to time. It reconnects to a relay that
-//! accepts the message and never delivers it: about one connection in ten thousand is like that, for days.
+//! The watchdog regularly sends a message to the bot itself through each DM relay. It reconnects to
+//! a relay that accepts the message but never delivers it: about one connection in ten thousand is
+//! like that, for days.
 
 use crate::clock::Clock;
 use crate::job::Asker;
@@ -28,14 +29,14 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Expects the event with this id. The result is notified when it arrives.
+    /// Expects the event with this id. The returned value is notified when it arrives.
     pub(super) fn expect(&self, id: [u8; 32]) -> Arc<Notify> {
         let seen = Arc::new(Notify::new());
         self.lock().insert(id, Arc::clone(&seen));
         seen
     }
 
-    /// Whether an event is expected; notifies the one who expects it.
+    /// Whether an event was expected. If so, notifies whoever waits for it.
     pub(super) fn arrived(&self, id: &[u8; 32]) -> bool {
         let seen = self.lock().get(id).cloned();
         if let Some(seen) = &seen {
@@ -58,9 +59,9 @@ impl Awaited {
 pub struct Watchdog {
     /// The connections.
     pub relays: Relays,
-    /// Seals the messages.
+    /// Seals the test messages.
     pub vault: Vault,
-    /// Dates them.
+    /// The clock that dates them.
     pub clock: Clock,
     /// Time between two rounds.
     pub every: Duration,
@@ -135,7 +136,7 @@ impl Watchdog {
         let seen = self.awaited.expect(id);
         let began = Instant::now();
         let result = match self.relays.publish(url, &event).await {
-            // A relay that disconnected meanwhile is not deaf.
+            // The relay disconnected during the test, so the test says nothing.
             Err(NostrError::NotConnected(_)) => Test::Passed,
             Err(error) => Test::Refused(error),
             Ok(()) => match tokio::time::timeout(PATIENCE, seen.notified()).await {

@@ -19,9 +19,10 @@ use tokio::task::JoinSet;
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
 /// Seconds after which a message that no relay accepted is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
-/// How long the read relays of an asker without DM relays are preferred to those where their message was seen.
+/// How long only the read relays of an asker without DM relays are tried. After that, the relays
+/// where their message was seen are tried too.
 const FIRST_CHOICE: Duration = Duration::from_secs(3);
-/// Attempts for the remaining relays once one relay has the message.
+/// Once one relay has the message, the other relays get this many attempts.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
 
 /// Log lines that askers can cause: one a minute each.
@@ -34,13 +35,13 @@ static GIVEN_UP: LogLimit = LogLimit::new();
 pub struct Outbox {
     /// The connections.
     pub relays: Relays,
-    /// Holds the messages.
+    /// The ledger with the messages.
     pub ledger: Ledger,
-    /// Says what is due.
+    /// The clock by which messages are due.
     pub clock: Clock,
     /// Whether askers without relay lists are answered.
     pub bot: BotConfig,
-    /// Where askers can be reached.
+    /// Knows where askers can be reached.
     pub relay_lists: Arc<RelayLists>,
 }
 
@@ -103,7 +104,7 @@ impl Outbox {
         self.relay_lists.destination(&self.relays, asker, seen_on, options).await
     }
 
-    /// What follows from an attempt after which `reached` of `of` relays have the message.
+    /// What to do after an attempt, if `reached` of `of` relays have the message.
     pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> Next {
         let complete = reached > 0 && reached >= of;
         let enough = reached > 0 && message.attempts + 1 >= ATTEMPTS_FOR_THE_REST;
@@ -146,7 +147,7 @@ impl Outbox {
         loop {
             let sent = tokio::select! {
                 sent = sending.join_next() => sent,
-                // Others wait for this place. It counts as an attempt.
+                // Another message needs this one's place. It counts as an attempt.
                 () = cancel.notified() => return published,
                 () = &mut patience, if !then.is_empty() => None,
             };

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// The longest pause between two reads of the ledger: the clock may be set meanwhile.
+/// The longest pause between two reads of the ledger, because the clock may be set in between.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The shortest one, if nothing new is announced.
+/// The shortest pause, if no new message is announced.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
-/// The shortest one while many messages are under way: reading takes longer then.
+/// The shortest pause while many messages are in progress, because reading takes longer then.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 impl Outbox {
@@ -23,7 +23,7 @@ impl Outbox {
         let mut recorder = Recorder::new(self.ledger.clone());
         let outbox = Arc::new(self);
         let mut under_way = UnderWay::new(Arc::clone(&outbox));
-        // Due messages are read at this time: reading them costs as much as sending a few.
+        // When to read the due messages next: reading costs as much as sending a few.
         let mut read_at = Instant::now();
         let mut earliest = read_at;
         loop {
@@ -64,7 +64,8 @@ impl Outbox {
     fn until_next_due(&self) -> Duration {
         let due = self.ledger.next_due().ok().flatten();
         let pause = due.map_or(LONGEST_PAUSE, |due| Duration::from_secs(due.saturating_sub(self.clock.now())));
-        // Messages that are due already are under way, or the ledger failed: neither needs another read at once.
+        // Messages that are already due are in progress, or the ledger failed. Neither needs
+        // another read at once.
         pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
     }
 }

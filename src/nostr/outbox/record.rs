@@ -1,10 +1,11 @@
-//! Records ended attempts (T3) in groups: each transaction waits for the disk, and acceptances (T1) wait behind it.
+//! Records ended attempts (T3) in groups, because each transaction waits for the disk and
+//! acceptances (T1) wait behind it.
 
 use crate::ledger::{Attempt, Ledger};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// How long an ended attempt waits for others.
+/// How long an ended attempt waits for others to join its transaction.
 const GATHER: Duration = Duration::from_millis(10);
 /// Pause after a transaction failed.
 const RETRY: Duration = Duration::from_secs(2);
@@ -13,7 +14,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(super) struct Recorder {
     ledger: Ledger,
     ended: Vec<Attempt>,
-    /// When they are recorded, even if other attempts are under way.
+    /// When they are recorded, even if other attempts are still running.
     due: Instant,
     recording: Option<(Vec<Attempt>, JoinHandle<()>)>,
 }
@@ -32,8 +33,8 @@ impl Recorder {
         self.ended.push(attempt);
     }
 
-    /// The attempts recorded next; never returns while there are none. `at_once`: no other attempt is under way.
-    /// Cancel-safe.
+    /// The attempts to record next. Never returns while there are none. `at_once` means that no
+    /// other attempt is running. Cancel-safe.
     pub async fn next(&mut self, at_once: bool) -> Vec<Attempt> {
         if self.recording.is_none() {
             if self.ended.is_empty() {
@@ -54,7 +55,7 @@ impl Recorder {
         self.recording.take().map_or_else(Vec::new, |(recorded, _)| recorded)
     }
 
-    /// Records the rest.
+    /// Records the remaining attempts.
     pub async fn finish(mut self) {
         while self.recording.is_some() || !self.ended.is_empty() {
             self.next(true).await;
@@ -62,7 +63,7 @@ impl Recorder {
     }
 }
 
-/// Attempts that cannot be recorded stay due.
+/// Records attempts. If that fails, they stay due.
 fn record(ledger: &Ledger, attempts: &[Attempt]) {
     if let Err(error) = ledger.note_attempts(attempts) {
         tracing::warn!(%error, "attempts could not be recorded");

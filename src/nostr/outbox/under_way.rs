@@ -1,4 +1,5 @@
-//! The attempts under way: a bounded number, with places that only results and askers with a job get.
+//! The attempts in progress: a bounded number, with places reserved for results and for askers with
+//! a job.
 
 use super::attempts::Outbox;
 use crate::ledger::{Attempt, DueMessage, MessageId};
@@ -8,21 +9,22 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::{Id, JoinSet};
 
-/// Messages under way at once.
+/// The most messages in progress.
 const AT_ONCE: usize = 1024;
-/// Those among them that are neither results nor for askers with a job.
+/// The most of them that are neither results nor for askers with a job.
 const ORDINARY: usize = 768;
-/// Messages that are read from the ledger beyond those under way.
+/// Messages that are read from the ledger beyond those in progress.
 const READ: usize = 256;
-/// An ordinary attempt may be ended for another one after this time; it is repeated later.
+/// After this time, an ordinary attempt may be ended to make room for another; it is repeated
+/// later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
-/// From this number on, the ledger is read less often.
+/// With this many in progress, the ledger is read less often.
 const BUSY: usize = 64;
 
-/// Messages whose attempts are under way or not recorded yet.
+/// Messages whose attempts are in progress or not recorded yet.
 pub(super) struct UnderWay {
     outbox: Arc<Outbox>,
-    /// Whether each of them is urgent.
+    /// Whether each message is urgent.
     messages: HashMap<MessageId, bool>,
     attempts: JoinSet<Attempt>,
     running: HashMap<Id, Running>,
@@ -40,7 +42,7 @@ impl UnderWay {
         UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
     }
 
-    /// How many due messages to read: those under way are among them.
+    /// How many due messages to read. Those in progress are among them.
     pub fn wanted(&self) -> usize {
         self.messages.len() + READ
     }

@@ -1,7 +1,7 @@
 //! Composes the bot's public events: profile, relay lists, handler, status and daily note.
 //!
-//! They are queued in the ledger, one a topic, and sent by `publisher`. An event equal to its topic's last one is not
-//! queued again, so a restart repeats nothing.
+//! They are queued in the ledger, one per topic, and sent by `publisher`. An event that equals the
+//! last one of its topic is not queued again, so a restart publishes nothing twice.
 
 use crate::clock::Clock;
 use crate::config::{BotConfig, RelayEntry};
@@ -25,11 +25,11 @@ const STATUS_LIFE: u64 = 900;
 const ASLEEP: &str = "asleep; what you send now is answered when I wake up";
 /// The status of a stopped bot expires after this time, seconds.
 const ASLEEP_FOR: u64 = 7 * 86_400;
-/// Unchanged events are sent again after this time, seconds: relays forget.
+/// Unchanged events are sent again after this many seconds, because relays delete old ones.
 const ANNOUNCE_EVERY: u64 = 86_400;
 /// A note that reached no relay is dropped after this time, seconds.
 const NOTE_LIFE: u64 = 86_400;
-/// How often changes are looked for.
+/// How often to check for changes.
 const CHECK: Duration = Duration::from_secs(5);
 /// Seconds of a day.
 const DAY: u64 = 86_400;
@@ -39,7 +39,7 @@ const DAY: u64 = 86_400;
 pub struct Presence {
     /// Our relays and their roles.
     pub relays: Relays,
-    /// Signs the events.
+    /// The relays and their roles.
     pub signer: BotSigner,
     /// The profile, and what may be published.
     pub bot: BotConfig,
@@ -54,7 +54,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Queues the events of the start. They replace what is still queued from an earlier run.
+    /// Queues the events of the start. They replace events still queued from an earlier run.
     pub fn wake(&self, status: &str) {
         self.announce();
         self.show(status);
@@ -102,7 +102,7 @@ impl Presence {
             // At most one status a minute, except after a stop.
             Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
             Ok(_) if self.bot.live_status => self.say_status(status, STATUS_LIFE, STATUS_RENEWAL),
-            // Switched off: an empty status removes the last one (NIP-38).
+            // Statuses are switched off: an empty one removes the last one (NIP-38).
             Ok(Some((text, _))) if !text.is_empty() => self.say_status("", ASLEEP_FOR, 0),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the status cannot be looked up yet"),
@@ -152,7 +152,7 @@ impl Presence {
         let now = self.clock.now();
         let queued = self.ledger.posted(topic).map(|before| {
             let before = before.and_then(|(json, at)| Some((Event::from_json(json).ok()?, at)));
-            // Of two events of the same second, relays may keep the older one.
+            // Of two events with the same second, relays may keep the older one.
             let date = before.as_ref().map_or(now, |(old, _)| now.max(old.created_at.as_secs().min(now) + 1));
             let event = self.sign(builder, date)?;
             let is_said = before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event));
@@ -214,7 +214,7 @@ fn within(at: u64, seconds: u64, now: u64) -> bool {
     at <= now && now - at < seconds
 }
 
-/// Whether two events are equal but for their dates.
+/// Whether two events are equal except for their dates.
 fn says_same(one: &Event, other: &Event) -> bool {
     let tags = |event: &Event| -> Vec<Vec<String>> {
         let dated = |tag: &&Tag| tag.kind() != TagKind::Expiration;

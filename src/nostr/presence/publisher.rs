@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// How often relays that were away are tried again.
+/// How often relays that could not be reached are tried again.
 const ROUND: Duration = Duration::from_secs(15);
 /// Pauses before a refused event is sent again, doubling from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// See [`FIRST_PAUSE`].
+/// The longest such pause.
 const LAST_PAUSE: Duration = Duration::from_secs(3600);
-/// Time limit at the shutdown for the last status to be queued, and again for it to be sent.
+/// Time limit at shutdown for the last status to be queued, and again for it to be sent.
 const END_PATIENCE: Duration = Duration::from_millis(700);
 
 /// Sends public events.

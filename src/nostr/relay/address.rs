@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Domains that are never public.
 const PRIVATE_DOMAINS: [&str; 5] = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
 
-/// Whether a relay's URL names a host in the operator's own network. A domain is resolved, and checked again, only when
-/// it is dialled.
+/// Whether a relay's URL names a host in the operator's own network. A domain is resolved and
+/// checked again only when it is dialled.
 pub(super) fn is_private(url: &RelayUrl) -> bool {
     let Some(host) = url.host() else { return true };
     let host = host.to_string();
@@ -99,7 +99,7 @@ mod tests {
         for url in ["ws://[ff02::1]", "ws://224.0.0.1", "ws://240.0.0.1", "ws://198.18.0.1", "ws://router.home.arpa"] {
             assert!(private(url), "{url}");
         }
-        // An embedded public address is public: networks without IPv4 use these.
+        // An embedded public address counts as public: networks without IPv4 use such addresses.
         for url in ["ws://[64:ff9b::808:808]", "ws://[2002:808:808::1]", "ws://100.128.0.1", "ws://172.32.0.1"] {
             assert!(!private(url), "{url}");
         }

@@ -1,4 +1,5 @@
-//! Limits on what external relays send: memory for all of them together, and bytes a second for each.
+//! Limits on what external relays send: memory for all of them together, and bytes per second for
+//! each.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,9 +12,9 @@ const SHARE: u32 = 160;
 
 /// Bytes that an external relay may send at once: an OK for each message the outbox has under way, and more.
 const BURST: f64 = 256.0 * 1024.0;
-/// Bytes that it may send a second on average.
+/// Bytes per second that it may send on average.
 const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
-/// Bytes that a message counts at least: small ones cost too.
+/// Every message counts at least this many bytes, because small ones cost time too.
 const LEAST: usize = 64;
 
 /// The memory budget of all external connections. Cheap to clone; clones share it.
@@ -41,7 +42,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// The whole burst.
+    /// A new allowance: the whole burst.
     pub fn new(now: Instant) -> Allowance {
         Allowance { left: BURST, at: now }
     }

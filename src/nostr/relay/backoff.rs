@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Pauses that double from a first to a longest one, which repeats.
 ///
-/// Two other schedules stay their own: the outbox's, whose steps are counted in the ledger, and the throttle's, whose
-/// gap also shrinks.
+/// Two other schedules do not use this: the outbox's, whose steps are counted in the ledger, and
+/// the throttle's, whose gap also shrinks.
 #[derive(Debug)]
 pub(in crate::nostr) struct Backoff {
     builder: ExponentialBuilder,
@@ -14,7 +14,7 @@ pub(in crate::nostr) struct Backoff {
     longest: Duration,
 }
 
-/// A clone starts from the first pause.
+/// A clone begins with the first pause.
 impl Clone for Backoff {
     fn clone(&self) -> Backoff {
         Backoff { builder: self.builder, pauses: self.builder.build(), longest: self.longest }
@@ -33,7 +33,7 @@ impl Backoff {
         self.pauses.next().unwrap_or(self.longest)
     }
 
-    /// An attempt succeeded: starts from the first pause again.
+    /// Begins with the first pause again, because an attempt succeeded.
     pub fn reset(&mut self) {
         self.pauses = self.builder.build();
     }

@@ -25,10 +25,11 @@ const UNREAD_PER_RELAY: usize = 8_192;
 const RETRY: Duration = Duration::from_secs(5);
 /// How long to wait for one of our relays that has just disconnected.
 const CONNECT: Duration = Duration::from_secs(7);
-/// One of our relays that was connected within this time is probably about to return. Others are not waited for.
+/// A relay of ours that was connected within this time will probably return soon. We do not wait
+/// for others.
 const JUST_GONE: Duration = Duration::from_secs(60);
 
-/// Identifies one connection to one of our relays; a reconnect makes another.
+/// Identifies one connection to one of our relays. A reconnect makes another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::nostr) struct Connection {
     number: usize,

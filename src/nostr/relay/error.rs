@@ -4,7 +4,8 @@ use super::said::said;
 use nostr_sdk::RelayUrl;
 use thiserror::Error;
 
-/// Why a relay did not do what it was asked. Foreign text in it is cut and escaped, so it can be logged.
+/// Why a relay did not do what was asked. Foreign text in it is shortened and escaped, so it may be
+/// logged.
 #[derive(Debug, Error)]
 pub enum NostrError {
     /// The relay failed or answered with an error.
@@ -24,7 +25,7 @@ pub enum NostrError {
     /// The relay limits our rate.
     #[error("{0} takes fewer events at a time")]
     Busy(String),
-    /// Too much is under way to external relays, or to this one.
+    /// Too many events are in progress to external relays, or to this one.
     #[error("{0} is visited later")]
     NoRoom(String),
     /// The relay will never accept this event.

@@ -1,7 +1,8 @@
 //! External relays: relays that askers list, connected for as long as they are needed.
 //!
-//! They have a client of their own, so nothing that such a relay sends reaches the inbox. Each is dialled when it is
-//! needed and never retried by itself: nobody can use the bot to keep dialling a host that is no relay.
+//! They have a client of their own, so nothing that such a relay sends reaches the inbox. Each is
+//! dialled only when it is needed and never retried automatically, so nobody can use the bot to
+//! keep dialling a host that is no relay.
 
 use super::error::NostrError;
 use super::null_database::NullDatabase;
@@ -18,16 +19,16 @@ use tokio::sync::Mutex;
 const CONNECT: Duration = Duration::from_secs(7);
 /// A host that could not be reached is not dialled again before this.
 const RETRY: Duration = Duration::from_secs(5);
-/// Unreachable hosts that are remembered.
+/// Number of unreachable hosts that are remembered.
 const UNREACHABLE: usize = 1000;
 /// How long a visitor waits for a slot.
 const WAIT: Duration = Duration::from_secs(1);
-/// Pause between two requests for a slot.
+/// Pause between two attempts to get a slot.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// An unused connection is closed after this.
 pub(super) const LINGER: Duration = Duration::from_secs(600);
-/// Unread messages of one relay: an OK for each message the outbox has under way. The library's default of 2,048 takes
-/// half a megabyte a relay.
+/// Unread messages of one relay: an OK for each message that the outbox has in progress. The
+/// library's default of 2,048 takes half a megabyte per relay.
 const NOTIFICATIONS: usize = 512;
 
 /// Connections to external relays. Cheap to clone.
@@ -40,9 +41,9 @@ pub(super) struct ExternalRelays {
 
 struct Known {
     slots: Slots,
-    /// The relays in the client: one a slot.
+    /// The relays in the client: one per slot.
     relays: HashMap<RelayUrl, Relay>,
-    /// When hosts could not be reached.
+    /// When each host could not be reached.
     unreachable: LruCache<Host, Instant>,
 }
 
@@ -74,7 +75,7 @@ impl ExternalRelays {
         }
         let mut known = self.known.lock().await;
         if !known.slots.holds(url) {
-            // Another visitor got the slot: that says nothing about the host.
+            // Another visitor got the slot, which says nothing about the host.
             return Err(NostrError::no_room(url));
         }
         if relay.stats().success() == 0 {
@@ -96,7 +97,8 @@ impl ExternalRelays {
             _ if unreachable.peek(&Host::from_url(url)).is_some_and(|at| at.elapsed() < RETRY) => {
                 return Err(NostrError::not_connected(url));
             }
-            // After the library's own `connect` just after a disconnect, a relay may never recover: it is added again.
+            // If the library reconnects just after a disconnect, the relay may never recover, so it
+            // is added anew.
             Some(_) => {
                 slots.remove(url);
                 relays.remove(url);
@@ -127,7 +129,7 @@ impl ExternalRelays {
         self.known.lock().await.slots.holds(url)
     }
 
-    /// A relay answered: its connection is kept before those that have not.
+    /// Records that a relay answered. Its connection is kept in preference to those that have not.
     pub async fn answered(&self, url: &RelayUrl) {
         self.known.lock().await.slots.answered(url);
     }
@@ -179,7 +181,7 @@ mod tests {
         (listener, url)
     }
 
-    /// Addresses of hosts where nobody listens on this port.
+    /// Addresses of hosts where nothing listens on the port.
     async fn dead(count: usize) -> Vec<RelayUrl> {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
         let host =
@@ -191,7 +193,7 @@ mod tests {
     async fn a_host_that_is_no_relay_is_not_dialled_again() {
         let external = external();
         let (listener, url) = listen().await;
-        // It accepts the connection and hangs up.
+        // Accepts the connection and closes it.
         let accepted = tokio::spawn(async move { drop(listener.accept().await) });
         assert!(external.visit(&url, visitor(0)).await.is_err());
         accepted.await.unwrap();
@@ -202,7 +204,7 @@ mod tests {
             }
         };
         tokio::time::timeout(CONNECT, given_up).await.expect("the library would dial it again");
-        // Another visit at once does not dial it either, nor another path of the same host.
+        // A second visit does not dial it again, nor does a visit to another path of the same host.
         assert!(external.visit(&url, visitor(0)).await.is_err());
         assert_eq!(relay.stats().attempts(), 1);
         let path = RelayUrl::parse(&format!("{url}/2")).unwrap();
@@ -218,7 +220,7 @@ mod tests {
         let url = alive.url().await;
         external.visit(&url, visitor(0)).await.unwrap();
         external.answered(&url).await;
-        // More at once than there is room for.
+        // More visits at once than there are slots.
         let mut visits = JoinSet::new();
         for (number, dead) in dead(MOST + 100).await.into_iter().enumerate() {
             let external = external.clone();

@@ -61,7 +61,7 @@ mod tests {
 
     type Shown = Arc<Mutex<Vec<Event>>>;
 
-    /// A relay that answers every query with the given events, true or not.
+    /// A relay that answers every query with the given events, genuine or not.
     async fn liar(shown: Shown) -> RelayUrl {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}", listener.local_addr().unwrap());
@@ -109,7 +109,7 @@ mod tests {
         fetched.events.iter().map(|event| event.deref().clone()).collect()
     }
 
-    /// The library verifies each id once; other events under a known id pass.
+    /// The library verifies each id only once, so other events under a known id would pass.
     #[tokio::test]
     async fn an_event_under_a_known_id_is_verified_again() {
         let shown = Shown::default();
@@ -131,7 +131,8 @@ mod tests {
         *shown.lock().unwrap() = vec![honest.clone()];
         assert_eq!(events(relays.fetch(&url, filter.clone(), patience).await), std::slice::from_ref(&honest));
 
-        // A request in somebody else's name, and the author's own with other content.
+        // A request in somebody else's name, and a genuine event of the author with changed
+        // content.
         let tagged = EventBuilder::new(Kind::RequestToVanish, "").tag(Tag::public_key(victim.public_key()));
         let mut changed = honest.clone();
         changed.tags = tagged.sign_with_keys(&author).unwrap().tags;

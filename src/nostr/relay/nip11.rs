@@ -6,14 +6,15 @@ use std::time::Duration;
 
 /// Time limit for one document.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a document; some kilobytes are usual.
+/// Largest document, in bytes; some kilobytes are usual.
 const LARGEST: u64 = 256 * 1024;
-/// Seconds that wraps are backdated at most (NIP-59).
+/// Wraps are backdated by at most this many seconds (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
-/// Bytes of a wrap with a long text. One with a key has some 3 KB.
+/// Length of a wrap with a long text, in bytes. A wrap with a key has some 3 KB.
 const LONGEST_WRAP: i32 = 16 * 1024;
 
-/// Reads the document of a relay. Redirects are not followed. `None` if it has none or it cannot be read, which is no error.
+/// Reads the document of a relay without following redirects. `None` if there is none or it cannot
+/// be read; that is not an error.
 pub async fn read(url: &RelayUrl) -> Option<RelayInformationDocument> {
     let address = url.to_string().replacen("ws", "http", 1);
     let read = tokio::task::spawn_blocking(move || {

@@ -1,7 +1,8 @@
 //! A database for nostr-sdk that stores nothing.
 //!
-//! The default one remembers 35,000 event ids a client, for a stream of new events that we do not use (`inbox::queue`
-//! says why). Here every event counts as known, so the library does not copy it for that stream either.
+//! The default database remembers 35,000 event ids per client, for a stream of new events that we
+//! do not use (`inbox::queue` says why). This one claims to know every event, so the library does
+//! not copy events for that stream either.
 
 use nostr_relay_pool::prelude::{
     Backend, DatabaseError, DatabaseEventStatus, Events, NostrDatabase, RejectedReason, SaveEventStatus,

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a relay to accept an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
-/// How long an event waits for others that are under way to a host that has never answered.
+/// How long an event waits for others in progress to a host that has never answered.
 const WAIT: Duration = Duration::from_secs(1);
-/// Pause between two requests to start.
+/// Pause between two attempts to start.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Relays {
@@ -61,7 +61,8 @@ impl Relays {
         send(&relay, event, &delivery).await
     }
 
-    /// The delivery begins before the relay is dialled: a host that does not answer must not hold up many of them.
+    /// The delivery is registered before the relay is dialled, so that a host that does not answer
+    /// cannot delay many events.
     async fn publish_to_external(
         &self,
         url: &RelayUrl,
@@ -74,7 +75,7 @@ impl Relays {
         let sent = send(&relay, event, &delivery).await;
         match &sent {
             Ok(()) | Err(NostrError::Refused { .. }) => self.external.answered(url).await,
-            // Its slot was given to another visitor.
+            // The relay lost its slot to another visitor.
             Err(NostrError::Busy(_)) if !self.external.holds(url).await => return Err(NostrError::no_room(url)),
             Err(_) => {}
         }

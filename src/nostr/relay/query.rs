@@ -1,7 +1,7 @@
 //! One query to one relay, with a definite end.
 //!
-//! The library's own event stream ends in the same way after the last event, on a broken connection, and where the relay
-//! closes the query for an unknown reason. Here these are told apart.
+//! The library's event stream ends the same way after the last event, on a broken connection, and
+//! if the relay closes the query for an unknown reason. This module distinguishes them.
 
 use super::error::NostrError;
 use nostr_relay_pool::relay::{RelayNotification, ReqExitPolicy, SubscribeAutoCloseOptions, SubscribeOptions};

@@ -17,13 +17,13 @@ use tokio::task::JoinSet;
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Time limit for one lookup, including relays that have to be connected first.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(12);
-/// Relays of one list that are used; NIP-17 recommends one to three.
+/// The most relays used from one list; NIP-17 recommends one to three.
 const MAX_RELAYS: usize = 6;
-/// Once a relay has returned a list, the others get this long to return a newer one.
+/// Once a relay has returned a list, the others have this long to return a newer one.
 const NEWER: Duration = Duration::from_millis(500);
-/// A relay that was too slow for that is not waited for during this time.
+/// A relay that was too slow for that is not waited for within this time.
 const SLOW_FOR: Duration = Duration::from_secs(600);
-/// Slow relays that are remembered.
+/// Number of slow relays that are remembered.
 const SLOW_RELAYS: usize = 64;
 /// A result is used for this long without another lookup.
 const FRESH_FOR: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ const FRESH_FOR: Duration = Duration::from_secs(60);
 const VALID_FOR: Duration = Duration::from_secs(86_400);
 /// After this many attempts, "no list" is believed even if most relays cannot be asked.
 const BELIEVED_AFTER: u32 = 2;
-/// Askers whose last lookup is remembered.
+/// Number of askers whose last lookup is remembered.
 const REMEMBERED: usize = 10_000;
 
 /// The relays to send an asker's messages to.
@@ -76,7 +76,7 @@ struct List {
 enum Lookup {
     Found(List),
     Absent,
-    /// Some relays have no list, and more could not be asked.
+    /// Some relays have no list, and a larger number could not be asked.
     Unsure,
     Failed,
 }
@@ -86,7 +86,7 @@ enum Lookup {
 struct Known {
     looked_at: Instant,
     list: Option<List>,
-    /// Its relays accepted nothing: the next lookup is believed even if it finds no list.
+    /// Its relays accepted nothing, so the next lookup is believed even if it finds no list.
     doubted: bool,
 }
 
@@ -192,7 +192,7 @@ impl RelayLists {
             lookups.spawn(async move { (relays.fetch_one(&url, filter, PATIENCE).await, url) });
         }
         let (mut newest, mut answered, mut failed): (Option<VerifiedEvent>, usize, usize) = (None, 0, 0);
-        // Until a relay returns a list, all are waited for.
+        // Until a relay returns a list, wait for all of them.
         let mut ends = Instant::now() + LONGEST_LOOKUP;
         while let Ok(Some(lookup)) = tokio::time::timeout_at(ends.into(), lookups.join_next()).await {
             let answer = lookup.ok().and_then(|(answer, url)| {

@@ -1,9 +1,9 @@
-//! Text from relays and askers on its way into the log.
+//! Makes text from relays and askers safe for the log.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Characters of foreign text in one log line.
+/// The most characters of foreign text in a log line.
 const LONGEST: usize = 200;
 /// The shortest time between two log lines of one cause.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -28,11 +28,11 @@ pub(in crate::nostr) fn said(text: impl ToString) -> String {
     safe
 }
 
-/// Limits log lines of one cause to one a minute.
+/// Limits log lines of one cause to one per minute.
 #[derive(Debug)]
 pub(in crate::nostr) struct LogLimit(Mutex<Option<Recent>>);
 
-/// The last line of a cause.
+/// The last log line of a cause.
 #[derive(Debug)]
 struct Recent {
     at: Instant,
@@ -45,7 +45,7 @@ impl LogLimit {
         LogLimit(Mutex::new(None))
     }
 
-    /// Whether to write a line now, and then the number of lines skipped since the last one.
+    /// Whether to write a line now. If so, returns the number of lines skipped since the last one.
     pub fn next(&self, now: Instant) -> Option<u64> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *recent {

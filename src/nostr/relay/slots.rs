@@ -1,7 +1,7 @@
 //! The slots of external connections, and who gets one.
 //!
-//! Anybody can make the bot visit relays: a message from a new key is enough. So a slot costs its asker and its host a
-//! place, and slots of visitors with a job are taken away by nobody.
+//! Anybody can make the bot visit relays: a message from a new key is enough. So slots are limited
+//! per asker and per host, and slots of visitors with a job cannot be taken away.
 //!
 //! | limit | slots |
 //! | --- | --- |
@@ -45,12 +45,13 @@ impl Visitor {
     pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false };
 }
 
-/// A relay's host: the unit that is limited. Paths and public ports make no other host.
+/// A relay's host, the unit of the limits. Other paths and public ports are the same host.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Host(String);
 
 impl Host {
-    /// The host of a URL. In a private network the port belongs to it, because relays share addresses there.
+    /// The host of a URL. In a private network the port is part of it, because relays share
+    /// addresses there.
     pub fn from_url(url: &RelayUrl) -> Host {
         let private = is_private(url);
         let url = Url::from(url.clone());
@@ -79,7 +80,7 @@ pub(super) struct Slots(HashMap<RelayUrl, Slot>);
 struct Slot {
     host: Host,
     asker: Asker,
-    /// Until when it is kept for a visitor with a job.
+    /// The slot is kept until then for a visitor with a job.
     urgent_until: Option<Instant>,
     dialled: Instant,
     used: Instant,
@@ -172,7 +173,7 @@ impl Slots {
         true
     }
 
-    /// A relay answered: it is one that works.
+    /// Records that a relay answered, which shows that it works.
     pub fn answered(&mut self, url: &RelayUrl) {
         if let Some(slot) = self.0.get_mut(url) {
             slot.answered = true;
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_strangers_come_a_visitor_with_a_job_gets_a_slot_and_keeps_it() {
+    fn a_visitor_with_a_job_gets_and_keeps_a_slot_however_many_others_come() {
         let (mut slots, start) = (Slots::default(), Instant::now());
         for number in 0..10_000 {
             let now = start + Duration::from_millis(number as u64);
@@ -256,7 +257,7 @@ mod tests {
             assert!(slots.admit(&url(number, 0), visitor(number, false), now, |_| true).granted, "{number}");
         }
         assert!(slots.holds(&good));
-        // A slot of a relay that is gone is free at once.
+        // The slot of a disconnected relay is free at once.
         let mut slots = Slots::default();
         for number in 0..2 * ORDINARY {
             let gone = |known: &RelayUrl| *known == good;

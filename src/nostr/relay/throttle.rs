@@ -1,4 +1,5 @@
-//! Hosts that limit our rate, or do not answer. Each gets events as fast as it accepts them, and delays only its own.
+//! Limits events to hosts that limit our rate or do not answer. Such a host delays only its own
+//! events.
 //!
 //! A host that says `rate-limited` gets its events one by one. A host that has not answered for some seconds gets one at
 //! a time, as a probe; the others are tried again later and do not occupy the outbox meanwhile. An external host that has
@@ -20,7 +21,7 @@ const LONGEST_GAP: Duration = Duration::from_secs(10);
 const NO_GAP: Duration = Duration::from_millis(100);
 /// Events under way to an external host that has never answered.
 pub(super) const UNANSWERED: usize = 4;
-/// Hosts that have answered and are remembered.
+/// Number of hosts that have answered and are remembered.
 const ANSWERED: usize = 10_000;
 
 /// The limits of all hosts.
@@ -39,14 +40,14 @@ struct RateLimit {
     slowed_at: Instant,
 }
 
-/// Hosts that owe us answers, and hosts that have given one.
+/// Hosts whose answers we await, and hosts that have answered.
 #[derive(Debug)]
 struct Pending {
     hosts: HashMap<Host, Owed>,
     answered: LruCache<Host, ()>,
 }
 
-/// The answers that one host owes us.
+/// The answers that we await from one host.
 #[derive(Debug)]
 struct Owed {
     deliveries: usize,
@@ -61,9 +62,9 @@ struct Owed {
 pub(super) enum Start<'a> {
     /// Yes. The delivery ends when it is dropped.
     Now(Delivery<'a>),
-    /// Soon: too many are under way to a host that has never answered.
+    /// Soon: too many events are in progress to a host that has never answered.
     Soon,
-    /// No: the host leaves others unanswered.
+    /// No: the host has not answered earlier events.
     Later,
 }
 
@@ -94,7 +95,8 @@ impl Throttle {
         Some(turn)
     }
 
-    /// A host said `rate-limited`. Repeats for events sent before it said so count once.
+    /// Records that a host said `rate-limited`. Further refusals of events sent before that count
+    /// as the same one.
     pub(super) fn slow_down(&self, host: &Host, now: Instant) {
         let mut limited = self.limited();
         let gap = match limited.get(host) {
@@ -116,7 +118,8 @@ impl Throttle {
         }
     }
 
-    /// Starts a delivery if the host may get one now. `unanswered`: the most at a time while it has never answered.
+    /// Starts a delivery if the host may get one now. `unanswered` is the most at a time while it
+    /// has never answered.
     pub(super) fn begin_delivery<'a>(&'a self, host: &'a Host, unanswered: usize, now: Instant) -> Start<'a> {
         let mut pending = self.pending();
         let has_answered = pending.answered.get(host).is_some();
@@ -133,7 +136,7 @@ impl Throttle {
         Start::Now(Delivery { throttle: self, host })
     }
 
-    /// Forgets hosts that were idle for this long: askers list as many as they like.
+    /// Forgets hosts that were idle for this long, because askers can list any number of hosts.
     pub(super) fn forget_idle(&self, now: Instant, idle: Duration) {
         self.limited().retain(|_, limit| now < limit.next + idle);
         self.pending().hosts.retain(|_, owed| owed.deliveries > 0 || now < owed.since + idle);
@@ -244,10 +247,10 @@ mod tests {
         let late = now + Duration::from_secs(20);
         let wait = |at: Instant| throttle.turn(&host, at, late).map(|turn| (turn - at).as_millis());
         assert_eq!((wait(now), wait(now)), (Some(0), Some(0)), "an unlimited relay has no gap");
-        // Thirty were under way when it said so.
+        // Thirty events were in progress when it said so.
         (0..30).for_each(|_| throttle.slow_down(&host, now));
         assert_eq!((wait(now), wait(now), wait(now)), (Some(500), Some(1000), Some(1500)));
-        // Again, later: twice the gap. A turn after the deadline is refused.
+        // A later refusal doubles the gap. A turn after the deadline is refused.
         throttle.slow_down(&host, now + FIRST_GAP);
         assert_eq!(wait(now), Some(1500));
         assert_eq!(throttle.turn(&host, now, now + FIRST_GAP), None);

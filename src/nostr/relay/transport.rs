@@ -27,13 +27,15 @@ use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
 const PATIENCE: Duration = Duration::from_secs(7);
 /// DNS lookups at once: each occupies a thread until it ends.
 const LOOKUPS: usize = 64;
-/// Addresses of one domain that are tried, each [`HEAD_START`] after the one before, until one answers.
+/// The most addresses of a domain that are tried. Each attempt starts [`HEAD_START`] after the one
+/// before, until one succeeds.
 const ADDRESSES: usize = 4;
-/// See [`ADDRESSES`].
+/// Delay before the next address is tried.
 const HEAD_START: Duration = Duration::from_millis(250);
 /// Bytes of a frame or message from one of our own relays.
 const OUR_LONGEST: usize = 1024 * 1024;
-/// Bytes of a frame or message from an external relay, which has to say no more than OK, AUTH and NOTICE.
+/// Bytes of a frame or message from an external relay, which needs to send only OK, AUTH and
+/// NOTICE.
 const EXTERNAL_LONGEST: usize = 64 * 1024;
 /// Bytes of the read and the write buffer of an external connection.
 const EXTERNAL_BUFFER: usize = 8 * 1024;
@@ -101,7 +103,7 @@ impl Transport {
         }
         let turn = Arc::clone(&self.lookups).acquire_owned().await.map_err(TransportError::backend)?;
         let look_up = move || {
-            // Held until the lookup ends, even if nobody waits for it any more.
+            // Held until the lookup ends, even if the caller has given up.
             let _turn = turn;
             (host, port).to_socket_addrs().map(Vec::from_iter)
         };
@@ -119,7 +121,7 @@ impl Transport {
         while let Some(dialled) = dialling.join_next().await {
             match dialled.map_err(Error::from).flatten() {
                 Ok(tcp) => {
-                    // Without it the connection works, only slower.
+                    // Without it the connection still works, only slower.
                     let _ = tcp.set_nodelay(true);
                     let opened = client_async_tls_with_config(url.as_str(), tcp, Some(self.config()), None);
                     return Box::pin(opened).await.map(|(socket, _)| socket).map_err(TransportError::backend);
@@ -160,7 +162,7 @@ impl WebSocketTransport for Transport {
                 Some(share) => {
                     let mut allowance = Allowance::new(Instant::now());
                     Box::pin(stream.and_then(move |message| {
-                        // The share of the budget lives as long as the stream.
+                        // The share of the budget is held as long as the stream.
                         let _share = &share;
                         let exceeded = fault(ErrorKind::QuotaExceeded, "it sends more than it may");
                         let fits = allowance.take(message.len(), Instant::now());
@@ -210,7 +212,7 @@ mod tests {
         (listener, Url::parse(&url).unwrap())
     }
 
-    /// A public domain could resolve to a private address too; this one does on every machine.
+    /// A public domain may resolve to a private address; this one does so on every machine.
     #[tokio::test]
     async fn a_domain_with_a_private_address_is_not_dialled() {
         let (listener, url) = listen().await;
