@@ -1,8 +1,9 @@
-//! Limits on answers: so many an hour for each asker, so many a second for everybody together.
+//! Limits on answers: a number per hour for each asker, and a number per second for all askers
+//! together.
 //!
-//! An asker at the limit gets one notice with the time of the next answer, then silence until then.
-//! Kept in memory only, for a bounded number of askers: fresh keys push out the counts of others at
-//! most.
+//! An asker at the limit gets one notice that says when the next answer comes, and no answer until
+//! then. The counts are in memory, for a bounded number of askers: at worst, fresh keys displace
+//! the counts of others.
 
 use crate::job::Asker;
 use std::collections::{HashMap, VecDeque};
@@ -10,19 +11,19 @@ use std::time::{Duration, Instant};
 
 /// Time over which an asker's answers are counted.
 const WINDOW: Duration = Duration::from_secs(3600);
-/// Askers whose answers are counted at most, 100 bytes each. The oldest window goes first.
+/// The most askers whose answers are counted, 100 bytes each. The oldest window is dropped first.
 const MOST_ASKERS: usize = 10_000;
-/// Seconds of answers that may be given at once after a pause.
+/// After a pause, this many seconds' worth of answers may be given at once.
 const BURST_SECONDS: f64 = 10.0;
 
-/// May a message be answered?
+/// Whether a message may be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Yes.
     Answer,
     /// Only with the notice that the next answer comes after this time.
     Notice(Duration),
-    /// No: the notice was given.
+    /// No: the notice was already given.
     Silence,
 }
 
@@ -38,7 +39,7 @@ struct Window {
 pub(super) struct AnswerLimits {
     per_hour: u32,
     per_second: f64,
-    /// Answers to everybody that may be given now.
+    /// Answers to all askers together that may be given now.
     tokens: f64,
     refilled: Instant,
     windows: HashMap<Asker, Window>,
@@ -47,7 +48,7 @@ pub(super) struct AnswerLimits {
 }
 
 impl AnswerLimits {
-    /// Limits of `per_hour` answers an asker and `per_second` answers in all.
+    /// Limits of `per_hour` answers per asker, and `per_second` answers in total.
     pub fn new(per_hour: u32, per_second: u32, now: Instant) -> AnswerLimits {
         let per_second = f64::from(per_second);
         AnswerLimits {
@@ -60,7 +61,7 @@ impl AnswerLimits {
         }
     }
 
-    /// Takes one of the answers to everybody. `false` when there is none now.
+    /// Takes one of the answers to all askers. `false` if there is none now.
     pub fn take(&mut self, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.refilled).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + earned).min(self.per_second * BURST_SECONDS);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asker_gets_so_many_answers_one_notice_then_silence_for_the_rest_of_the_hour() {
+    fn an_asker_gets_a_number_of_answers_one_notice_then_silence_for_the_hour() {
         let start = Instant::now();
         let mut limits = AnswerLimits::new(3, 10, start);
         let mut ask = |minutes: u64| {
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(ask(21), Verdict::Silence);
         assert_eq!(ask(59), Verdict::Silence);
         assert_eq!(ask(60), Verdict::Answer);
-        assert_eq!(limits.verdict(asker(2), start), Verdict::Answer, "others are not concerned");
+        assert_eq!(limits.verdict(asker(2), start), Verdict::Answer, "other askers are still answered");
     }
 
     #[test]
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_get_so_many_a_second_after_a_burst() {
+    fn all_askers_together_get_a_burst_and_then_a_rate() {
         let start = Instant::now();
         let mut limits = AnswerLimits::new(100, 5, start);
         let taken = |limits: &mut AnswerLimits, now| (0..1000).filter(|_| limits.take(now)).count();

@@ -7,11 +7,11 @@ use crate::nostr::IncomingMessage;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Messages answered together at most.
+/// The most messages answered together.
 pub(super) const AT_ONCE: usize = 64;
-/// Messages of askers without an open job that may wait. Further ones are left on the relays.
+/// The most waiting messages of askers without an open job. Further ones stay on the relays.
 const MOST_WAITING: usize = 1000;
-/// Time between two lines in the log about messages left on the relays.
+/// Time between two log lines about messages left on the relays.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// A message that waits for its answer, read once.
@@ -43,11 +43,12 @@ impl Backlog {
         self.waiting.push_back(Waiting { request: bot::read(&message.rumor), message, has_job: None });
     }
 
-    /// Takes messages that can be decided independently: one an asker, and no half twice, in order.
+    /// Takes messages that can be decided independently, in order: one per asker, and no half
+    /// twice.
     ///
-    /// While there are more messages than `limits` allow for everybody, only askers with an open
-    /// job are answered at once. The others wait; what does not fit is dropped and comes again at
-    /// the next start.
+    /// While there are more messages than `limits` allow for all askers together, only askers with
+    /// an open job are answered at once. The others wait. Messages that do not fit are dropped, and
+    /// arrive again at the next start.
     pub fn take(&mut self, limits: &mut AnswerLimits, has_job: impl Fn(Asker) -> bool, now: Instant) -> Vec<Waiting> {
         let (mut askers, mut halves) = (HashSet::new(), HashSet::new());
         let mut taken = Vec::new();
@@ -55,7 +56,7 @@ impl Backlog {
         for mut next in self.waiting.drain(..) {
             let half = next.request.half().map(|half| half.family());
             let asker = next.message.rumor.author;
-            // An asker's later messages wait too: order is kept.
+            // The asker's later messages wait too, so that their order is kept.
             let is_first = askers.insert(asker) && half.is_none_or(|half| halves.insert(half));
             let may = is_first
                 && taken.len() < AT_ONCE
@@ -75,7 +76,7 @@ impl Backlog {
         taken
     }
 
-    /// Says in the log, once a minute, how many messages were dropped.
+    /// Logs, once a minute, how many messages were dropped.
     fn tell(&mut self, now: Instant) {
         let is_due = self.told.is_none_or(|told| now.saturating_duration_since(told) >= TELL_EVERY);
         if self.dropped > 0 && is_due {
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn askers_with_an_open_job_come_first_when_there_are_too_many_messages() {
         let now = Instant::now();
-        // A burst of ten, then one a second.
+        // A burst of ten, then one per second.
         let mut limits = AnswerLimits::new(100, 1, now);
         let mut backlog = Backlog::default();
         (1..=20).for_each(|asker| backlog.push(message(asker, "help")));
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_messages_wait_and_no_more() {
+    fn the_number_of_waiting_messages_is_bounded() {
         let now = Instant::now();
         let mut limits = AnswerLimits::new(100, 0, now);
         let mut backlog = Backlog::default();

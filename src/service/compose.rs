@@ -1,4 +1,5 @@
-//! The messages the service writes: receiver, channel, what they answer, and when they expire.
+//! Builds the messages that the service sends: receiver, channel, the message they answer, and when
+//! they expire.
 
 use crate::config::BotConfig;
 use crate::ledger::Job;
@@ -26,7 +27,8 @@ pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> Outgo
         text,
         in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
         subject: job.spec.subject.clone(),
-        // If the clock has gone back, relays and clients would take the message for expired.
+        // If the clock has gone back, relays and clients would otherwise treat the message as
+        // expired.
         expires_at: now.max(job.accepted_at) + bot.answers_expire_after.as_secs(),
         not_before: job.accepted_at + 1,
     }

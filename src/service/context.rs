@@ -25,7 +25,7 @@ impl Wake {
         self.0.notified().await;
     }
 
-    /// The same wake-up for rooms below, which do not know this type.
+    /// The same wake-up for lower rooms, which do not know this type.
     pub fn as_notify(&self) -> Arc<Notify> {
         Arc::clone(&self.0)
     }

@@ -1,4 +1,4 @@
-//! The checks of `npubbot doctor`: everything the bot needs, and what to do where it is missing.
+//! The checks of `npubbot doctor`: everything that the bot needs, with the remedy if it is missing.
 
 use crate::config::{Config, RelayEntry};
 use crate::ledger::{Look, look};
@@ -13,11 +13,11 @@ use std::time::Duration;
 /// Result of one check.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
-    /// In order.
+    /// Everything is as it should be.
     Good,
     /// The bot runs, but worse than it could.
     Weak,
-    /// The bot does not run, or nobody reaches it.
+    /// The bot does not run, or nobody can reach it.
     Broken,
 }
 
@@ -36,7 +36,7 @@ fn finding(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Fin
     Finding { what, verdict, text: text.into() }
 }
 
-/// How long a relay may take.
+/// Time limit for a relay.
 const PATIENCE: Duration = Duration::from_secs(7);
 
 /// Runs every check. Changes nothing, and opens no identity.

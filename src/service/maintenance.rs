@@ -1,4 +1,4 @@
-//! Work by the clock: expired jobs are given up, old rows deleted, the public status updated.
+//! Work that is done at fixed times: expires jobs, deletes old rows, updates the public status.
 
 use super::compose;
 use super::context::Context;
@@ -20,7 +20,7 @@ const ROUND: Duration = Duration::from_secs(30);
 /// Rounds between two cleanings of the ledger, and between two lines in the log.
 const ROUNDS_AN_HOUR: u32 = 120;
 
-/// The task that works by the clock.
+/// The task that does this work.
 #[derive(Clone)]
 pub(super) struct Maintenance {
     pub context: Context,
@@ -43,8 +43,8 @@ impl Maintenance {
                 () = shutdown.stopped() => return,
                 () = self.context.wakes.status.woken() => {}
                 () = tick => {
-                    // A wall clock that jumps ahead must not end every job: elapsed time is the
-                    // upper bound.
+                    // A wall clock that jumps ahead must not expire every job, so the time that
+                    // really passed is an upper bound.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     self.tell_of_lost_jobs();
@@ -125,7 +125,7 @@ impl Maintenance {
         }
     }
 
-    /// Tells the askers of split jobs that a restore of the ledger ended.
+    /// Tells the askers of split jobs that a restore of the ledger ended their jobs.
     fn tell_of_lost_jobs(&self) {
         let now = self.context.clock.now();
         let told = self.context.ledger.lost_jobs().map_err(anyhow::Error::from).and_then(|lost| {

@@ -37,8 +37,8 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
-/// How long the start waits for the first measured rate. Without a rate, no expected time can be
-/// promised.
+/// How long the start waits for the first measured rate. Without a rate the bot cannot tell an
+/// expected time.
 const RATE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a clean stop waits for its tasks, then for launches in flight, then for the relays. All
 /// together it takes less than two seconds.
@@ -70,7 +70,7 @@ pub enum ServiceError {
 }
 
 impl Service {
-    /// Starts everything: takes up the jobs that were open, measures the devices, connects,
+    /// Starts everything: takes up the jobs still open, measures the devices, connects, and
     /// announces the bot.
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
@@ -98,7 +98,7 @@ impl Service {
         Ok(Service { scheduler, ledger, relays, stopper, tasks })
     }
 
-    /// The rate all devices together were measured at.
+    /// The measured rate of all devices together.
     pub fn rate(&self) -> Option<Rate> {
         self.scheduler.rate()
     }
@@ -108,7 +108,7 @@ impl Service {
         self.scheduler.candidates()
     }
 
-    /// The devices and how they fare.
+    /// The devices and their states.
     pub fn devices(&self) -> Vec<DeviceView> {
         self.scheduler.devices()
     }
@@ -118,7 +118,7 @@ impl Service {
         self.ledger.totals()
     }
 
-    /// For tests of a full disk.
+    /// Limits the size of the ledger, for tests of a full disk.
     #[doc(hidden)]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -143,13 +143,13 @@ impl Service {
             );
         }
         let _ = tokio::time::timeout(RELAYS_PATIENCE, self.relays.disconnect()).await;
-        // A thread that hangs may still hold the ledger, and must not touch the file later.
+        // A thread that hangs may still hold the ledger. It must not touch the file later.
         self.ledger.close();
         fault::after(Step::Stop);
     }
 }
 
-/// Starts the devices on the jobs that were open.
+/// Starts the devices on the jobs still open.
 fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
     let results = Results(context.clone());
     let on_find = move |find| results.settle(find);
@@ -164,7 +164,7 @@ fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
     Ok(Arc::new(scheduler))
 }
 
-/// Names DM relays that say of themselves that they cannot serve (NIP-11).
+/// Warns of DM relays whose own description says that they cannot serve (NIP-11).
 async fn warn_of_bad_relays(entries: Vec<RelayEntry>) {
     for entry in entries.into_iter().filter(|entry| entry.inbox) {
         let Some(document) = nip11::read(&entry.url).await else { continue };

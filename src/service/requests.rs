@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-/// Pause before a failed transaction (a full disk, say) is tried again.
+/// Pause before a failed transaction is tried again, for example on a full disk.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Messages of one deletion that are noted as deleted, at most.
+/// The most messages of one deletion that are recorded as deleted.
 const MOST_TAKEN_BACK: usize = 8;
-/// Pause between two looks for new messages while others wait for their turn.
+/// Pause before checking for new messages while others wait for their turn.
 const HELD_PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers messages, on a thread of its own: it waits for the disk.
@@ -43,14 +43,14 @@ enum RequestError {
     Vault(#[from] VaultError),
 }
 
-/// A message, decided and not yet answered.
+/// A message that is decided but not yet answered.
 struct Decided {
     asker: Asker,
     rumor: RumorId,
     seen_on: Vec<String>,
     effect: Effect,
     reply: Option<OutgoingMessage>,
-    /// Messages that its asker deletes with it.
+    /// Messages that this one deletes.
     taken_back: Vec<RumorId>,
     /// The asker's jobs so far.
     open: Vec<JobId>,
@@ -101,12 +101,12 @@ impl Requests {
     }
 
     fn limits(&self) -> MutexGuard<'_, AnswerLimits> {
-        // A panic elsewhere leaves the counts usable.
+        // A panic elsewhere cannot leave the counts in a bad state.
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers messages in one transaction, or one by one if that fails. Tries again as long as the
-    /// ledger fails: an answer that is not recorded is not given.
+    /// Answers messages in one transaction, or one by one if that fails. Retries while the ledger
+    /// fails, because an answer that is not recorded must not be sent.
     fn attend(&self, messages: &[Waiting]) {
         if messages.len() > 1 {
             match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
@@ -146,7 +146,7 @@ impl Requests {
         }
     }
 
-    /// Adds all open jobs to the scheduler again: a panic may have come between T1 and that.
+    /// Adds all open jobs to the scheduler again, in case a panic came between T1 and adding a job.
     fn make_up(&self) {
         match self.context.ledger.open_jobs() {
             Ok(open) => {
@@ -160,8 +160,8 @@ impl Requests {
         self.context.wakes.status.wake();
     }
 
-    /// Apologises for a message that panicked twice. If even that fails, it comes again at the next
-    /// start.
+    /// Apologises for a message that panicked twice. If that fails too, the message arrives again
+    /// at the next start.
     fn apologise(&self, message: &IncomingMessage) {
         let (rumor, asker) = (message.rumor.id, message.rumor.author);
         let apology = || -> Result<(), RequestError> {
@@ -204,7 +204,8 @@ impl Requests {
         let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
             let Decided { asker, rumor, seen_on, effect, .. } = one;
-            // Relays keep no order: a request may come after its own deletion, and is ignored then.
+            // Relays do not keep the order: a request may arrive after its own deletion. It is then
+            // ignored.
             let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
             taken_back.extend(one.taken_back.into_iter().map(nothing));
             answers.push(Answer { asker, rumor, seen_on, effect, reply });
@@ -252,7 +253,7 @@ impl Requests {
             now,
         };
         let decision = match bot::decide(request, &facts) {
-            // The ledger that was lost may have answered it.
+            // The ledger that was replaced by the restore may have answered this message.
             Decision::Accept { .. } if self.predates_restore(message)? => Decision::Say(Reply::Restored),
             decision => decision,
         };
@@ -334,8 +335,8 @@ impl Requests {
     }
 }
 
-/// An answer within the limit for its asker. Beyond it nothing is started or sent again, but an
-/// asker can still cancel, stop and delete.
+/// Limits an answer if its asker has had too many. Above the limit no job is started and nothing is
+/// sent again, but the asker can still cancel, stop and delete.
 fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
     let said = match verdict {
         Verdict::Answer => return (effect, reply),

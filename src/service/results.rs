@@ -1,5 +1,5 @@
-//! From a find to a sealed result (T2). A start point is redeemed once; its result is recorded, or
-//! lost for ever.
+//! From a find to a sealed result (T2). A start point can be redeemed only once, so its result is
+//! either recorded or lost for ever.
 
 use super::compose;
 use super::context::Context;
@@ -11,15 +11,15 @@ use crate::scheduler::{Find, FindOutcome};
 use crate::vault::VaultError;
 use std::time::Duration;
 
-/// Pause before a failed transaction (a full disk, say) is tried again.
+/// Pause before a failed transaction is tried again, for example on a full disk.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// Turns finds into results. Runs on the scheduler's verifier thread.
 pub(super) struct Results(pub Context);
 
 impl Results {
-    /// Redeems a find and records the result. A job whose result could not be recorded is searched
-    /// on.
+    /// Redeems a find and records the result. If the result could not be recorded, the search for
+    /// the job goes on.
     pub fn settle(&self, find: Find) -> FindOutcome {
         let job = match self.0.ledger.open_job(find.job) {
             Ok(Some(job)) => job,
@@ -52,7 +52,7 @@ impl Results {
         let message = |text: String| compose::about(job, text, now, &self.0.config.bot);
         if let Some(half) = &job.spec.half {
             let tweak = self.0.vault.reveal(find.start, &find.hit)?;
-            // A tweak for another half would be of no use, and relate two keys.
+            // A tweak for another half would be useless, and would relate two keys.
             if tweak.fingerprint != half.fingerprint() {
                 return Err(VaultError::ForeignHit);
             }
@@ -62,8 +62,8 @@ impl Results {
         self.0.vault.redeem(find.start, &find.hit, &message(before), &after)
     }
 
-    /// T2. The sealed result exists only here until it is recorded, so a failing disk is waited
-    /// for.
+    /// T2. Until it is recorded, the sealed result exists only here, so this waits while the disk
+    /// fails.
     fn record(&self, job: &Job, result: &GiftWrap) -> FindOutcome {
         loop {
             match self.0.ledger.found(job.id, result) {
@@ -88,8 +88,8 @@ impl Results {
     }
 }
 
-/// Whether a find is for a pattern of the job, and its npub fits that pattern. The verifier has
-/// checked both; a key for somebody else's request must not go out even if it is wrong.
+/// Whether the find is for a pattern of the job, and its npub matches that pattern. The verifier
+/// has checked both; this second check makes sure that no asker gets a key for another request.
 fn is_for(job: &Job, find: &Find) -> bool {
     job.spec.patterns.contains(&find.pattern) && find.pattern.matches(&find.hit.npub())
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     impl Bench {
-        /// A job for `q`.
+        /// Accepts a job for the prefix `q`.
         fn accept(&self, half: Option<HalfPoint>) -> JobId {
             let ledger = &self.results.0.ledger;
             let (asker, id) = (self.asker, ledger.next_job().unwrap());
@@ -175,8 +175,12 @@ mod tests {
         let bench = bench();
         let job = bench.accept(None);
         let start = || bench.results.0.vault.open_start().unwrap();
-        assert_eq!(bench.settle(job, "p", "p", start()), FindOutcome::GoesOn, "a pattern of nobody");
-        assert_eq!(bench.settle(job, "q", "p", start()), FindOutcome::GoesOn, "another npub than the pattern says");
+        assert_eq!(bench.settle(job, "p", "p", start()), FindOutcome::GoesOn, "a pattern that the job does not have");
+        assert_eq!(
+            bench.settle(job, "q", "p", start()),
+            FindOutcome::GoesOn,
+            "an npub that does not match the pattern"
+        );
         assert!(bench.is_open(job));
         assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::Done);
         assert!(!bench.is_open(job));

@@ -1,4 +1,4 @@
-//! The bot's public status in words.
+//! The text of the bot's public status.
 
 use crate::pattern::{Difficulty, Rate};
 use crate::scheduler::Scheduler;
@@ -6,13 +6,13 @@ use crate::scheduler::Scheduler;
 /// Prefix lengths whose expected time is in the status.
 const LENGTHS: [u32; 3] = [6, 7, 8];
 
-/// The status of now.
+/// The current status.
 pub(super) fn status_of(scheduler: &Scheduler) -> String {
     describe(scheduler.rate(), scheduler.open_jobs())
 }
 
-/// The status in words, with totals only. The rate is rounded, so that small changes
-/// cause no new status.
+/// The text of the status, with totals only. The rate is rounded, so that small changes cause no
+/// new status.
 fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
     let Some(rate) = rate.map(rounded) else {
         return match open_jobs {
@@ -36,8 +36,8 @@ fn rounded(Rate(rate): Rate) -> Rate {
     Rate((rate / unit).round() * unit)
 }
 
-/// The expected seconds for a prefix of so many characters, with two digits at least; hundredths at
-/// the finest.
+/// The expected seconds for a prefix of this many characters, with at least two digits, but no
+/// finer than hundredths.
 fn expected(characters: u32, Rate(rate): Rate) -> String {
     let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
     match seconds {

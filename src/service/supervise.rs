@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// One run of a task.
 type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Makes one run of a task, as often as it is started.
+/// Creates a run of a task, each time it is started.
 pub(super) type Task = Box<dyn FnMut() -> Run + Send>;
 
 /// A task for a table of tasks: `run` gets a new shutdown handle for each run.
@@ -31,7 +31,7 @@ where
 /// Runs `task` until it ends by itself, and again after each panic. `name` is for the log.
 pub(super) async fn supervise(name: &'static str, mut task: Task) {
     loop {
-        // A set, so that the task ends with this one.
+        // A set, so that the run ends when this future is dropped.
         let mut running = JoinSet::new();
         running.spawn(task());
         match running.join_next().await {

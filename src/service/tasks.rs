@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 /// How long the start waits for the first relay, and for the first announcement.
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Messages that may wait to be answered before the inbox waits.
+/// The most messages that wait to be answered before the inbox waits.
 const MESSAGES_WAITING: usize = 256;
 
 /// Announces the bot and starts every task. They end when the context's shutdown does.
@@ -68,7 +68,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
 
     presence.wake(&status_of(&scheduler));
     let mut publisher = Publisher::new(relays, ledger);
-    // Relays that connect too late get it from the publisher's task.
+    // Relays that connect later get it from the publisher's task.
     let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
 
     let stop = move || shutdown.clone();
@@ -85,7 +85,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         ("maintenance", task(&stop, move |stop| maintenance.clone().run(status.clone(), stop))),
     ];
     let mut tasks = JoinSet::new();
-    // A thread of its own: it waits for the disk.
+    // Runs on its own thread, because it waits for the disk.
     tasks.spawn_blocking(move || requests.run(received));
     for (name, task) in table {
         tasks.spawn(supervise(name, task));

@@ -1,5 +1,5 @@
-//! Requests to vanish (NIP-62): once an hour the relays are asked for them, and those askers are
-//! forgotten.
+//! Requests to vanish (NIP-62): once an hour the relays are queried for them, and the data of those
+//! askers is deleted.
 
 use super::context::Context;
 use crate::job::Asker;
@@ -50,7 +50,7 @@ impl Vanish {
         }
     }
 
-    /// Forgets what is not newer than `at` (Unix seconds). An asker may have come back since.
+    /// Deletes what is not newer than `at` (Unix seconds). The asker may have returned since.
     fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
         let Some(open) = self.context.ledger.forget(asker, at)? else { return Ok(()) };
         for job in open {
