@@ -1,4 +1,4 @@
-//! Decisions: a request and the facts give one [`Decision`].
+//! Decisions: a request and the facts lead to one [`Decision`].
 
 use super::facts::Facts;
 use super::policy;
@@ -11,15 +11,15 @@ use crate::message::Channel;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern};
 use std::time::Duration;
 
-/// Expected time from which an acceptance mentions split keys, seconds.
+/// If the expected time is at least this many seconds, the acceptance mentions split keys.
 const EXPENSIVE: u64 = 3600;
-/// Multiple of the promised time after which an asker is told that a job is late.
+/// An asker is told that a job is late after this multiple of the promised time.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
 /// The outcome of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Decision {
-    /// Nothing to say and nothing to do.
+    /// Nothing is answered and nothing is done.
     Ignore,
     /// A reply, and nothing else.
     Say(Reply),
@@ -34,7 +34,7 @@ pub enum Decision {
     Cancel {
         /// The jobs.
         jobs: Vec<JobId>,
-        /// No answer where the asker deleted the request.
+        /// No answer if the asker deleted the request.
         reply: Option<Reply>,
     },
     /// A result is sent again.
@@ -48,11 +48,11 @@ pub enum Decision {
     Stop(Reply),
     /// Messages are sent to the asker again.
     Start(Reply),
-    /// The asker is forgotten.
+    /// Everything about the asker is deleted.
     Forget(Reply),
 }
 
-/// Decides a message.
+/// Decides what to do about a message.
 pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
     if let Form::Deletion(messages) = &request.form {
         return take_back(messages, facts);
@@ -74,7 +74,7 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Meaning::Find(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
         Meaning::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
         Meaning::Split(half, patterns) => {
-            // A tweak is no secret, so it may go back by NIP-04.
+            // A tweak is not secret, so it may be sent by NIP-04.
             let channel = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
             find(request, patterns, Some(*half), channel, facts)
         }
@@ -130,7 +130,7 @@ fn find(
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
-    // The promised time is the one that 95 of 100 jobs keep.
+    // The promised time is one within which 95 of 100 jobs are done.
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
     let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
     let notice_at = notice.map(|after| facts.now.saturating_add(after)).filter(|&at| at < expires_at);

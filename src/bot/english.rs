@@ -1,6 +1,7 @@
-//! The texts of the replies, in English. Plain text without markup: clients show it as it is.
+//! The texts of the replies, in English. Plain text without markup, because clients show it as it
+//! is.
 //!
-//! One idea a line; whatever the asker may type next stands on a line of its own.
+//! One idea per line. Everything that the asker may type next is on a line of its own.
 
 use super::numbers::{expected, odds, plural, speed, time_of_day};
 use super::reply::{Acceptance, JobLine, Reply};
@@ -15,15 +16,15 @@ use std::time::Duration;
 
 /// A prefix for examples.
 const EXAMPLE: &str = "m0ctane";
-/// Jobs named in a list before the rest is counted.
+/// Jobs named in a list; further ones are only counted.
 const JOBS_LISTED: usize = 8;
-/// Jobs that have a line of their own in a status.
+/// Jobs with a line of their own in a status.
 const JOBS_SHOWN: usize = 5;
-/// Characters for the prefixes of a job in its acceptance, and in a line of a status; the rest is
-/// counted.
+/// Characters available for a job's prefixes in its acceptance, and in a line of a status. Further
+/// prefixes are only counted.
 const PATTERNS_ACCEPTED: usize = 400;
 const PATTERNS_SHOWN: usize = 90;
-/// Characters of an asker's own word that are repeated to them.
+/// Characters shown of a word that the asker wrote.
 const WORD_SHOWN: usize = 24;
 
 impl fmt::Display for Reply {
@@ -283,8 +284,8 @@ fn work_wanted(work: &WorkWanted) -> String {
     )
 }
 
-/// `npub1cat`; `npub1cat or npub1dad, whichever is found first`: as many as `room` characters hold,
-/// one at least.
+/// The prefixes as text: `npub1cat`, or `npub1cat or npub1dad, whichever is found first`. As many
+/// as fit into `room` characters, but at least one.
 fn requested(patterns: &[Pattern], room: usize) -> String {
     let mut named: Vec<String> = Vec::new();
     let mut length = 0;
@@ -304,7 +305,7 @@ fn requested(patterns: &[Pattern], room: usize) -> String {
     }
 }
 
-/// `3 jobs are open. I try 80 million keys a second.`
+/// How busy the bot is: `3 jobs are open. I try 80 million keys a second.`
 fn at_work(jobs: usize, rate: Option<Rate>) -> String {
     let jobs = match jobs {
         0 => "No job is open.".to_owned(),
@@ -317,7 +318,7 @@ fn at_work(jobs: usize, rate: Option<Rate>) -> String {
     }
 }
 
-/// `#1, #2 and 3 more`
+/// Job numbers as text: `#1, #2 and 3 more`
 fn list(jobs: &[JobId]) -> String {
     let names: Vec<String> = jobs.iter().take(JOBS_LISTED).map(ToString::to_string).collect();
     match jobs.len().saturating_sub(JOBS_LISTED) {
@@ -326,7 +327,7 @@ fn list(jobs: &[JobId]) -> String {
     }
 }
 
-/// An asker's word, cut short.
+/// A word that the asker wrote, shortened.
 fn shown(word: &str) -> String {
     let mut start: String = word.chars().take(WORD_SHOWN).collect();
     if word.chars().nth(WORD_SHOWN).is_some() {

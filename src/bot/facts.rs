@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Shorter waits are not mentioned.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
-/// Everything a decision depends on, beside the message.
+/// Everything that a decision depends on, besides the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The limits of the configuration.
@@ -25,7 +25,7 @@ pub struct Facts<'a> {
     pub rate: Option<Rate>,
     /// The number of the job, if the message becomes one.
     pub next_job: JobId,
-    /// The earlier use of the half in a split request; `None` for a fresh one.
+    /// The earlier use of the half in a split request; `None` if it was not used before.
     pub half: Option<HalfUse>,
     /// The part of the devices the pool has, up to 1.
     pub pool_part: f64,
@@ -57,9 +57,9 @@ impl Facts<'_> {
         self.pool_jobs + self.split_jobs
     }
 
-    /// The time until it is the turn of a request; zero if that is soon.
+    /// The time until a request is searched; zero if that is soon.
     pub(super) fn queue_for(&self, patterns: &[Pattern]) -> Duration {
-        // One easy prefix is enough: it is found before the hard ones.
+        // One easy prefix is enough, because it is found before the hard ones.
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }

@@ -1,4 +1,4 @@
-//! Messages the bot writes without being asked: results and notices about jobs.
+//! Messages that the bot sends on its own: results, and notices about jobs.
 
 use super::numbers::plural;
 use crate::duration::humanize;
@@ -22,14 +22,14 @@ pub fn key_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration) -
     (before, after)
 }
 
-/// The answer to a message that made something here fail, twice.
+/// The answer to a message that made the bot panic twice.
 pub fn apology() -> String {
     "Something went wrong on my side with this message. Nothing was started.\nMy operator's log tells of it. Say it in \
      other words, or send:\nhelp"
         .to_owned()
 }
 
-/// The result of a split job: the tweak, which only the asker's half turns into the key.
+/// The result of a split job: the tweak, which is useless without the asker's half.
 pub fn tweak_found(job: JobId, pattern: &Pattern, npub: &Npub, waited: Duration, tweak: &SplitTweak) -> String {
     format!(
         "Job {job} is done after {}. This npub starts with npub1{pattern}:\n{npub}\nThis is the tweak. It is no \
@@ -62,7 +62,7 @@ pub fn lost(job: &Job) -> String {
     )
 }
 
-/// The notice of a job past its time.
+/// The notice of a job that has expired.
 pub fn given_up(job: &Job) -> String {
     let after = Duration::from_secs(job.spec.expires_at.saturating_sub(job.accepted_at));
     let patterns = plural(job.spec.patterns.len(), "prefix").replace("prefixs", "prefixes");

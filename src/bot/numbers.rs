@@ -1,10 +1,10 @@
-//! Numbers as people say them.
+//! Numbers as people say them, for the bot's texts.
 
 use crate::duration::humanize;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Rate};
 use std::time::Duration;
 
-/// Units of a thousand each, with their size.
+/// Names and sizes of the units, in steps of a thousand.
 const UNITS: [(f64, &str); 6] = [
     (1e18, " quintillion"),
     (1e15, " quadrillion"),
@@ -16,7 +16,7 @@ const UNITS: [(f64, &str); 6] = [
 
 /// Two significant digits: `970`, `1 thousand`, `1.1 billion`, `34 billion`, `10^25`.
 pub(super) fn count(value: f64) -> String {
-    // 995 million would be said as 1000 million: it belongs to the next unit.
+    // 995 million would be written as 1000 million, so it gets the next unit.
     let Some((size, unit)) = UNITS.into_iter().find(|(size, _)| value >= 0.995 * size) else {
         return format!("{value:.0}");
     };
@@ -41,7 +41,7 @@ pub(super) fn speed(rate: Rate) -> String {
     format!("{} keys a second", count(rate.0))
 }
 
-/// `about 7 min, rarely more than 21`: the mean, and the time that 95 of 100 searches keep.
+/// `about 7 min, rarely more than 21`: the mean, and the time within which 95 of 100 searches end.
 pub(super) fn expected(mean: Duration) -> String {
     let most = mean.mul_f64(NINETY_FIVE_PERCENT);
     let (mean, most) = (humanize(mean), humanize(most));
@@ -49,7 +49,7 @@ pub(super) fn expected(mean: Duration) -> String {
     match most.split_once(' ') {
         _ if most == mean => mean,
         _ if mean.starts_with("less") => format!("{mean}, rarely more than {most}"),
-        // One unit is enough where both have the same; `3 h 20 min` has two.
+        // If both have the same unit, it is named once; `3 h 20 min` has two.
         Some((number, rest)) if !rest.contains(' ') && unit(&mean) == unit(&most) && !mean.contains(" h ") => {
             format!("about {mean}, rarely more than {number}")
         }
@@ -57,7 +57,7 @@ pub(super) fn expected(mean: Duration) -> String {
     }
 }
 
-/// `14:05 UTC` of a time in Unix seconds.
+/// A time in Unix seconds as `14:05 UTC`.
 pub(super) fn time_of_day(unix_seconds: u64) -> String {
     format!("{:02}:{:02} UTC", unix_seconds / 3600 % 24, unix_seconds / 60 % 60)
 }

@@ -7,12 +7,12 @@ use crate::pattern::{Difficulty, Pattern, Rate};
 use std::collections::HashSet;
 
 const DAY: u64 = 86_400;
-/// The longest prefix that is accepted while no device has a rate: a slow processor has it in
-/// minutes.
+/// The longest prefix that is accepted while no device has a measured rate. Even a slow processor
+/// finds it in minutes.
 const UNMEASURED_CHARACTERS: u32 = 6;
 
-/// The refusal of a request, or `None` when it is welcome. `rate` is what the job would be searched
-/// at.
+/// The refusal of a request, or `None` if it is accepted. `rate` is the rate at which the job would
+/// be searched.
 pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, facts: &Facts<'_>) -> Option<Reply> {
     let limits = facts.limits;
     if let Some(work) = facts.owes {
@@ -36,7 +36,7 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
     }
     let today = &facts.asker.accepted_last_day;
     if today.len() >= limits.jobs_per_day {
-        // The next works when one more than the allowed number has left the last day.
+        // The next job is possible when one more than the allowed number is older than a day.
         let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(facts.now);
         let wait = (at + DAY).saturating_sub(facts.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
@@ -51,7 +51,7 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
     }
 }
 
-/// The open job that asks for the very same.
+/// An open job with the same request.
 fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
     let requested: HashSet<&Pattern> = patterns.iter().collect();
     let in_pool = facts.asker.open.iter().filter(|job| job.spec.half.is_none());

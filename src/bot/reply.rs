@@ -1,4 +1,4 @@
-//! Everything the bot answers, as values. [`super::english`] has the texts.
+//! All answers of the bot, as values. [`super::english`] has the texts.
 
 use crate::job::JobId;
 use crate::key::HalfPointError;
@@ -41,7 +41,7 @@ pub enum Reply {
     },
     /// The result of this job is sent again.
     SentAgain(JobId),
-    /// No result to send again.
+    /// There is no result that could be sent again.
     NothingToResend {
         /// The job that was named, if one was.
         asked: Option<JobId>,
@@ -52,12 +52,12 @@ pub enum Reply {
     BadWords(Vec<(String, PatternError)>),
     /// A text that reads like a sentence, with the words in it that could be prefixes.
     Sentence(Vec<Pattern>),
-    /// A pattern of a kind that is not searched.
+    /// A pattern of a kind that the bot does not search for.
     Unsupported {
-        /// The nearest prefix that is searched.
+        /// The nearest prefix that it does search for.
         nearest: Option<Pattern>,
     },
-    /// A word that is said in conversation.
+    /// Small talk, not a request.
     SmallTalk {
         /// The word as a prefix, if it can be one.
         prefix: Option<Pattern>,
@@ -66,7 +66,7 @@ pub enum Reply {
     SecretKey,
     /// A question about seed words.
     SeedWords,
-    /// More prefixes than a job takes.
+    /// More prefixes than a job may have.
     TooManyPrefixes {
         /// Prefixes in the message.
         asked: usize,
@@ -158,7 +158,7 @@ pub struct Acceptance {
     pub difficulty: Difficulty,
     /// The rate the job is searched at, if measured.
     pub rate: Option<Rate>,
-    /// Time until it is the turn of this job, if that is worth a word.
+    /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
     /// Whether the asker keeps half of the key.
     pub is_split: bool,
@@ -166,7 +166,7 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
-    /// Whether it takes so long that a split key is worth a word.
+    /// Whether it takes so long that a split key is worth mentioning.
     pub expensive: bool,
 }
 

@@ -7,13 +7,13 @@ use crate::pattern::{ALPHABET, Pattern, PatternError};
 use crate::vault::Rumor;
 use unicode_normalization::UnicodeNormalization;
 
-/// Words beyond this many are not read: nobody means them as prefixes.
+/// Only this many words are read: nobody means more of them as prefixes.
 const WORDS_READ: usize = 64;
 
-/// Prefixes of a split request that are read beside its first word and its point.
+/// The most prefixes of a split request that are read, besides its first word and its point.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
 
-/// Words of sentences around a request. Alone they are prefixes like any other.
+/// Words that surround a request in a sentence. On their own they are prefixes like any other.
 const FILLERS: &[&str] = &[
     "a", "an", "and", "as", "at", "begins", "bot", "can", "could", "dear", "find", "for", "get", "give", "have",
     "hello", "hey", "hi", "i", "i'd", "id", "in", "is", "it", "key", "like", "make", "me", "mine", "my", "need",
@@ -32,11 +32,11 @@ const SMALL_TALK: &[&str] = &[
 /// Words that ask about seed words.
 const SEED_WORDS: &[&str] = &["bip39", "bip-39", "mnemonic", "mnemonics", "mnemonic?", "seedphrase"];
 
-/// Bech32 characters after `nsec1` from which on a secret key is meant, in one piece or in several.
+/// This many bech32 characters after `nsec1` count as a secret key, in one piece or in several.
 const SECRET_IN_ONE: usize = 6;
 const SECRET_IN_PIECES: usize = 50;
 
-/// NIP-04: a message of an old client, in the open but for its text.
+/// NIP-04: a message of an old client. Only its text is encrypted.
 const KIND_NIP04: u16 = 4;
 /// NIP-09: a deletion.
 const KIND_DELETION: u16 = 5;
@@ -62,14 +62,14 @@ impl Request {
     }
 }
 
-/// Form of a message, beside its text.
+/// The kind of a message, besides its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     /// Text in a gift wrap (NIP-17), to us alone.
     Sealed,
     /// Text in a message of kind 4.
     Nip04,
-    /// A file, of which only the address came.
+    /// A file. Only its address was sent.
     File,
     /// A message to several receivers.
     Group,
@@ -90,11 +90,11 @@ pub(super) enum Meaning {
     Resend(Option<JobId>),
     /// Words that are no prefixes, each with the reason; at most three.
     BadWords(Vec<(String, PatternError)>),
-    /// A sentence: its words could be prefixes, but hardly all are meant. Here are the less common
-    /// ones.
+    /// A sentence. All its words could be prefixes, but hardly all are meant. These are the less
+    /// common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
-    /// A pattern of a kind that is not searched, and the nearest prefix that is.
+    /// A pattern of a kind that we do not search for, and the nearest prefix that we do.
     Unsupported(Option<Pattern>),
     /// Small talk, with the word as a prefix if it can be one.
     SmallTalk(Option<Pattern>),
@@ -109,15 +109,15 @@ pub(super) enum Meaning {
     /// `split` and a point, but no prefix.
     PointAlone,
     SplitHelp,
-    /// No more messages from us.
+    /// The asker wants no more messages.
     Stop,
     Start,
-    /// Forget the asker.
+    /// The asker wants their data deleted.
     Delete,
     Nothing,
 }
 
-/// Reads a message. Never panics, whatever the text.
+/// Reads a message. Never panics, for any text.
 pub fn read(rumor: &Rumor) -> Request {
     let form = match rumor.kind {
         KIND_DELETION => Form::Deletion(rumor.takes_back.clone()),
@@ -164,7 +164,7 @@ pub(super) fn read_text(text: &str) -> Meaning {
     }
 }
 
-/// A text that begins with no command.
+/// Reads a text that does not begin with a command.
 fn free_text(words: &[&str]) -> Meaning {
     let asks_for_seed = words.iter().any(|word| SEED_WORDS.contains(word))
         || words == ["seed"]
@@ -186,7 +186,7 @@ fn free_text(words: &[&str]) -> Meaning {
     }
 }
 
-/// Words that ask for characters elsewhere than right after `npub1`.
+/// Words for characters that are not right after `npub1`.
 const ELSEWHERE: &[&str] = &[
     "anywhere",
     "contain",
@@ -206,8 +206,8 @@ fn wants_elsewhere(words: &[&str]) -> bool {
     words.iter().any(|word| ELSEWHERE.contains(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
 }
 
-/// The prefixes of a sentence, where they are certain: written as `npub1…` or after `starts with`,
-/// among words that cannot be meant as prefixes.
+/// The prefixes of a sentence, if they are certain: written as `npub1…` or after `starts with`, and
+/// all other words cannot be meant as prefixes.
 fn meant<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     let is_marked = |word: &&str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
     let is_prose = |word: &&str| FILLERS.contains(word) || Pattern::parse(word).is_err();
@@ -260,7 +260,7 @@ fn split(words: &[&str]) -> Meaning {
     }
 }
 
-/// Reads words as prefixes. `sure`: the asker said that they are.
+/// Reads words as prefixes. `sure` means that the asker said that they are.
 fn prefixes(words: &[&str], sure: bool) -> Meaning {
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut bad: Vec<(String, PatternError)> = Vec::new();

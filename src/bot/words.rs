@@ -1,4 +1,5 @@
-//! From text to words: letters folded, quotes of earlier messages and decoration removed.
+//! Splits text into words: folds decorated letters, and removes decoration and quotes of earlier
+//! messages.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -10,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 /// elsewhere: `*cafe`, `cafe$`.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     let is_quote = |line: &&str| line.trim_start().starts_with('>');
-    // A text of quotes alone is what its author wants to say.
+    // If a text has only quoted lines, they are what its author wants to say.
     let is_reply = text.lines().any(|line| !is_quote(&line) && !line.trim().is_empty());
     let lines = text.lines().filter(move |line| !(is_reply && is_quote(line)));
     lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || c.is_control() || separates(c))).flat_map(|word| {
@@ -21,7 +22,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Characters that part words wherever they stand.
+/// Characters that always separate words.
 fn separates(c: char) -> bool {
     matches!(c, ',' | ';' | '|' | '"' | '`' | '…' | '、' | '。' | '!' | '“' | '”' | '„' | '«' | '»')
 }
@@ -39,13 +40,13 @@ fn strip(word: &str) -> String {
     }
     let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '*' | '$' | '?' | '^' | '_' | '/');
     let word = word.trim_matches(is_edge);
-    // What may follow the start of an npub is anything: `cafe*` asks for no more than `cafe`.
+    // Anything may follow the start of an npub, so `cafe*` means the same as `cafe`.
     let word = word.trim_end_matches(['*', '?', '_', '/', ':']).trim_start_matches(['^', '?', '/']);
     let word = word.trim_matches(is_edge);
     if word.chars().any(char::is_alphanumeric) { word.to_owned() } else { String::new() }
 }
 
-/// Whether a word has a mark that patterns have elsewhere: wildcards, classes, anchors.
+/// Whether a word has a character that patterns use elsewhere: wildcards, classes, anchors.
 pub(super) fn has_wildcard(word: &str) -> bool {
     word.contains(['*', '?', '$', '^', '_', '.', '[', ']', '{', '}', '(', ')', '+', '~', '<', '>', '\\'])
 }

@@ -22,9 +22,9 @@ const LAST: usize = 33;
 /// Random values for the replies.
 #[derive(Clone, Debug)]
 struct Filling {
-    /// One at least.
+    /// At least one.
     patterns: Vec<Pattern>,
-    /// One at least.
+    /// At least one.
     jobs: Vec<JobId>,
     /// Text of an asker.
     text: String,
@@ -54,7 +54,7 @@ fn filling() -> impl Strategy<Value = Filling> {
     )
 }
 
-/// Any text, and text that is made to be repeated as markup.
+/// Any text, and text that a client could show as markup if it is repeated.
 fn text() -> impl Strategy<Value = String> {
     let marks = prop::sample::select(vec![
         "**b**",
@@ -96,7 +96,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![marked, any::<String>(), "[!-~ ]{0,200}"]
 }
 
-/// Every reply, with these values.
+/// Every kind of reply, with these values.
 fn answers(filling: &Filling) -> Vec<Reply> {
     let Filling { patterns, jobs, count, rate, yes, .. } = filling.clone();
     let (job, time) = (jobs[0], Duration::from_secs(filling.seconds));
@@ -167,12 +167,12 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::Stopped { open: count },
         Reply::Started,
         Reply::Forgotten { open: count },
-        // Reasons that random texts hardly have.
+        // Errors that random texts hardly ever cause.
         Reply::BadWords(vec![("q".to_owned(), PatternError::Impossible), ("q".to_owned(), PatternError::Empty)]),
     ];
     answers.push(Reply::Restored);
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
-    // Words of the asker are repeated as they were read.
+    // The asker's words are repeated in the form in which they were read.
     if let request::Meaning::BadWords(words) = request::read_text(&filling.text) {
         answers.push(Reply::BadWords(words));
     }
@@ -244,7 +244,7 @@ fn notices(filling: &Filling) -> Vec<String> {
     ]
 }
 
-/// The first mark in a text that a client may show as markup.
+/// The first characters in a text that a client may show as markup.
 fn markup(text: &str) -> Option<&str> {
     let anywhere = ["`", "*", "_", "~", "<", ">", "|", "](", "&lt;", "&gt;", "&amp;"];
     let at_the_start = |line: &&str| {

@@ -118,7 +118,7 @@ fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
     for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Other messages are answered as before.
+    // Other messages are still answered.
     assert!(matches!(decide(&rumor("help"), &context), Decision::Say(Reply::Help { .. })));
 }
 
@@ -231,13 +231,13 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
     let Decision::Say(status) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else { panic!("status") };
     insta::assert_snapshot!(status);
-    // Half of the devices would take too long.
+    // With half of the devices it would take too long.
     let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
 }
 
 #[test]
-fn who_requests_for_something_easy_in_a_crowd_hears_of_the_queue() {
+fn an_easy_request_behind_many_others_is_told_the_queue() {
     let (limits, asker) = (limits(), nobody());
     let rate = Some(Rate(80e6));
     let easy_wait = Duration::from_secs(200);
@@ -287,7 +287,7 @@ fn a_split_request_is_understood_and_says_what_comes_of_it() {
 }
 
 #[test]
-fn a_point_that_is_none_is_refused_with_the_reason() {
+fn an_invalid_point_is_refused_with_the_reason() {
     insta::assert_snapshot!(say("split m0ctane", &nobody()));
     insta::assert_snapshot!(say(&format!("split {POINT}"), &nobody()));
     insta::assert_snapshot!(say(&format!("split 02{} m0ctane", "f".repeat(64)), &nobody()));
@@ -301,7 +301,7 @@ fn a_point_that_is_none_is_refused_with_the_reason() {
 }
 
 #[test]
-fn beside_many_split_jobs_a_further_one_costs_work_and_hears_its_place() {
+fn beside_many_split_jobs_a_further_one_costs_work_and_is_told_its_place() {
     let (limits, asker) = (limits(), nobody());
     let text = format!("split {POINT} m0ctane");
     let facts = Facts { rate: Some(Rate(80e6)), split_work: Some(18), ..context(&limits, &asker) };
@@ -326,7 +326,7 @@ fn a_half_serves_once() {
 }
 
 #[test]
-fn the_same_prefix_may_be_requested_for_with_and_without_a_half() {
+fn the_same_prefix_may_be_requested_with_and_without_a_half() {
     let mut open = vec![job(3, "m0ctane", JobState::Accepted)];
     open[0].spec.half = Some(POINT.parse::<HalfPoint>().unwrap());
     let asker = AskerView { open, ..nobody() };
@@ -334,7 +334,7 @@ fn the_same_prefix_may_be_requested_for_with_and_without_a_half() {
 }
 
 #[test]
-fn a_key_never_goes_the_old_way() {
+fn a_key_is_never_sent_by_nip04() {
     let (limits, asker) = (limits(), nobody());
     let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
     let unread = Facts { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
@@ -386,7 +386,7 @@ fn a_request_that_is_deleted_is_cancelled_quietly() {
 }
 
 #[test]
-fn who_waits_far_longer_than_promised_is_told_at_a_time_that_fits() {
+fn a_late_job_has_its_notice_at_a_fitting_time() {
     let Decision::Accept { spec, .. } = decide_for("m0ctane", &nobody()) else { panic!("it is a request") };
     // 2^35 candidates at 80 M/s: 429 s expected, 1287 s in 95 of 100 cases, 1.5 times that is
     // 1930 s.

@@ -31,7 +31,7 @@ fn a_request_is_understood_however_it_is_written() {
     assert_eq!(requested("npub1cat dad"), ["cat", "dad"]);
 }
 
-/// The reply of a message that starts nothing.
+/// The reply to a message that starts no job.
 fn refused(text: &str) -> Reply {
     match decide_for(text, &nobody()) {
         Decision::Say(reply) => reply,
@@ -40,7 +40,7 @@ fn refused(text: &str) -> Reply {
 }
 
 #[test]
-fn what_is_no_prefix_is_never_searched_as_one() {
+fn a_word_that_is_no_prefix_is_never_searched() {
     let nearest = |text: &str| match refused(text) {
         Reply::Unsupported { nearest } => nearest.map(|pattern| pattern.to_string()),
         other => panic!("{text:?}: {other:?}"),
