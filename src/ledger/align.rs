@@ -1,4 +1,4 @@
-//! The start: is this ledger the latest one, or was a backup restored?
+//! Decides at the start whether this ledger is the latest one or a restored backup.
 
 use super::error::LedgerError;
 use super::notes::{read_note, write_note};
@@ -6,8 +6,8 @@ use super::used_halves::{Family, History, Verdict, judge};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashSet;
 
-/// Brings the ledger into line with the file of used halves. Returns the generation of this start
-/// and the used families that the file lacks.
+/// Compares the ledger with the file of used halves and updates it. Returns the generation of this
+/// start, and the used families that the file lacks.
 pub(super) fn align(
     connection: &mut Connection,
     history: &History,

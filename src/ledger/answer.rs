@@ -22,13 +22,13 @@ pub struct Answer {
     pub rumor: RumorId,
     /// Relays where the message was seen.
     pub seen_on: Vec<String>,
-    /// Change beside the answer.
+    /// The change that it causes, besides the answer.
     pub effect: Effect,
     /// The one answer. `None` for messages that are ignored.
     pub reply: Option<GiftWrap>,
 }
 
-/// Effect of a message beside its answer. Its `Debug` shows no pattern.
+/// The effect of a message, besides its answer. Its `Debug` output shows no pattern.
 #[derive(Clone)]
 pub enum Effect {
     /// No effect.
@@ -76,7 +76,8 @@ pub enum Recorded {
 }
 
 impl Ledger {
-    /// Number of the next accepted job. Only one caller at a time may be between this and its T1.
+    /// Number of the next accepted job. Between this call and its T1 no other caller may do the
+    /// same.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
                                 coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1";
@@ -199,8 +200,9 @@ fn accept(
     Ok(())
 }
 
-/// Makes the wrap of a result due again, as if it were new: its relays may have lost it, and the
-/// asker may use other relays now. Does nothing for somebody else's job or a job without a wrap.
+/// Makes the wrap of a result due again, as if it were new, because its relays may have lost it,
+/// and the asker may use other relays now. Does nothing for another asker's job or a job without a
+/// wrap.
 fn resend(transaction: &Transaction<'_>, job: JobId, answer: &Answer, now: i64) -> Result<(), LedgerError> {
     let kept: Option<(i64, String)> = transaction
         .prepare_cached("SELECT id, seen_on FROM mail WHERE result_of = ?1 AND asker = ?2 AND expires_at > ?3")?

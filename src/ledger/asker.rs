@@ -1,4 +1,4 @@
-//! Askers who want no more messages, and askers who want to be forgotten.
+//! Askers who want no more messages, and askers who want their data deleted.
 
 use super::error::LedgerError;
 use super::notes::{DAY, note_last_job, seconds};

@@ -1,4 +1,4 @@
-//! Budgets: the ledger's size has a bound, however many strangers write.
+//! Budgets: bounds on the ledger's size, however many keys write to the bot.
 
 use super::error::LedgerError;
 use super::notes::{note_last_job, read_note, unsigned, write_note};
@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 /// Largest sizes of the ledger's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Unsent answers that are no result, bytes. Over it, strangers' answers are dropped, oldest
-    /// first; then those of askers with a job. Results are never dropped.
+    /// Bytes of unsent answers other than results. Above this, answers to first-time askers are
+    /// dropped, oldest first; then those to askers with a job. Results are never dropped.
     pub answers: u64,
-    /// Results that are kept to be sent again, bytes. Over it, the oldest delivered ones go.
+    /// Bytes of results that are kept to be sent again. Above this, the oldest delivered ones are
+    /// deleted.
     pub results: u64,
-    /// Ids of answered messages, rows of at most 300 bytes. At it, new strangers get no answer.
+    /// Number of answered messages whose ids are kept, in rows of at most 300 bytes. When it is
+    /// reached, new askers get no answer.
     pub seen: u64,
-    /// Ended jobs, rows. Over it, the oldest go.
+    /// Number of ended jobs. Above this, the oldest are deleted.
     pub ended_jobs: u64,
 }
 
@@ -30,11 +32,11 @@ impl Default for Budget {
 /// Sizes of the ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sizes {
-    /// Unsent answers that are no result, bytes.
+    /// Bytes of unsent answers other than results.
     pub answers: u64,
-    /// Results, bytes.
+    /// Bytes of results.
     pub results: u64,
-    /// Ids of answered messages, rows.
+    /// Number of answered messages whose ids are kept.
     pub seen: u64,
     /// Answers dropped since the ledger was made.
     pub dropped: u64,
@@ -42,10 +44,10 @@ pub struct Sizes {
 
 /// Time between two warnings about one budget.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-/// Answers dropped with one query.
+/// Answers dropped by one query.
 const AT_ONCE: usize = 256;
 
-/// The budget of an open ledger, and when it was last named in the log.
+/// The budget of an open ledger, and when each warning was last logged.
 pub(super) struct Bounds {
     pub budget: Budget,
     warned: Mutex<[Option<Instant>; 2]>,
@@ -56,7 +58,7 @@ impl Bounds {
         Bounds { budget, warned: Mutex::default() }
     }
 
-    /// Whether this warning is due: once a minute.
+    /// Whether this warning is due. Each is logged at most once a minute.
     fn is_due(&self, which: usize) -> bool {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = warned[which].is_none_or(|at| at.elapsed() >= WARN_EVERY);
@@ -117,7 +119,7 @@ impl Bounds {
             tracing::warn!(
                 dropped,
                 budget = self.budget.answers,
-                "the ledger is at its budget for unsent answers; the oldest are dropped, strangers' first"
+                "the ledger is at its budget for unsent answers; the oldest are dropped, those of first-time askers first"
             );
         }
         Ok(())

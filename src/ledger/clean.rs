@@ -41,7 +41,7 @@ impl Ledger {
     pub fn last_contact(&self) -> Result<Option<u64>, LedgerError> {
         let now = self.now();
         self.reading(|connection| match read_note(connection, "last_contact")? {
-            // No code of ours writes this: read it as a first start, so that no message is missed.
+            // We never write such a value. Treat it as a first start, so that no message is missed.
             Some(at) if at < 0 => {
                 set_aside(connection, Kind::Cursor, &[(0, format!("value {at}"))], now);
                 Ok(None)

@@ -5,7 +5,7 @@ use super::notes::{DAY, unsigned};
 use super::open::Ledger;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// Days that are kept.
+/// Number of days that are kept.
 const KEPT: i64 = 30;
 
 /// Totals of one day (UTC).

@@ -3,7 +3,7 @@
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
-/// Reason why the ledger did not do it. Nothing was changed.
+/// Reason why the ledger refused or failed. Nothing was changed.
 #[derive(Debug, Error)]
 pub enum LedgerError {
     /// Another process holds the folder's lock.

@@ -10,7 +10,7 @@ use rusqlite::Transaction;
 pub enum HalfUse {
     /// An open job searches for it, or for a related half.
     Open,
-    /// A key was found for it, or for a related half.
+    /// A key was found for this half, or for a related half.
     Spent,
 }
 

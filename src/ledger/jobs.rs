@@ -11,8 +11,8 @@ use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
-/// Query of [`Ledger::overdue_jobs`]. It names the index, because SQLite would read every accepted
-/// job.
+/// Query of [`Ledger::overdue_jobs`]. It names the index, because otherwise SQLite would read every
+/// accepted job.
 pub(super) fn overdue() -> String {
     format!(
         "SELECT {JOB_COLUMNS} FROM job INDEXED BY job_by_expiry WHERE state = 'accepted' AND expires_at <= ?1 ORDER BY id"
@@ -64,7 +64,7 @@ impl Ledger {
             fault::before(Step::Found);
             if let Some(family) = family.filter(|_| state == JobState::Found) {
                 super::halves::spend(transaction, &family)?;
-                // The file first: a half that is in no file must not be used.
+                // The file is written first: a half that is not in the file must not be used.
                 let generation = self.used_halves().spend(&family)?;
                 write_note(transaction, "generation", generation)?;
             }
@@ -183,7 +183,7 @@ fn totals(connection: &Connection) -> Result<Totals, LedgerError> {
             Some(JobState::Delivered) => &mut totals.delivered,
             Some(JobState::Cancelled) => &mut totals.cancelled,
             Some(JobState::Expired) => &mut totals.expired,
-            // Set aside when it is read.
+            // The row is set aside when it is read.
             None => continue,
         };
         *place = unsigned(count);

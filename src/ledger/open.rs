@@ -35,11 +35,11 @@ pub struct Ledger {
 }
 
 struct Shared {
-    // Declared before the lock, so that it is closed before the lock is released.
+    // Declared before the lock, so that the connection is closed before the lock is released.
     connection: Mutex<Connection>,
     used_halves: Mutex<UsedHalves>,
     bounds: Bounds,
-    /// The first damage that was met.
+    /// The first damage found.
     damage: OnceLock<String>,
     clock: Clock,
     _lock: FolderLock,
@@ -163,7 +163,8 @@ impl Ledger {
     pub fn close(&self) {
         let is_recorded = self
             .reading(|connection| Ok(read_note(connection, "generation")? == Some(self.used_halves().generation())));
-        // After a failed T2 the file is ahead: without its last line, that is no restore.
+        // After a failed T2 the file of used halves is ahead. Without its last line that does not
+        // look like a restore.
         if is_recorded.is_ok_and(|is_recorded| is_recorded) {
             self.used_halves().close();
         }
@@ -201,7 +202,7 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
             reason: "its file system cannot keep a write-ahead log; choose a folder on a local disk".to_owned(),
         });
     }
-    // NORMAL may lose the last commits at a power failure.
+    // NORMAL could lose the last commits in a power failure.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", LARGEST_WAL)?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -210,9 +211,9 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, LedgerError> {
     Ok(connection)
 }
 
-/// Makes the file one that can shrink. A file of an earlier version is rewritten once.
+/// Lets the file shrink. A file of an earlier version is rewritten once.
 fn set_auto_vacuum(connection: &Connection) -> Result<(), LedgerError> {
-    /// `PRAGMA auto_vacuum` of a file that shrinks when it is asked to.
+    /// The value of `PRAGMA auto_vacuum` for a file that shrinks on request.
     const INCREMENTAL: i64 = 2;
     let mode: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
     if mode != INCREMENTAL {
@@ -225,7 +226,7 @@ fn set_auto_vacuum(connection: &Connection) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Names the file in the error about its damage.
+/// Adds the file's name to an error about damage.
 fn named(error: LedgerError, path: &Path) -> LedgerError {
     match error {
         LedgerError::Corrupt(reason) => LedgerError::Corrupt(format!("{}: {reason}", path.display())),

@@ -52,7 +52,7 @@ pub struct Attempt {
 pub enum Next {
     /// No more attempts: every relay that should have the message has it, or it is given up.
     Finished,
-    /// The next attempt, Unix seconds.
+    /// Another attempt at this time, Unix seconds.
     Again(u64),
 }
 

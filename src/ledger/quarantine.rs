@@ -1,10 +1,10 @@
-//! Rows that cannot be read. Each is named here and skipped; the other rows are served.
+//! Rows that cannot be read. Each is logged once and skipped, and the other rows still work.
 
 use super::error::LedgerError;
 use super::notes::unsigned;
 use rusqlite::{Connection, params};
 
-/// Table of an unreadable row.
+/// The table of an unreadable row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// `job`.
@@ -34,9 +34,9 @@ impl Kind {
 pub struct Quarantined {
     /// The row: `job 3`, `message 17`, `post 2` or `cursor 0`.
     pub place: String,
-    /// The unreadable column. Holds none of its content.
+    /// The unreadable column, without its content.
     pub reason: String,
-    /// When it was first met, Unix seconds.
+    /// When it was first found, Unix seconds.
     pub at: u64,
 }
 
@@ -51,13 +51,14 @@ pub(super) fn list(connection: &Connection) -> Result<Vec<Quarantined>, LedgerEr
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Sets rows aside, and names each in the log once.
+/// Sets rows aside, and logs each once.
 pub(super) fn set_aside(connection: &Connection, kind: Kind, rows: &[(i64, String)], now: i64) {
     for (row, reason) in rows {
         let added = connection
             .prepare_cached("INSERT OR IGNORE INTO quarantine (kind, row, reason, at) VALUES (?1, ?2, ?3, ?4)")
             .and_then(|mut insert| insert.execute(params![kind.word(), row, reason, now]));
-        // On a full disk the row is named at each look, and skipped all the same.
+        // On a full disk the row cannot be recorded. It is then logged each time, and still
+        // skipped.
         if !matches!(added, Ok(0)) {
             tracing::error!(row = %format!("{} {row}", kind.word()), reason, "a row cannot be read and is set aside");
         }

@@ -1,4 +1,4 @@
-//! Owner of the ledger, and consequences of a restore.
+//! The owner of the ledger, and the consequences of a restore.
 
 use super::error::LedgerError;
 use super::job::Job;
@@ -11,7 +11,7 @@ use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, params};
 
 impl Ledger {
-    /// Binds the ledger to a bot at the first call, and checks that later.
+    /// Binds the ledger to a bot at the first call. Later calls check that it is the same bot.
     ///
     /// Errors: [`LedgerError::OtherBot`] if it belongs to another one.
     pub fn claim(&self, bot: &nostr::PublicKey) -> Result<(), LedgerError> {

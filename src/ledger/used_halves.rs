@@ -1,7 +1,7 @@
 //! The file of used halves, beside the ledger. It keeps what a restore of the ledger would lose.
 //!
-//! A backup that is put back has forgotten every half that was used since. Two keys of one half
-//! reveal each other, so the families of used halves are also in this file. It is only ever
+//! A restored backup does not know the halves that were used after it was made. Two keys of one
+//! half reveal each other, so the families of used halves are also in this file. It is only ever
 //! appended to, and synced before the transaction (T2) that uses the half. It must not be restored
 //! together with the ledger.
 //!
@@ -50,13 +50,13 @@ pub(super) struct History {
     pub last_use: Option<Family>,
 }
 
-/// Verdict on the generations of file and ledger.
+/// How the generations of file and ledger compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// They belong together.
+    /// File and ledger belong together.
     Same,
-    /// One half more is in the file: the process died between the file and T2, or a backup from
-    /// that moment was restored.
+    /// The file has one used half more: the process died between writing the file and T2, or a
+    /// backup from that moment was restored.
     OneUse(Family),
     /// The ledger is older than the file: a backup was restored.
     Restored,
@@ -151,7 +151,7 @@ impl UsedHalves {
     /// Records a clean stop: from here on, an older ledger was restored.
     pub fn close(&mut self) {
         let generation = self.generation;
-        // Without this line the next start is only less sure.
+        // Without this line, the next start only knows less.
         let _ = self.append(&format!("{generation} closed\n"));
         self.last_use = None;
     }

@@ -32,12 +32,12 @@ fn a_replayed_message_starts_no_second_job() {
     assert_eq!(bench.ledger.totals().unwrap(), Totals { accepted: 1, unsent_messages: 1, ..Totals::default() });
     assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
     assert!(!bench.ledger.has_seen(asker(2), RumorId([10; 32])).unwrap());
-    // The same rumor id of another asker is another message.
+    // The same rumor id from another asker is another message.
     assert_eq!(bench.ledger.answer(&Answer { reply: None, ..reply(2, 10) }).unwrap(), Recorded::Now);
 }
 
 #[test]
-fn a_message_to_be_ignored_is_seen_and_has_no_letter() {
+fn an_ignored_message_is_seen_and_has_no_reply() {
     let bench = bench();
     assert_eq!(bench.ledger.answer(&Answer { reply: None, ..reply(1, 10) }).unwrap(), Recorded::Now);
     assert!(bench.ledger.has_seen(asker(1), RumorId([10; 32])).unwrap());
@@ -78,7 +78,7 @@ fn a_job_is_found_once() {
 }
 
 #[test]
-fn of_many_that_end_a_job_at_once_one_wins() {
+fn a_job_that_is_ended_many_times_at_once_ends_once() {
     let bench = bench();
     let id = bench.accept(1, 10);
     let ledger = &bench.ledger;

@@ -1,5 +1,5 @@
-//! Halves that serve once, askers who want to be left alone or forgotten, notices, days and public
-//! events.
+//! Halves that can be used once, askers who want no messages or no data kept, notices, days and
+//! public events.
 
 use super::*;
 use crate::key::HalfPoint;
@@ -46,7 +46,7 @@ fn a_half_serves_once() {
 }
 
 #[test]
-fn who_said_stop_is_left_alone_until_start() {
+fn an_asker_who_said_stop_gets_no_message_until_start() {
     let bench = bench();
     let (own, other) = (bench.accept(1, 1), bench.accept(2, 2));
     bench.say(1, 3, Effect::Stop);
@@ -58,7 +58,7 @@ fn who_said_stop_is_left_alone_until_start() {
 }
 
 #[test]
-fn who_is_forgotten_leaves_nothing_and_no_number_comes_twice() {
+fn a_deleted_asker_leaves_nothing_and_no_job_number_is_reused() {
     let bench = bench();
     let other = bench.accept(2, 2);
     let last = bench.accept(1, 1);
@@ -97,7 +97,7 @@ fn a_deletion_opens_no_second_quota() {
     let bench = bench.reopened();
     assert_eq!(counted(&bench), [NOW, NOW + 60, NOW + 120], "two deletions count nothing twice");
     assert!(bench.ledger.asker_view(asker(2)).unwrap().accepted_last_day.is_empty());
-    // A day later nothing is left, not even that.
+    // A day later nothing is left, not even the times of the jobs.
     bench.ledger.clean().unwrap();
     bench.clock.set(NOW + 60 + DAY);
     assert_eq!(counted(&bench), [NOW + 120]);
@@ -116,7 +116,7 @@ fn a_request_to_vanish_takes_only_what_is_older() {
     bench.sql(&format!("UPDATE job SET state = 'accepted' WHERE id IN ({}, {})", open.0, late.0));
     let vanished = NOW + 60;
     bench.clock.set(vanished + 1);
-    // Found before the bot heard of the request: it was asked for before.
+    // Found before the bot learned of the request to vanish: the job is older than the request.
     bench.found(late, 1, 101);
     bench.say(1, 5, Effect::Start);
     let (again, key) = (bench.accept(1, 6), bench.accept(1, 7));
@@ -127,7 +127,7 @@ fn a_request_to_vanish_takes_only_what_is_older() {
     for _ in 0..2 {
         let view = bench.ledger.asker_view(asker(1)).unwrap();
         assert_eq!((ids(&view.open), ids(&view.results), view.silent), (vec![again.0], vec![key.0], true));
-        // The same request is met again every hour, months later too.
+        // The same request is found again every hour, even months later.
         bench.clock.set(NOW + 20 * DAY);
         assert_eq!(bench.ledger.forget(asker(1), vanished).unwrap(), None);
     }

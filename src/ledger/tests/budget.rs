@@ -16,11 +16,11 @@ fn with_budget(budget: Budget) -> Bench {
 fn numbered(number: u32) -> [u8; 32] {
     let mut bytes = [9; 32];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
-    // As random as real ids are, for the fill of pages.
+    // A hash, because rows fill pages differently when ids are random.
     nostr::hashes::Hash::to_byte_array(<nostr::hashes::sha256::Hash as nostr::hashes::Hash>::hash(&bytes))
 }
 
-/// `help` of a stranger with a fresh key, and its answer.
+/// A `help` message of a first-time asker, and its answer.
 fn help(number: u32) -> Answer {
     let asker = Asker(numbered(number));
     let reply = GiftWrap { id: numbered(number), to: asker, json: "x".repeat(WRAP), expires_at: NOW + 30 * DAY };
@@ -31,7 +31,7 @@ fn chatter(bench: &Bench, number: u32) -> Recorded {
     bench.ledger.answer(&help(number)).unwrap()
 }
 
-/// Many of them, with one wait for the disk.
+/// Many of these in one transaction.
 fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
     let recorded = bench.ledger.answer_all(&numbers.map(help).collect::<Vec<_>>()).unwrap();
     assert!(recorded.iter().all(|recorded| *recorded == Recorded::Now));
@@ -73,7 +73,7 @@ fn an_answer_is_deleted_when_it_is_sent_and_a_result_is_kept() {
     assert_eq!(bench.ledger.sizes().unwrap().answers, 0);
 }
 
-/// The bound of the table in the threat model: 300 bytes a message, for 15 days.
+/// The bound of the table in the threat model: 300 bytes per message, for 15 days.
 #[test]
 fn a_message_that_was_answered_takes_at_most_300_bytes() {
     const MESSAGES: u32 = 10_000;
@@ -91,7 +91,7 @@ fn a_message_that_was_answered_takes_at_most_300_bytes() {
 }
 
 #[test]
-fn over_the_budget_strangers_answers_go_first_and_results_never() {
+fn over_the_budget_answers_to_first_time_askers_go_first_and_results_never() {
     let bench = with_budget(Budget { answers: 100_000, ..Budget::default() });
     let job = bench.accept(1, 10);
     bench.found(job, 1, 50);
@@ -104,7 +104,7 @@ fn over_the_budget_strangers_answers_go_first_and_results_never() {
     assert!(sizes.dropped > 450, "{sizes:?}");
     let due = bench.ledger.due_messages(usize::MAX).unwrap();
     assert_eq!(due.iter().filter(|message| message.wrap.to == asker(1)).count(), 2, "acceptance and result");
-    // Without strangers the oldest answers go, and the result stays.
+    // Without first-time askers the oldest answers are dropped, and the result stays.
     for rumor in 60..=250 {
         bench.ledger.answer(&Answer { reply: Some(large(1, rumor)), ..reply(1, rumor) }).unwrap();
     }
@@ -125,8 +125,8 @@ fn a_full_ledger_answers_askers_with_jobs_and_no_new_ones() {
         assert_eq!(chatter(&bench, number), Recorded::Now);
     }
     assert_eq!(chatter(&bench, 1_000), Recorded::Full);
-    let stranger = Asker(numbered(1_000));
-    assert!(!bench.ledger.has_seen(stranger, RumorId(numbered(1_000))).unwrap(), "it is answered later");
+    let new_asker = Asker(numbered(1_000));
+    assert!(!bench.ledger.has_seen(new_asker, RumorId(numbered(1_000))).unwrap(), "it is answered later");
     assert_eq!(bench.ledger.answer(&reply(1, 11)).unwrap(), Recorded::Now);
     let bench = bench.reopened();
     // The ids expire, and the ledger has room again.
@@ -173,9 +173,9 @@ fn the_file_shrinks_when_a_flood_is_over() {
     assert!(after < 10 << 20, "{full} bytes, then {after}");
 }
 
-/// A ledger of an earlier version cannot shrink; the first start rewrites it.
+/// A ledger of an earlier version cannot shrink. The first start rewrites it.
 #[test]
-fn an_old_ledger_learns_to_shrink() {
+fn an_old_ledger_can_shrink_after_the_first_start() {
     let folder = TempDir::new().unwrap();
     let dump = format!("{}/tests/fixtures/ledger-v3.sql", env!("CARGO_MANIFEST_DIR"));
     let old = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();

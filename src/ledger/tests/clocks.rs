@@ -1,4 +1,4 @@
-//! Time: what is forgotten when, and clocks that jump.
+//! Time: when rows are deleted, and clocks that jump.
 
 use super::*;
 

@@ -66,7 +66,7 @@ fn a_newer_ledger_is_left_as_it_is() {
 }
 
 #[test]
-fn a_file_or_folder_that_is_no_ledger_is_said_to_be_none() {
+fn a_file_or_folder_that_is_no_ledger_is_reported() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("ledger.sqlite"), "hello ".repeat(1000)).unwrap();
     let error = Ledger::open(folder.path(), Clock::System).err().unwrap();
@@ -76,10 +76,10 @@ fn a_file_or_folder_that_is_no_ledger_is_said_to_be_none() {
     assert!(matches!(Ledger::open(&file, Clock::System), Err(LedgerError::Folder { .. })));
 }
 
-/// A file of every schema that ever landed opens, keeps its jobs and finishes them. When a schema
-/// lands, its dump is added here: `tests/fixtures/ledger-v<number>.sql`.
+/// A file of every released schema opens, keeps its jobs and finishes them. For a new schema, add
+/// its dump as `tests/fixtures/ledger-v<number>.sql`.
 #[test]
-fn a_ledger_of_every_schema_that_landed_finishes_its_jobs() {
+fn a_ledger_of_every_released_schema_finishes_its_jobs() {
     for number in 1..=schema::KNOWN {
         let fixture = format!("{}/tests/fixtures/ledger-v{number}.sql", env!("CARGO_MANIFEST_DIR"));
         let dump = fs::read_to_string(&fixture).unwrap();

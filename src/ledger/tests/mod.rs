@@ -1,4 +1,5 @@
-//! Behaviour of the ledger. These tests are in its room, because they disturb its connection.
+//! Behaviour of the ledger. The tests are inside the room, because they interfere with its
+//! connection.
 
 mod answers;
 mod askers;
@@ -22,7 +23,7 @@ use tempfile::TempDir;
 const NOW: u64 = 1_800_000_000;
 const DAY: u64 = 86_400;
 
-/// A ledger in a temporary folder, with a clock that the test sets.
+/// A ledger in a temporary folder, with a clock set by the test.
 struct Bench {
     folder: TempDir,
     clock: Clock,

@@ -1,5 +1,5 @@
-//! Model test: random sequences of everything that happens to a ledger, against a reference in
-//! memory. In full, with the seed in `NPUBBOT_TEST_SEED`:
+//! Model test: random sequences of everything that can happen to a ledger, compared with a
+//! reference in memory. The long form, with the seed in `NPUBBOT_TEST_SEED`:
 //! `NPUBBOT_MODEL_STEPS=1000000 cargo test --release --lib ledger::tests::model`
 
 mod reference;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// Steps in an ordinary run.
 const STEPS: u64 = 3_000;
-/// Askers; few, so that they meet every state.
+/// Number of askers: few, so that they get into every state.
 const ASKERS: u8 = 5;
 
 fn numbered(kind: u8, number: u64) -> [u8; 32] {
@@ -23,7 +23,7 @@ fn numbered(kind: u8, number: u64) -> [u8; 32] {
     bytes
 }
 
-/// The ledger, the reference, and what no restore may undo.
+/// The ledger, the reference, and what a restore must not undo.
 struct Run {
     rng: StdRng,
     folder: TempDir,
@@ -40,7 +40,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Run {
-        // In memory where there is such a folder: a sync for each of a million steps takes hours.
+        // In memory if there is such a folder: a million syncs would take hours on a disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
         let clock = Clock::at(NOW);
         let ledger = Some(Ledger::open(folder.path(), clock.clone()).unwrap());
@@ -59,7 +59,7 @@ impl Run {
         GiftWrap { id: numbered(1, self.wraps), to: asker(to), json: format!("wrap {}", self.wraps), expires_at }
     }
 
-    /// A half, new or met before.
+    /// A half, either new or used before.
     fn half(&mut self) -> usize {
         if self.halves.is_empty() || self.rng.random_bool(0.5) {
             let secret = SecretKey::from_slice(&numbered(7, self.halves.len() as u64 + 1)).unwrap();
@@ -69,7 +69,7 @@ impl Run {
         self.rng.random_range(0..self.halves.len())
     }
 
-    /// A job: an open one mostly, else any number.
+    /// A job number: mostly of an open job, else any number.
     fn job(&mut self) -> JobId {
         let open = self.reference.open();
         if open.is_empty() || self.rng.random_bool(0.1) {
@@ -224,7 +224,7 @@ impl Run {
         self.start();
     }
 
-    /// The last backup is put back. The file of used halves stays, as the manual says.
+    /// Restores the last backup, but not the file of used halves, as the manual says.
     fn restore(&mut self) {
         let Some(backup) = self.backup.clone() else { return };
         self.stop();
@@ -250,7 +250,7 @@ impl Run {
         }
     }
 
-    /// What must be true after each step.
+    /// Checks what must be true after each step.
     fn check(&self, who: u8) {
         let view = self.ledger().asker_view(asker(who)).unwrap();
         let expected = self.reference.view(who, self.clock.now());

@@ -1,4 +1,4 @@
-//! T3 and what becomes of messages.
+//! T3, and the later life of messages.
 
 use super::*;
 

@@ -114,7 +114,7 @@ fn damage_of_the_file_is_noticed_while_it_is_open() {
     let half = bytes.len() / 2;
     bytes[half..].fill(0xa5);
     fs::write(&path, bytes).unwrap();
-    // Either the start meets it, or a later call does.
+    // The damage is found either at the start or by a later call.
     match Ledger::open(folder.path(), clock) {
         Err(error) => assert!(matches!(&error, LedgerError::Corrupt(_)), "{error}"),
         Ok(ledger) => {

@@ -1,4 +1,4 @@
-//! A backup that is put back, and ledgers of other bots.
+//! Restored backups, and ledgers of other bots.
 
 use super::*;
 use crate::key::HalfPoint;
@@ -28,7 +28,7 @@ impl Bench {
         self.sql(&format!("VACUUM INTO '{}'", path.display()));
     }
 
-    /// Puts the backup in the place of the ledger. `is_clean`: the process had ended cleanly.
+    /// Replaces the ledger by the backup. `is_clean` says whether the process had ended cleanly.
     fn restored(self, is_clean: bool) -> Bench {
         let Bench { folder, clock, ledger } = self;
         if is_clean {
@@ -57,8 +57,8 @@ fn a_half_that_was_used_after_the_backup_stays_used() {
         let bench = bench.restored(is_clean);
         assert_eq!(bench.ledger.half_use(&half(5)).unwrap(), Some(HalfUse::Spent));
         assert!(!bench.ledger.found(used, &wrap(1, 101)).unwrap(), "no second key of this half");
-        // After a kill, one use more than the ledger knows may be that of T2 itself: then only its
-        // job is given up. Else all split jobs are.
+        // After a kill, the last use in the file may be that of an interrupted T2; then only its
+        // job is given up. Otherwise all split jobs are.
         let (lost, left) = if is_clean { (vec![used, open], vec![pool]) } else { (vec![used], vec![open, pool]) };
         assert_eq!(bench.lost(), lost.iter().map(|job| job.0).collect::<Vec<_>>());
         assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), left.iter().map(|job| job.0).collect::<Vec<_>>());
@@ -93,7 +93,7 @@ fn a_ledger_without_its_file_of_used_halves_is_a_restore() {
     fs::remove_file(bench.folder.path().join(FILE)).unwrap();
     let bench = bench.reopened();
     assert_eq!(bench.lost(), [job.0]);
-    // The file is made again, with the halves that the ledger knows.
+    // The file is created again, with the halves that the ledger knows.
     let text = fs::read_to_string(bench.folder.path().join(FILE)).unwrap();
     assert_eq!(
         text.lines().filter(|line| line.split(' ').nth(1) == Some("used") && line.len() > 60).count(),
@@ -130,7 +130,7 @@ fn a_full_disk_between_the_file_and_t2_costs_at_most_that_job() {
     assert!(bench.ledger.found(job, &large).unwrap(), "it is recorded when there is room");
     let bench = bench.reopened();
     assert!(bench.lost().is_empty());
-    // T2 fails after the file was written: nobody can say whether the half was used.
+    // T2 fails after the file was written, so it is uncertain whether the half was used.
     bench.ledger.used_halves().spend(&half(6).family()).unwrap();
     let last = bench.accept_split(3, 7);
     bench.ledger.close();

@@ -1,10 +1,10 @@
-//! Disks that are full, files that are damaged, tables that are long.
+//! Full disks, damaged files and long tables.
 
 use super::*;
 use std::time::{Duration, Instant};
 
-/// Leaves no room for another page. In write-ahead mode a page is wanted as soon as a table needs
-/// one more, so rows are made large enough for that.
+/// Leaves no room for another page. In write-ahead mode a page is needed only when a table grows by
+/// one, so the rows are made large enough for that.
 fn fill(bench: &Bench) {
     bench.ledger.limit_pages(1).unwrap();
 }
@@ -110,8 +110,8 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }
 
-/// Every half minute, beside ten thousand open jobs: the index leads to those whose time is over,
-/// and to no other row.
+/// This query runs every half minute beside ten thousand open jobs. The index leads to the expired
+/// ones without reading another row.
 #[test]
 fn jobs_past_their_time_are_found_without_reading_the_others() {
     let bench = bench();

@@ -1,4 +1,4 @@
-//! The ledger's behaviour, in maps: the reference of the model test.
+//! The reference of the model test: the ledger's behaviour, written with maps.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ impl Reference {
         Reference::default()
     }
 
-    /// Whether a message is new; it is not from now on.
+    /// Whether a message is new. From now on it is not.
     pub fn sees(&mut self, from: u8, number: u64) -> bool {
         let is_new = !self.seen.contains_key(&(from, number));
         self.seen.entry((from, number)).or_insert(self.age);
