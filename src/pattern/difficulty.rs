@@ -42,7 +42,7 @@ impl Difficulty {
     }
 }
 
-/// Ratio of the 95th percentile of the waiting time to its mean: `ln 20`, as the search is
+/// Ratio of the 95th percentile of the waiting time to its mean: `ln 20`, because the search is
 /// memoryless.
 pub const NINETY_FIVE_PERCENT: f64 = 2.995_732_273_553_991;
 
@@ -70,7 +70,7 @@ fn with_prefix(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const PREFIXES: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
     let mut scaled = value;
     for prefix in PREFIXES {
-        // 999.5 would be shown as 1000: it belongs to the next prefix.
+        // 999.5 would be shown as 1000, so it gets the next prefix.
         if scaled < 999.5 {
             let digits = if prefix.is_empty() || scaled >= 99.95 {
                 0
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_exponential() {
+    fn the_waiting_time_is_exponential() {
         let difficulty = Difficulty::from_bits(20);
         assert!((difficulty.chance_after(difficulty.0 * NINETY_FIVE_PERCENT) - 0.95).abs() < 1e-12);
         assert_eq!(difficulty.expected_time(Rate(0.0)), None);

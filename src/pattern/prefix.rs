@@ -18,10 +18,10 @@ pub struct Pattern {
     last: [u8; 32],
 }
 
-/// Reason why a text is not a pattern. Its text says what would work.
+/// Reason why a text is not a pattern, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PatternError {
-    /// Nothing is left after `npub1`.
+    /// Nothing follows `npub1`.
     #[error("there is no prefix in it; send 1 to {MAX_CHARACTERS} of the characters {}", alphabet_text())]
     Empty,
     /// Longer than an npub, with the number of characters.
@@ -32,7 +32,7 @@ pub enum PatternError {
     Forbidden {
         /// The first such character, in lower case.
         character: char,
-        /// Spellings of the whole text that can occur, the most similar first; empty if none is
+        /// Spellings of the whole text that are possible, the most similar first; empty if none is
         /// similar.
         nearest: Vec<String>,
     },
@@ -104,7 +104,7 @@ impl Pattern {
     }
 }
 
-/// Up to three spellings of `text` in characters that can occur.
+/// Up to three similar spellings of `text` that use only characters of the alphabet.
 fn spellings(text: &str) -> Vec<String> {
     let respell = |choice: usize| {
         text.chars()
@@ -159,14 +159,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_people_write_is_understood() {
+    fn prefixes_are_read_as_people_write_them() {
         for written in ["m0ctane", " M0ctane\n", "npub1m0ctane", "nostr:npub1m0ctane", "/m0ctane", "NPUB1M0CTANE"] {
             assert_eq!(Pattern::parse(written).unwrap().as_str(), "m0ctane", "{written:?}");
         }
     }
 
     #[test]
-    fn a_letter_that_cannot_occur_is_explained_with_near_spellings() {
+    fn a_character_that_cannot_occur_is_explained_with_similar_spellings() {
         let error = Pattern::parse("bob").unwrap_err();
         assert_eq!(error.to_string(), "“b” cannot occur in an npub; “808” or “6q6” would work");
         let error = Pattern::parse("smörgas").unwrap_err();
@@ -181,15 +181,15 @@ mod tests {
         assert_eq!(Pattern::parse(&"q".repeat(53)), Err(PatternError::TooLong(53)));
         assert_eq!(Pattern::parse(&"q".repeat(52)).unwrap().bits(), 256);
         assert_eq!(Pattern::parse(&format!("{}p", "q".repeat(51))), Err(PatternError::Impossible));
-        // All ones is above p.
+        // 51 times `l` sets the first 255 bits of x, which makes it at least p.
         assert_eq!(Pattern::parse(&"l".repeat(51)), Err(PatternError::Impossible));
         assert!(Pattern::parse(&"l".repeat(44)).is_ok());
         assert_eq!(Pattern::parse("q").unwrap().difficulty(), Difficulty::from_bits(5));
     }
 
     proptest! {
-        /// The oracle is the text itself: an npub matches a pattern if and only if its text starts
-        /// with it.
+        /// Compares with the text itself: an npub matches a pattern exactly if its text starts with
+        /// it.
         #[test]
         fn matching_agrees_with_the_text(x in any::<[u8; 32]>(), length in 1usize..=52, change in 0usize..52) {
             let npub = Npub(x);

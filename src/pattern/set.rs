@@ -35,8 +35,8 @@ impl PatternSet {
         self.patterns.is_empty()
     }
 
-    /// The pattern at an index that [`PatternSet::iter`] or [`PatternSet::matches`] gave. Panics at
-    /// any other.
+    /// The pattern at an index from [`PatternSet::iter`] or [`PatternSet::matches`]. Panics at any
+    /// other index.
     pub fn get(&self, id: PatternId) -> &Pattern {
         &self.patterns[id.0]
     }
@@ -63,7 +63,7 @@ impl PatternSet {
     /// Expected number of candidates until any pattern matches; `None` for the empty set.
     pub fn difficulty(&self) -> Option<Difficulty> {
         Difficulty::any_of(self.intervals.iter().map(|&(first, last)| {
-            // Only 64 bits are counted: harder patterns are out of reach anyway.
+            // Only 64 bits are counted, because harder patterns are out of reach anyway.
             Difficulty::from_top_values((last - first) as f64 + 1.0)
         }))
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_within_one_another_share_an_interval() {
+    fn overlapping_patterns_share_an_interval() {
         let nested = set(&["q", "qqqq", "qp", "p"]);
         assert_eq!(nested.intervals().len(), 2);
         assert_eq!(nested.difficulty(), Some(Difficulty::from_bits(4)));
