@@ -29,7 +29,7 @@ pub enum LedgerError {
     Folder {
         /// The data folder.
         folder: String,
-        /// What is wrong and what would work.
+        /// The problem, and what would work.
         reason: String,
     },
     /// The ledger belongs to another bot.

@@ -31,7 +31,7 @@ pub struct Job {
     pub accepted_at: u64,
     /// Relays where the asker's message was seen: the last choice for the answer.
     pub seen_on: Vec<String>,
-    /// What is searched, for whom, and until when.
+    /// Patterns, asker and time limit of the search.
     pub spec: JobSpec,
 }
 

@@ -31,7 +31,7 @@ pub enum SearchError {
     DeviceFailed {
         /// The device.
         device: DeviceId,
-        /// What it or its driver reported.
+        /// The error of the device or its driver.
         reason: String,
     },
     /// The launch has too many or too few start points.

@@ -63,7 +63,7 @@ pub enum VaultError {
     File {
         /// Path of the file.
         path: String,
-        /// What is wrong and what would work.
+        /// The problem, and what would work.
         reason: String,
     },
     /// The passphrase or the age key does not open the file.
@@ -71,7 +71,7 @@ pub enum VaultError {
     WrongKey {
         /// Path of the file.
         path: String,
-        /// What is wrong and what would work.
+        /// The problem, and what would work.
         reason: String,
     },
     /// The operating system's generator failed.

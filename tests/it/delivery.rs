@@ -1,6 +1,6 @@
-//! Where answers are sent (NIP-17): to the asker's DM relays, found and kept up to date; otherwise
-//! to the relays where they read, or where they wrote. An unresponsive relay delays nobody else's
-//! answers.
+//! The relays that answers are sent to (NIP-17): the asker's DM relays, found and kept up to date;
+//! otherwise the relays where they read, or where they wrote. An unresponsive relay delays nobody
+//! else's answers.
 
 use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;

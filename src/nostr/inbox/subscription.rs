@@ -108,7 +108,7 @@ impl Subscription {
     }
 }
 
-/// What was logged last: the number of connected relays, and when.
+/// The last log line: the number of connected relays, and when.
 #[derive(Default)]
 struct Report {
     last: Option<(usize, Instant)>,

@@ -104,7 +104,7 @@ impl Outbox {
         self.relay_lists.destination(&self.relays, asker, seen_on, options).await
     }
 
-    /// What to do after an attempt, if `reached` of `of` relays have the message.
+    /// The next step after an attempt, if `reached` of `of` relays have the message.
     pub(super) fn next(&self, message: &DueMessage, reached: usize, of: usize) -> Next {
         let complete = reached > 0 && reached >= of;
         let enough = reached > 0 && message.attempts + 1 >= ATTEMPTS_FOR_THE_REST;

@@ -229,7 +229,7 @@ mod tests {
         connected.unwrap();
     }
 
-    /// What `transport` returns for a frame whose header announces `length` bytes and that has no content.
+    /// The result of `transport` for a frame whose header announces `length` bytes and that has no content.
     async fn announce(transport: &Transport, length: u64) -> Option<Result<Message, TransportError>> {
         let (listener, url) = listen().await;
         let relay = async {

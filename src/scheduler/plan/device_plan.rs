@@ -29,7 +29,7 @@ pub struct Fleet {
 pub struct PlannedLaunch {
     /// The patterns to search.
     pub pass: Arc<Pass>,
-    /// Whose turn the launch is; `None` for a warm-up.
+    /// The turn that the launch is for; `None` for a warm-up.
     turn: Option<Turn>,
     /// Candidates charged to that turn in advance.
     charged: f64,

@@ -16,7 +16,7 @@ pub struct Shares {
     pub pool_part: f64,
     /// The part of each split job of this asker, once it has a seat.
     pub own_split_part: f64,
-    /// What `own_split_part` would be if the asker had one more split job.
+    /// The value of `own_split_part` if the asker had one more split job.
     pub part_of_one_more: f64,
 }
 

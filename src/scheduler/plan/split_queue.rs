@@ -1,4 +1,4 @@
-//! What a new split job must expect: its place in line, and the proof of work it costs.
+//! The prospects of a new split job: its place in line, and the proof of work it costs.
 
 use super::fair_share::{POOL_PART, WAITING_PART};
 use super::split_line::{Seats, SplitLine};
@@ -12,7 +12,7 @@ const FIRST_BITS: u32 = 16;
 /// The most bits of work: minutes on one core.
 const MOST_BITS: u32 = 32;
 
-/// What an asker is told before a further split job.
+/// The prospects of a further split job, as its asker is told them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SplitQueue {
     /// Open split jobs of all askers.

@@ -21,7 +21,7 @@ pub struct WaitEstimate {
     pub wait: Duration,
 }
 
-/// What all working devices can do together.
+/// The capacity of all working devices together.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::scheduler) struct Serving {
     /// The lane of the devices.
@@ -88,20 +88,16 @@ mod tests {
             WaitEstimate { up_to_bits: 30, wait: Duration::ZERO }
         );
         let mut easy = index(100, "qqqq");
-        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "a start each");
+        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "one start point each");
         easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None));
-        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "a start each all the same");
+        assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "still one start point each");
         let other = Serving { early_stop: false, ..CORE };
         assert_eq!(
             WaitEstimate::new(&easy, other).wait,
             Duration::from_secs(20),
-            "32 hits a start, of which 8 are worth it"
+            "32 hits per start point, of which 8 are worth verifying"
         );
-        assert_eq!(
-            WaitEstimate::new(&index(100, "qqqqqqqq"), CORE).wait,
-            Duration::ZERO,
-            "nobody waits for a rare one"
-        );
+        assert_eq!(WaitEstimate::new(&index(100, "qqqqqqqq"), CORE).wait, Duration::ZERO, "rare requests do not wait");
         let many = Serving { starts: 64, launch_seconds: 0.05, starts_per_second: 1280.0, ..CORE };
         assert_eq!(
             WaitEstimate::new(&easy, many).wait,
@@ -117,6 +113,10 @@ mod tests {
             early_stop: false,
         };
         assert_eq!(WaitEstimate::new(&easy, gpu).wait, Duration::from_secs(5), "the CPU thread beside it serves them");
-        assert_eq!(WaitEstimate::new(&index(100, "qqqqqq"), gpu).wait, Duration::from_millis(250), "a start each");
+        assert_eq!(
+            WaitEstimate::new(&index(100, "qqqqqq"), gpu).wait,
+            Duration::from_millis(250),
+            "one start point each"
+        );
     }
 }

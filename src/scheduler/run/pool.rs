@@ -85,7 +85,7 @@ impl Subscription {
         self.plan.settle(launch, report, starts, fleet);
     }
 
-    /// Candidates a start point of this device is searched over.
+    /// Candidates that this device tests per start point.
     pub(in crate::scheduler) fn stretch(&self) -> Option<f64> {
         self.plan.stretch()
     }
@@ -103,7 +103,7 @@ impl Drop for Subscription {
     }
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Debug)]
 pub enum Next {
     /// Submit this launch.
@@ -182,7 +182,7 @@ impl Pool {
         Shares::new(&state.jobs, &seats(&state, fleet), asker)
     }
 
-    /// What this asker is told before a further split job.
+    /// The prospects of a further split job of this asker.
     pub(in crate::scheduler) fn split_queue(&self, asker: Asker, serving: Option<Serving>) -> SplitQueue {
         let fleet = self.devices.fleet(Lane::All);
         let state = self.lock();

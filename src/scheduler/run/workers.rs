@@ -79,7 +79,7 @@ impl Workers {
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
-    /// What the working devices can do together. `None` before the first measurement.
+    /// The capacity of the working devices together. `None` before the first measurement.
     pub(in crate::scheduler) fn serving(&self) -> Option<Serving> {
         let mut serving: Option<Serving> = None;
         for record in self.working() {

@@ -8,7 +8,7 @@
 //! ```text
 //! e0 = (s·xA/2)·q      e1 = (s·xi/2)·q      g = 1/(s·xA)
 //! y0 = e0² + q         y1 = e1·(e0 + g)     y2 = e1²                 -Y0, -Y1, -Y2 there
-//! a  = -(u + z + 14)   b  = 2yi·yA          (βa and βb likewise)
+//! a  = -(u + z + 14)   b  = 2yi·yA          (also βa and βb)
 //! β^j·x(A ± λ^k·I) = [a·y0 ± b·y0]_j + [a·y1 ± b·y1]_(j+k) + [a·y2 ± b·y2]_(j+2k) - [xA]_j - [xi]_(j+k)
 //! ```
 //!

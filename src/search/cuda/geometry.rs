@@ -39,7 +39,7 @@ impl Geometry {
     }
 }
 
-/// Where thread `t` of a start point begins, relative to the start point.
+/// The beginning of thread `t`'s stretch, relative to its start point.
 pub fn stretch_start(t: u32) -> u64 {
     (u64::from(t) + 1) * STRIDE
 }

@@ -30,7 +30,7 @@ pub struct Kernels {
     pub build_matrices: CudaFunction,
     pub build_groups: CudaFunction,
     pub probe: CudaFunction,
-    /// What compiled the kernels: `nvcc` or `NVRTC`.
+    /// The compiler of the kernels: `nvcc` or `NVRTC`.
     pub compiler: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What the vault lets others see, and what it signs in public.
+//! The public side of the vault: its debug output, and its signatures.
 
 use super::*;
 use nostr::{EventBuilder, Kind, NostrSigner, Timestamp, UnsignedEvent};

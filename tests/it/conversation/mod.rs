@@ -1,4 +1,4 @@
-//! What askers can say, and what the bot answers.
+//! Messages of askers, and the bot's answers.
 
 pub mod conventions;
 pub mod refusals;

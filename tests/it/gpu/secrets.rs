@@ -47,7 +47,7 @@ fn number(rng: &mut StdRng) -> SecretKey {
 
 // Twenty jobs.
 
-/// What an asker received, and the public find it came from.
+/// The message that an asker received, and the public find it came from.
 struct Delivered {
     job: JobId,
     hit: VerifiedHit,

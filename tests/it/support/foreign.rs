@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Where `tests/interop/install.sh` puts clients and relays.
+/// The folder in which `tests/interop/install.sh` puts clients and relays.
 pub fn installed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/interop")
 }

@@ -39,7 +39,7 @@ pub(super) struct Reference {
     cleaned_at: Option<u64>,
 }
 
-/// What a view of an asker shows: open jobs, results, times of the last day, silence, known.
+/// The contents of a view of an asker: open jobs, results, times of the last day, silence, known.
 type View = (Vec<i64>, Vec<i64>, Vec<u64>, bool, bool);
 
 impl Reference {

@@ -25,7 +25,7 @@ fn with_centre(value: SecretKey, centre: u64) -> SecretKey {
     moved.expect("a start that is infinity cannot be chosen")
 }
 
-/// What a walk must find and count. It skips a centre that is infinity, and an entry whose point is
+/// The expected hits and count of a walk. A walk skips a centre that is infinity, and an entry whose point is
 /// `±λ^k` times the centre, because the formula does not hold there.
 struct Expected {
     candidates: u64,
