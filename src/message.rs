@@ -49,8 +49,8 @@ pub struct OutgoingMessage {
     pub subject: Option<String>,
     /// Expiration (NIP-40): relays may delete the wrap from this time on, in Unix seconds.
     pub expires_at: u64,
-    /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated after
-    /// its acceptance, also if both were made in the same second.
+    /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated
+    /// after its acceptance, also if both were made in the same second.
     pub not_before: u64,
 }
 

@@ -62,8 +62,8 @@ pub enum Next {
 const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
-    /// Messages that are due, at most `limit`: first urgent ones, then new ones before repeated ones,
-    /// each the longest due first.
+    /// Messages that are due, at most `limit`: first urgent ones, then new ones before repeated
+    /// ones, each the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let now = self.now();

@@ -56,7 +56,8 @@ impl Ledger {
 
     /// Queues the one notice about a lost job. Returns `false` if there was one.
     ///
-    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's asker.
+    /// Errors: [`LedgerError::Misaddressed`] if the notice is sealed to another than the job's
+    /// asker.
     pub fn tell_lost(&self, job: JobId, notice: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
         let told = self.write(|transaction| {

@@ -7,7 +7,8 @@
 //! | `outbox` | stored gift wraps out, until the asker's relays have them |
 //! | `presence` | the bot's public events |
 //!
-//! `inbox`, `outbox` and `presence` use `relay` and not each other. Nothing here knows what a pattern is.
+//! `inbox`, `outbox` and `presence` use `relay` and not each other. Nothing here knows what a
+//! pattern is.
 
 mod inbox;
 mod outbox;

@@ -95,8 +95,8 @@ impl Scheduler {
         self.workers.serving().map_or_else(WaitEstimate::default, |serving| self.pool.wait_estimate(serving))
     }
 
-    /// The prospects of a further split job of this asker: its place in line, a bound on the time to
-    /// its first launch, and the proof of work it costs.
+    /// The prospects of a further split job of this asker: its place in line, a bound on the time
+    /// to its first launch, and the proof of work it costs.
     pub fn split_queue(&self, asker: Asker) -> SplitQueue {
         self.pool.split_queue(asker, self.workers.serving())
     }

@@ -1,6 +1,7 @@
 //! Backfills: fetching stored wraps that the live subscription may have missed.
 //!
-//! All inbox relays are fetched concurrently, beside the stream, so that a silent relay does not delay the others.
+//! All inbox relays are fetched concurrently, beside the stream, so that a silent relay does not
+//! delay the others.
 
 use super::flood::Flood;
 use super::pages;
@@ -69,7 +70,8 @@ impl Backfill {
         self.running = Some(Running { began, events, fetching });
     }
 
-    /// The next event of the backfill under way, `None` at its end. Never returns while there is none. Cancel-safe.
+    /// The next event of the backfill under way, `None` at its end. Never returns while there is
+    /// none. Cancel-safe.
     pub async fn next(&mut self) -> Option<Arrival> {
         match &mut self.running {
             Some(running) => running.events.recv().await,

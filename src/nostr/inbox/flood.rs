@@ -1,7 +1,8 @@
 //! Flood detection, and the proof of work (NIP-13) that is required during a flood only.
 //!
-//! The work is in the id of the gift wrap, because nothing else can be checked before decryption, the expensive step. A
-//! wrap without work is never refused; it waits. Only requests of new askers are refused while too many come.
+//! The work is in the id of the gift wrap, because nothing else can be checked before decryption,
+//! the expensive step. A wrap without work is never refused; it waits. Only requests of new askers
+//! are refused while too many come.
 
 use crate::message::WorkWanted;
 use nostr_sdk::Event;
@@ -72,7 +73,8 @@ impl Flood {
     }
 }
 
-/// NIP-13: the leading zero bits of the id, at most the target in the `nonce` tag; 0 without a target.
+/// NIP-13: the leading zero bits of the id, at most the target in the `nonce` tag; 0 without a
+/// target.
 pub(super) fn work_of(event: &Event) -> u32 {
     let committed = event.tags.iter().find_map(|tag| match tag.as_slice() {
         [name, _, target, ..] if name == "nonce" => target.parse::<u32>().ok(),

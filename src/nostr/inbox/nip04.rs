@@ -1,7 +1,8 @@
-//! NIP-04 messages wait here until we know whether their author reads sealed ones. The stream does not wait.
+//! NIP-04 messages wait here until we know whether their author reads sealed ones. The stream does
+//! not wait.
 //!
-//! Anybody can write from a new key each time, so lookups and memory are bounded. A message that finds no room is left to
-//! a backfill.
+//! Anybody can write from a new key each time, so lookups and memory are bounded. A message that
+//! finds no room is left to a backfill.
 
 use super::message::IncomingMessage;
 use crate::nostr::relay::connections::Relays;
@@ -45,8 +46,8 @@ impl Nip04Lookups {
         self.under_way.is_empty()
     }
 
-    /// Starts to look up the author of a message, and forwards it afterwards, or unchanged if lookups fail for ten
-    /// minutes. Returns `false` if there is no room.
+    /// Starts to look up the author of a message, and forwards it afterwards, or unchanged if
+    /// lookups fail for ten minutes. Returns `false` if there is no room.
     pub fn begin(&mut self, mut message: IncomingMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
         self.is_idle();
         let size = (message.rumor.content.len() / 1024 + KIBIBYTES_A_MESSAGE) as u32;

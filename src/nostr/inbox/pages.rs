@@ -37,8 +37,9 @@ pub(super) fn filter(relays: &Relays, since: Timestamp) -> Filter {
     Filter::new().kinds([Kind::GiftWrap, Kind::EncryptedDirectMessage]).pubkey(relays.bot()).since(since)
 }
 
-/// Sends every wrap that one relay has since `since`, unverified, to `out`, newest first. A page is fetched when the one
-/// before is processed, so that a relay full of wraps does not fill the memory.
+/// Sends every wrap that one relay has since `since`, unverified, to `out`, newest first. A page is
+/// fetched when the one before is processed, so that a relay full of wraps does not fill the
+/// memory.
 ///
 /// Errors: the relay did not return a whole page.
 pub(super) async fn fetch_all(

@@ -1,7 +1,7 @@
 //! Wraps waiting to be decrypted: one queue for those with proof of work, and one for the others.
 //!
-//! Both are bounded, in events and in bytes. Wraps that do not fit are left to a backfill. Only events that our inbox
-//! relays send for our subscription are accepted.
+//! Both are bounded, in events and in bytes. Wraps that do not fit are left to a backfill. Only
+//! events that our inbox relays send for our subscription are accepted.
 
 use super::dedup::SeenIds;
 use super::flood::Flood;
@@ -86,7 +86,8 @@ pub(super) fn open(source: Source, flood: Flood, awaited: Awaited) -> (Entrance,
 }
 
 impl Entrance {
-    /// Only forwards: a slow reader of the library's stream loses events, which are not announced again.
+    /// Only forwards: a slow reader of the library's stream loses events, which are not announced
+    /// again.
     pub async fn drain(mut self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
         loop {
             match notifications.recv().await {

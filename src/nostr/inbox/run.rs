@@ -183,8 +183,9 @@ impl Inbox {
         parts.decryptions.add(arrival);
     }
 
-    /// Forwards a message. NIP-04 messages wait until we know whether their author reads sealed ones; those that find no
-    /// room are left to a backfill. Duplicates are detected by the ledger, for all waiting requests at once.
+    /// Forwards a message. NIP-04 messages wait until we know whether their author reads sealed
+    /// ones; those that find no room are left to a backfill. Duplicates are detected by the ledger,
+    /// for all waiting requests at once.
     async fn pass_on(&self, parts: &mut Parts, decrypted: Decrypted, out: &mpsc::Sender<IncomingMessage>) {
         let Decrypted { id, url, is_nip04, paid, work, outcome } = decrypted;
         let rumor = match outcome {

@@ -1,7 +1,7 @@
 //! Our subscription at the inbox relays, and how many of them are connected.
 //!
-//! The library repeats recorded subscriptions after a reconnect. It drops the record when the relay closes the
-//! subscription or was away for long. So every check verifies that there is one.
+//! The library repeats recorded subscriptions after a reconnect. It drops the record when the relay
+//! closes the subscription or was away for long. So every check verifies that there is one.
 
 use crate::nostr::relay::backoff::Backoff;
 use crate::nostr::relay::connections::{Connection, Relays};
@@ -71,8 +71,9 @@ impl Subscription {
         !self.connected.is_empty()
     }
 
-    /// Checks the connections and subscribes where the subscription is missing. Returns whether something may have been
-    /// missed: a relay that reconnects has events from the time it was away.
+    /// Checks the connections and subscribes where the subscription is missing. Returns whether
+    /// something may have been missed: a relay that reconnects has events from the time it was
+    /// away.
     pub async fn check(&mut self, filter: impl Fn() -> Filter) -> bool {
         let mut missed = false;
         if self.repeat_at.is_some_and(|at| Instant::now() >= at) {

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// The pause after each attempt, in seconds; the last one repeats. A table, because the ledger counts its steps.
+/// The pause after each attempt, in seconds; the last one repeats. A table, because the ledger
+/// counts its steps.
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
 /// Seconds after which a message that no relay accepted is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
@@ -60,7 +61,8 @@ struct Published {
 }
 
 impl Outbox {
-    /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the attempt early.
+    /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the
+    /// attempt early.
     pub(super) async fn attempt(&self, message: &DueMessage, cancel: &Notify) -> Attempt {
         let Ok(event) = Event::from_json(&message.wrap.json) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
@@ -125,7 +127,8 @@ impl Outbox {
         Next::Again(now + pause_after(message.attempts))
     }
 
-    /// Sends to all relays of `first` at once; if none of them accepts the message soon, to those of `then` as well.
+    /// Sends to all relays of `first` at once; if none of them accepts the message soon, to those
+    /// of `then` as well.
     async fn publish(
         &self,
         message: &DueMessage,
@@ -159,7 +162,8 @@ impl Outbox {
                 }
                 Some(Ok((url, Ok(())))) => {
                     then.clear();
-                    // A key is delivered with the first OK. Other messages are recorded at the end of the attempt.
+                    // A key is delivered with the first OK. Other messages are recorded at the end
+                    // of the attempt.
                     if message.result_of.is_some()
                         && !sending.is_empty()
                         && let Err(error) = self.ledger.acknowledge(message.id, &url.to_string())
@@ -198,8 +202,8 @@ impl Outbox {
     }
 }
 
-/// Seconds to wait after an attempt, with up to a quarter of jitter, so that a returning relay does not get everything
-/// at once. `attempts`: those before it.
+/// Seconds to wait after an attempt, with up to a quarter of jitter, so that a returning relay does
+/// not get everything at once. `attempts`: those before it.
 fn pause_after(attempts: u32) -> u64 {
     let pause = PAUSES[(attempts as usize).min(PAUSES.len() - 1)];
     let mut random = [0u8; 2];

@@ -66,8 +66,8 @@ impl UnderWay {
         self.messages.values().filter(|urgent| !**urgent).count()
     }
 
-    /// Starts an attempt for each of these messages, as far as there is room. For new messages that find none, as many of
-    /// the longest attempts are ended.
+    /// Starts an attempt for each of these messages, as far as there is room. For new messages that
+    /// find none, as many of the longest attempts are ended.
     pub fn start(&mut self, due: Vec<DueMessage>, now: Instant) {
         let (mut ordinary, mut waiting) = (self.ordinary(), 0);
         for message in due {

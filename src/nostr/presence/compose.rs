@@ -73,7 +73,8 @@ impl Presence {
         }
     }
 
-    /// Keeps all events up to date until the shutdown, then queues the last status. `status`: the bot's status in words.
+    /// Keeps all events up to date until the shutdown, then queues the last status. `status`: the
+    /// bot's status in words.
     pub async fn run(self, mut status: watch::Receiver<String>, mut shutdown: Shutdown) {
         let mut checks = tokio::time::interval(CHECK);
         loop {
@@ -140,7 +141,8 @@ impl Presence {
         }
     }
 
-    /// Queues an event, unless its topic has an equal one that is younger than `renew_after` seconds.
+    /// Queues an event, unless its topic has an equal one that is younger than `renew_after`
+    /// seconds.
     fn say(
         &self,
         topic: &str,

@@ -35,8 +35,8 @@ impl Publisher {
         Publisher { relays, ledger, refused: HashMap::new() }
     }
 
-    /// Sends queued events until the shutdown, then the last status. `posted` announces new events, `goodbye` the last
-    /// one.
+    /// Sends queued events until the shutdown, then the last status. `posted` announces new events,
+    /// `goodbye` the last one.
     pub async fn run(mut self, posted: Arc<Notify>, goodbye: Arc<Notify>, mut shutdown: Shutdown) {
         loop {
             tokio::select! {

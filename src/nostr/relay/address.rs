@@ -1,5 +1,5 @@
-//! Public and private addresses. Askers list relays, and must not make the bot connect to hosts in the operator's own
-//! network.
+//! Public and private addresses. Askers list relays, and must not make the bot connect to hosts in
+//! the operator's own network.
 
 use nostr_sdk::RelayUrl;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,7 +31,8 @@ pub(super) fn is_public(ip: IpAddr) -> bool {
         IpAddr::V4(ip) => is_public_v4(ip),
         IpAddr::V6(ip) => match embedded_v4(ip) {
             Some(ip) => is_public_v4(ip),
-            // Global addresses are 2000::/3, without Teredo (2001::/32) and documentation (2001:db8::/32).
+            // Global addresses are 2000::/3, without Teredo (2001::/32) and documentation
+            // (2001:db8::/32).
             None => {
                 let [first, second, ..] = ip.segments();
                 first & 0xe000 == 0x2000 && !(first == 0x2001 && matches!(second, 0 | 0xdb8))
@@ -47,14 +48,15 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
         || ip.is_documentation()
         || matches!(
             ip.octets(),
-            // This network; carrier-grade NAT (RFC 6598); protocol assignments; benchmarks (RFC 2544); multicast,
-            // reserved, and broadcast.
+            // This network; carrier-grade NAT (RFC 6598); protocol assignments; benchmarks (RFC
+            // 2544); multicast, reserved, and broadcast.
             [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] | [224..=255, ..]
         );
     !private
 }
 
-/// The IPv4 address embedded in an IPv6 address: mapped, translated (RFC 6052), or tunnelled (6to4).
+/// The IPv4 address embedded in an IPv6 address: mapped, translated (RFC 6052), or tunnelled
+/// (6to4).
 fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match ip.segments() {

@@ -10,7 +10,8 @@ const BUDGET: usize = 32 * 1024;
 /// Memory of one external connection, in KiB: a frame, a message in parts, and the buffers.
 const SHARE: u32 = 160;
 
-/// Bytes that an external relay may send at once: an OK for each message the outbox has under way, and more.
+/// Bytes that an external relay may send at once: an OK for each message the outbox has under way,
+/// and more.
 const BURST: f64 = 256.0 * 1024.0;
 /// Bytes per second that it may send on average.
 const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;

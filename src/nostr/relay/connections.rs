@@ -1,4 +1,5 @@
-//! The bot's connections: our own relays with their roles, and external relays for as long as they are needed.
+//! The bot's connections: our own relays with their roles, and external relays for as long as they
+//! are needed.
 
 use super::address::{has_allowed_port, is_private};
 use super::error::NostrError;
@@ -51,10 +52,11 @@ pub struct Relays {
 }
 
 impl Relays {
-    /// Adds our relays and connects in the background. Relays that are away are tried again until the bot stops.
+    /// Adds our relays and connects in the background. Relays that are away are tried again until
+    /// the bot stops.
     ///
-    /// `visits_external`: whether to connect to relays that askers list. `allow_private`: whether those may be at
-    /// private addresses, for test networks.
+    /// `visits_external`: whether to connect to relays that askers list. `allow_private`: whether
+    /// those may be at private addresses, for test networks.
     ///
     /// Errors: an address that cannot be connected to.
     pub async fn connect(
@@ -87,7 +89,8 @@ impl Relays {
         })
     }
 
-    /// Waits until one of our relays is connected, at most `limit`. Returns the number of connected ones.
+    /// Waits until one of our relays is connected, at most `limit`. Returns the number of connected
+    /// ones.
     pub async fn wait_for_any(&self, limit: Duration) -> usize {
         let deadline = Instant::now() + limit;
         loop {
@@ -138,7 +141,8 @@ impl Relays {
         Some(Connection { number: relay.stats().success(), made_at: relay.stats().connected_at() })
     }
 
-    /// Whether the library has recorded this subscription for a relay, and so repeats it after a reconnect.
+    /// Whether the library has recorded this subscription for a relay, and so repeats it after a
+    /// reconnect.
     pub(in crate::nostr) async fn is_subscribed(&self, url: &RelayUrl, id: &SubscriptionId) -> bool {
         match self.client.relay(url).await {
             Ok(relay) => relay.subscription(id).await.is_some(),
@@ -148,7 +152,8 @@ impl Relays {
 
     /// Drops a connection and makes a new one. Subscriptions there are lost.
     ///
-    /// After the library's own `disconnect` and `connect`, a relay that is just being retried never recovers.
+    /// After the library's own `disconnect` and `connect`, a relay that is just being retried never
+    /// recovers.
     pub(in crate::nostr) async fn reconnect(&self, url: &RelayUrl) {
         let _ = self.client.force_remove_relay(url).await;
         if let Err(error) = add(&self.client, url).await {
@@ -159,14 +164,16 @@ impl Relays {
         }
     }
 
-    /// Whether we may connect to a relay that an asker lists: one of our own, or a public one on a usual port.
+    /// Whether we may connect to a relay that an asker lists: one of our own, or a public one on a
+    /// usual port.
     pub(in crate::nostr) fn may_visit(&self, url: &RelayUrl) -> bool {
         let port = Url::from(url.clone()).port_or_known_default();
         let is_usual = !url.is_onion() && port.is_some_and(has_allowed_port);
         self.is_ours(url) || (self.visits_external && is_usual && (self.allow_private || !is_private(url)))
     }
 
-    /// A connected relay: one of our own, or an external one, which is dialled and kept for a while.
+    /// A connected relay: one of our own, or an external one, which is dialled and kept for a
+    /// while.
     pub(super) async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
         if self.is_ours(url) { self.our_relay(url).await } else { self.external.visit(url, Visitor::NOBODY).await }
     }

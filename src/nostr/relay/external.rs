@@ -60,7 +60,8 @@ impl ExternalRelays {
 
     /// A connected relay.
     ///
-    /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor, [`NostrError::NotConnected`].
+    /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor,
+    /// [`NostrError::NotConnected`].
     pub async fn visit(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
         let deadline = Instant::now() + WAIT;
         let relay = loop {

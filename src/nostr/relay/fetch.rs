@@ -29,7 +29,8 @@ impl Relays {
         self.query(url, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await
     }
 
-    /// The first verified event that one relay has for `filter`; `None` if the relay says that it has none.
+    /// The first verified event that one relay has for `filter`; `None` if the relay says that it
+    /// has none.
     pub(in crate::nostr) async fn fetch_one(
         &self,
         url: &RelayUrl,

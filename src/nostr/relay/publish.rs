@@ -25,8 +25,8 @@ impl Relays {
         self.publish_for(url, event, Visitor::NOBODY).await
     }
 
-    /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when its turn comes.
-    /// `visitor`: the asker for whom an external relay is visited.
+    /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when
+    /// its turn comes. `visitor`: the asker for whom an external relay is visited.
     ///
     /// Errors: see [`NostrError`].
     pub(in crate::nostr) async fn publish_for(
@@ -99,7 +99,8 @@ impl Relays {
         }
     }
 
-    /// Disconnects from external relays that were not used for a while, and forgets their rate limits.
+    /// Disconnects from external relays that were not used for a while, and forgets their rate
+    /// limits.
     pub(in crate::nostr) async fn leave_idle_external(&self) {
         self.external.leave_idle().await;
         self.throttle.forget_idle(Instant::now(), LINGER);

@@ -15,8 +15,8 @@ use tokio::sync::broadcast::{self, error::RecvError};
 /// The events a relay returned for a query.
 #[derive(Debug)]
 pub(in crate::nostr) struct Fetched<E> {
-    /// Newest first, each once. Complete only if `end` is `Ok`, but usable in any case: the library does not announce
-    /// them again.
+    /// Newest first, each once. Complete only if `end` is `Ok`, but usable in any case: the library
+    /// does not announce them again.
     pub events: Vec<E>,
     /// `Ok` if these are all events, or as many as are enough.
     pub end: Result<(), NostrError>,
@@ -37,12 +37,13 @@ pub(super) struct Query<E> {
     pub limit: Duration,
     /// The query ends once it has this many accepted events.
     pub enough: usize,
-    /// Accepts or rejects one event. The library verifies each id once only (`vault::VerifiedEvent`).
+    /// Accepts or rejects one event. The library verifies each id once only
+    /// (`vault::VerifiedEvent`).
     pub accept: fn(Event) -> Option<E>,
 }
 
-/// Sends a query to a connected relay, and listens until the relay says that there are no more events, or there are
-/// enough.
+/// Sends a query to a connected relay, and listens until the relay says that there are no more
+/// events, or there are enough.
 pub(super) async fn run<E: Deref<Target = Event>>(relay: &Relay, query: Query<E>) -> Fetched<E> {
     let id = SubscriptionId::generate();
     let mut messages = relay.notifications();
@@ -73,7 +74,8 @@ async fn listen<E: Deref<Target = Event>>(
         match messages.recv().await {
             Ok(RelayNotification::Message { message }) => match message {
                 RelayMessage::Event { subscription_id, event } if *subscription_id == *query_id => {
-                    // The id is remembered after the check: a forged copy must not hide the genuine event.
+                    // The id is remembered after the check: a forged copy must not hide the genuine
+                    // event.
                     if let Some(event) = (query.accept)(event.into_owned())
                         && ids.insert(event.id)
                     {
@@ -123,8 +125,8 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio_tungstenite::tungstenite::Message;
 
-    /// Queries a relay that sends one event and then `last`, with the query's id in place of `ID`; then it hangs up or
-    /// stays silent.
+    /// Queries a relay that sends one event and then `last`, with the query's id in place of `ID`;
+    /// then it hangs up or stays silent.
     async fn query(last: Option<&str>, hangs_up: bool, limit: Duration) -> Fetched<Box<Event>> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();

@@ -1,5 +1,5 @@
-//! Relay lists: where an asker can be reached. A list is found, absent, or could not be looked up; these are never
-//! confused.
+//! Relay lists: where an asker can be reached. A list is found, absent, or could not be looked up;
+//! these are never confused.
 
 use super::connections::Relays;
 use crate::job::Asker;
@@ -41,7 +41,8 @@ pub(in crate::nostr) enum Destination {
     Listed(Vec<RelayUrl>),
     /// The asker lists no DM relays.
     Fallback {
-        /// The asker's read relays (NIP-65), or the relays where their message was seen if they list none.
+        /// The asker's read relays (NIP-65), or the relays where their message was seen if they
+        /// list none.
         first: Vec<RelayUrl>,
         /// The relays where their message was seen, if none of `first` accepts the answer.
         then: Vec<RelayUrl>,
@@ -119,7 +120,8 @@ impl RelayLists {
         }
     }
 
-    /// The relays for messages of kind 4: the asker's read relays (NIP-65) and those where theirs was seen.
+    /// The relays for messages of kind 4: the asker's read relays (NIP-65) and those where theirs
+    /// was seen.
     pub(in crate::nostr) async fn nip04_destination(
         &self,
         relays: &Relays,
@@ -246,8 +248,8 @@ impl RelayLists {
         Some(known.list.as_ref().map_or_else(Vec::new, |list| list.urls.clone()))
     }
 
-    /// Combines a lookup with what was known before; `None` if neither says anything. A list does not disappear because
-    /// the relay that has it is away, and is not replaced by an older one.
+    /// Combines a lookup with what was known before; `None` if neither says anything. A list does
+    /// not disappear because the relay that has it is away, and is not replaced by an older one.
     fn learn(&self, asker: Asker, lookup: Lookup) -> Option<Vec<RelayUrl>> {
         let mut known = self.lock();
         let before = known.get(&asker);
@@ -264,7 +266,8 @@ impl RelayLists {
         Some(urls)
     }
 
-    /// Repeats the lookup next time: the list may be out of date if its relays do not accept messages.
+    /// Repeats the lookup next time: the list may be out of date if its relays do not accept
+    /// messages.
     pub(in crate::nostr) fn doubt(&self, asker: Asker) {
         if let Some(known) = self.lock().get_mut(&asker) {
             known.doubted = true;

@@ -28,7 +28,8 @@ const PER_ASKER: usize = 3;
 const LEAST_TIME: Duration = Duration::from_millis(400);
 /// A connection that answered may be replaced after this time without use.
 const IDLE: Duration = Duration::from_secs(30);
-/// A connection for a visitor with a job is kept for this time: longer than dialling and publishing may take.
+/// A connection for a visitor with a job is kept for this time: longer than dialling and publishing
+/// may take.
 const URGENT_TIME: Duration = Duration::from_secs(30);
 
 /// The asker on whose behalf an external relay is visited.
@@ -114,7 +115,8 @@ impl Slots {
         self.0.contains_key(url)
     }
 
-    /// Requests a slot. `is_active`: whether a relay is connected or being dialled; other slots are free.
+    /// Requests a slot. `is_active`: whether a relay is connected or being dialled; other slots are
+    /// free.
     pub fn admit(
         &mut self,
         url: &RelayUrl,
@@ -152,8 +154,8 @@ impl Slots {
         self.0.values().filter(|slot| which(slot)).count()
     }
 
-    /// Frees a slot among those that `which` selects, if there are `most` of them: first the longest unanswered, then the
-    /// longest unused. Returns whether there is room.
+    /// Frees a slot among those that `which` selects, if there are `most` of them: first the
+    /// longest unanswered, then the longest unused. Returns whether there is room.
     fn make_room(
         &mut self,
         which: &dyn Fn(&Slot) -> bool,

@@ -1,9 +1,9 @@
 //! Limits events to hosts that limit our rate or do not answer. Such a host delays only its own
 //! events.
 //!
-//! A host that says `rate-limited` gets its events one by one. A host that has not answered for some seconds gets one at
-//! a time, as a probe; the others are tried again later and do not occupy the outbox meanwhile. An external host that has
-//! never answered gets a few at a time.
+//! A host that says `rate-limited` gets its events one by one. A host that has not answered for
+//! some seconds gets one at a time, as a probe; the others are tried again later and do not occupy
+//! the outbox meanwhile. An external host that has never answered gets a few at a time.
 
 use super::slots::Host;
 use hashlink::LruCache;

@@ -1,7 +1,8 @@
 //! WebSocket connections for nostr-sdk, with limits on what a relay can make us hold.
 //!
-//! Without Nagle's delay: closing a subscription and sending an event are two small writes, and the second would wait
-//! some 40 ms for the acknowledgement of the first. External relays are dialled at public addresses only.
+//! Without Nagle's delay: closing a subscription and sending an event are two small writes, and the
+//! second would wait some 40 ms for the acknowledgement of the first. External relays are dialled
+//! at public addresses only.
 
 use super::address::{has_allowed_port, is_public};
 use super::allowance::{Allowance, Budget};
@@ -64,8 +65,8 @@ impl Transport {
         Transport { peer: Peer::Ours, lookups: Arc::new(Semaphore::new(LOOKUPS)) }
     }
 
-    /// For relays that askers list. With `public_only`, private addresses are not dialled, even if a domain resolves to
-    /// one.
+    /// For relays that askers list. With `public_only`, private addresses are not dialled, even if
+    /// a domain resolves to one.
     pub fn to_external(public_only: bool) -> Transport {
         let peer = Peer::External { public_only, budget: Budget::default() };
         Transport { peer, lookups: Arc::new(Semaphore::new(LOOKUPS)) }
@@ -93,7 +94,8 @@ impl Transport {
         }
     }
 
-    /// Resolves the host and connects to a permitted address. (A second resolution could return another address.)
+    /// Resolves the host and connects to a permitted address. (A second resolution could return
+    /// another address.)
     async fn dial(&self, url: &Url) -> Result<Socket, TransportError> {
         let wrong = |what| TransportError::backend(Error::new(ErrorKind::InvalidInput, what));
         let host = url.host_str().ok_or_else(|| wrong("no host"))?.trim_matches(['[', ']']).to_owned();
@@ -175,7 +177,8 @@ impl WebSocketTransport for Transport {
     }
 }
 
-/// A sink with the library's error type. (The library's own adapter panics when polled after an error.)
+/// A sink with the library's error type. (The library's own adapter panics when polled after an
+/// error.)
 struct ErrorAdapter<S>(S);
 
 impl<S: Sink<Message, Error = async_wsocket::Error> + Unpin> Sink<Message> for ErrorAdapter<S> {
@@ -229,7 +232,8 @@ mod tests {
         connected.unwrap();
     }
 
-    /// The result of `transport` for a frame whose header announces `length` bytes and that has no content.
+    /// The result of `transport` for a frame whose header announces `length` bytes and that has no
+    /// content.
     async fn announce(transport: &Transport, length: u64) -> Option<Result<Message, TransportError>> {
         let (listener, url) = listen().await;
         let relay = async {

@@ -139,7 +139,7 @@ impl CudaSearcher {
         })
     }
 
-    /// Keeps the fastest variant that finds the plain one's hits; sets a launch's extent by its speed.
+    /// Keeps the fastest variant that finds the plain one's hits; sets the extent of a launch.
     fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
             let parsed = texts.iter().map(|text| Pattern::parse(text).expect("characters of the alphabet"));

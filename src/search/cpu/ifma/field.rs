@@ -172,7 +172,7 @@ impl SimdField for Fe8 {
     #[inline(always)]
     fn top_words_of_products(a: Fe8, b: Fe8, y: Fe8) -> __m512i {
         let top_words = upper_halves(top_of_product(a.0, y.0), top_of_product(b.0, y.0));
-        // SAFETY: the contract of `super`.
+        // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe {
             let swapped = _mm512_shuffle_i64x2::<0b01_00_11_10>(top_words, top_words);
             _mm512_mask_sub_epi32(_mm512_add_epi32(top_words, swapped), DIFFERENCES, swapped, top_words)
@@ -181,7 +181,7 @@ impl SimdField for Fe8 {
 
     #[inline(always)]
     fn top_words(top: u64) -> __m512i {
-        // SAFETY: the contract of `super`.
+        // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe { _mm512_set1_epi32((top >> 32) as i32) }
     }
 
@@ -194,13 +194,13 @@ impl SimdField for Fe8 {
 
     #[inline(always)]
     fn add_top_words(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the contract of `super`.
+        // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe { _mm512_add_epi32(a, b) }
     }
 
     #[inline(always)]
     fn sub_top_words(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the contract of `super`.
+        // SAFETY: the processor has the instructions (the contract of `super`).
         unsafe { _mm512_sub_epi32(a, b) }
     }
 
@@ -223,7 +223,7 @@ const DIFFERENCES: u16 = 0xff00;
 /// The upper 32 bits of the eight lanes of `a`, then of `b`.
 #[inline(always)]
 fn upper_halves(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe {
         let odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
         _mm512_permutex2var_epi32(a, odd, b)

@@ -19,64 +19,64 @@ pub fn is_supported() -> bool {
 /// The same number in every lane.
 #[inline(always)]
 pub fn all(value: i64) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_set1_epi64(value) }
 }
 
 /// `a + b`
 #[inline(always)]
 pub fn plus(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_add_epi64(a, b) }
 }
 
 /// `a - b`
 #[inline(always)]
 pub fn minus(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_sub_epi64(a, b) }
 }
 
 /// `a & b`
 #[inline(always)]
 pub fn and(a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_and_si512(a, b) }
 }
 
 /// `a >> BITS`
 #[inline(always)]
 pub fn right<const BITS: u32>(a: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_srli_epi64::<BITS>(a) }
 }
 
 /// `a << BITS`
 #[inline(always)]
 pub fn left<const BITS: u32>(a: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_slli_epi64::<BITS>(a) }
 }
 
 /// `sum` + the low 52 bits of a·b.
 #[inline(always)]
 pub fn low(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_madd52lo_epu64(sum, a, b) }
 }
 
 /// `sum` + the high 52 bits of a·b.
 #[inline(always)]
 pub fn high(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: the contract of `super`.
+    // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { _mm512_madd52hi_epu64(sum, a, b) }
 }
 
 /// One number a lane, from memory.
 #[inline(always)]
 pub fn load(values: &[u64; 8]) -> __m512i {
-    // SAFETY: the contract of `super`; the array is 64 readable bytes, and unaligned loads are
-    // allowed.
+    // SAFETY: the processor has the instructions (the contract of `super`); the array is 64
+    // readable bytes, and unaligned loads are allowed.
     unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
 }
 
@@ -84,8 +84,8 @@ pub fn load(values: &[u64; 8]) -> __m512i {
 #[inline(always)]
 pub fn store(value: __m512i) -> [u64; 8] {
     let mut values = [0; 8];
-    // SAFETY: the contract of `super`; the array is 64 writable bytes, and unaligned stores are
-    // allowed.
+    // SAFETY: the processor has the instructions (the contract of `super`); the array is 64
+    // writable bytes, and unaligned stores are allowed.
     unsafe { _mm512_storeu_si512(values.as_mut_ptr().cast(), value) };
     values
 }

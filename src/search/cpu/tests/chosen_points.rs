@@ -25,8 +25,8 @@ fn with_centre(value: SecretKey, centre: u64) -> SecretKey {
     moved.expect("a start that is infinity cannot be chosen")
 }
 
-/// The expected hits and count of a walk. A walk skips a centre that is infinity, and an entry whose point is
-/// `±λ^k` times the centre, because the formula does not hold there.
+/// The expected hits and count of a walk. A walk skips a centre that is infinity, and an entry
+/// whose point is `±λ^k` times the centre, because the formula does not hold there.
 struct Expected {
     candidates: u64,
     hits: HashSet<Tweak>,
