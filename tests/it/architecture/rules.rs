@@ -16,8 +16,8 @@ pub const TESTS: &[Test] = &[
     test!(main_stays_thin),
 ];
 
-/// Things that a room must not know: a folder or file below `src`, a word that must not occur in its code,
-/// and the reason.
+/// Things that a room must not know: a folder or file below `src`, a word that must not occur in
+/// its code, and the reason.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("bot", "rusqlite", "the conversation does not touch SQL"),
     ("bot", "tokio", "the conversation is pure"),

@@ -1,4 +1,5 @@
-//! Retired words (`docs/developers/words.md`) occur nowhere, and no page has gaps.
+//! Retired words and phrases (`docs/developers/words.md`) occur nowhere, and no page has
+//! placeholders.
 
 use crate::support::harness::{Test, test};
 use crate::support::source;
@@ -8,41 +9,51 @@ use std::path::{Path, PathBuf};
 pub const TESTS: &[Test] = &[
     test!(retired_words_occur_nowhere),
     test!(a_retired_word_is_found_in_every_form_and_only_as_a_word),
+    test!(doc_comments_and_test_names_begin_with_a_noun_or_verb),
+    test!(a_riddle_is_recognised_and_a_plain_line_is_not),
     test!(no_page_has_gaps),
 ];
 
-/// Words without another meaning here. Matched as whole words, also within `snake_case` and
-/// `CamelCase` names, in any case of letters.
+/// Words and phrases without another meaning here. Matched as whole words, also within
+/// `snake_case` and `CamelCase` names, in upper and lower case.
 const RETIRED: &[&str] = &[
     "base_id",
     "base_point",
     "base_secret",
     "billboard",
+    "candidates_a_start_point",
     "citizen",
+    "crowd",
+    "crowded",
     "desk",
     "harvest",
+    "hits_a_start",
     "housekeeping",
+    "keeper",
+    "likewise",
     "openings",
     "settler",
+    "stands_in_for_a",
     "sweeper",
+    "swept",
     "treasury",
     "unasked",
+    "whatever_else",
     "wish",
     "wishes",
     "workbench",
 ];
 
-/// Retired names whose words are plain English when they stand apart.
-const RETIRED_NAMES: &[&str] =
-    &["Crowd", "and_again", "keep_gaps_small", "leaves_out", "no_store", "that_tests_everything"];
+/// Retired names. Their words, written apart, are plain English.
+const RETIRED_NAMES: &[&str] = &["and_again", "keep_gaps_small", "leaves_out", "no_store", "that_tests_everything"];
 
-/// Where they may stand: the table itself, history, and this list.
+/// Files that may have them: the table itself, history, and this list.
 const EXEMPT: &[&str] = &[
     "docs/developers/words.md",
     "docs/decisions/",
     "docs/measurements/",
     "tests/it/architecture/words.rs",
-    // Words that askers write.
+    // It lists words that askers write.
     "src/bot/request.rs",
     "tests/interop/package-lock.json",
 ];
@@ -109,6 +120,48 @@ fn a_retired_word_is_found_in_every_form_and_only_as_a_word() {
     }
     for line in ["basepoints", "database point", "desktop", "a point, base", "again and again", "it leaves out"] {
         assert_eq!(retired(line), [""; 0], "{line}");
+    }
+}
+
+/// Whether a line of Rust is a riddle by `docs/developers/words.md`: a doc comment that begins with
+/// a relative clause ("What a …"), or a function named by one. Section headings of the help and
+/// questions are none.
+fn is_riddle(line: &str) -> bool {
+    const OPENINGS: [&str; 6] = ["what", "whatever", "who", "whoever", "whom", "whose"];
+    let line = line.trim_start();
+    let doc = ["/// ", "//! "].iter().find_map(|mark| line.strip_prefix(mark)).filter(|doc| !doc.contains('?'));
+    let name = line.split_once("fn ").map(|(_, name)| name).filter(|_| !line.starts_with("//"));
+    let first = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_owned();
+    doc.is_some_and(|doc| {
+        doc.starts_with(char::is_uppercase) && OPENINGS.contains(&first(doc, ' ').to_lowercase().as_str())
+    }) || name.is_some_and(|name| name.contains('_') && OPENINGS.contains(&first(name, '_').as_str()))
+}
+
+fn doc_comments_and_test_names_begin_with_a_noun_or_verb() {
+    let folders = ["src", "tests", "benches"].map(|folder| source::root().join(folder));
+    let mut riddles = Vec::new();
+    for file in folders.iter().flat_map(|folder| source::files(folder, &["rs"])) {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut before = "";
+        for (number, line) in text.lines().enumerate() {
+            let continues = ["///", "//!"].iter().any(|mark| before.trim_start().starts_with(mark));
+            if is_riddle(line) && (!continues || line.contains("fn ")) {
+                riddles.push(format!("{}:{}: {}", file.display(), number + 1, line.trim()));
+            }
+            before = line;
+        }
+    }
+    assert!(riddles.is_empty(), "{} riddles (docs/developers/words.md):\n{}", riddles.len(), riddles.join("\n"));
+}
+
+fn a_riddle_is_recognised_and_a_plain_line_is_not() {
+    for line in ["/// What a start point gives.", "    //! Whoever asks first.", "fn\u{20}who_waits() {"] {
+        assert!(is_riddle(line), "{line}");
+    }
+    for line in
+        ["/// Whether it is open.", "/// The relay. What it says is logged.", "/// What is a seal?", "fn whole() {"]
+    {
+        assert!(!is_riddle(line), "{line}");
     }
 }
 

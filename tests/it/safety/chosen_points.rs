@@ -129,7 +129,7 @@ impl Meeting {
         tweak
     }
 
-    /// Checks one answer per message, one result per job, the log, and that another request is served.
+    /// Checks one answer per message, one result per job, the log, and a further request.
     async fn ends_well(mut self) {
         let jobs = self.offsets.len() as i64;
         assert_eq!(self.got, self.sent + jobs);

@@ -35,7 +35,7 @@ pub struct Form {
 }
 
 /// The kernels have eight limbs of 32 bits, least significant first, and their products in halves
-/// of 16 bytes; points in tables are stored likewise. The CPU's field elements have limbs of 52 and
+/// of 16 bytes; points in tables have the same form. The CPU's field elements have limbs of 52 and
 /// of 64 bits, those of libsecp256k1 limbs of 26 and 52 bits.
 pub const FORMS: [Form; 12] = [
     Form { name: "bytes, big-endian", write: |number| number.to_vec() },
