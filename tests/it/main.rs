@@ -33,6 +33,7 @@ fn main() -> std::process::ExitCode {
         gpu::failure::TESTS,
         gpu::kernels::TESTS,
         gpu::secrets::TESTS,
+        gpu::several::TESTS,
         presence::TESTS,
         relays::interop::TESTS,
         relays::liars::TESTS,

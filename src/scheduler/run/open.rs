@@ -6,6 +6,7 @@
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
@@ -31,7 +32,7 @@ pub(in crate::scheduler) struct OpenedDevice {
 pub(in crate::scheduler) fn open_all(
     options: &SearchOptions,
     count_gpus: impl FnOnce() -> Result<usize, String>,
-    open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+    open: impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync,
 ) -> Result<Vec<OpenedDevice>, SearchError> {
     let open_one = |id, options: &SearchOptions| open(id, options).map(|searcher| opened(searcher, options));
     let mut devices = match options.devices {
@@ -63,13 +64,19 @@ pub(in crate::scheduler) fn open_all(
     Ok(devices)
 }
 
-/// Opens `count` GPUs. Errors if none opens, with the first GPU's error.
+/// Opens `count` GPUs at the same time, each on a thread of its own. Errors if none opens,
+/// with the first GPU's error.
 fn open_gpus(
     count: usize,
     options: &SearchOptions,
-    open: &impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError>,
+    open: &(impl Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Sync),
 ) -> Result<Vec<OpenedDevice>, SearchError> {
-    let gpus: Vec<OpenedDevice> = (0..count).map(|ordinal| open_gpu(DeviceId::Cuda(ordinal), options, open)).collect();
+    let gpus: Vec<OpenedDevice> = std::thread::scope(|scope| {
+        let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
+        let threads: Vec<_> = (0..count).map(open_one).collect();
+        // A panic goes on here, as it would without threads.
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
     if gpus.iter().any(|gpu| gpu.searcher.is_ok()) {
         return Ok(gpus);
     }
@@ -191,6 +198,27 @@ mod tests {
         );
         assert_eq!(names(CudaOrdinal(2), auto, 3, &[1]).unwrap(), ["cuda:2", "cpu beside"]);
         assert_eq!(names(Cpu, auto, 3, &[]).unwrap(), ["cpu"]);
+    }
+
+    #[test]
+    fn gpus_are_opened_at_the_same_time() {
+        use std::sync::{Condvar, Mutex};
+        use std::time::Duration;
+        const GPUS: usize = 3;
+        let (begun, all_begun) = (Mutex::new(0), Condvar::new());
+        let open = |id: DeviceId, _: &SearchOptions| {
+            if id != DeviceId::Cpu {
+                let mut count = begun.lock().unwrap();
+                *count += 1;
+                all_begun.notify_all();
+                let waited = all_begun.wait_timeout_while(count, Duration::from_secs(30), |count| *count < GPUS);
+                assert!(!waited.unwrap().1.timed_out(), "{id} is alone");
+            }
+            let info = DeviceInfo { id, name: String::new(), kernel: String::new(), threads: 1 };
+            Ok(Box::new(Named(info)) as Box<dyn Searcher>)
+        };
+        let options = SearchOptions { devices: DeviceChoice::Cuda, ..SearchOptions::default() };
+        assert_eq!(open_all(&options, || Ok(GPUS), open).unwrap().len(), GPUS + 1);
     }
 
     #[test]

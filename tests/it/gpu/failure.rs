@@ -18,10 +18,10 @@ pub const TESTS: &[Test] = &[test!(a_gpu_that_fails_is_taken_out_and_its_work_go
 
 const TRAP: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry boom() { trap; }\n";
 
-/// Launches a kernel that traps, in the CUDA context that the search uses too. Every later call in
-/// this context fails.
-fn destroy_the_context() {
-    let context = CudaContext::new(0).unwrap();
+/// Launches a kernel that traps, in the CUDA context that the search uses too. Every later call on
+/// this GPU fails.
+pub fn destroy_the_context(ordinal: usize) {
+    let context = CudaContext::new(ordinal).unwrap();
     let module = context.load_module(Ptx::from_src(TRAP)).unwrap();
     let boom = module.load_function("boom").unwrap();
     let stream = context.new_stream().unwrap();
@@ -55,7 +55,7 @@ fn a_gpu_that_fails_is_taken_out_and_its_work_goes_on() {
     scheduler.add(JobId(1), JobSpec::local(vec![Pattern::parse("qqqqqqqqqqqqqqqq").unwrap()]));
     let searched = scheduler.candidates();
     until("it searches", Duration::from_secs(30), || scheduler.candidates() > searched && scheduler.rate().is_some());
-    destroy_the_context();
+    destroy_the_context(0);
     let is_out = || scheduler.devices().iter().any(|device| matches!(device.health, Health::Out(_)));
     let out_after = until("it is taken out", Duration::from_secs(5), is_out);
     // The work continues elsewhere: the processor finds a request that was the GPU's.

@@ -3,3 +3,4 @@
 pub mod failure;
 pub mod kernels;
 pub mod secrets;
+pub mod several;
