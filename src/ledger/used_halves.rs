@@ -75,8 +75,8 @@ pub(super) fn judge(history: &History, ledger: Option<i64>) -> Verdict {
 }
 
 impl UsedHalves {
-    /// Opens or makes the file and reads it. An incomplete last line is cut off: its record was
-    /// not synced, so its half was not used.
+    /// Opens or makes the file and reads it. A last line that is incomplete or torn is cut off: its
+    /// record was not synced, so its half was not used.
     ///
     /// Errors: [`LedgerError::Folder`]; [`LedgerError::Corrupt`] for a line that cannot be read.
     pub fn open(folder: &Path) -> Result<(UsedHalves, History), LedgerError> {
@@ -96,15 +96,7 @@ impl UsedHalves {
             .map_err(unusable)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(unusable)?;
-        let complete = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        for (number, line) in (1..).zip(text[..complete].split(|&byte| byte == b'\n')) {
-            if !line.is_empty() && !read_line(line, number, &mut history) {
-                return Err(LedgerError::Corrupt(format!(
-                    "{}, line {number}; if another file named {FILE} is not newer, move this one away",
-                    path.display()
-                )));
-            }
-        }
+        let complete = read_lines(&text, &path, &mut history)?;
         file.set_len(complete as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(unusable)?;
         if complete == 0 {
             writeln!(file, "{HEADER}").and_then(|()| file.sync_all()).map_err(unusable)?;
@@ -118,12 +110,13 @@ impl UsedHalves {
     ///
     /// Errors: [`LedgerError::UsedHalves`].
     pub fn start(&mut self, generation: i64, missing: &[Family]) -> Result<(), LedgerError> {
-        let mut lines = String::new();
+        // Line by line, so that a power loss tears the last one only.
         for family in missing {
-            write_use(&mut lines, generation, family);
+            let mut line = String::new();
+            write_use(&mut line, generation, family);
+            self.append(&line)?;
         }
-        let _ = writeln!(lines, "{generation} start");
-        self.append(&lines)?;
+        self.append(&format!("{generation} start\n"))?;
         (self.generation, self.last_use) = (generation, None);
         Ok(())
     }
@@ -156,10 +149,10 @@ impl UsedHalves {
         self.last_use = None;
     }
 
-    /// Appends and syncs lines. After an error the file is cut back to what was there.
-    fn append(&mut self, lines: &str) -> Result<(), LedgerError> {
+    /// Appends and syncs a line. After an error the file is cut back to what was there.
+    fn append(&mut self, line: &str) -> Result<(), LedgerError> {
         let before = self.file.stream_position();
-        let written = self.file.write_all(lines.as_bytes()).and_then(|()| self.file.sync_data());
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| {
             if let Ok(before) = before {
                 let _ = self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
@@ -167,6 +160,42 @@ impl UsedHalves {
             LedgerError::UsedHalves(error)
         })
     }
+}
+
+/// Content of the file, without making or changing it.
+///
+/// Errors: as [`UsedHalves::open`].
+pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
+    let path = folder.join(FILE);
+    let mut history = History { exists: path.exists(), ..History::default() };
+    if history.exists {
+        let text = std::fs::read(&path).map_err(LedgerError::UsedHalves)?;
+        read_lines(&text, &path, &mut history)?;
+    }
+    Ok(history)
+}
+
+/// Reads all lines into the history. Returns the number of bytes up to a last line that is
+/// incomplete or torn.
+fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<usize, LedgerError> {
+    let mut complete = 0;
+    for (number, line) in (1..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
+        let is_last = complete + line.len() == text.len();
+        match line.strip_suffix(b"\n") {
+            Some(line) if line.is_empty() || read_line(line, number, history) => {}
+            // After a power loss a sector that was not synced reads as zeros.
+            Some(line) if is_last && line.contains(&0) => break,
+            None => break,
+            Some(_) => {
+                return Err(LedgerError::Corrupt(format!(
+                    "{}, line {number}; if another file named {FILE} is not newer, move this one away",
+                    path.display()
+                )));
+            }
+        }
+        complete += line.len();
+    }
+    Ok(complete)
 }
 
 /// Writes the record of a use.

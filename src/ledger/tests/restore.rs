@@ -150,9 +150,14 @@ fn a_torn_line_is_cut_off_and_a_wrong_one_stops_the_start() {
     let bench = bench.reopened();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&whole) && text.lines().count() == whole.lines().count() + 1, "{text}");
+    // Of a line across two sectors only the second was written.
+    fs::write(&path, format!("{text}4 used \0\0\0\0cd\n")).unwrap();
+    let bench = bench.reopened();
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&text) && bench.lost().is_empty());
     let Bench { folder, clock, ledger } = bench;
     drop(ledger);
-    for wrong in ["hello\n".to_owned(), format!("{whole}4 used xyz\n"), format!("{whole}4 usd\n")] {
+    let torn_before = format!("{whole}4 used \0cd\n5 start\n");
+    for wrong in ["hello\n".to_owned(), format!("{whole}4 used xyz\n"), format!("{whole}4 usd\n"), torn_before] {
         fs::write(&path, wrong).unwrap();
         let error = Ledger::open(folder.path(), clock.clone()).err().unwrap();
         assert!(matches!(&error, LedgerError::Corrupt(what) if what.contains(FILE)), "{error}");

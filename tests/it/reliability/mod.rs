@@ -7,6 +7,7 @@ pub mod ledger_kill;
 pub mod load;
 #[cfg(debug_assertions)]
 pub mod panics;
+pub mod power_loss;
 pub mod process;
 pub mod soak;
 pub mod starvation;

@@ -2,6 +2,7 @@
 
 pub mod asker;
 pub mod bot;
+pub mod disk;
 pub mod foreign;
 pub mod forger;
 pub mod harness;

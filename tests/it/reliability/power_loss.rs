@@ -1,0 +1,366 @@
+//! Power loss and failing disks, at every write of T1, T2 and T3: no accepted job is lost, and no
+//! result is doubled.
+
+use crate::support::disk::{self, Failure, Survives, Trouble};
+use crate::support::harness::{Test, child, skip, test};
+use npubbot::clock::Clock;
+use npubbot::job::{Asker, JobId, JobSpec, RumorId};
+use npubbot::key::HalfPoint;
+use npubbot::ledger::{Answer, Attempt, Effect, Ledger, LedgerError, Next, Recorded};
+use npubbot::message::GiftWrap;
+use npubbot::pattern::Pattern;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+pub const TESTS: &[Test] = &[
+    test!(power_may_go_at_every_write),
+    test!(every_write_may_fail_and_the_next_attempt_succeeds),
+    test!(power_may_go_after_writes_that_failed),
+    test!(a_full_file_system_loses_nothing),
+    test!(fill_the_file_system).part(),
+];
+
+const NOW: u64 = 1_800_000_000;
+/// Jobs of a life: every other one a split job.
+const JOBS: i64 = 4;
+/// Jobs before that: so many that a line of the file of used halves lies across two sectors.
+const EARLIER: i64 = 11;
+/// Pages in the write-ahead log at which SQLite writes them into the database.
+const CHECKPOINT_AT: u64 = 1000;
+/// Bytes of a page in the log.
+const FRAME: u64 = 4096 + 24;
+/// Attempts at one transaction. A failure lasts for fewer changes.
+const ATTEMPTS: usize = 8;
+
+const ASKER: Asker = Asker([1; 32]);
+
+/// What the ledger said is recorded.
+#[derive(Clone, Default, Debug)]
+struct Told {
+    accepted: BTreeSet<i64>,
+    found: BTreeSet<i64>,
+    delivered: BTreeSet<i64>,
+}
+
+fn numbered(kind: u8, number: i64) -> [u8; 32] {
+    let mut bytes = [kind; 32];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn rumor(job: i64) -> RumorId {
+    RumorId(numbered(0, job))
+}
+
+/// `kind` 2: an answer, 3: the result of a first life, 4: that of a second.
+fn wrap(kind: u8, job: i64) -> GiftWrap {
+    let json = format!("wrap {kind} {job} {}", "x".repeat(1_500));
+    GiftWrap { id: numbered(kind, job), to: ASKER, json, expires_at: NOW + 1_000_000 }
+}
+
+fn half(job: i64) -> Option<HalfPoint> {
+    let secret = secp256k1::SecretKey::from_slice(&numbered(7, job)).unwrap();
+    let point = secp256k1::PublicKey::from_secret_key(secp256k1::SECP256K1, &secret);
+    (job % 2 == 0).then(|| HalfPoint::new(point))
+}
+
+fn request(job: i64) -> Answer {
+    let patterns = vec![Pattern::parse("m0ctane").unwrap()];
+    let spec = JobSpec { asker: ASKER, half: half(job), expires_at: NOW + 9_000, ..JobSpec::local(patterns) };
+    let effect = Effect::Accept(JobId(job), spec);
+    let seen_on = vec!["wss://one.example".to_owned()];
+    Answer { asker: ASKER, rumor: rumor(job), seen_on, effect, reply: Some(wrap(2, job)) }
+}
+
+fn open(folder: &Path) -> Result<Ledger, LedgerError> {
+    Ledger::open(folder, Clock::at(NOW))
+}
+
+/// Tries until it succeeds, as the service does with errors that may pass.
+fn persist<T>(attempts: usize, mut call: impl FnMut() -> Result<T, LedgerError>) -> Result<T, LedgerError> {
+    let mut left = attempts;
+    loop {
+        left -= 1;
+        match call() {
+            Err(error) if left > 0 => {
+                let is_clear = error.is_transient() || matches!(error, LedgerError::Folder { .. });
+                assert!(is_clear && !error.to_string().is_empty(), "{error:?}");
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Start, T1, T2 and T3 of some jobs, cleaning, stop. Ends at an error that lasts.
+fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerError> {
+    let ledger = persist(attempts, || open(folder))?;
+    let jobs = EARLIER + 1..=EARLIER + JOBS;
+    for job in jobs.clone() {
+        let recorded = persist(attempts, || ledger.answer(&request(job)))?;
+        assert_eq!(recorded, Recorded::Now);
+        told.accepted.insert(job);
+    }
+    for job in jobs {
+        assert!(persist(attempts, || ledger.found(JobId(job), &wrap(3, job)))?);
+        told.found.insert(job);
+        for message in ledger.due_messages(usize::MAX)? {
+            let reached = vec!["wss://one.example".to_owned()];
+            let sent = Attempt { message: message.id, reached, next: Next::Finished };
+            persist(attempts, || ledger.note_attempts(std::slice::from_ref(&sent)))?;
+            told.delivered.extend(message.result_of.map(|job| job.0));
+        }
+    }
+    persist(attempts, || ledger.clean())?;
+    ledger.close();
+    Ok(())
+}
+
+/// A folder in memory where there is such a file system.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
+}
+
+/// Files of a bot that was killed shortly before a checkpoint.
+fn earlier_life() -> (BTreeMap<String, Vec<u8>>, Told) {
+    let (folder, mut told) = (folder(), Told::default());
+    let ledger = open(folder.path()).unwrap();
+    for job in 1..=EARLIER {
+        ledger.answer(&request(job)).unwrap();
+        ledger.found(JobId(job), &wrap(3, job)).unwrap();
+        for message in ledger.due_messages(usize::MAX).unwrap() {
+            ledger.acknowledge(message.id, "wss://one.example").unwrap();
+        }
+        told.accepted.insert(job);
+        told.found.insert(job);
+        told.delivered.insert(job);
+    }
+    let log = folder.path().join("ledger.sqlite-wal");
+    for at in 1.. {
+        ledger.set_last_contact(NOW - 100_000 + at).unwrap();
+        if fs::metadata(&log).unwrap().len() / FRAME + 24 > CHECKPOINT_AT {
+            break;
+        }
+    }
+    let names = ["ledger.sqlite", "ledger.sqlite-wal", "used-halves"];
+    let files = names.map(|name| (name.to_owned(), fs::read(folder.path().join(name)).unwrap()));
+    (files.into(), told)
+}
+
+/// A new folder with these files.
+fn with(files: &BTreeMap<String, Vec<u8>>) -> TempDir {
+    let folder = folder();
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+/// Opens what is left, checks it against what was told, and ends all jobs as a next start does.
+fn check(folder: &Path, told: &Told) {
+    let used = fs::read_to_string(folder.join("used-halves")).unwrap_or_default();
+    let ledger = open(folder).unwrap();
+    assert_eq!(ledger.restored_at().unwrap(), None, "a power loss is no restore");
+    let open_jobs: Vec<i64> = ledger.open_jobs().unwrap().iter().map(|job| job.id.0).collect();
+    let lost: Vec<i64> = ledger.lost_jobs().unwrap().iter().map(|job| job.id.0).collect();
+    for job in &told.accepted {
+        assert!(ledger.has_seen(ASKER, rumor(*job)).unwrap(), "job {job} would be accepted again");
+    }
+    for job in 1..=EARLIER + JOBS {
+        if let (true, Some(half)) = (told.found.contains(&job), half(job)) {
+            let family: String = half.family().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert!(used.contains(&family), "the used half of job {job} is in no file");
+            assert!(ledger.half_use(&half).unwrap().is_some());
+        }
+    }
+    // Only the job whose T2 was under way may be given up, and its asker is told.
+    assert!(lost.len() <= 1 && lost.iter().all(|job| !told.found.contains(job) && half(*job).is_some()), "{lost:?}");
+    for job in lost.iter().copied() {
+        assert!(ledger.tell_lost(JobId(job), &wrap(5, job)).unwrap());
+    }
+    for job in &open_jobs {
+        assert!(!told.found.contains(job), "job {job} has a result");
+        assert!(ledger.found(JobId(*job), &wrap(4, *job)).unwrap());
+    }
+    drop(ledger);
+    let file = rusqlite::Connection::open(folder.join("ledger.sqlite")).unwrap();
+    let list = |query: &str| -> Vec<(i64, String)> {
+        let mut statement = file.prepare(query).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    };
+    assert_eq!(list("SELECT 0, integrity_check FROM pragma_integrity_check"), [(0, "ok".to_owned())]);
+    assert!(list("SELECT parent, \"table\" FROM pragma_foreign_key_check").is_empty());
+    let jobs: BTreeMap<i64, String> = list("SELECT id, state FROM job").into_iter().collect();
+    for job in &told.accepted {
+        let state = jobs.get(job).unwrap_or_else(|| panic!("the accepted job {job} is lost"));
+        let expected: &[&str] = match () {
+            () if told.delivered.contains(job) => &["delivered"],
+            () if lost.contains(job) => &["expired"],
+            () => &["found", "delivered"],
+        };
+        assert!(expected.contains(&state.as_str()), "job {job} is {state}, not {expected:?}");
+    }
+    let results = list("SELECT result_of, hex(wrap) FROM mail WHERE result_of IS NOT NULL");
+    let of: BTreeSet<i64> = results.iter().map(|(job, _)| *job).collect();
+    assert_eq!(of.len(), results.len(), "a job has two results");
+    let expected = jobs.keys().filter(|job| !lost.contains(job)).count();
+    assert_eq!(results.len(), expected, "a result for each job");
+    for (job, wrap) in results.iter().filter(|(job, _)| told.found.contains(job)) {
+        let first: String = numbered(3, *job).iter().map(|byte| format!("{byte:02X}")).collect();
+        assert_eq!(*wrap, first, "job {job} has another result than the one that was sent");
+    }
+    // T1 is whole or nothing.
+    let rumors = list("SELECT count(*), '' FROM seen")[0].0;
+    assert_eq!(rumors, jobs.len() as i64);
+}
+
+/// Lives with this trouble. Returns what was told and what the disk saw.
+fn run(files: &BTreeMap<String, Vec<u8>>, before: &Told, trouble: Trouble) -> (TempDir, Told, disk::Seen) {
+    let (folder, mut told) = (with(files), before.clone());
+    disk::watch(folder.path(), trouble);
+    let outcome = live(folder.path(), &mut told, if trouble.fails.is_some() { ATTEMPTS } else { 1 });
+    let seen = disk::unwatch();
+    assert!(outcome.is_ok() || seen.left.is_some(), "{outcome:?}");
+    (folder, told, seen)
+}
+
+/// All changes of a life without trouble.
+fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
+    let (folder, told, seen) = run(files, before, Trouble::default());
+    check(folder.path(), &told);
+    let kinds: BTreeMap<&String, usize> = seen.changes.iter().fold(BTreeMap::new(), |mut kinds, change| {
+        *kinds.entry(change).or_default() += 1;
+        kinds
+    });
+    println!("{} changes: {kinds:?}", seen.changes.len());
+    seen.changes
+}
+
+fn power_may_go_at_every_write() {
+    let seed = crate::support::seed();
+    let (files, before) = earlier_life();
+    let changes = changes(&files, &before);
+    for (at, change) in changes.iter().enumerate() {
+        let random = |number: u64| Survives::Some(seed.wrapping_add(at as u64 * 7 + number));
+        for survives in [Survives::Nothing, Survives::Everything, random(0), random(1)] {
+            println!("power goes at change {at}, {change}; {survives:?}");
+            let (_, told, seen) = run(&files, &before, Trouble { power: Some((at, survives)), fails: None });
+            check(with(&seen.left.unwrap()).path(), &told);
+        }
+    }
+    for expected in ["ledger.sqlite write", "ledger.sqlite-wal write", "ledger.sqlite sync", "used-halves sync"] {
+        assert!(changes.iter().any(|change| change == expected), "no {expected}");
+    }
+}
+
+fn every_write_may_fail_and_the_next_attempt_succeeds() {
+    let (files, before) = earlier_life();
+    let changes = changes(&files, &before);
+    for (at, change) in changes.iter().enumerate() {
+        for failure in [Failure::Io, Failure::Full, Failure::ReadOnly] {
+            for count in [1, ATTEMPTS - 2] {
+                println!("{failure:?} at change {at} and {} more, {change}", count - 1);
+                let (folder, told, _) =
+                    run(&files, &before, Trouble { fails: Some((at, count, failure)), power: None });
+                assert_eq!(told.delivered.len() as i64, EARLIER + JOBS, "the work is done after all");
+                check(folder.path(), &told);
+            }
+        }
+    }
+}
+
+fn power_may_go_after_writes_that_failed() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let (files, before) = earlier_life();
+    let most = changes(&files, &before).len();
+    for round in 0..150 {
+        let from = rng.random_range(0..most);
+        let failure = [Failure::Io, Failure::Full, Failure::ReadOnly][rng.random_range(0..3)];
+        let at = rng.random_range(from..most + 4);
+        let survives = [Survives::Nothing, Survives::Everything, Survives::Some(rng.random())][rng.random_range(0..3)];
+        let fails = Some((from, rng.random_range(1..ATTEMPTS - 1), failure));
+        let trouble = Trouble { fails, power: Some((at, survives)) };
+        println!("round {round}: {trouble:?}");
+        let (folder, told, seen) = run(&files, &before, trouble);
+        match seen.left {
+            Some(left) => check(with(&left).path(), &told),
+            None => check(folder.path(), &told),
+        }
+    }
+}
+
+/// In a mount namespace of its own, so that nothing is left behind.
+fn a_full_file_system_loses_nothing() {
+    let folder = TempDir::new().unwrap();
+    let part = child("reliability::power_loss::fill_the_file_system");
+    let mount = "mount -t tmpfs -o size=6m tmpfs \"$TEST_FOLDER\" || exit 99; exec \"$0\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", mount]).arg(part.get_program());
+    command.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = match command.env("TEST_FOLDER", folder.path()).output() {
+        Ok(output) => output,
+        Err(error) => skip(&format!("unshare(1) cannot be run: {error}")),
+    };
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    if said.contains("unshare:") || output.status.code() == Some(99) {
+        skip(&format!("no tmpfs can be mounted here: {}", said.trim()));
+    }
+    assert!(output.status.success(), "{said}");
+    print!("{said}");
+}
+
+/// The part with the small file system: it is filled before each step, and freed after some
+/// attempts.
+fn fill_the_file_system() {
+    let path = std::env::var("TEST_FOLDER").unwrap();
+    let (path, mut told) = (Path::new(&path), Told::default());
+    let ledger = open(path).unwrap();
+    let filler = path.join("filler");
+    let fill = || {
+        let free = || fs::write(&filler, vec![1; 8 << 20]);
+        assert!(free().is_err(), "the file system is too large");
+    };
+    let mut refused = 0;
+    let mut filled = |call: &mut dyn FnMut() -> Result<bool, LedgerError>| {
+        fill();
+        for _ in 0..3 {
+            match call() {
+                // Log and database have room left from earlier.
+                Ok(done) => return assert!(done),
+                Err(error) => assert!(error.is_transient(), "{error:?}"),
+            }
+            refused += 1;
+        }
+        fs::remove_file(&filler).unwrap();
+        assert!(call().unwrap());
+    };
+    for job in 1..=EARLIER + JOBS {
+        let large = |wrap: GiftWrap| GiftWrap { json: "x".repeat(60_000), ..wrap };
+        let request = Answer { reply: Some(large(wrap(2, job))), ..request(job) };
+        filled(&mut || Ok(ledger.answer(&request)? == Recorded::Now));
+        told.accepted.insert(job);
+        filled(&mut || ledger.found(JobId(job), &large(wrap(3, job))));
+        told.found.insert(job);
+        let due = ledger.due_messages(usize::MAX).unwrap();
+        let sent: Vec<Attempt> = due
+            .iter()
+            .map(|message| Attempt {
+                message: message.id,
+                reached: vec!["wss://one.example".to_owned()],
+                next: Next::Finished,
+            })
+            .collect();
+        filled(&mut || ledger.note_attempts(&sent).map(|()| true));
+        told.delivered.insert(job);
+    }
+    assert!(refused > 0, "the file system was never full");
+    println!("{refused} attempts were refused");
+    let _ = fs::remove_file(&filler);
+    drop(ledger);
+    check(path, &told);
+}

@@ -1,0 +1,225 @@
+//! A disk that loses power or fails at a chosen change: what was not synced is kept apart.
+//!
+//! SQLite writes through a VFS of ours ([`vfs`]); `fsync` and `fdatasync` of the other files in the
+//! folder come by [`sync`]. A *change* is a write, a truncation, a deletion or a sync. The model is
+//! one for the process: every test has a process of its own.
+//!
+//! After a power loss a file has what was synced, and of the rest some sectors of 512 bytes or
+//! none, in any order. A file whose name was not synced (`fsync` of its folder) may be missing.
+
+mod sync;
+mod vfs;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes that a disk writes or leaves as a whole.
+const SECTOR: usize = 512;
+/// The file that is written without SQLite.
+const PLAIN: &str = "used-halves";
+
+/// What goes wrong. Changes are counted from 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trouble {
+    /// Changes that fail: the first, how many, and how.
+    pub fails: Option<(usize, usize, Failure)>,
+    /// The change at which the power goes, and what survives of all that was not synced.
+    pub power: Option<(usize, Survives)>,
+}
+
+/// An error of the operating system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// `EIO`.
+    Io,
+    /// `ENOSPC`.
+    Full,
+    /// `EROFS`.
+    ReadOnly,
+}
+
+/// What a power loss leaves of changes that were not synced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Survives {
+    /// Nothing.
+    Nothing,
+    /// All of them, as after a kill.
+    Everything,
+    /// Each sector by lot, with this seed.
+    Some(u64),
+}
+
+/// Outcome of a change.
+enum Verdict {
+    Done,
+    Fails(Failure),
+    Dead,
+}
+
+enum Change {
+    Write(usize, Vec<u8>),
+    Length(usize),
+}
+
+/// A file as the disk has it, and the changes that are not synced.
+#[derive(Default)]
+struct Content {
+    synced: Vec<u8>,
+    pending: Vec<Change>,
+    /// Whether its name in the folder is synced.
+    is_named: bool,
+    /// Whether it was deleted, which is not synced.
+    is_deleted: bool,
+}
+
+#[derive(Default)]
+struct Disk {
+    folder: PathBuf,
+    files: BTreeMap<String, Content>,
+    trouble: Trouble,
+    /// What each change so far was, for messages.
+    changes: Vec<String>,
+    /// The files after the power loss.
+    left: Option<BTreeMap<String, Vec<u8>>>,
+}
+
+static DISK: Mutex<Option<Disk>> = Mutex::new(None);
+/// Whether there is a disk: `fsync` is called by all tests.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+fn disk() -> MutexGuard<'static, Option<Disk>> {
+    DISK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Follows the files of this folder from here on. What they have now is synced.
+pub fn watch(folder: &Path, trouble: Trouble) {
+    vfs::install();
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let synced = std::fs::read(&path).unwrap();
+        files.insert(name_of(&path), Content { synced, is_named: true, ..Content::default() });
+    }
+    *disk() = Some(Disk { folder: folder.to_owned(), files, trouble, ..Disk::default() });
+    IS_ON.store(true, Ordering::Release);
+}
+
+/// The end of a watch.
+pub struct Seen {
+    /// What each change was: file and operation.
+    pub changes: Vec<String>,
+    /// The files that the power loss left, if there was one.
+    pub left: Option<BTreeMap<String, Vec<u8>>>,
+}
+
+/// Ends the watch.
+pub fn unwatch() -> Seen {
+    IS_ON.store(false, Ordering::Release);
+    let disk = disk().take().unwrap();
+    Seen { changes: disk.changes, left: disk.left }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+impl Disk {
+    /// Whether this file is in the folder.
+    fn has(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.folder)
+    }
+
+    /// Counts a change and decides about it.
+    fn change(&mut self, what: String) -> Verdict {
+        if self.left.is_some() {
+            return Verdict::Dead;
+        }
+        let number = self.changes.len();
+        self.changes.push(what);
+        if let Some((_, survives)) = self.trouble.power.filter(|(at, _)| *at == number) {
+            self.lose_power(survives);
+            return Verdict::Dead;
+        }
+        match self.trouble.fails {
+            Some((from, count, failure)) if (from..from + count).contains(&number) => Verdict::Fails(failure),
+            _ => Verdict::Done,
+        }
+    }
+
+    fn lose_power(&mut self, survives: Survives) {
+        self.read_plain();
+        let mut rng = StdRng::seed_from_u64(if let Survives::Some(seed) = survives { seed } else { 0 });
+        let likely = [0.1, 0.5, 0.9][rng.random_range(0..3)];
+        let mut lot = || match survives {
+            Survives::Nothing => false,
+            Survives::Everything => true,
+            Survives::Some(_) => rng.random_bool(likely),
+        };
+        let mut left = BTreeMap::new();
+        for (name, file) in &self.files {
+            let is_missing = (!file.is_named && !lot()) || (file.is_deleted && lot());
+            if !is_missing {
+                left.insert(name.clone(), file.after(&mut lot));
+            }
+        }
+        self.left = Some(left);
+    }
+
+    /// Notices what was written to the file that is no file of SQLite.
+    fn read_plain(&mut self) {
+        let Ok(now) = std::fs::read(self.folder.join(PLAIN)) else { return };
+        let file = self.files.entry(PLAIN.to_owned()).or_default();
+        let same = file.synced.iter().zip(&now).take_while(|(one, other)| one == other).count();
+        file.pending.clear();
+        if same < file.synced.len() {
+            file.pending.push(Change::Length(same));
+        }
+        if same < now.len() {
+            file.pending.push(Change::Write(same, now[same..].to_vec()));
+        }
+    }
+
+    /// A file was synced.
+    fn sync(&mut self, name: &str) {
+        let file = self.files.entry(name.to_owned()).or_default();
+        file.synced = file.after(&mut || true);
+        file.pending.clear();
+    }
+
+    /// The folder was synced.
+    fn sync_names(&mut self) {
+        self.files.retain(|_, file| !file.is_deleted);
+        for (name, file) in &mut self.files {
+            file.is_named |= self.folder.join(name).exists();
+        }
+    }
+}
+
+impl Content {
+    /// The content if each unsynced sector survives by lot.
+    fn after(&self, lot: &mut impl FnMut() -> bool) -> Vec<u8> {
+        let mut bytes = self.synced.clone();
+        for change in &self.pending {
+            match change {
+                Change::Length(length) if lot() => bytes.resize(*length, 0),
+                Change::Length(_) => {}
+                Change::Write(at, data) => {
+                    let mut from = *at;
+                    while from < at + data.len() {
+                        let to = (from / SECTOR * SECTOR + SECTOR).min(at + data.len());
+                        if lot() {
+                            bytes.resize(bytes.len().max(to), 0);
+                            bytes[from..to].copy_from_slice(&data[from - at..to - at]);
+                        }
+                        from = to;
+                    }
+                }
+            }
+        }
+        bytes
+    }
+}
