@@ -4,6 +4,7 @@
 - Links between files of the repository lead to a file, and to a heading where they name one.
 - Paths of documents that code and comments name exist.
 - Names of tests and settings that the documentation quotes exist in the code.
+- Each row of the threat model has a bound, a place and a test that exists.
 - Prose lines have at most 100 characters.
 - Each `just` recipe that CONTRIBUTING.md names exists, and each recipe is named there.
 """
@@ -89,6 +90,37 @@ def check_lengths(path: Path, lines: list[tuple[int, str]]) -> None:
             fault(path, number, f"{len(line)} characters; at most {MOST_CHARACTERS}")
 
 
+def check_bounds(tests: set[str]) -> None:
+    """Each row of the threat model: no empty cell, and in the last one tests or benches."""
+    path = ROOT / "docs/threat-model.md"
+    for number, line in prose(path.read_text()):
+        if not line.startswith("|") or re.match(r"\| (?:resource|---) ", line):
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) != 4 or not all(cells):
+            fault(path, number, "a row has four cells: resource, bound, place, test")
+            continue
+        names = re.findall(r"`([^`]+)`", cells[3])
+        if not names:
+            fault(path, number, "no test is named")
+        for name in names:
+            is_bench = name.startswith("benches/") and (ROOT / name).exists()
+            if name not in tests and not is_bench:
+                fault(path, number, f"no test is named {name}")
+
+
+def test_names(files: list[Path]) -> set[str]:
+    """Functions with `#[test]` or in a table of `tests/it`."""
+    names: set[str] = set()
+    for path in files:
+        if path.suffix == ".rs":
+            text = path.read_text()
+            attribute = r"#\[(?:tokio::)?test[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*"
+            names.update(re.findall(attribute + r"(?:async )?fn (\w+)", text))
+            names.update(re.findall(r"\btest!\((\w+)\)", text))
+    return names
+
+
 def check_recipes() -> None:
     contributing = ROOT / "CONTRIBUTING.md"
     recipes = set(re.findall(r"^([a-z][a-z-]*)(?: [^:]*)?:(?!=)", (ROOT / "justfile").read_text(), re.M))
@@ -122,6 +154,7 @@ def main() -> int:
                 check_paths(path, lines)
             if not name.startswith(DATED[0]) and name not in LONG_LINES:
                 check_lengths(path, lines)
+    check_bounds(test_names(files))
     check_recipes()
     for text in faults:
         print(text)

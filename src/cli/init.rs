@@ -26,6 +26,8 @@ impl Init {
     pub fn run(self) -> anyhow::Result<()> {
         if Config::write_default(&self.config)? {
             eprintln!("The configuration is in {}. Choose your relays and limits there.", self.config.display());
+        } else {
+            eprintln!("The configuration {} was there already and is left as it is.", self.config.display());
         }
         let vault = self.identity.create()?;
         println!("{}", vault.public_key().to_bech32()?);

@@ -7,6 +7,7 @@ use super::notes::{read_note, unsigned};
 use super::open::FILE;
 use super::quarantine::{self, Quarantined};
 use super::schema;
+use super::used_halves::{Verdict, judge, read_history};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
@@ -29,6 +30,8 @@ pub enum Look {
         sizes: Sizes,
         /// When a restore was noticed, Unix seconds.
         restored_at: Option<u64>,
+        /// Whether it is older than the file of used halves: the next start notices a restore.
+        is_older: bool,
     },
 }
 
@@ -55,11 +58,13 @@ pub fn look(folder: &Path) -> Result<Look, LedgerError> {
     let count = "SELECT count(*) FROM job WHERE state = 'accepted'";
     let open_jobs = if schema == 0 { 0 } else { connection.query_row(count, [], |row| row.get::<_, i64>(0))? };
     let is_current = schema == schema::KNOWN;
+    let history = read_history(folder)?;
     Ok(Look::Sound {
         schema,
         open_jobs: unsigned(open_jobs),
         quarantined: if is_current { quarantine::list(&connection)? } else { Vec::new() },
         sizes: if is_current { sizes(&connection)? } else { Sizes::default() },
         restored_at: if is_current { read_note(&connection, "restored_at")?.map(unsigned) } else { None },
+        is_older: is_current && judge(&history, read_note(&connection, "generation")?) == Verdict::Restored,
     })
 }

@@ -134,7 +134,7 @@ fn choice(options: &SearchOptions, gpus: &[usize]) -> Vec<Finding> {
 fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     match std::fs::metadata(data) {
-        Err(_) => findings.push(finding("data folder", Verdict::Good, "the first start makes it")),
+        Err(_) => findings.push(finding("data folder", Verdict::Good, "`npubbot init` makes it")),
         Ok(meta) if !meta.is_dir() => {
             let text = format!("{} is no folder; name another with --data", data.display());
             findings.push(finding("data folder", Verdict::Broken, text));
@@ -158,7 +158,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
     }
     findings.push(match std::fs::metadata(identity) {
-        Err(_) => finding("identity", Verdict::Weak, "there is none; `npubbot init` makes it"),
+        Err(_) => finding("identity", Verdict::Broken, "there is none, and `serve` makes none; run `npubbot init`"),
         Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
             let text = format!("others on this machine can copy it: chmod 600 {}", identity.display());
             finding("identity", Verdict::Weak, text)
@@ -168,7 +168,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     let ledger = match look(data) {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
         Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
-        Ok(Look::Sound { schema, open_jobs, quarantined, sizes, restored_at }) => {
+        Ok(Look::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
             findings.extend(quarantined.iter().map(|row| {
                 let text = format!(
                     "{} cannot be read ({}) and is skipped; mend or delete the row, then its row in `quarantine`",
@@ -176,6 +176,11 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
                 );
                 finding("ledger", Verdict::Weak, text)
             }));
+            if is_older {
+                let text = "it is older than the file used-halves beside it: a backup was put back, or that file is \
+                            missing; the next start gives open split jobs up and refuses older requests";
+                findings.push(finding("ledger", Verdict::Weak, text));
+            }
             if restored_at.is_some() {
                 let text = "a backup was restored: open split jobs were given up, older requests are refused";
                 findings.push(finding("ledger", Verdict::Weak, text));

@@ -74,8 +74,7 @@ impl UnderWay {
             if self.messages.contains_key(&message.id) {
                 continue;
             }
-            let has_room = self.messages.len() < AT_ONCE && (message.urgent || ordinary < ORDINARY);
-            if !has_room {
+            if !has_room(self.messages.len(), ordinary, message.urgent) {
                 waiting += usize::from(message.attempts == 0);
                 continue;
             }
@@ -116,5 +115,30 @@ impl UnderWay {
     /// An attempt is recorded: the message may be sent again when it is due.
     pub fn recorded(&mut self, message: MessageId) {
         self.messages.remove(&message);
+    }
+}
+
+/// Whether another message may be under way beside `all`, of which `ordinary` are not urgent.
+fn has_room(all: usize, ordinary: usize, is_urgent: bool) -> bool {
+    all < AT_ONCE && (is_urgent || ordinary < ORDINARY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_places_that_chatter_does_not_get() {
+        let start = |messages: &mut Vec<bool>, is_urgent: bool| {
+            let ordinary = messages.iter().filter(|urgent| !**urgent).count();
+            if has_room(messages.len(), ordinary, is_urgent) {
+                messages.push(is_urgent);
+            }
+        };
+        let mut messages = Vec::new();
+        (0..2 * AT_ONCE).for_each(|_| start(&mut messages, false));
+        assert_eq!(messages.len(), ORDINARY);
+        (0..2 * AT_ONCE).for_each(|_| start(&mut messages, true));
+        assert_eq!(messages.len(), AT_ONCE);
     }
 }

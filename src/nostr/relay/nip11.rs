@@ -73,6 +73,22 @@ mod tests {
         assert!(router.accept().is_err(), "nobody connected to the other address");
     }
 
+    #[tokio::test]
+    async fn a_document_beyond_the_limit_is_not_read() {
+        for (bytes, is_read) in [(LARGEST as usize - 100, true), (LARGEST as usize + 1, false)] {
+            let relay = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = RelayUrl::parse(&format!("ws://{}", relay.local_addr().unwrap())).unwrap();
+            std::thread::spawn(move || {
+                let (mut stream, _) = relay.accept().unwrap();
+                let _ = stream.read(&mut [0; 2048]);
+                let body = format!("{:bytes$}", "{\"name\":\"r\"}");
+                // The reader may hang up.
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n{body}");
+            });
+            assert_eq!(read(&url).await.is_some(), is_read, "{bytes} bytes");
+        }
+    }
+
     #[test]
     fn a_relay_that_cannot_serve_is_named_with_what_to_do() {
         let problems_of = |limitation: &str| {

@@ -14,6 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
     test!(a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts),
+    test!(the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends),
     test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
     test!(a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy),
     test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
@@ -130,9 +131,14 @@ fn a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts() {
     arguments.extend(["--config", config.to_str().unwrap()]);
     let output = run(&arguments);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    let unit =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service")).unwrap();
-    assert!(unit.contains("\nRestartPreventExitStatus=2\n"));
+}
+
+fn the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends() {
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service");
+    let unit = fs::read_to_string(unit).unwrap();
+    for setting in ["MemoryMax=4G", "RestartPreventExitStatus=2", "Restart=always", "LimitCORE=0"] {
+        assert!(unit.lines().any(|line| line == setting), "{setting}");
+    }
 }
 
 /// A folder with an identity, its flags, and a configuration that needs no network.

@@ -4,6 +4,8 @@ use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
 use crate::support::relay::TestRelay;
+use npubbot::clock::Clock;
+use npubbot::ledger::{Ledger, Post};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
@@ -11,6 +13,7 @@ use std::process::Output;
 pub const TESTS: &[Test] = &[
     test!(a_healthy_installation_is_reported_and_nothing_is_changed),
     test!(every_problem_is_named_with_its_remedy),
+    test!(a_restore_bad_rows_and_private_relays_are_named),
     test!(a_configured_device_that_is_missing_is_named),
 ];
 
@@ -29,8 +32,8 @@ async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
     let home = Home::new(&[relay.url()]);
     let output = doctor(&home.config_file(), &home.data());
     let said = stdout(&output);
-    assert!(output.status.success(), "{said}");
-    assert!(line(&said, "relay ").starts_with("ok") && line(&said, "data folder").contains("the first start makes it"));
+    assert!(!output.status.success() && line(&said, "identity").starts_with("BAD"), "nothing can serve yet: {said}");
+    assert!(line(&said, "relay ").starts_with("ok") && line(&said, "data folder").contains("npubbot init"));
     assert!(line(&said, "CPU").contains("kernel"));
     for what in ["driver", "kernels", "configuration", "identity", "ledger"] {
         line(&said, what);
@@ -43,8 +46,48 @@ async fn a_healthy_installation_is_reported_and_nothing_is_changed() {
     let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "ledger").contains("running") && line(&said, "identity").contains("keep a copy"), "{said}");
     running.service.stop().await;
-    let said = stdout(&doctor(&home.config_file(), &home.data()));
+    let output = doctor(&home.config_file(), &home.data());
+    let said = stdout(&output);
+    assert!(output.status.success(), "{said}");
     assert!(line(&said, "ledger").contains("sound") && line(&said, "data folder").starts_with("ok"), "{said}");
+}
+
+fn a_restore_bad_rows_and_private_relays_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, data) = (folder.path().join("relays.toml"), folder.path().join("data"));
+    let relays = "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n";
+    let ledger = || Ledger::open(&data, Clock::System).unwrap();
+    let file = |name: &str| data.join(name);
+    // Private addresses for askers: named when they are on, and only then.
+    std::fs::write(&config, relays).unwrap();
+    assert!(!stdout(&doctor(&config, &data)).contains("private relays"));
+    std::fs::write(&config, format!("allow_private_relays = true\n{relays}")).unwrap();
+    assert!(line(&stdout(&doctor(&config, &data)), "private relays").starts_with("weak"));
+    // A backup that is put back: before the next start and after it.
+    ledger().close();
+    std::fs::copy(file("ledger.sqlite"), folder.path().join("backup")).unwrap();
+    ledger().close();
+    assert!(!stdout(&doctor(&config, &data)).contains("backup"));
+    std::fs::copy(folder.path().join("backup"), file("ledger.sqlite")).unwrap();
+    let said = stdout(&doctor(&config, &data));
+    assert!(line(&said, "ledger").contains("older than the file used-halves"), "{said}");
+    ledger().close();
+    let said = stdout(&doctor(&config, &data));
+    assert!(line(&said, "ledger").contains("a backup was restored"), "{said}");
+    // A row that cannot be read is named after the start that met it.
+    let open = ledger();
+    open.post(&Post { topic: "note".to_owned(), json: "{}".to_owned(), relays: Vec::new(), expires_at: None }).unwrap();
+    open.close();
+    drop(open);
+    let sql = rusqlite::Connection::open(file("ledger.sqlite")).unwrap();
+    assert_eq!(sql.execute("UPDATE post SET relays = 'x'", []).unwrap(), 1);
+    drop(sql);
+    let open = ledger();
+    assert!(open.due_posts().unwrap().is_empty());
+    open.close();
+    drop(open);
+    let said = stdout(&doctor(&config, &data));
+    assert!(said.contains("post 1 cannot be read (column relays)"), "{said}");
 }
 
 fn every_problem_is_named_with_its_remedy() {
