@@ -35,6 +35,13 @@ impl SearchBar {
         self.bar.set_message(format!("{pace}, chance so far {:.0} %", chance * 100.0));
     }
 
+    /// Shows that `tried` numbers were tried for a proof of work.
+    pub fn show_work(&self, tried: u64) {
+        let chance = self.difficulty.chance_after(tried as f64);
+        self.bar.set_position((chance * STEPS as f64) as u64);
+        self.bar.set_message(format!("proof of work, chance so far {:.0} %", chance * 100.0));
+    }
+
     /// Hides the bar while `print` runs.
     pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.suspend(print)

@@ -13,18 +13,24 @@ const read = (name) => readFileSync(join(here, name), 'utf8');
 const sha256 = (text) => createHash('sha256').update(text, 'utf8');
 const source = (text) => `'sha256-${sha256(text).digest('base64')}'`;
 
-const bundled = await build({
-  entryPoints: [join(here, 'src/main.ts')],
-  absWorkingDir: here,
-  bundle: true,
-  write: false,
-  format: 'iife',
-  target: ['es2022'],
-  minify: true,
-  charset: 'ascii',
-  legalComments: 'none',
-});
-const script = bundled.outputFiles[0].text;
+async function bundled(name, define = {}) {
+  const done = await build({
+    entryPoints: [join(here, name)],
+    absWorkingDir: here,
+    bundle: true,
+    write: false,
+    format: 'iife',
+    target: ['es2022'],
+    minify: true,
+    charset: 'ascii',
+    legalComments: 'none',
+    define,
+  });
+  return done.outputFiles[0].text;
+}
+// The worker's script is a text in the page's script.
+const worker = await bundled('src/work-worker.ts');
+const script = await bundled('src/main.ts', { WORKER: JSON.stringify(worker) });
 const style = read('src/style.css');
 // Either would end its element early, and the hash would no longer be that of what the browser
 // runs.
@@ -34,6 +40,7 @@ const policy = [
   "default-src 'none'",
   `script-src ${source(script)}`,
   `style-src ${source(style)}`,
+  'worker-src blob:',
   'connect-src ws: wss:',
   'img-src data:',
   'manifest-src data:',

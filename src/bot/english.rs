@@ -172,10 +172,10 @@ fn text(reply: &Reply) -> String {
              If you still want it, send it once more. For a split key, make a new half first."
             .to_owned(),
         Reply::WorkWanted(work) => work_wanted(work),
-        Reply::SplitWorkWanted(bits) => format!(
-            "Many people have split jobs open now, so a further one costs proof of work. Nothing was started.\nPut {bits} \
-             leading zero bits (NIP-13) in the id of the gift wrap (kind 1059) of your request, promised in its tag \
-             [\"nonce\", \"…\", \"{bits}\"].\nOr try again later: with fewer split jobs it costs less, and then nothing."
+        Reply::SplitWorkWanted { bits, command } => format!(
+            "Many people have split jobs open now, so a further one costs proof of work ({bits} bits). Nothing was \
+             started.\nThis makes a new half and does the work:\n{command}\nThen send me the line it prints. The web page \
+             does all this by itself.\nOr try again later: with fewer split jobs it costs less, and then nothing."
         ),
         Reply::Paused { until } => {
             format!("That is a lot of messages. I answer again at {}.\nYour open jobs go on.", time_of_day(*until))

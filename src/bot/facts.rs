@@ -2,6 +2,7 @@
 
 use crate::config::Limits;
 use crate::job::JobId;
+use crate::key::Npub;
 use crate::ledger::{AskerView, HalfUse};
 use crate::message::WorkWanted;
 use crate::pattern::{Pattern, Rate};
@@ -9,6 +10,15 @@ use std::time::Duration;
 
 /// Shorter waits are not mentioned.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
+
+/// Proof of work of a split job ([`crate::key::SplitWork`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitCost {
+    /// Bits.
+    pub bits: u32,
+    /// The bot that it is done for.
+    pub bot: Npub,
+}
 
 /// Everything that a decision depends on, besides the message.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +53,8 @@ pub struct Facts<'a> {
     pub reads_sealed: bool,
     /// The proof of work this asker still owes, because there is a flood and they are new.
     pub owes: Option<WorkWanted>,
-    /// Bits of proof of work that a split job costs now and this message lacks.
-    pub split_work: Option<u32>,
+    /// Proof of work that a split job costs now and this message lacks.
+    pub split_work: Option<SplitCost>,
     /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
     /// once.
     pub split_place: Option<usize>,

@@ -17,6 +17,6 @@ mod tests;
 mod words;
 
 pub use decide::{Decision, decide};
-pub use facts::Facts;
+pub use facts::{Facts, SplitCost};
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, Request, read};

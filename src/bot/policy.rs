@@ -1,6 +1,6 @@
 //! The limits on requests, and what would be accepted instead.
 
-use super::facts::Facts;
+use super::facts::{Facts, SplitCost};
 use super::reply::Reply;
 use crate::job::JobId;
 use crate::pattern::{Difficulty, Pattern, Rate};
@@ -10,6 +10,8 @@ const DAY: u64 = 86_400;
 /// The longest prefix that is accepted while no device has a measured rate. Even a slow processor
 /// finds it in minutes.
 const UNMEASURED_CHARACTERS: u32 = 6;
+/// Longest list of prefixes that is repeated in a command, bytes.
+const LONGEST_PREFIXES: usize = 300;
 
 /// The refusal of a request, or `None` if it is accepted. `rate` is the rate at which the job would
 /// be searched.
@@ -20,9 +22,6 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
     }
     if let Some(used) = facts.half.filter(|_| is_split) {
         return Some(Reply::HalfUsed(used));
-    }
-    if let Some(bits) = facts.split_work.filter(|_| is_split) {
-        return Some(Reply::SplitWorkWanted(bits));
     }
     if patterns.len() > limits.prefixes_per_job {
         return Some(Reply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
@@ -41,14 +40,26 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
         let wait = (at + DAY).saturating_sub(facts.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
     }
-    match rate {
+    let refused = match rate {
         Some(rate) => too_hard(patterns, rate, facts),
         None => {
             let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
             let requested = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?;
             (requested.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
         }
+    };
+    // Last, so that nobody works for a request that is refused anyway.
+    refused.or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(patterns, cost)))
+}
+
+/// The refusal of a split request without the work, with the command that does it.
+fn work_wanted(patterns: &[Pattern], SplitCost { bits, bot }: SplitCost) -> Reply {
+    let mut prefixes = patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ");
+    if prefixes.len() > LONGEST_PREFIXES {
+        prefixes = "PREFIX...".to_owned();
     }
+    let command = format!("npubbot split new {prefixes} --out half.age --work {bits} --bot {bot}");
+    Reply::SplitWorkWanted { bits, command }
 }
 
 /// An open job with the same request.

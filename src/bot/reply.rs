@@ -126,8 +126,13 @@ pub enum Reply {
     Restored,
     /// A flood: a new asker is asked for proof of work.
     WorkWanted(WorkWanted),
-    /// Many split jobs are open: a further one costs this many bits of proof of work.
-    SplitWorkWanted(u32),
+    /// Many split jobs are open: a further one costs proof of work.
+    SplitWorkWanted {
+        /// Bits.
+        bits: u32,
+        /// The command line that makes a half with this work.
+        command: String,
+    },
     /// Too many messages of this asker. The next answer comes after this time, Unix seconds.
     Paused {
         /// Unix seconds.

@@ -2,7 +2,7 @@
 
 use super::words::{has_wildcard, is_invisible, words};
 use crate::job::{Asker, JobId, RumorId};
-use crate::key::{HalfPoint, HalfPointError};
+use crate::key::{HalfPoint, HalfPointError, SplitWork};
 use crate::pattern::{ALPHABET, Pattern, PatternError};
 use crate::vault::Rumor;
 use unicode_normalization::UnicodeNormalization;
@@ -10,8 +10,9 @@ use unicode_normalization::UnicodeNormalization;
 /// Only this many words are read: nobody means more of them as prefixes.
 const WORDS_READ: usize = 64;
 
-/// The most prefixes of a split request that are read, besides its first word and its point.
-pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 2;
+/// The most prefixes of a split request that are read, besides its first word, its point and its
+/// work.
+pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 3;
 
 /// Words that surround a request in a sentence. On their own they are prefixes like any other.
 const FILLERS: &[&str] = &[
@@ -50,9 +51,15 @@ pub struct Request {
     pub(super) subject: Option<String>,
     pub(super) form: Form,
     pub(super) meaning: Meaning,
+    work: Option<SplitWork>,
 }
 
 impl Request {
+    /// The proof of work in the text, the first if there are several. The caller checks it.
+    pub fn split_work(&self) -> Option<SplitWork> {
+        self.work
+    }
+
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
         match &self.meaning {
@@ -126,7 +133,8 @@ pub fn read(rumor: &Rumor) -> Request {
         KIND_NIP04 => Form::Nip04,
         _ => Form::Sealed,
     };
-    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning: read_text(&rumor.content) }
+    let work = rumor.content.split_whitespace().find_map(|word| word.to_lowercase().parse().ok());
+    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning: read_text(&rumor.content), work }
 }
 
 /// Reads any text, in time linear in its length.
@@ -242,8 +250,9 @@ fn has_secret_key(text: &str) -> bool {
     })
 }
 
-/// Reads `split <point> prefix …`. The point may be anywhere among the words.
+/// Reads `split <point> prefix …`. The point may be anywhere among the words, and so may `work:…`.
 fn split(words: &[&str]) -> Meaning {
+    let words: Vec<&str> = words.iter().copied().filter(|word| word.parse::<SplitWork>().is_err()).collect();
     let (points, prefixes): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
     let point = match points.as_slice() {
         [] if words.is_empty() => return Meaning::SplitHelp,

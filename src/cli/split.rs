@@ -3,12 +3,22 @@
 
 use super::unlock::UnlockFlags;
 use crate::bot::MOST_SPLIT_PREFIXES;
-use crate::pattern::Pattern;
+use crate::key::{HalfPoint, SplitWork, WorkTarget};
+use crate::pattern::{Difficulty, Pattern};
+use crate::progress::SearchBar;
 use crate::vault::Half;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use nostr::PublicKey;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Most bits of work that are begun: days on one core.
+const MOST_BITS: u32 = 44;
+/// Time between two steps of the bar.
+const SHOW_EVERY: Duration = Duration::from_millis(50);
 
 /// Flags of `npubbot split`.
 #[derive(Args, Debug)]
@@ -30,6 +40,8 @@ enum SplitCommand {
 Examples:
   npubbot split new m0ctane --out half.age    keep the half in a file
   npubbot split new cat dxg --print           keep it yourself
+  npubbot split new m0ctane --out half.age --work 18 --bot npub1...
+                                              do the work that a bot with many split jobs asks for
 
 Send the printed line to the bot. When the tweak arrives:
   npubbot combine ntweak1... --half half.age")]
@@ -43,6 +55,12 @@ struct New {
     /// Print the half instead of storing it.
     #[arg(long, conflicts_with = "out")]
     print: bool,
+    /// Do this many bits of proof of work for the request: 2^BITS hashes on average.
+    #[arg(long, value_name = "BITS", requires = "bot", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_BITS)))]
+    work: Option<u32>,
+    /// The bot that the work is for.
+    #[arg(long, value_name = "NPUB", requires = "work")]
+    bot: Option<String>,
     #[command(flatten)]
     unlock: UnlockFlags,
 }
@@ -66,6 +84,11 @@ impl New {
             );
         }
         let half = Half::draw()?;
+        // Before the half is stored: an interrupted command leaves no file behind.
+        let work = match (self.work, &self.bot) {
+            (Some(bits), Some(bot)) => Some(work(bits, bot, &half.point())?),
+            _ => None,
+        };
         let mut out = std::io::stdout().lock();
         if let Some(path) = &self.out {
             let unlock = self.unlock.unlock("Choose a passphrase for your half: ", true)?;
@@ -79,12 +102,31 @@ impl New {
             half.write_to(&mut out)?;
             writeln!(out)?;
         }
-        let words: Vec<&str> = prefixes.iter().map(Pattern::as_str).collect();
+        let work = work.map(|work| work.to_string());
+        let words: Vec<&str> = prefixes.iter().map(Pattern::as_str).chain(work.as_deref()).collect();
         writeln!(std::io::stderr(), "Send this to the bot. It holds no secret:")?;
         writeln!(out, "split {} {}", half.point(), words.join(" "))?;
         out.flush()?;
         Ok(())
     }
+}
+
+/// Does the work for a half, on all cores, with a bar on standard error.
+fn work(bits: u32, bot: &str, half: &HalfPoint) -> anyhow::Result<SplitWork> {
+    let bot = PublicKey::parse(bot).with_context(|| format!("`{bot}` is no npub"))?;
+    let target = WorkTarget::new(&bot.to_bytes(), half);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (tried, bar) = (AtomicU64::new(0), SearchBar::new(Difficulty::from_bits(bits)));
+    let work = std::thread::scope(|scope| {
+        let search = scope.spawn(|| target.search(bits, threads, &tried));
+        while !search.is_finished() {
+            bar.show_work(tried.load(Ordering::Relaxed));
+            std::thread::sleep(SHOW_EVERY);
+        }
+        search.join()
+    });
+    bar.clear();
+    work.ok().flatten().context("no number has that many bits; ask for fewer")
 }
 
 /// Parses prefixes as people type them.

@@ -6,11 +6,13 @@
 mod hit;
 mod npub;
 mod split;
+mod split_work;
 mod start_point;
 mod tweak;
 
 pub use hit::VerifiedHit;
 pub use npub::Npub;
 pub use split::{HalfPoint, HalfPointError, SplitTweak, SplitTweakError};
+pub use split_work::{NoWork, SplitWork, WorkTarget};
 pub use start_point::StartPoint;
 pub use tweak::{Offset, Rotation, Tweak, candidate};

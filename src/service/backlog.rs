@@ -111,7 +111,6 @@ mod tests {
             channel: Channel::Sealed,
             reads_sealed: true,
             paid: false,
-            work: 0,
         }
     }
 

@@ -5,9 +5,10 @@ use super::answer_limits::{AnswerLimits, Verdict};
 use super::backlog::{AT_ONCE, Backlog, Waiting};
 use super::compose;
 use super::context::Context;
-use crate::bot::{self, Decision, Facts, Reply, Request};
+use crate::bot::{self, Decision, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, RumorId};
+use crate::key::{Npub, WorkTarget};
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
 use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
@@ -248,7 +249,7 @@ impl Requests {
             easy_wait: queue.wait,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
-            split_work: split.work_bits.filter(|&bits| message.work < bits),
+            split_work: self.split_cost(request, split.work_bits),
             split_place: split.place,
             now,
         };
@@ -277,6 +278,14 @@ impl Requests {
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
         Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply, taken_back, open })
+    }
+
+    /// The work that a split request costs and lacks.
+    fn split_cost(&self, request: &Request, bits: Option<u32>) -> Option<SplitCost> {
+        let bot = self.context.vault.public_key().to_bytes();
+        let work = request.half().zip(request.split_work());
+        let done = work.map_or(0, |(half, work)| WorkTarget::new(&bot, &half).bits(work));
+        bits.filter(|&bits| done < bits).map(|bits| SplitCost { bits, bot: Npub(bot) })
     }
 
     /// Whether a message is older than a restore of the ledger.

@@ -3,6 +3,7 @@
 // are read.
 
 import { expectedIn } from './estimate';
+import { workWanted } from './work';
 
 export interface Message {
   readonly id: string;
@@ -21,6 +22,8 @@ export interface Conversation {
   readonly accepted?: number;
   /** The message with a tweak in it. */
   readonly result?: string;
+  /** Bits of proof of work that the newest message asks for. */
+  readonly work?: number;
   /** The newest message without a tweak. */
   readonly latest?: Message;
 }
@@ -38,11 +41,13 @@ export function understand(messages: readonly Message[]): Conversation {
   const expected = first && expectedIn(first.text);
   const latest = words.at(-1);
   const result = results.at(-1)?.text;
+  const work = workWanted(latest?.text ?? '');
   return {
     ...(job !== undefined && { job }),
     ...(expected !== undefined && { expected }),
     ...(first !== undefined && { acceptedBy: first.id, accepted: first.at }),
     ...(result !== undefined && { result }),
+    ...(work !== undefined && { work }),
     ...(latest !== undefined && { latest }),
   };
 }

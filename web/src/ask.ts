@@ -6,14 +6,17 @@ import { findBot, npubOfBot } from './bot';
 import { attempt, element, goTo, input, onClick, onSubmit, say, show, the } from './dom';
 import { chanceAfter, duration } from './estimate';
 import { keepRequest, resetKeeping, forgetKept, isKept } from './keeping';
+import { pointOf } from './key';
 import { forgetKey, showKey } from './key-card';
 import type { BotLink } from './link';
+import { mine, type Mining } from './mining';
 import { parsePatterns } from './patterns';
 import { allowOnly } from './policy';
 import { clearPrefix, expectedFor, setRate, startPrefixField } from './prefix-field';
 import { Lines } from './relays';
 import { asker, authenticates, inboxList, newRequest, opened, splitMessage, wrapped, type AskRequest } from './request';
 import { combine, parseTweak } from './tweak';
+import { workTarget, workText } from './work';
 
 /** Without a word of the bot after this, the page says that it may be asleep. Milliseconds. */
 const PATIENCE = 20_000;
@@ -28,6 +31,8 @@ interface Running {
   connected: number;
   sent: boolean;
   found: boolean;
+  /** The proof of work under way or done, if the bot asked for it. */
+  mining?: Mining;
   /** Messages there were when the bot was told to stop. */
   stopping?: number;
 }
@@ -134,8 +139,23 @@ function read(now: Running, wrap: NostrEvent): void {
   now.messages.set(message.id, message);
   step('step-sent', 'done');
   draw();
-  const { result } = understand([...now.messages.values()]);
+  const { result, job, work } = understand([...now.messages.values()]);
   if (result !== undefined) finish(now, result);
+  else if (job !== undefined) now.mining?.stop();
+  else if (work !== undefined && work > (now.mining?.bits ?? 0)) workFor(now, work);
+}
+
+/** Does the proof of work that the bot asks for, and sends the request again with it. */
+function workFor(now: Running, bits: number): void {
+  now.mining?.stop();
+  const { half, patterns, asked, to } = now.request;
+  now.mining = mine({ target: workTarget(to.bot, pointOf(half)), bits }, (number) => {
+    // The first number, and the date of the request: sent again, it is the same message.
+    void now.lines.send(wrapped(now.request, splitMessage(half, patterns, workText(number)), asked));
+    if (now.mining !== undefined) now.mining.done = true;
+    draw();
+  });
+  draw();
 }
 
 function finish(now: Running, result: string): void {
@@ -167,6 +187,7 @@ function finish(now: Running, result: string): void {
 function leave(): void {
   if (running === undefined) return;
   clearInterval(running.timer);
+  running.mining?.stop();
   running.lines.close();
 }
 
@@ -211,6 +232,8 @@ function stateOf(now: Running, talk: Conversation, sent: boolean): string {
   if (hasStopped(now)) return 'Stopped. You can ask for something else.';
   if (now.stopping !== undefined) return 'The bot is told to stop…';
   if (talk.job !== undefined) return `Job #${talk.job}: the bot is searching.`;
+  if (now.mining?.done === true) return 'The work is done. Waiting for the bot’s answer…';
+  if (now.mining !== undefined) return 'Many ask for keys now, so the bot asks for some work first. Your browser does it…';
   if (talk.latest !== undefined) return 'The bot has answered.';
   if (!sent) return 'Sending your request…';
   if (Date.now() - now.began < PATIENCE) return 'Waiting for the bot’s answer…';
@@ -221,7 +244,13 @@ function drawTime(now: Running, talk: Conversation): void {
   const expected = talk.expected ?? expectedFor(now.request.patterns);
   const elapsed = Date.now() / 1000 - (talk.accepted ?? Date.now() / 1000);
   const bar = the('progress', HTMLProgressElement);
-  bar.hidden = talk.job === undefined || expected === undefined || hasStopped(now);
+  const mining = talk.job === undefined && now.mining?.done !== true ? now.mining : undefined;
+  bar.ariaLabel = mining === undefined ? 'Chance that the key is found by now' : 'Chance that the work is done by now';
+  bar.hidden = mining === undefined && (talk.job === undefined || expected === undefined || hasStopped(now));
+  if (mining !== undefined) {
+    bar.value = chanceAfter(mining.tried, 2 ** mining.bits);
+    return say('time', `${Math.round(100 * bar.value)} of 100 are done by now.`);
+  }
   if (talk.job === undefined || hasStopped(now)) return say('time', '');
   const soFar = `${duration(Math.max(1, elapsed))} so far`;
   if (expected === undefined) return say('time', `${soFar}.`);

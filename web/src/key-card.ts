@@ -34,8 +34,8 @@ export function forgetKey(): void {
   for (const id of ['npub', 'nsec', 'ncryptsec']) area(id).value = '';
   element('nsec-qr').replaceChildren();
   for (const id of ['password', 'password-owner']) input(id).value = '';
-  for (const id of ['npub-said', 'nsec-said', 'ncryptsec-said', 'password-error']) say(id, '');
-  for (const id of ['done', 'nsec-box', 'encrypted']) show(id, false);
+  for (const id of ['npub-said', 'nsec-said', 'ncryptsec-said', 'password-error', 'half-served']) say(id, '');
+  for (const id of ['done', 'nsec-box', 'encrypted', 'half-served']) show(id, false);
   button('show-nsec').textContent = 'Show';
   button('show-nsec').setAttribute('aria-expanded', 'false');
 }

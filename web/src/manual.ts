@@ -4,7 +4,7 @@
 import { area, attempt, attemptSlowly, chosenFile, copies, download, element, goTo, input, onSubmit, say, show } from './dom';
 import { odds } from './estimate';
 import { decrypted, encrypted, LARGEST_FILE } from './keep';
-import { halfText, parseHalf, randomHalf } from './key';
+import { halfText, parseHalf, pointHex, randomHalf } from './key';
 import { forgetKey, showKey } from './key-card';
 import { bits, parsePatterns } from './patterns';
 import { qrOf } from './qr';
@@ -67,6 +67,22 @@ function finish(): void {
   const tweak = parseTweak(area('tweak').value);
   const patterns = input('asked-for').value.trim() === '' ? [] : parsePatterns(input('asked-for').value);
   showKey(combine(half, tweak, patterns));
+  say('half-served', useOf(half, area('tweak').value));
+  show('half-served', true);
+}
+
+/** Keys made in this tab: the x-coordinate of the half's point, and its tweak. */
+const served = new Map<string, string>();
+
+/** What to say of a half that has made a key, with a warning where it has made another one before. */
+function useOf(half: bigint, pasted: string): string {
+  const [x, tweak] = [pointHex(half).slice(2), pasted.match(/ntweak1[a-z0-9]+/i)?.[0].toLowerCase() ?? pasted];
+  const earlier = served.get(x);
+  served.set(x, earlier ?? tweak);
+  return earlier === undefined || earlier === tweak
+    ? 'Your half has served. Never use it for another key: whoever has one of two keys of a half can compute the other.'
+    : 'WARNING: this half has made another key before. Whoever has one of the two can compute the other. Use only one, ' +
+        'and make a new half for the next key.';
 }
 
 export function startManual(): void {

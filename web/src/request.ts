@@ -27,9 +27,9 @@ export function asker(request: AskRequest): string {
   return getPublicKey(request.identity);
 }
 
-/** `split <point> prefix …` */
-export function splitMessage(half: bigint, patterns: readonly string[]): string {
-  return `split ${pointHex(half)} ${patterns.join(' ')}`;
+/** `split <point> prefix …`, and the proof of work where the bot asked for it. */
+export function splitMessage(half: bigint, patterns: readonly string[], work?: string): string {
+  return ['split', pointHex(half), ...patterns, ...(work === undefined ? [] : [work])].join(' ');
 }
 
 /**

@@ -191,6 +191,18 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     expect(await value('nsec')).toBe('');
   });
 
+  it('says that a half has served, and warns when it makes another key', async () => {
+    const { half, point } = await make('q p');
+    const served = () => page.locator('#half-served').textContent();
+    const [first, second] = [mine(point, 'q').tweak, mine(point, 'p').tweak];
+    for (const tweak of [first, `Once more: ${first}`]) {
+      await finish(half, tweak, 'q p');
+      expect(await served()).toMatch(/^Your half has served. Never use it for another key/);
+    }
+    await finish(half, second, 'q p');
+    expect(await served()).toMatch(/^WARNING: this half has made another key before/);
+  });
+
   it('makes a new half each time', async () => {
     const one = await make('q');
     const other = await make('q');

@@ -144,6 +144,9 @@ export class BotProcess {
       'roles = ["inbox", "status", "discovery"]',
       '[web]',
       'listen = "127.0.0.1:0"',
+      '[limits]',
+      'longest_expected_time = "3650 days"',
+      'give_up_after = "3650 days"',
       '',
     ];
     writeFileSync(path('relays.toml'), config.join('\n'));
@@ -167,6 +170,11 @@ export class BotProcess {
 
   private said(): string {
     return readFileSync(join(this.home, 'out'), 'utf8');
+  }
+
+  /** Jobs that it has accepted. */
+  accepted(): number {
+    return this.said().match(/\baccepted\b.*\bjob=/g)?.length ?? 0;
   }
 
   /** It hears and does nothing until it goes on. */

@@ -154,7 +154,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::SecretKey,
         Reply::SeedWords,
         Reply::Paused { until: filling.seconds },
-        Reply::SplitWorkWanted(count as u32),
+        Reply::SplitWorkWanted { bits: count as u32, command: "npubbot split new m0ctane".to_owned() },
         Reply::Nothing,
         Reply::TextOnly,
         Reply::NoGroups,
@@ -215,7 +215,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::SeedWords => 30,
         Reply::Paused { .. } => 31,
         Reply::Restored => 32,
-        Reply::SplitWorkWanted(_) => LAST,
+        Reply::SplitWorkWanted { .. } => LAST,
     }
 }
 

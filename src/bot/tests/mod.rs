@@ -3,10 +3,10 @@
 mod manners;
 mod reading;
 
-use super::{Decision, Facts, Reply, read};
+use super::{Decision, Facts, Reply, SplitCost, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId};
-use crate::key::HalfPoint;
+use crate::key::{HalfPoint, Npub};
 use crate::ledger::HalfUse;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::message::{Channel, WorkWanted};
@@ -304,13 +304,16 @@ fn an_invalid_point_is_refused_with_the_reason() {
 fn beside_many_split_jobs_a_further_one_costs_work_and_is_told_its_place() {
     let (limits, asker) = (limits(), nobody());
     let text = format!("split {POINT} m0ctane");
-    let facts = Facts { rate: Some(Rate(80e6)), split_work: Some(18), ..context(&limits, &asker) };
-    assert!(matches!(decide(&rumor(&text), &facts), Decision::Say(Reply::SplitWorkWanted(18))));
+    let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
+    let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
+    let Decision::Say(wanted) = decide(&rumor(&text), &facts) else { panic!("it is refused") };
+    let hard = decide(&rumor(&format!("split {POINT} m0ctanem0ctane")), &facts);
+    assert!(matches!(hard, Decision::Say(Reply::TooHard { .. })), "nobody works for nothing");
     assert!(matches!(decide(&rumor("m0ctane"), &facts), Decision::Accept { .. }), "the pool costs nothing");
     let facts = Facts { split_work: None, split_place: Some(7), ..facts };
     let Decision::Accept { reply, .. } = decide(&rumor(&text), &facts) else { panic!("it is a request") };
     assert!(reply.to_string().contains("place in line is 7"), "{reply}");
-    insta::assert_snapshot!(Reply::SplitWorkWanted(18));
+    insta::assert_snapshot!(wanted);
 }
 
 #[test]

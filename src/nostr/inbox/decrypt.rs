@@ -1,6 +1,5 @@
 //! Verification and decryption on all cores, in order of arrival.
 
-use super::flood::work_of;
 use super::queue::Arrival;
 use crate::fault::{self, Step};
 use crate::vault::{Rumor, Vault, VerifiedEvent};
@@ -23,8 +22,6 @@ pub(super) struct Decrypted {
     pub is_nip04: bool,
     /// Whether it has the proof of work that is required in a flood.
     pub paid: bool,
-    /// Bits of its proof of work (NIP-13).
-    pub work: u32,
     /// The message in it, if any.
     pub outcome: Outcome,
 }
@@ -65,10 +62,9 @@ impl Decryptions {
         self.tasks.push_back(tokio::spawn(async move {
             let Arrival { url, event, paid, room } = arrival;
             let (id, is_nip04) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
-            let work = work_of(&event);
             let outcome = VerifiedEvent::check(*event).map_or(Outcome::Forged, |event| open(&vault, &event));
             drop(room);
-            Decrypted { id, url, is_nip04, paid, work, outcome }
+            Decrypted { id, url, is_nip04, paid, outcome }
         }));
     }
 

@@ -75,7 +75,7 @@ impl Flood {
 
 /// NIP-13: the leading zero bits of the id, at most the target in the `nonce` tag; 0 without a
 /// target.
-pub(super) fn work_of(event: &Event) -> u32 {
+fn work_of(event: &Event) -> u32 {
     let committed = event.tags.iter().find_map(|tag| match tag.as_slice() {
         [name, _, target, ..] if name == "nonce" => target.parse::<u32>().ok(),
         _ => None,

@@ -31,8 +31,6 @@ pub struct IncomingMessage {
     pub reads_sealed: bool,
     /// Whether its outermost event has the proof of work that is required in a flood.
     pub paid: bool,
-    /// Bits of the proof of work (NIP-13) of its outermost event.
-    pub work: u32,
 }
 
 /// Whether an event has the right size, kind and receiver.

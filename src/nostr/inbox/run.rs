@@ -187,7 +187,7 @@ impl Inbox {
     /// ones; those that find no room are left to a backfill. Duplicates are detected by the ledger,
     /// for all waiting requests at once.
     async fn pass_on(&self, parts: &mut Parts, decrypted: Decrypted, out: &mpsc::Sender<IncomingMessage>) {
-        let Decrypted { id, url, is_nip04, paid, work, outcome } = decrypted;
+        let Decrypted { id, url, is_nip04, paid, outcome } = decrypted;
         let rumor = match outcome {
             Outcome::Message(rumor) => rumor,
             Outcome::Ignored => return,
@@ -211,7 +211,7 @@ impl Inbox {
         }
         let seen_on = vec![url.to_string()];
         let channel = if is_nip04 { Channel::Nip04 } else { Channel::Sealed };
-        let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_nip04, paid, work };
+        let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: !is_nip04, paid };
         if !is_nip04 {
             // Without a receiver the bot is stopping, and the relay keeps this message.
             let _ = out.send(message).await;

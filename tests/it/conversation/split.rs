@@ -15,7 +15,11 @@ pub const TESTS: &[Test] = &[
     test!(an_asker_keeps_half_of_the_key_and_the_operator_never_has_it),
     test!(a_half_in_a_file_includes_its_prefixes),
     test!(a_half_is_never_an_argument_and_a_bad_one_is_named),
+    test!(the_work_that_a_refusal_asks_for_is_what_split_new_does),
 ];
+
+/// Open split jobs of others from which a further one costs work (`FREE_JOBS`).
+const MANY: usize = 16;
 
 fn lines(output: &Output) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -147,4 +151,41 @@ fn a_half_is_never_an_argument_and_a_bad_one_is_named() {
     let error = refusal(&run_with_input(&["mine", "--split", "02ab", "ham"], ""));
     assert!(error.contains("66 hexadecimal digits"), "{error}");
     assert!(!lines(&run_with_input(&combine, &format!("  {half}\n"))).is_empty());
+}
+
+async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 100\n");
+    let bot = home.start().await;
+    let mut crowd = Asker::connect(&relay.url(), bot.public_key).await;
+    for _ in 0..MANY {
+        let answer = crowd.ask(&new_half("qqqqqqqq").1).await;
+        assert!(answer.contains("Job #"), "{answer}");
+    }
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let (_, without) = new_half("dad");
+    let refusal = asker.ask(&without).await;
+    // The command stands on a line of its own, ready to copy.
+    let command = refusal.lines().find(|line| line.starts_with("npubbot split new dad ")).expect(&refusal);
+    assert_eq!(bot.service.totals().unwrap().accepted, MANY as u64, "nothing was started");
+    let arguments: Vec<&str> =
+        command.split(' ').skip(1).map(|word| if word == "--out" { "--print" } else { word }).collect();
+    let arguments: Vec<&str> = arguments.into_iter().filter(|word| *word != "half.age").collect();
+    let made = lines(&run_with_input(&arguments, ""));
+    let [half, message] = &made[..] else { panic!("{made:?}") };
+    // Work for another half, or for another bot, is none.
+    let work = message.split(' ').next_back().unwrap();
+    assert!(work.starts_with("work:"), "{message}");
+    assert!(asker.ask(&format!("{without} {work}")).await.contains("proof of work"));
+    let elsewhere = npubbot::key::Npub([0x79; 32]).to_string();
+    let elsewhere =
+        lines(&run_with_input(&["split", "new", "dad", "--print", "--work", "16", "--bot", &elsewhere], ""));
+    assert!(asker.ask(&elsewhere[1]).await.contains("proof of work"));
+    // Its own is enough.
+    let acceptance = asker.ask(message).await;
+    assert!(acceptance.contains(&format!("#{}", MANY + 1)), "{acceptance}");
+    let answer = asker.next_text().await;
+    let key = lines(&run_with_input(&["combine", &tweak_in(&answer), "--prefix", "dad"], half));
+    DeliveredKey::read(&key.join("\n")).expect("an nsec").assert_starts_with("dad");
+    bot.service.stop().await;
 }

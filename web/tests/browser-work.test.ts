@@ -1,0 +1,42 @@
+// The page asks a real `npubbot serve` beside many split jobs of others: it does the work that the
+// bot asks for, and gets its key.
+
+import { generateSecretKey, nip19, Relay } from 'nostr-tools';
+import { describe, expect, it } from 'vitest';
+import { randomHalf } from '../src/key';
+import { splitMessage, wrapped, type AskRequest } from '../src/request';
+import { camera, until } from './harness';
+import { missing, npubOf, sayWhatIsMissing, stage } from './stage';
+
+sayWhatIsMissing('the work that a bot with many split jobs asks for');
+
+/** Open split jobs of others from which a further one costs work. */
+const MANY = 16;
+/** A bot takes so many of one asker. */
+const EACH = 3;
+
+describe.skipIf(missing.length > 0)('asking a bot that asks for work', { timeout: 90_000 }, () => {
+  const at = stage();
+
+  it('does the work in a worker, shows how far it is, and gets the key', async () => {
+    const shot = camera('work');
+    await at.arrive();
+    const asked = Math.floor(Date.now() / 1000);
+    const to = { bot: nip19.decode(at.bot.npub as `npub1${string}`).data, relays: [at.relay.url] };
+    const relay = await Relay.connect(at.relay.url);
+    for (let job = 0, identity = generateSecretKey(); job < MANY; job += 1) {
+      if (job % EACH === 0) identity = generateSecretKey();
+      const request: AskRequest = { to, half: randomHalf(), identity, patterns: ['qqqqqqqq'], asked };
+      await relay.publish(wrapped(request, splitMessage(request.half, request.patterns), asked));
+    }
+    relay.close();
+    await until('the bot has them all', () => (at.bot.accepted() === MANY ? true : undefined));
+    await at.ask('cat');
+    await at.says('#state', /asks for some work first|The work is done|Job #/);
+    await shot(at.page, 'mining');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1cat/);
+    expect(npubOf(await at.shownNsec())).toBe(await at.npub());
+    expect(await at.page.textContent('#bot-words')).toMatch(/#17/);
+  });
+});
