@@ -33,7 +33,7 @@ impl Doctor {
         }
         let broken = findings.iter().filter(|finding| finding.verdict == Verdict::Broken).count();
         if broken > 0 {
-            bail!("{broken} problems marked BAD must be fixed before the bot can serve");
+            bail!("what is marked BAD must be fixed before the bot can serve ({broken} in all)");
         }
         Ok(())
     }
