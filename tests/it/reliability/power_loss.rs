@@ -19,7 +19,9 @@ use tempfile::TempDir;
 
 pub const TESTS: &[Test] = &[
     test!(power_may_go_at_every_write),
+    test!(power_may_go_at_every_write_in_twenty_ways).long("minutes: the full form"),
     test!(every_write_may_fail_and_the_next_attempt_succeeds),
+    test!(every_write_may_fail_in_every_way).long("minutes: the full form"),
     test!(power_may_go_after_writes_that_failed),
     test!(a_full_file_system_loses_nothing),
     test!(fill_the_file_system).part(),
@@ -242,12 +244,25 @@ fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
 }
 
 fn power_may_go_at_every_write() {
+    // Twice at each: without anything that was not synced, and with a part of it.
+    lose_power_at_every_change(|at, seed| vec![Survives::Nothing, Survives::Some(seed.wrapping_add(at as u64))]);
+}
+
+fn power_may_go_at_every_write_in_twenty_ways() {
+    lose_power_at_every_change(|at, seed| {
+        let first = seed.wrapping_add(at as u64 * 18);
+        let random = (0..18).map(|way| Survives::Some(first.wrapping_add(way)));
+        [Survives::Nothing, Survives::Everything].into_iter().chain(random).collect()
+    });
+}
+
+/// `ways` of the number of a change and the seed of this run.
+fn lose_power_at_every_change(ways: impl Fn(usize, u64) -> Vec<Survives>) {
     let seed = crate::support::seed();
     let (files, before) = earlier_life();
     let changes = changes(&files, &before);
     for (at, change) in changes.iter().enumerate() {
-        let random = |number: u64| Survives::Some(seed.wrapping_add(at as u64 * 7 + number));
-        for survives in [Survives::Nothing, Survives::Everything, random(0), random(1)] {
+        for survives in ways(at, seed) {
             println!("power goes at change {at}, {change}; {survives:?}");
             let (_, told, seen) = run(&files, &before, Trouble { power: Some((at, survives)), fails: None });
             check(with(&seen.left.unwrap()).path(), &told);
@@ -258,18 +273,26 @@ fn power_may_go_at_every_write() {
     }
 }
 
+const FAILURES: [Failure; 3] = [Failure::Io, Failure::Full, Failure::ReadOnly];
+
 fn every_write_may_fail_and_the_next_attempt_succeeds() {
+    fail_at_every_change(|at| vec![(FAILURES[at % 3], 1 + at % (ATTEMPTS - 2))]);
+}
+
+fn every_write_may_fail_in_every_way() {
+    fail_at_every_change(|_| FAILURES.into_iter().flat_map(|one| [(one, 1), (one, ATTEMPTS - 2)]).collect());
+}
+
+/// `ways` of the number of a change: how it fails, and how many do.
+fn fail_at_every_change(ways: impl Fn(usize) -> Vec<(Failure, usize)>) {
     let (files, before) = earlier_life();
     let changes = changes(&files, &before);
     for (at, change) in changes.iter().enumerate() {
-        for failure in [Failure::Io, Failure::Full, Failure::ReadOnly] {
-            for count in [1, ATTEMPTS - 2] {
-                println!("{failure:?} at change {at} and {} more, {change}", count - 1);
-                let (folder, told, _) =
-                    run(&files, &before, Trouble { fails: Some((at, count, failure)), power: None });
-                assert_eq!(told.delivered.len() as i64, EARLIER + JOBS, "the work is done after all");
-                check(folder.path(), &told);
-            }
+        for (failure, count) in ways(at) {
+            println!("{failure:?} at change {at} and {} more, {change}", count - 1);
+            let (folder, told, _) = run(&files, &before, Trouble { fails: Some((at, count, failure)), power: None });
+            assert_eq!(told.delivered.len() as i64, EARLIER + JOBS, "the work is done after all");
+            check(folder.path(), &told);
         }
     }
 }
@@ -278,9 +301,9 @@ fn power_may_go_after_writes_that_failed() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let (files, before) = earlier_life();
     let most = changes(&files, &before).len();
-    for round in 0..150 {
+    for round in 0..100 {
         let from = rng.random_range(0..most);
-        let failure = [Failure::Io, Failure::Full, Failure::ReadOnly][rng.random_range(0..3)];
+        let failure = FAILURES[rng.random_range(0..3)];
         let at = rng.random_range(from..most + 4);
         let survives = [Survives::Nothing, Survives::Everything, Survives::Some(rng.random())][rng.random_range(0..3)];
         let fails = Some((from, rng.random_range(1..ATTEMPTS - 1), failure));

@@ -186,8 +186,9 @@ impl Disk {
     /// A file was synced.
     fn sync(&mut self, name: &str) {
         let file = self.files.entry(name.to_owned()).or_default();
-        file.synced = file.after(&mut || true);
-        file.pending.clear();
+        for change in file.pending.drain(..) {
+            change.apply(&mut file.synced, &mut || true);
+        }
     }
 
     /// The folder was synced.
@@ -204,22 +205,32 @@ impl Content {
     fn after(&self, lot: &mut impl FnMut() -> bool) -> Vec<u8> {
         let mut bytes = self.synced.clone();
         for change in &self.pending {
-            match change {
-                Change::Length(length) if lot() => bytes.resize(*length, 0),
-                Change::Length(_) => {}
-                Change::Write(at, data) => {
-                    let mut from = *at;
-                    while from < at + data.len() {
-                        let to = (from / SECTOR * SECTOR + SECTOR).min(at + data.len());
-                        if lot() {
-                            bytes.resize(bytes.len().max(to), 0);
-                            bytes[from..to].copy_from_slice(&data[from - at..to - at]);
-                        }
-                        from = to;
+            change.apply(&mut bytes, lot);
+        }
+        bytes
+    }
+}
+
+impl Change {
+    /// Makes the change, or what of it survives by lot.
+    fn apply(&self, bytes: &mut Vec<u8>, lot: &mut impl FnMut() -> bool) {
+        match self {
+            Change::Length(length) => {
+                if lot() {
+                    bytes.resize(*length, 0);
+                }
+            }
+            Change::Write(at, data) => {
+                let mut from = *at;
+                while from < at + data.len() {
+                    let to = (from / SECTOR * SECTOR + SECTOR).min(at + data.len());
+                    if lot() {
+                        bytes.resize(bytes.len().max(to), 0);
+                        bytes[from..to].copy_from_slice(&data[from - at..to - at]);
                     }
+                    from = to;
                 }
             }
         }
-        bytes
     }
 }
