@@ -157,9 +157,9 @@ async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 100\n");
     let bot = home.start().await;
-    let mut crowd = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut others = Asker::connect(&relay.url(), bot.public_key).await;
     for _ in 0..MANY {
-        let answer = crowd.ask(&new_half("qqqqqqqq").1).await;
+        let answer = others.ask(&new_half("qqqqqqqq").1).await;
         assert!(answer.contains("Job #"), "{answer}");
     }
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;

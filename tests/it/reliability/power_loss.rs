@@ -41,7 +41,7 @@ const ATTEMPTS: usize = 8;
 
 const ASKER: Asker = Asker([1; 32]);
 
-/// What the ledger said is recorded.
+/// The jobs that the ledger said are recorded.
 #[derive(Clone, Default, Debug)]
 struct Told {
     accepted: BTreeSet<i64>,

@@ -22,12 +22,12 @@ const SECTOR: usize = 512;
 /// The file that is written without SQLite.
 const PLAIN: &str = "used-halves";
 
-/// What goes wrong. Changes are counted from 0.
+/// The trouble of a watch. Changes are counted from 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trouble {
     /// Changes that fail: the first, how many, and how.
     pub fails: Option<(usize, usize, Failure)>,
-    /// The change at which the power goes, and what survives of all that was not synced.
+    /// The change at which the power goes, and how much survives of all that was not synced.
     pub power: Option<(usize, Survives)>,
 }
 
@@ -42,7 +42,7 @@ pub enum Failure {
     ReadOnly,
 }
 
-/// What a power loss leaves of changes that were not synced.
+/// The part of unsynced changes that a power loss leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Survives {
     /// Nothing.
@@ -81,7 +81,7 @@ struct Disk {
     folder: PathBuf,
     files: BTreeMap<String, Content>,
     trouble: Trouble,
-    /// What each change so far was, for messages.
+    /// The changes so far, for messages: file and operation.
     changes: Vec<String>,
     /// The files after the power loss.
     left: Option<BTreeMap<String, Vec<u8>>>,
@@ -110,7 +110,7 @@ pub fn watch(folder: &Path, trouble: Trouble) {
 
 /// The end of a watch.
 pub struct Seen {
-    /// What each change was: file and operation.
+    /// The changes: file and operation.
     pub changes: Vec<String>,
     /// The files that the power loss left, if there was one.
     pub left: Option<BTreeMap<String, Vec<u8>>>,
