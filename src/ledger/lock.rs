@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// An advisory lock, held until it is dropped. The file stays behind.
 pub(super) struct FolderLock {
-    _file: File,
+    file: File,
 }
 
 impl FolderLock {
@@ -32,9 +32,17 @@ impl FolderLock {
             .open(folder.join("ledger.lock"))
             .map_err(unusable)?;
         match file.try_lock() {
-            Ok(()) => Ok(FolderLock { _file: file }),
+            Ok(()) => Ok(FolderLock { file }),
             Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
+    }
+}
+
+impl Drop for FolderLock {
+    /// Unlocks the file itself: a child process between `fork` and `exec` may have it open too.
+    fn drop(&mut self) {
+        // Closing the file unlocks it as well.
+        let _ = self.file.unlock();
     }
 }

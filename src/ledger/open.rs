@@ -42,7 +42,8 @@ struct Shared {
     /// The first damage found.
     damage: OnceLock<String>,
     clock: Clock,
-    _lock: FolderLock,
+    /// Until the ledger is closed.
+    lock: Mutex<Option<FolderLock>>,
 }
 
 impl Ledger {
@@ -80,7 +81,7 @@ impl Ledger {
             bounds: Bounds::new(budget),
             damage: OnceLock::new(),
             clock,
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         };
         Ok(Ledger { shared: Arc::new(shared) })
     }
@@ -158,8 +159,8 @@ impl Ledger {
         })
     }
 
-    /// Closes the file, also for all clones: later transactions fail. The lock stays until the last
-    /// clone is dropped.
+    /// Closes the file, also for all clones, and releases the lock. Waits for a transaction that is
+    /// under way; later ones fail before they write.
     pub fn close(&self) {
         let is_recorded = self
             .reading(|connection| Ok(read_note(connection, "generation")? == Some(self.used_halves().generation())));
@@ -175,6 +176,7 @@ impl Ledger {
         if let Err(error) = closed {
             tracing::warn!(%error, "the ledger could not be closed; the next start recovers it");
         }
+        drop(self.shared.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Limits the file to this many pages of 4 KiB, but not below its size: for tests of a full

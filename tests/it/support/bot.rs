@@ -108,14 +108,7 @@ impl Home {
 
     /// Starts the bot within this process, with this clock.
     pub async fn start_at(&self, clock: Clock) -> RunningBot {
-        // On a very busy machine, the previous bot may not have released the folder yet.
-        let service = until("the folder is free", || async {
-            match Service::start(self.config(), &self.data(), self.vault(), clock.clone()).await {
-                Err(error) if error.to_string().contains("another npubbot uses") => None,
-                started => Some(started.unwrap()),
-            }
-        })
-        .await;
+        let service = Service::start(self.config(), &self.data(), self.vault(), clock).await.unwrap();
         let public_key = self.vault().public_key();
         RunningBot { service, public_key }
     }
@@ -251,6 +244,15 @@ impl BotProcess {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits until it ends by itself; returns its exit status.
+    pub async fn ended(mut self) -> std::process::ExitStatus {
+        until("the process ends", || {
+            let status = self.child.try_wait().unwrap();
+            async move { status }
+        })
+        .await
     }
 
     /// Kills the process (SIGKILL), so that it cannot clean up.
