@@ -10,7 +10,7 @@ use crate::message::GiftWrap;
 use crate::nostr::Relays;
 use crate::scheduler::Scheduler;
 use crate::shutdown::Shutdown;
-use crate::vault::VaultError;
+use crate::vault::{UnwrapError, VaultError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -86,6 +86,7 @@ impl Maintenance {
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
                 relays = connected,
+                dropped = %causes(&self.context.vault.dropped()),
                 heap = memory::heap_in_use(),
                 "alive"
             ),
@@ -153,5 +154,29 @@ impl Maintenance {
         self.scheduler.remove(job.id);
         self.context.wakes.outbox.wake();
         Ok(())
+    }
+}
+
+/// Messages that did not open since the start, by cause.
+fn causes(dropped: &[(UnwrapError, u64)]) -> String {
+    let some = dropped.iter().filter(|(_, count)| *count > 0);
+    let causes: Vec<String> = some.map(|(cause, count)| format!("{count} {cause}")).collect();
+    if causes.is_empty() { "none".to_owned() } else { causes.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_messages_are_named_by_cause() {
+        let dropped = UnwrapError::ALL.map(|cause| (cause, 0));
+        assert_eq!(causes(&dropped), "none");
+        let dropped = dropped.map(|(cause, _)| match cause {
+            UnwrapError::Undecryptable => (cause, 12),
+            UnwrapError::Impostor => (cause, 1),
+            cause => (cause, 0),
+        });
+        assert_eq!(causes(&dropped), "12 cannot be decrypted, 1 seal and rumor have different authors");
     }
 }

@@ -44,6 +44,16 @@ enum RequestError {
     Vault(#[from] VaultError),
 }
 
+impl RequestError {
+    /// Whether the message can be answered later.
+    fn is_transient(&self) -> bool {
+        match self {
+            RequestError::Ledger(error) => error.is_transient(),
+            RequestError::Vault(error) => matches!(error, VaultError::NoRandomness),
+        }
+    }
+}
+
 /// A message that is decided but not yet answered.
 struct Decided {
     asker: Asker,
@@ -106,8 +116,7 @@ impl Requests {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers messages in one transaction, or one by one if that fails. Retries while the ledger
-    /// fails, because an answer that is not recorded must not be sent.
+    /// Answers messages in one transaction, or one by one if that fails.
     fn attend(&self, messages: &[Waiting]) {
         if messages.len() > 1 {
             match catch_unwind(AssertUnwindSafe(|| self.handle(messages))) {
@@ -124,12 +133,20 @@ impl Requests {
         }
     }
 
+    /// Answers one message. An answer that is not recorded is not given, so a full disk, say, is
+    /// waited for. A message that can never be recorded holds up no other.
     fn attend_one(&self, waiting: &Waiting) {
         let mut panics = 0;
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.handle(std::slice::from_ref(waiting)))) {
                 Ok(Ok(())) => return,
-                Ok(Err(error)) => tracing::error!(%error, "a message cannot be answered yet"),
+                Ok(Err(error)) if error.is_transient() => {
+                    tracing::error!(%error, "a message cannot be answered yet");
+                }
+                Ok(Err(error)) => {
+                    let rumor = waiting.message.rumor.id;
+                    return tracing::error!(?rumor, %error, "a message is left out until the next start");
+                }
                 Err(_) => {
                     panics += 1;
                     tracing::error!(rumor = ?waiting.message.rumor.id, panics, "answering a message panicked");

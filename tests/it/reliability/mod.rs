@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod clock;
+pub mod damage;
 pub mod disk;
 pub mod ledger_kill;
 pub mod load;

@@ -1,0 +1,61 @@
+//! A ledger that fails for good: one bad row holds up nobody, and a damaged file ends the program
+//! with the remedy.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use rusqlite::Connection;
+use std::fs::OpenOptions;
+use std::io::{Seek, SeekFrom, Write};
+
+pub const TESTS: &[Test] = &[
+    test!(a_message_that_can_never_be_recorded_holds_up_nobody),
+    test!(a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy),
+];
+
+fn ledger(home: &Home) -> Connection {
+    Connection::open(home.data().join("ledger.sqlite")).unwrap()
+}
+
+async fn a_message_that_can_never_be_recorded_holds_up_nobody() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn_at_level("info").await;
+    let mut unlucky = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut lucky = Asker::connect(&relay.url(), bot.public_key).await;
+    // The rows of one asker fail for good, as a constraint of a damaged index would.
+    let key = unlucky.keys.public_key().to_hex();
+    let trigger = format!(
+        "CREATE TRIGGER bad BEFORE INSERT ON seen WHEN NEW.asker = x'{key}' BEGIN SELECT RAISE(ABORT, 'bad row'); END"
+    );
+    ledger(&home).execute_batch(&trigger).unwrap();
+    unlucky.send("help").await;
+    until("it is left out", || async { home.log().contains("is left out until the next start").then_some(()) }).await;
+    lucky.ask("help").await;
+    // The next start finds it on the relay.
+    bot.kill();
+    ledger(&home).execute_batch("DROP TRIGGER bad").unwrap();
+    let bot = home.spawn().await;
+    unlucky.next_text().await;
+    bot.kill();
+}
+
+async fn a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn_at_level("info").await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask("help").await;
+    // A write of another program makes the bot read its pages anew.
+    ledger(&home).execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let mut file = OpenOptions::new().write(true).open(home.data().join("ledger.sqlite")).unwrap();
+    let bytes = file.metadata().unwrap().len() - 4096;
+    file.seek(SeekFrom::Start(4096)).unwrap();
+    file.write_all(&vec![0x55; bytes as usize]).unwrap();
+    asker.send("status").await;
+    let status = bot.ended().await;
+    assert_eq!(status.code(), Some(2), "{}", home.log());
+    assert!(home.log().contains("restore a backup"), "{}", home.log());
+}
