@@ -188,7 +188,7 @@ impl Outbox {
     /// Starts to send to the relays that have not acknowledged the message yet.
     fn send(&self, sending: &mut JoinSet<Sent>, message: &DueMessage, event: &Event, urls: &[RelayUrl]) {
         let is_result = message.result_of.is_some();
-        let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent };
+        let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent, retries: message.attempts > 0 };
         for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
             let (relays, event) = (self.relays.clone(), event.clone());
             sending.spawn(async move {

@@ -1,5 +1,5 @@
-//! The attempts in progress: a bounded number, with places reserved for results and for askers with
-//! a job.
+//! The attempts in progress: a bounded number, with places reserved for results and askers with a
+//! job, and places reserved for others.
 
 use super::attempts::Outbox;
 use crate::ledger::{Attempt, DueMessage, MessageId};
@@ -11,13 +11,14 @@ use tokio::task::{Id, JoinSet};
 
 /// The most messages in progress.
 const AT_ONCE: usize = 1024;
-/// The most of them that are neither results nor for askers with a job.
-const ORDINARY: usize = 768;
+/// The most of them that are results or for askers with a job, and the most of the others.
+const OF_ONE_CLASS: usize = 768;
 /// Messages that are read from the ledger beyond those in progress.
 const READ: usize = 256;
-/// After this time, an ordinary attempt may be ended to make room for another; it is repeated
-/// later.
+/// After this time, an attempt may be ended to make room for another; it is repeated later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
+/// The same for results and askers with a job.
+const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
 /// With this many in progress, the ledger is read less often.
 const BUSY: usize = 64;
 
@@ -59,40 +60,46 @@ impl UnderWay {
 
     /// Whether some due messages may have found no place.
     pub fn is_full(&self) -> bool {
-        self.messages.len() >= AT_ONCE || self.ordinary() >= ORDINARY
+        self.messages.len() >= AT_ONCE || self.of_classes().into_iter().any(|messages| messages >= OF_ONE_CLASS)
     }
 
-    fn ordinary(&self) -> usize {
-        self.messages.values().filter(|urgent| !**urgent).count()
+    /// Messages that are not urgent, and those that are.
+    fn of_classes(&self) -> [usize; 2] {
+        let urgent = self.messages.values().filter(|urgent| **urgent).count();
+        [self.messages.len() - urgent, urgent]
     }
 
     /// Starts an attempt for each of these messages, as far as there is room. For new messages that
     /// find none, as many of the longest attempts are ended.
     pub fn start(&mut self, due: Vec<DueMessage>, now: Instant) {
-        let (mut ordinary, mut waiting) = (self.ordinary(), 0);
+        let (mut of_classes, mut waiting) = (self.of_classes(), [0, 0]);
         for message in due {
             if self.messages.contains_key(&message.id) {
                 continue;
             }
-            if !has_room(self.messages.len(), ordinary, message.urgent) {
-                waiting += usize::from(message.attempts == 0);
+            let class = usize::from(message.urgent);
+            if !has_room(self.messages.len(), of_classes[class]) {
+                waiting[class] += usize::from(message.attempts == 0);
                 continue;
             }
-            ordinary += usize::from(!message.urgent);
+            of_classes[class] += 1;
             self.messages.insert(message.id, message.urgent);
             let (outbox, copy, cancel) = (Arc::clone(&self.outbox), message.clone(), Arc::new(Notify::new()));
             let cancelled = Arc::clone(&cancel);
             let task = self.attempts.spawn(async move { outbox.attempt(&copy, &cancelled).await });
             self.running.insert(task.id(), Running { message, started: now, cancel });
         }
-        self.end_longest(waiting, now);
+        self.end_longest(false, waiting[0], now);
+        self.end_longest(true, waiting[1], now);
     }
 
-    fn end_longest(&self, count: usize, now: Instant) {
+    /// Ends so many attempts of a class.
+    fn end_longest(&self, urgent: bool, count: usize, now: Instant) {
         if count == 0 {
             return;
         }
-        let may_end = |running: &&Running| !running.message.urgent && now >= running.started + LEAST_TIME;
+        let least_time = if urgent { URGENT_LEAST_TIME } else { LEAST_TIME };
+        let may_end = |running: &&Running| running.message.urgent == urgent && now >= running.started + least_time;
         let mut longest: Vec<&Running> = self.running.values().filter(may_end).collect();
         longest.sort_by_key(|running| running.started);
         longest.iter().take(count).for_each(|running| running.cancel.notify_one());
@@ -118,9 +125,9 @@ impl UnderWay {
     }
 }
 
-/// Whether another message may be under way beside `all`, of which `ordinary` are not urgent.
-fn has_room(all: usize, ordinary: usize, is_urgent: bool) -> bool {
-    all < AT_ONCE && (is_urgent || ordinary < ORDINARY)
+/// Whether another message may be in progress beside `all`, of which `of_class` are of its class.
+fn has_room(all: usize, of_class: usize) -> bool {
+    all < AT_ONCE && of_class < OF_ONE_CLASS
 }
 
 #[cfg(test)]
@@ -130,15 +137,18 @@ mod tests {
     #[test]
     fn results_have_places_that_chatter_does_not_get() {
         let start = |messages: &mut Vec<bool>, is_urgent: bool| {
-            let ordinary = messages.iter().filter(|urgent| !**urgent).count();
-            if has_room(messages.len(), ordinary, is_urgent) {
+            let of_class = messages.iter().filter(|urgent| **urgent == is_urgent).count();
+            if has_room(messages.len(), of_class) {
                 messages.push(is_urgent);
             }
         };
-        let mut messages = Vec::new();
-        (0..2 * AT_ONCE).for_each(|_| start(&mut messages, false));
-        assert_eq!(messages.len(), ORDINARY);
-        (0..2 * AT_ONCE).for_each(|_| start(&mut messages, true));
-        assert_eq!(messages.len(), AT_ONCE);
+        // Chatter has places too, because a job costs no more than a key.
+        for first in [false, true] {
+            let mut messages = Vec::new();
+            (0..2 * AT_ONCE).for_each(|_| start(&mut messages, first));
+            assert_eq!(messages.len(), OF_ONE_CLASS);
+            (0..2 * AT_ONCE).for_each(|_| start(&mut messages, !first));
+            assert_eq!(messages.len(), AT_ONCE);
+        }
     }
 }

@@ -29,9 +29,11 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The share of one connection, until it is dropped; `None` if the budget is used up.
-    pub fn share(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0).try_acquire_many_owned(SHARE).ok()
+    /// The share of one connection, until it is dropped. While the budget is used up, waits for a
+    /// connection that is being closed.
+    pub async fn share(&self) -> Option<OwnedSemaphorePermit> {
+        // An error means that the semaphore is closed, which never happens.
+        Arc::clone(&self.0).acquire_many_owned(SHARE).await.ok()
     }
 }
 
@@ -60,16 +62,18 @@ impl Allowance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use std::time::Duration;
 
     #[test]
     fn external_connections_share_a_budget() {
         let budget = Budget::default();
-        let shares: Vec<_> = std::iter::from_fn(|| budget.share()).collect();
+        let share = || budget.share().now_or_never().flatten();
+        let shares: Vec<_> = std::iter::from_fn(share).collect();
         assert_eq!(shares.len(), BUDGET / SHARE as usize);
-        assert!(budget.clone().share().is_none());
+        assert!(budget.clone().share().now_or_never().is_none());
         drop(shares);
-        assert!(budget.share().is_some());
+        assert!(share().is_some());
     }
 
     #[test]

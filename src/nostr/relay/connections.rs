@@ -4,7 +4,9 @@
 use super::address::{has_allowed_port, is_private};
 use super::error::NostrError;
 use super::external::ExternalRelays;
+use super::host::{Host, Hosts};
 use super::null_database::NullDatabase;
+use super::resolver::Resolver;
 use super::slots::Visitor;
 use super::throttle::Throttle;
 use super::transport::Transport;
@@ -77,7 +79,7 @@ impl Relays {
             add(&client, &entry.url).await?;
         }
         client.connect().await;
-        let external = ExternalRelays::new(signer, Transport::to_external(!allow_private));
+        let external = ExternalRelays::new(signer, !allow_private, Resolver::default());
         Ok(Relays {
             client,
             entries: Arc::new(entries.to_vec()),
@@ -175,7 +177,22 @@ impl Relays {
     /// A connected relay: one of our own, or an external one, which is dialled and kept for a
     /// while.
     pub(super) async fn visit(&self, url: &RelayUrl) -> Result<Relay, NostrError> {
-        if self.is_ours(url) { self.our_relay(url).await } else { self.external.visit(url, Visitor::NOBODY).await }
+        if self.is_ours(url) {
+            return self.our_relay(url).await;
+        }
+        let hosts = self.hosts(url, Visitor::NOBODY).await?;
+        self.external.visit(url, &hosts, Visitor::NOBODY).await
+    }
+
+    /// The hosts whose limits apply to a relay.
+    ///
+    /// Errors: as [`ExternalRelays::hosts`].
+    pub(super) async fn hosts(&self, url: &RelayUrl, visitor: Visitor) -> Result<Hosts, NostrError> {
+        if self.is_ours(url) {
+            return Ok(Hosts::by_name(url));
+        }
+        let has_answered = self.throttle.has_answered(&Host::from_url(url));
+        self.external.hosts(url, has_answered, visitor.urgent).await
     }
 
     /// One of our own relays, if it is connected or about to be.

@@ -5,12 +5,15 @@
 //! keep dialling a host that is no relay.
 
 use super::error::NostrError;
+use super::host::{Host, Hosts};
 use super::null_database::NullDatabase;
-use super::slots::{Host, MOST, Slots, Visitor};
+use super::resolver::Resolver;
+use super::slots::{MOST, Slots, Visitor};
 use super::transport::Transport;
 use hashlink::LruCache;
 use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -18,7 +21,7 @@ use tokio::sync::Mutex;
 /// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(7);
 /// A host that could not be reached is not dialled again before this.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_millis(2500);
 /// Number of unreachable hosts that are remembered.
 const UNREACHABLE: usize = 1000;
 /// How long a visitor waits for a slot.
@@ -35,6 +38,7 @@ const NOTIFICATIONS: usize = 512;
 #[derive(Clone)]
 pub(super) struct ExternalRelays {
     client: Client,
+    resolver: Resolver,
     /// Locked while relays are added and removed, which does not wait for the network.
     known: Arc<Mutex<Known>>,
 }
@@ -47,27 +51,66 @@ struct Known {
     unreachable: LruCache<Host, Instant>,
 }
 
+impl Known {
+    /// Whether a host could not be reached a moment ago.
+    fn is_unreachable(&self, named: &Host) -> bool {
+        self.unreachable.peek(named).is_some_and(|at| at.elapsed() < RETRY)
+    }
+}
+
 impl ExternalRelays {
-    /// `transport` restricts the addresses that may be dialled.
-    pub fn new(signer: impl NostrSigner + 'static, transport: Transport) -> ExternalRelays {
+    /// With `public_only`, private addresses are not dialled.
+    pub fn new(signer: impl NostrSigner + 'static, public_only: bool, resolver: Resolver) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
         let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MOST));
-        let builder = Client::builder().signer(signer).websocket_transport(transport);
+        let builder =
+            Client::builder().signer(signer).websocket_transport(Transport::to_external(public_only, resolver.clone()));
         let client = builder.database(NullDatabase).opts(ClientOptions::new().pool(pool)).build();
         let known = Known { slots: Slots::default(), relays: HashMap::new(), unreachable: LruCache::new(UNREACHABLE) };
-        ExternalRelays { client, known: Arc::new(Mutex::new(known)) }
+        ExternalRelays { client, resolver, known: Arc::new(Mutex::new(known)) }
+    }
+
+    /// The hosts whose limits apply to a relay. `has_answered`: whether a host of this name has.
+    /// Such hosts and those of `urgent` visitors are resolved first.
+    ///
+    /// Errors: [`NostrError::NotConnected`] if the host has no address, [`NostrError::NoRoom`]
+    /// while too many names of its domain are looked up.
+    pub async fn hosts(&self, url: &RelayUrl, has_answered: bool, urgent: bool) -> Result<Hosts, NostrError> {
+        let hosts = Hosts::by_name(url);
+        if has_answered && self.client.relay(url).await.is_ok_and(|relay| relay.is_connected()) {
+            return Ok(hosts);
+        }
+        if self.known.lock().await.is_unreachable(&hosts.named) {
+            return Err(NostrError::not_connected(url));
+        }
+        let address = url.clone().into();
+        let resolving = self.resolver.resolve(&address, has_answered || urgent);
+        let error = match tokio::time::timeout(CONNECT, resolving).await {
+            Ok(Ok(addresses)) => match addresses.into_iter().min() {
+                Some(_) if has_answered => return Ok(hosts),
+                Some(first) => return Ok(Hosts { limited: Host::at(first, url), ..hosts }),
+                None => NostrError::not_connected(url),
+            },
+            Ok(Err(error)) if error.kind() == ErrorKind::WouldBlock => return Err(NostrError::no_room(url)),
+            Ok(Err(_)) | Err(_) => NostrError::not_connected(url),
+        };
+        self.known.lock().await.unreachable.insert(hosts.named, Instant::now());
+        Err(error)
     }
 
     /// A connected relay.
     ///
+    /// `hosts` comes from [`ExternalRelays::hosts`].
+    ///
     /// Errors: [`NostrError::NoRoom`] if there is no slot for this visitor,
     /// [`NostrError::NotConnected`].
-    pub async fn visit(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
+    pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
         let deadline = Instant::now() + WAIT;
         let relay = loop {
-            match self.dial(url, visitor).await {
-                Err(NostrError::NoRoom(_)) if Instant::now() < deadline => tokio::time::sleep(ASK_AGAIN).await,
-                dialled => break dialled?,
+            match self.dial(url, hosts, visitor).await? {
+                Some(relay) => break relay,
+                None if Instant::now() < deadline => tokio::time::sleep(ASK_AGAIN).await,
+                None => return Err(NostrError::no_room(url)),
             }
         };
         relay.wait_for_connection(CONNECT).await;
@@ -80,24 +123,23 @@ impl ExternalRelays {
             return Err(NostrError::no_room(url));
         }
         if relay.stats().success() == 0 {
-            known.unreachable.insert(Host::from_url(url), Instant::now());
+            known.unreachable.insert(hosts.named.clone(), Instant::now());
         }
         Err(NostrError::not_connected(url))
     }
 
-    /// A relay that is connected or being dialled.
-    async fn dial(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
+    /// A relay that is connected or being dialled; `None` if it may get a slot soon.
+    async fn dial(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let mut known = self.known.lock().await;
-        let Known { slots, relays, unreachable } = &mut *known;
+        let is_unreachable = known.is_unreachable(&hosts.named);
+        let Known { slots, relays, .. } = &mut *known;
         let now = Instant::now();
         match relays.get(url) {
             Some(relay) if is_active(relay) => {
-                slots.admit(url, visitor, now, |_| true);
-                return Ok(relay.clone());
+                slots.admit(url, &hosts.limited, visitor, now, |_| true);
+                return Ok(Some(relay.clone()));
             }
-            _ if unreachable.peek(&Host::from_url(url)).is_some_and(|at| at.elapsed() < RETRY) => {
-                return Err(NostrError::not_connected(url));
-            }
+            _ if is_unreachable => return Err(NostrError::not_connected(url)),
             // If the library reconnects just after a disconnect, the relay may never recover, so it
             // is added anew.
             Some(_) => {
@@ -107,13 +149,13 @@ impl ExternalRelays {
             }
             None => {}
         }
-        let admission = slots.admit(url, visitor, now, |url| relays.get(url).is_some_and(is_active));
+        let admission = slots.admit(url, &hosts.limited, visitor, now, |url| relays.get(url).is_some_and(is_active));
         for url in &admission.leaving {
             relays.remove(url);
             self.leave(url).await;
         }
         if !admission.granted {
-            return Err(NostrError::no_room(url));
+            return if admission.may_wait { Ok(None) } else { Err(NostrError::no_room(url)) };
         }
         let options =
             RelayOptions::new().reconnect(false).verify_subscriptions(true).notification_channel_size(NOTIFICATIONS);
@@ -122,7 +164,7 @@ impl ExternalRelays {
         let relay = self.client.pool().relay(url).await.map_err(failed)?;
         relays.insert(url.clone(), relay.clone());
         relay.connect();
-        Ok(relay)
+        Ok(Some(relay))
     }
 
     /// Whether a relay has a slot.
@@ -149,6 +191,13 @@ impl ExternalRelays {
         }
     }
 
+    /// Visits a relay that has never answered.
+    #[cfg(test)]
+    pub async fn visit_new(&self, url: &RelayUrl, visitor: Visitor) -> Result<Relay, NostrError> {
+        let hosts = self.hosts(url, false, visitor.urgent).await?;
+        self.visit(url, &hosts, visitor).await
+    }
+
     /// Disconnects from all relays.
     pub async fn disconnect(&self) {
         self.client.shutdown().await;
@@ -163,17 +212,19 @@ fn is_active(relay: &Relay) -> bool {
 mod tests {
     use super::*;
     use crate::job::Asker;
+    use crate::nostr::relay::slots::PER_HOST;
     use nostr_relay_builder::{LocalRelay, RelayBuilder};
     use nostr_sdk::Keys;
+    use std::net::IpAddr;
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
 
     fn external() -> ExternalRelays {
-        ExternalRelays::new(Keys::generate(), Transport::to_external(false))
+        ExternalRelays::new(Keys::generate(), false, Resolver::default())
     }
 
     fn visitor(number: usize) -> Visitor {
-        Visitor { asker: Asker([number as u8; 32]), urgent: false }
+        Visitor { asker: Asker([number as u8; 32]), urgent: false, retries: false }
     }
 
     async fn listen() -> (TcpListener, RelayUrl) {
@@ -196,7 +247,7 @@ mod tests {
         let (listener, url) = listen().await;
         // Accepts the connection and closes it.
         let accepted = tokio::spawn(async move { drop(listener.accept().await) });
-        assert!(external.visit(&url, visitor(0)).await.is_err());
+        assert!(external.visit_new(&url, visitor(0)).await.is_err());
         accepted.await.unwrap();
         let relay = external.client.relay(&url).await.unwrap();
         let given_up = async {
@@ -206,10 +257,10 @@ mod tests {
         };
         tokio::time::timeout(CONNECT, given_up).await.expect("the library would dial it again");
         // A second visit does not dial it again, nor does a visit to another path of the same host.
-        assert!(external.visit(&url, visitor(0)).await.is_err());
+        assert!(external.visit_new(&url, visitor(0)).await.is_err());
         assert_eq!(relay.stats().attempts(), 1);
         let path = RelayUrl::parse(&format!("{url}/2")).unwrap();
-        assert!(external.visit(&path, visitor(1)).await.is_err());
+        assert!(external.visit_new(&path, visitor(1)).await.is_err());
         assert!(external.client.relay(&path).await.is_err(), "it was not even added");
     }
 
@@ -219,13 +270,13 @@ mod tests {
         let alive = LocalRelay::new(RelayBuilder::default());
         alive.run().await.unwrap();
         let url = alive.url().await;
-        external.visit(&url, visitor(0)).await.unwrap();
+        external.visit_new(&url, visitor(0)).await.unwrap();
         external.answered(&url).await;
         // More visits at once than there are slots.
         let mut visits = JoinSet::new();
         for (number, dead) in dead(MOST + 100).await.into_iter().enumerate() {
             let external = external.clone();
-            visits.spawn(async move { external.visit(&dead, visitor(number)).await.is_ok() });
+            visits.spawn(async move { external.visit_new(&dead, visitor(number)).await.is_ok() });
         }
         while let Some(reached) = visits.join_next().await {
             assert!(!reached.unwrap());
@@ -234,7 +285,7 @@ mod tests {
         assert!(external.client.relay(&url).await.unwrap().is_connected(), "a connected relay stays");
         let other = LocalRelay::new(RelayBuilder::default());
         other.run().await.unwrap();
-        external.visit(&other.url().await, visitor(1)).await.expect("unreachable hosts make room");
+        external.visit_new(&other.url().await, visitor(1)).await.expect("unreachable hosts make room");
     }
 
     #[tokio::test]
@@ -242,7 +293,7 @@ mod tests {
         let external = external();
         let (listener, url) = listen().await;
         let accept = || async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.unwrap() };
-        let (first, visited) = tokio::join!(accept(), external.visit(&url, visitor(0)));
+        let (first, visited) = tokio::join!(accept(), external.visit_new(&url, visitor(0)));
         let relay = visited.unwrap();
         drop(first);
         let gone = async {
@@ -251,7 +302,32 @@ mod tests {
             }
         };
         tokio::time::timeout(CONNECT, gone).await.expect("the connection ends");
-        let (_second, visited) = tokio::join!(accept(), external.visit(&url, visitor(0)));
+        let (_second, visited) = tokio::join!(accept(), external.visit_new(&url, visitor(0)));
         visited.expect("dialled again at once");
+    }
+
+    /// An attacker's wildcard: every name has the same address.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn names_of_one_address_have_the_connections_of_one_host() {
+        let lookup = |name: &str| Ok(vec![IpAddr::from([127, 0, 0, if name.contains("evil") { 1 } else { 2 }])]);
+        let external = ExternalRelays::new(Keys::generate(), false, Resolver::new(lookup));
+        // Nobody answers the handshake.
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = |name: String| RelayUrl::parse(&format!("ws://{name}.example:{port}")).unwrap();
+        let mut visits = JoinSet::new();
+        for number in 0..50 {
+            let (external, url) = (external.clone(), url(format!("evil{number}")));
+            visits.spawn(async move { external.visit_new(&url, visitor(number)).await.is_ok() });
+        }
+        // Most find no slot and return.
+        for _ in 0..30 {
+            assert!(!visits.join_next().await.unwrap().unwrap());
+            assert!(external.known.lock().await.slots.len() <= PER_HOST);
+        }
+        let honest = url("honest".to_owned());
+        let hosts = external.hosts(&honest, false, false).await.unwrap();
+        let dialled = external.dial(&honest, &hosts, visitor(200)).await.unwrap();
+        assert!(dialled.is_some(), "another address has slots of its own");
     }
 }

@@ -3,7 +3,8 @@
 use super::connections::Relays;
 use super::error::NostrError;
 use super::external::LINGER;
-use super::slots::{Host, Visitor};
+use super::host::Hosts;
+use super::slots::Visitor;
 use super::throttle::{Delivery, Start, UNANSWERED};
 use super::timer::wait_until;
 use nostr_relay_pool::relay;
@@ -35,29 +36,30 @@ impl Relays {
         event: &Event,
         visitor: Visitor,
     ) -> Result<(), NostrError> {
-        let (host, deadline) = (Host::from_url(url), Instant::now() + PUBLISH);
+        let hosts = self.hosts(url, visitor).await?;
+        let (host, deadline) = (&hosts.limited, Instant::now() + PUBLISH);
         loop {
-            let turn = self.throttle.turn(&host, Instant::now(), deadline).ok_or_else(|| NostrError::busy(url))?;
+            let turn = self.throttle.turn(host, Instant::now(), deadline).ok_or_else(|| NostrError::busy(url))?;
             wait_until(turn).await;
             let sent = if self.is_ours(url) {
-                self.publish_to_ours(url, &host, event).await
+                self.publish_to_ours(url, &hosts, event).await
             } else {
-                self.publish_to_external(url, &host, event, visitor).await
+                self.publish_to_external(url, &hosts, event, visitor).await
             };
             match sent {
                 Ok(()) => {
-                    self.throttle.speed_up(&host);
+                    self.throttle.speed_up(host);
                     return Ok(());
                 }
-                Err(NostrError::Busy(_)) => self.throttle.slow_down(&host, Instant::now()),
+                Err(NostrError::Busy(_)) => self.throttle.slow_down(host, Instant::now()),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    async fn publish_to_ours(&self, url: &RelayUrl, host: &Host, event: &Event) -> Result<(), NostrError> {
+    async fn publish_to_ours(&self, url: &RelayUrl, hosts: &Hosts, event: &Event) -> Result<(), NostrError> {
         let relay = self.our_relay(url).await?;
-        let delivery = self.begin_delivery(url, host, usize::MAX).await?;
+        let delivery = self.begin_delivery(url, hosts, usize::MAX).await?;
         send(&relay, event, &delivery).await
     }
 
@@ -66,17 +68,21 @@ impl Relays {
     async fn publish_to_external(
         &self,
         url: &RelayUrl,
-        host: &Host,
+        hosts: &Hosts,
         event: &Event,
         visitor: Visitor,
     ) -> Result<(), NostrError> {
-        let delivery = self.begin_delivery(url, host, UNANSWERED).await?;
-        let relay = self.external.visit(url, visitor).await?;
+        let delivery = self.begin_delivery(url, hosts, UNANSWERED).await?;
+        let relay = self.external.visit(url, hosts, visitor).await?;
         let sent = send(&relay, event, &delivery).await;
         match &sent {
             Ok(()) | Err(NostrError::Refused { .. }) => self.external.answered(url).await,
-            // The relay lost its slot to another visitor.
+            // The relay lost its slot to another visitor, or it closed the connection and has never
+            // accepted an event. It is not dialled again in this attempt.
             Err(NostrError::Busy(_)) if !self.external.holds(url).await => return Err(NostrError::no_room(url)),
+            Err(NostrError::Busy(_)) if !self.throttle.has_answered(&hosts.named) => {
+                return Err(NostrError::not_connected(url));
+            }
             Err(_) => {}
         }
         sent
@@ -85,12 +91,12 @@ impl Relays {
     async fn begin_delivery<'a>(
         &'a self,
         url: &RelayUrl,
-        host: &'a Host,
+        hosts: &'a Hosts,
         unanswered: usize,
     ) -> Result<Delivery<'a>, NostrError> {
         let deadline = Instant::now() + WAIT;
         loop {
-            match self.throttle.begin_delivery(host, unanswered, Instant::now()) {
+            match self.throttle.begin_delivery(hosts, unanswered, Instant::now()) {
                 Start::Now(delivery) => return Ok(delivery),
                 Start::Later => return Err(NostrError::silent(url)),
                 Start::Soon if Instant::now() >= deadline => return Err(NostrError::no_room(url)),

@@ -118,8 +118,8 @@ fn failure(relay: &Relay, reason: &str) -> NostrError {
 mod tests {
     use super::*;
     use crate::nostr::relay::external::ExternalRelays;
+    use crate::nostr::relay::resolver::Resolver;
     use crate::nostr::relay::slots::Visitor;
-    use crate::nostr::relay::transport::Transport;
     use futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, JsonUtil, Keys, Kind, RelayUrl};
     use tokio::net::TcpListener;
@@ -151,8 +151,8 @@ mod tests {
             socket
         };
         let client = async {
-            let external = ExternalRelays::new(Keys::generate(), Transport::to_external(false));
-            let relay = external.visit(&url, Visitor::NOBODY).await.unwrap();
+            let external = ExternalRelays::new(Keys::generate(), false, Resolver::default());
+            let relay = external.visit_new(&url, Visitor::NOBODY).await.unwrap();
             let filter = Filter::new().kind(Kind::InboxRelays);
             run(&relay, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await
         };

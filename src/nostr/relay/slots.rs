@@ -1,35 +1,52 @@
 //! The slots of external connections, and who gets one.
 //!
-//! Anybody can make the bot visit relays: a message from a new key is enough. So slots are limited
-//! per asker and per host, and slots of visitors with a job cannot be taken away.
+//! Anybody can make the bot visit relays: a message from a new key is enough, and a job costs no
+//! more. So slots are limited per asker and per host, and every asker's first relay comes before
+//! anybody's second. If as many new askers come as the bot answers per second, each relay has 0.7 s
+//! to answer.
 //!
 //! | limit | slots |
 //! | --- | --- |
 //! | all | [`MOST`] |
-//! | all without a job | [`ORDINARY`] |
+//! | all with a job, and all without | [`ORDINARY`] each |
 //! | one host | [`PER_HOST`] |
 //! | one asker without a job, at relays that have not answered | [`PER_ASKER`] |
+//!
+//! | rank | replaces an unanswered | is replaced by its own rank after |
+//! | --- | --- | --- |
+//! | first relay of an asker with a job | lower rank, a first one after 0.4 s | 0.9 s |
+//! | first relay of another asker | further ones | 0.4 s |
+//! | further relay or attempt, with a job | further one without | 0.4 s |
+//! | further relay or attempt | | 0.4 s |
+//!
+//! A lower rank replaces a higher one after 3 s, but not the first relay of an asker with a job.
 
-use super::address::is_private;
+use super::host::Host;
 use crate::job::Asker;
-use nostr_sdk::{RelayUrl, Url};
+use nostr_sdk::RelayUrl;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// External connections at once.
 pub(super) const MOST: usize = 200;
-/// Connections for askers without a job.
+/// Connections for askers without a job, and as many for those with one.
 const ORDINARY: usize = 150;
 /// Connections to one host.
-const PER_HOST: usize = 4;
+pub(super) const PER_HOST: usize = 4;
 /// Unanswered connections for one asker without a job.
 const PER_ASKER: usize = 3;
 /// An unanswered connection may be replaced after this time.
 const LEAST_TIME: Duration = Duration::from_millis(400);
+/// The first connection for an asker with a job may be replaced by another such one after this
+/// time.
+const URGENT_LEAST_TIME: Duration = Duration::from_millis(900);
+/// An unanswered connection may be replaced by one of a lower rank after this time.
+const LONG_TIME: Duration = Duration::from_secs(3);
 /// A connection that answered may be replaced after this time without use.
-const IDLE: Duration = Duration::from_secs(30);
-/// A connection for a visitor with a job is kept for this time: longer than dialling and publishing
-/// may take.
+const IDLE: Duration = Duration::from_secs(3);
+/// A connection counts as one for an asker with a job for this time after its last use: longer than
+/// dialling and publishing may take.
 const URGENT_TIME: Duration = Duration::from_secs(30);
 
 /// The asker on whose behalf an external relay is visited.
@@ -39,29 +56,13 @@ pub(in crate::nostr) struct Visitor {
     pub asker: Asker,
     /// Whether the message is a result, or its asker has an open job.
     pub urgent: bool,
+    /// Whether the message was tried before, and no relay accepted it.
+    pub retries: bool,
 }
 
 impl Visitor {
     /// No asker: the bot itself.
-    pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false };
-}
-
-/// A relay's host, the unit of the limits. Other paths and public ports are the same host.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Host(String);
-
-impl Host {
-    /// The host of a URL. In a private network the port is part of it, because relays share
-    /// addresses there.
-    pub fn from_url(url: &RelayUrl) -> Host {
-        let private = is_private(url);
-        let url = Url::from(url.clone());
-        let name = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
-        Host(match url.port_or_known_default().filter(|_| private) {
-            Some(port) => format!("{name}:{port}"),
-            None => name,
-        })
-    }
+    pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false, retries: false };
 }
 
 /// The answer to a request for a slot.
@@ -69,8 +70,30 @@ impl Host {
 pub(super) struct Admission {
     /// Whether the relay has a slot now.
     pub granted: bool,
+    /// Whether it is worth asking again soon: the first relay of an asker gets a slot within a
+    /// second.
+    pub may_wait: bool,
     /// Relays that have lost theirs and are to be disconnected.
     pub leaving: Vec<RelayUrl>,
+}
+
+/// The order in which connections are kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Rank {
+    /// Another relay of the asker, or another attempt.
+    Further,
+    /// The same for an asker with a job.
+    UrgentFurther,
+    /// The first relay of the asker, at the first attempt.
+    First,
+    /// The same for an asker with a job.
+    UrgentFirst,
+}
+
+impl Rank {
+    fn is_urgent(self) -> bool {
+        matches!(self, Rank::UrgentFurther | Rank::UrgentFirst)
+    }
 }
 
 /// All slots.
@@ -81,25 +104,31 @@ pub(super) struct Slots(HashMap<RelayUrl, Slot>);
 struct Slot {
     host: Host,
     asker: Asker,
-    /// The slot is kept until then for a visitor with a job.
-    urgent_until: Option<Instant>,
+    rank: Rank,
     dialled: Instant,
     used: Instant,
     answered: bool,
 }
 
 impl Slot {
-    fn is_urgent(&self, now: Instant) -> bool {
-        self.urgent_until.is_some_and(|until| now < until)
+    fn rank(&self, now: Instant) -> Rank {
+        if self.rank.is_urgent() && now >= self.used + URGENT_TIME { Rank::Further } else { self.rank }
     }
 
-    /// Whether this slot may be given to another visitor.
-    fn is_replaceable(&self, urgent: bool, now: Instant) -> bool {
-        if self.is_urgent(now) {
-            return false;
-        }
-        let since = if self.answered { self.used + IDLE } else { self.dialled + LEAST_TIME };
-        urgent || now >= since
+    /// Whether this slot may be given to a connection of rank `by`.
+    fn is_replaceable(&self, by: Rank, now: Instant) -> bool {
+        let own = self.rank(now);
+        let since = match (by.cmp(&own), own) {
+            _ if self.answered => self.used + IDLE,
+            (Ordering::Greater, Rank::First) | (Ordering::Equal, _) if own != Rank::UrgentFirst => {
+                self.dialled + LEAST_TIME
+            }
+            (Ordering::Greater, _) => self.dialled,
+            (Ordering::Equal, _) => self.dialled + URGENT_LEAST_TIME,
+            (Ordering::Less, Rank::UrgentFirst) => return false,
+            (Ordering::Less, _) => self.dialled + LONG_TIME,
+        };
+        now >= since
     }
 }
 
@@ -115,61 +144,68 @@ impl Slots {
         self.0.contains_key(url)
     }
 
-    /// Requests a slot. `is_active`: whether a relay is connected or being dialled; other slots are
-    /// free.
+    /// Requests a slot. `host`: the one whose limits apply. `is_active`: whether a relay is
+    /// connected or being dialled; other slots are free.
     pub fn admit(
         &mut self,
         url: &RelayUrl,
+        host: &Host,
         visitor: Visitor,
         now: Instant,
         is_active: impl Fn(&RelayUrl) -> bool,
     ) -> Admission {
-        let urgent_until = visitor.urgent.then_some(now + URGENT_TIME);
+        let of_asker = |slot: &Slot| slot.asker == visitor.asker && !slot.answered;
+        let of_this_asker = self.count(&of_asker);
+        let rank = match (visitor.retries || of_this_asker > 0, visitor.urgent) {
+            (true, false) => Rank::Further,
+            (true, true) => Rank::UrgentFurther,
+            (false, false) => Rank::First,
+            (false, true) => Rank::UrgentFirst,
+        };
         if let Some(slot) = self.0.get_mut(url) {
+            slot.rank = slot.rank(now).max(rank);
             slot.used = now;
-            slot.urgent_until = slot.urgent_until.max(urgent_until);
-            return Admission { granted: true, leaving: Vec::new() };
+            return Admission { granted: true, may_wait: false, leaving: Vec::new() };
         }
-        let host = Host::from_url(url);
         let mut leaving: Vec<RelayUrl> = self.0.keys().filter(|url| !is_active(url)).cloned().collect();
         self.0.retain(|url, _| is_active(url));
-        let of_host = |slot: &Slot| slot.host == host;
-        let of_asker = |slot: &Slot| slot.asker == visitor.asker && !slot.answered && !slot.is_urgent(now);
-        let ordinary = |slot: &Slot| !slot.is_urgent(now);
+        let of_host = |slot: &Slot| slot.host == *host;
+        let of_class = |slot: &Slot| slot.rank(now).is_urgent() == visitor.urgent;
         let any = |_: &Slot| true;
-        let granted = self.make_room(&of_host, PER_HOST, visitor, now, &mut leaving)
-            && (visitor.urgent
-                || (self.count(&of_asker) < PER_ASKER
-                    && self.make_room(&ordinary, ORDINARY, visitor, now, &mut leaving)))
-            && self.make_room(&any, MOST, visitor, now, &mut leaving);
+        let granted = (visitor.urgent || of_this_asker < PER_ASKER)
+            && self.make_room(&of_host, PER_HOST, rank, now, &mut leaving)
+            && self.make_room(&of_class, ORDINARY, rank, now, &mut leaving)
+            && self.make_room(&any, MOST, rank, now, &mut leaving);
         if granted {
             let (dialled, used, answered) = (now, now, false);
-            let slot = Slot { host: host.clone(), asker: visitor.asker, urgent_until, dialled, used, answered };
+            let slot = Slot { host: host.clone(), asker: visitor.asker, rank, dialled, used, answered };
             self.0.insert(url.clone(), slot);
         }
-        Admission { granted, leaving }
+        let may_wait = !granted && matches!(rank, Rank::First | Rank::UrgentFirst);
+        Admission { granted, may_wait, leaving }
     }
 
     fn count(&self, which: &dyn Fn(&Slot) -> bool) -> usize {
         self.0.values().filter(|slot| which(slot)).count()
     }
 
-    /// Frees a slot among those that `which` selects, if there are `most` of them: first the
-    /// longest unanswered, then the longest unused. Returns whether there is room.
+    /// Frees a slot for a connection of this rank among those that `which` selects, if there are
+    /// `most` of them: first the longest unanswered of the lowest rank, then the longest unused.
+    /// Returns whether there is room.
     fn make_room(
         &mut self,
         which: &dyn Fn(&Slot) -> bool,
         most: usize,
-        visitor: Visitor,
+        rank: Rank,
         now: Instant,
         leaving: &mut Vec<RelayUrl>,
     ) -> bool {
         if self.count(which) < most {
             return true;
         }
-        let replaceable = self.0.iter().filter(|(_, slot)| which(slot) && slot.is_replaceable(visitor.urgent, now));
-        let first = replaceable.min_by_key(|(_, slot)| (slot.answered, slot.used)).map(|(url, _)| url.clone());
-        let Some(url) = first else { return false };
+        let candidates = self.0.iter().filter(|(_, slot)| which(slot) && slot.is_replaceable(rank, now));
+        let first = candidates.min_by_key(|(_, slot)| (slot.answered, slot.rank(now), slot.used));
+        let Some(url) = first.map(|(url, _)| url.clone()) else { return false };
         self.0.remove(&url);
         leaving.push(url);
         true
@@ -204,22 +240,30 @@ mod tests {
         RelayUrl::parse(&format!("wss://relay-{host}.example/{path}")).unwrap()
     }
 
-    fn visitor(number: usize, urgent: bool) -> Visitor {
-        Visitor { asker: Asker([(number % 251) as u8; 32]), urgent }
+    fn asker(number: usize) -> Asker {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        Asker(key)
     }
 
-    #[test]
-    fn a_host_is_its_name_and_in_a_private_network_its_port() {
-        let host = |text: &str| Host::from_url(&RelayUrl::parse(text).unwrap());
-        assert_eq!(host("wss://Relay.example/1"), host("ws://relay.example.:8080/2"));
-        assert_ne!(host("wss://relay.example"), host("wss://other.example"));
-        assert_ne!(host("ws://127.0.0.1:8080"), host("ws://127.0.0.1:8081"));
+    fn visitor(number: usize, urgent: bool) -> Visitor {
+        Visitor { asker: asker(number), urgent, retries: false }
+    }
+
+    fn admit(
+        slots: &mut Slots,
+        url: &RelayUrl,
+        visitor: Visitor,
+        now: Instant,
+        is_active: impl Fn(&RelayUrl) -> bool,
+    ) -> Admission {
+        slots.admit(url, &Host::from_url(url), visitor, now, is_active)
     }
 
     #[test]
     fn a_host_and_an_asker_have_a_few_slots_each() {
         let (mut slots, now) = (Slots::default(), Instant::now());
-        let admitted = |slots: &mut Slots, host, path, who| slots.admit(&url(host, path), who, now, |_| true).granted;
+        let admitted = |slots: &mut Slots, host, path, who| admit(slots, &url(host, path), who, now, |_| true).granted;
         let of_one_host = (0..100).filter(|&path| admitted(&mut slots, 0, path, visitor(path, false))).count();
         assert_eq!(of_one_host, PER_HOST);
         let of_one_asker = (1..100).filter(|&host| admitted(&mut slots, host, 0, visitor(200, false))).count();
@@ -233,37 +277,92 @@ mod tests {
         let (mut slots, start) = (Slots::default(), Instant::now());
         for number in 0..10_000 {
             let now = start + Duration::from_millis(number as u64);
-            slots.admit(&url(number, 0), visitor(number, false), now, |_| true);
+            admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true);
             assert!(slots.len() <= ORDINARY);
         }
-        let now = start + Duration::from_secs(10);
-        let with_job: Vec<RelayUrl> = (20_000..20_000 + MOST).map(|host| url(host, 0)).collect();
+        let now = start + Duration::from_secs(11);
+        let with_job: Vec<RelayUrl> = (20_000..20_000 + ORDINARY).map(|host| url(host, 0)).collect();
         for (number, url) in with_job.iter().enumerate() {
-            assert!(slots.admit(url, visitor(number, true), now, |_| true).granted, "{number}");
+            assert!(admit(&mut slots, url, visitor(number, true), now, |_| true).granted, "{number}");
         }
         for number in 30_000..31_000 {
-            slots.admit(&url(number, 0), visitor(number, false), now + Duration::from_secs(20), |_| true);
+            admit(&mut slots, &url(number, 0), visitor(number, false), now + Duration::from_secs(20), |_| true);
         }
         assert!(with_job.iter().all(|url| slots.holds(url)), "none of them is replaced while it is dialled");
         assert_eq!(slots.len(), MOST);
+    }
+
+    /// Jobs are as free as keys.
+    #[test]
+    fn however_many_askers_with_jobs_come_newcomers_get_a_slot_and_keep_it() {
+        let (mut slots, start) = (Slots::default(), Instant::now());
+        let mut firsts: Vec<(RelayUrl, Instant)> = Vec::new();
+        for number in 0..3_000 {
+            let now = start + Duration::from_millis(10 * number as u64);
+            for address in 0..6 {
+                let granted = admit(&mut slots, &url(number, address), visitor(number, true), now, |_| true).granted;
+                assert!(granted || address > 0, "{number}");
+            }
+            if number % 10 == 0 {
+                let url = url(number, 6);
+                assert!(admit(&mut slots, &url, visitor(10_000 + number, false), now, |_| true).granted, "{number}");
+                firsts.push((url, now));
+            }
+            assert!(slots.len() <= MOST);
+            firsts.retain(|(url, dialled)| {
+                slots.holds(url) || {
+                    assert!(now >= *dialled + LONG_TIME, "replaced after {:?}", now - *dialled);
+                    false
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn the_first_relay_of_each_of_two_hundred_new_askers_a_second_has_a_slot_for_long_enough() {
+        let (mut slots, start) = (Slots::default(), Instant::now());
+        let mut firsts: Vec<(RelayUrl, Instant)> = Vec::new();
+        for number in 0..6_000 {
+            let now = start + Duration::from_millis(5 * number as u64);
+            // Each names six relays that say nothing, and is tried again 3 and 13 seconds later.
+            for address in 0..6 {
+                let granted = admit(&mut slots, &url(number, address), visitor(number, false), now, |_| true).granted;
+                if address == 0 {
+                    assert!(granted, "{number}");
+                    firsts.push((url(number, 0), now));
+                }
+            }
+            let further = admit(&mut slots, &url(number, 6), visitor(number, false), now, |_| true);
+            assert!(!further.granted && !further.may_wait, "further relays ask once: they are many");
+            for back in [600, 2_600] {
+                let Some(number) = usize::checked_sub(number, back) else { continue };
+                let again = Visitor { retries: true, ..visitor(number, false) };
+                (0..6).for_each(|address| _ = admit(&mut slots, &url(number, address), again, now, |_| true));
+            }
+            firsts.retain(|(url, dialled)| {
+                let is_kept = slots.holds(url);
+                assert!(is_kept || now >= *dialled + LEAST_TIME, "replaced after {:?}", now - *dialled);
+                is_kept
+            });
+        }
     }
 
     #[test]
     fn an_unanswered_relay_is_replaced_before_one_that_answers() {
         let (mut slots, now) = (Slots::default(), Instant::now());
         let good = url(0, 0);
-        slots.admit(&good, visitor(0, false), now, |_| true);
+        admit(&mut slots, &good, visitor(0, false), now, |_| true);
         slots.answered(&good);
         for number in 1..2 * ORDINARY {
             let now = now + LEAST_TIME * number as u32;
-            assert!(slots.admit(&url(number, 0), visitor(number, false), now, |_| true).granted, "{number}");
+            assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, |_| true).granted, "{number}");
         }
         assert!(slots.holds(&good));
         // The slot of a disconnected relay is free at once.
         let mut slots = Slots::default();
         for number in 0..2 * ORDINARY {
             let gone = |known: &RelayUrl| *known == good;
-            assert!(slots.admit(&url(number, 0), visitor(number, false), now, gone).granted, "{number}");
+            assert!(admit(&mut slots, &url(number, 0), visitor(number, false), now, gone).granted, "{number}");
         }
         assert_eq!(slots.len(), 2);
     }

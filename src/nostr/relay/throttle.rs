@@ -5,7 +5,7 @@
 //! some seconds gets one at a time, as a probe; the others are tried again later and do not occupy
 //! the outbox meanwhile. An external host that has never answered gets a few at a time.
 
-use super::slots::Host;
+use super::host::{Host, Hosts};
 use hashlink::LruCache;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ const FIRST_GAP: Duration = Duration::from_millis(500);
 const LONGEST_GAP: Duration = Duration::from_secs(10);
 /// A host whose gap has become shorter than this is not limited any more.
 const NO_GAP: Duration = Duration::from_millis(100);
-/// Events under way to an external host that has never answered.
+/// Events in progress to an external host that has never answered.
 pub(super) const UNANSWERED: usize = 4;
 /// Number of hosts that have answered and are remembered.
 const ANSWERED: usize = 10_000;
@@ -72,7 +72,7 @@ pub(super) enum Start<'a> {
 #[derive(Debug)]
 pub(super) struct Delivery<'a> {
     throttle: &'a Throttle,
-    host: &'a Host,
+    hosts: &'a Hosts,
 }
 
 impl Default for Throttle {
@@ -120,11 +120,11 @@ impl Throttle {
 
     /// Starts a delivery if the host may get one now. `unanswered` is the most at a time while it
     /// has never answered.
-    pub(super) fn begin_delivery<'a>(&'a self, host: &'a Host, unanswered: usize, now: Instant) -> Start<'a> {
+    pub(super) fn begin_delivery<'a>(&'a self, hosts: &'a Hosts, unanswered: usize, now: Instant) -> Start<'a> {
         let mut pending = self.pending();
-        let has_answered = pending.answered.get(host).is_some();
+        let has_answered = pending.answered.get(&hosts.named).is_some();
         let new = Owed { deliveries: 0, since: now, is_suspect: false };
-        let owed = pending.hosts.entry(host.clone()).or_insert(new);
+        let owed = pending.hosts.entry(hosts.limited.clone()).or_insert(new);
         if owed.deliveries == 0 {
             owed.since = now;
         } else if owed.is_suspect || now.duration_since(owed.since) > PATIENCE {
@@ -133,7 +133,12 @@ impl Throttle {
             return Start::Soon;
         }
         owed.deliveries += 1;
-        Start::Now(Delivery { throttle: self, host })
+        Start::Now(Delivery { throttle: self, hosts })
+    }
+
+    /// Whether a host of this name has answered the last time.
+    pub(super) fn has_answered(&self, named: &Host) -> bool {
+        self.pending().answered.get(named).is_some()
     }
 
     /// Forgets hosts that were idle for this long, because askers can list any number of hosts.
@@ -156,11 +161,11 @@ impl Delivery<'_> {
     pub fn end(&self, answered: bool) {
         let mut pending = self.throttle.pending();
         if answered {
-            pending.answered.insert(self.host.clone(), ());
+            pending.answered.insert(self.hosts.named.clone(), ());
         } else {
-            pending.answered.remove(self.host);
+            pending.answered.remove(&self.hosts.named);
         }
-        if let Some(owed) = pending.hosts.get_mut(self.host) {
+        if let Some(owed) = pending.hosts.get_mut(&self.hosts.limited) {
             owed.is_suspect = !answered;
             owed.since = Instant::now();
         }
@@ -170,10 +175,10 @@ impl Delivery<'_> {
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
         let mut pending = self.throttle.pending();
-        if let Some(owed) = pending.hosts.get_mut(self.host) {
+        if let Some(owed) = pending.hosts.get_mut(&self.hosts.limited) {
             owed.deliveries -= 1;
             if owed.deliveries == 0 && !owed.is_suspect {
-                pending.hosts.remove(self.host);
+                pending.hosts.remove(&self.hosts.limited);
             }
         }
     }
@@ -184,11 +189,11 @@ mod tests {
     use super::*;
     use nostr_sdk::RelayUrl;
 
-    fn host(name: &str) -> Host {
-        Host::from_url(&RelayUrl::parse(&format!("wss://{name}.example")).unwrap())
+    fn host(name: &str) -> Hosts {
+        Hosts::by_name(&RelayUrl::parse(&format!("wss://{name}.example")).unwrap())
     }
 
-    fn begin<'a>(throttle: &'a Throttle, host: &'a Host, now: Instant) -> Option<Delivery<'a>> {
+    fn begin<'a>(throttle: &'a Throttle, host: &'a Hosts, now: Instant) -> Option<Delivery<'a>> {
         match throttle.begin_delivery(host, usize::MAX, now) {
             Start::Now(delivery) => Some(delivery),
             Start::Soon | Start::Later => None,
@@ -225,11 +230,27 @@ mod tests {
     }
 
     #[test]
+    fn names_of_one_address_share_its_limit_until_they_answer() {
+        let (throttle, now, address) = (Throttle::default(), Instant::now(), host("address"));
+        let named = |name: &str| Hosts { limited: address.limited.clone(), ..host(name) };
+        let names: Vec<Hosts> = (0..=UNANSWERED).map(|number| named(&number.to_string())).collect();
+        let begin = |name| throttle.begin_delivery(name, UNANSWERED, now);
+        let under_way: Vec<Start> = names[..UNANSWERED].iter().map(begin).collect();
+        assert!(under_way.iter().all(|start| matches!(start, Start::Now(_))));
+        assert!(matches!(begin(&names[UNANSWERED]), Start::Soon), "another name of the same address");
+        if let Start::Now(delivery) = &under_way[0] {
+            delivery.end(true);
+        }
+        assert!(throttle.has_answered(&names[0].named) && !throttle.has_answered(&address.named));
+        assert!(matches!(begin(&names[UNANSWERED]), Start::Soon), "its answer counts for one name only");
+    }
+
+    #[test]
     fn idle_relays_are_forgotten() {
         let (throttle, now, idle) = (Throttle::default(), Instant::now(), Duration::from_secs(600));
-        let hosts: Vec<Host> = (0..100).map(|number| host(&number.to_string())).collect();
+        let hosts: Vec<Hosts> = (0..100).map(|number| host(&number.to_string())).collect();
         for host in &hosts {
-            throttle.slow_down(host, now);
+            throttle.slow_down(&host.limited, now);
             begin(&throttle, host, now).unwrap().end(false);
         }
         let _delivery = begin(&throttle, &hosts[0], now);
@@ -245,16 +266,16 @@ mod tests {
         let (throttle, host) = (Throttle::default(), host("slow"));
         let now = Instant::now();
         let late = now + Duration::from_secs(20);
-        let wait = |at: Instant| throttle.turn(&host, at, late).map(|turn| (turn - at).as_millis());
+        let wait = |at: Instant| throttle.turn(&host.limited, at, late).map(|turn| (turn - at).as_millis());
         assert_eq!((wait(now), wait(now)), (Some(0), Some(0)), "an unlimited relay has no gap");
         // Thirty events were in progress when it said so.
-        (0..30).for_each(|_| throttle.slow_down(&host, now));
+        (0..30).for_each(|_| throttle.slow_down(&host.limited, now));
         assert_eq!((wait(now), wait(now), wait(now)), (Some(500), Some(1000), Some(1500)));
         // A later refusal doubles the gap. A turn after the deadline is refused.
-        throttle.slow_down(&host, now + FIRST_GAP);
+        throttle.slow_down(&host.limited, now + FIRST_GAP);
         assert_eq!(wait(now), Some(1500));
-        assert_eq!(throttle.turn(&host, now, now + FIRST_GAP), None);
-        (0..30).for_each(|_| throttle.speed_up(&host));
+        assert_eq!(throttle.turn(&host.limited, now, now + FIRST_GAP), None);
+        (0..30).for_each(|_| throttle.speed_up(&host.limited));
         assert_eq!((wait(late), wait(late)), (Some(0), Some(0)), "the limit is gone");
     }
 }

@@ -6,6 +6,7 @@
 
 use super::address::{has_allowed_port, is_public};
 use super::allowance::{Allowance, Budget};
+use super::resolver::Resolver;
 use async_wsocket::{ConnectionMode, Message, WebSocket};
 use futures_util::{Sink, StreamExt, TryStreamExt, future};
 use nostr_relay_pool::transport::error::TransportError;
@@ -13,25 +14,18 @@ use nostr_relay_pool::transport::websocket::{WebSocketSink, WebSocketStream, Web
 use nostr_sdk::Url;
 use nostr_sdk::util::BoxedFuture;
 use std::io::{Error, ErrorKind};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, client_async_tls_with_config};
 
 /// Time limit for dialling an external relay.
 const PATIENCE: Duration = Duration::from_secs(7);
-/// DNS lookups at once: each occupies a thread until it ends.
-const LOOKUPS: usize = 64;
-/// The most addresses of a domain that are tried. Each attempt starts [`HEAD_START`] after the one
-/// before, until one succeeds.
-const ADDRESSES: usize = 4;
-/// Delay before the next address is tried.
+/// Delay before the next address of a domain is tried.
 const HEAD_START: Duration = Duration::from_millis(250);
 /// Bytes of a frame or message from one of our own relays.
 const OUR_LONGEST: usize = 1024 * 1024;
@@ -47,7 +41,7 @@ const LONGEST_UNSENT: usize = 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     peer: Peer,
-    lookups: Arc<Semaphore>,
+    resolver: Resolver,
 }
 
 /// The relays that are dialled.
@@ -62,14 +56,14 @@ type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
 impl Transport {
     /// For relays in the configuration, at any address.
     pub fn to_ours() -> Transport {
-        Transport { peer: Peer::Ours, lookups: Arc::new(Semaphore::new(LOOKUPS)) }
+        Transport { peer: Peer::Ours, resolver: Resolver::default() }
     }
 
     /// For relays that askers list. With `public_only`, private addresses are not dialled, even if
-    /// a domain resolves to one.
-    pub fn to_external(public_only: bool) -> Transport {
+    /// `resolver` returns one for a domain.
+    pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
         let peer = Peer::External { public_only, budget: Budget::default() };
-        Transport { peer, lookups: Arc::new(Semaphore::new(LOOKUPS)) }
+        Transport { peer, resolver }
     }
 
     fn may_dial(&self, address: &SocketAddr) -> bool {
@@ -94,26 +88,18 @@ impl Transport {
         }
     }
 
-    /// Resolves the host and connects to a permitted address. (A second resolution could return
-    /// another address.)
+    /// Resolves the host and connects to a permitted address.
     async fn dial(&self, url: &Url) -> Result<Socket, TransportError> {
         let wrong = |what| TransportError::backend(Error::new(ErrorKind::InvalidInput, what));
-        let host = url.host_str().ok_or_else(|| wrong("no host"))?.trim_matches(['[', ']']).to_owned();
         let port = url.port_or_known_default().ok_or_else(|| wrong("no port"))?;
         if !self.may_dial_port(port) {
             return Err(wrong("a port that is no relay's"));
         }
-        let turn = Arc::clone(&self.lookups).acquire_owned().await.map_err(TransportError::backend)?;
-        let look_up = move || {
-            // Held until the lookup ends, even if the caller has given up.
-            let _turn = turn;
-            (host, port).to_socket_addrs().map(Vec::from_iter)
-        };
-        let found = tokio::task::spawn_blocking(look_up).await.map_err(TransportError::backend)?;
-        let found: Vec<SocketAddr> = found.map_err(TransportError::backend)?;
+        let found =
+            self.resolver.resolve(url, matches!(self.peer, Peer::Ours)).await.map_err(TransportError::backend)?;
         let mut dialling = JoinSet::new();
-        let allowed = found.into_iter().filter(|address| self.may_dial(address));
-        for (place, address) in (0..).zip(allowed.take(ADDRESSES)) {
+        let addresses = found.into_iter().map(|address| SocketAddr::new(address, port));
+        for (place, address) in (0..).zip(addresses.filter(|address| self.may_dial(address))) {
             dialling.spawn(async move {
                 tokio::time::sleep(HEAD_START * place).await;
                 TcpStream::connect(address).await
@@ -148,15 +134,18 @@ impl WebSocketTransport for Transport {
     ) -> BoxedFuture<'a, Result<(WebSocketSink, WebSocketStream), TransportError>> {
         Box::pin(async move {
             let fault = |kind: ErrorKind, what| move || TransportError::backend(Error::new(kind, what));
-            let (share, timeout) = match &self.peer {
-                Peer::Ours => (None, timeout),
-                Peer::External { budget, .. } => {
-                    let used_up = fault(ErrorKind::QuotaExceeded, "the memory for external relays is used up");
-                    (Some(budget.share().ok_or_else(used_up)?), timeout.min(PATIENCE))
-                }
+            let dial = async {
+                let share = match &self.peer {
+                    Peer::Ours => None,
+                    Peer::External { budget, .. } => budget.share().await,
+                };
+                Ok((share, self.dial(url).await?))
             };
-            let dialled = tokio::time::timeout(timeout, self.dial(url)).await;
-            let socket = dialled.map_err(|_| fault(ErrorKind::TimedOut, "it did not answer in time")())??;
+            let timeout = if matches!(self.peer, Peer::Ours) { timeout } else { timeout.min(PATIENCE) };
+            let dialled: Result<_, TransportError> = tokio::time::timeout(timeout, dial)
+                .await
+                .map_err(|_| fault(ErrorKind::TimedOut, "it did not answer in time")())?;
+            let (share, socket) = dialled?;
             let (sink, stream) = WebSocket::Tokio(socket).split();
             let stream = stream.map_err(TransportError::backend);
             let stream: WebSocketStream = match share {
@@ -223,11 +212,11 @@ mod tests {
             let url = &url;
             async move { transport.connect(url, &DIRECT, PATIENCE).await.map(|_| ()) }
         };
-        let error = connect(Transport::to_external(true)).await.unwrap_err();
+        let error = connect(Transport::to_external(true, Resolver::default())).await.unwrap_err();
         assert!(error.to_string().contains("no public address"), "{error}");
         // Without the restriction it is dialled.
         let relay = async { tokio_tungstenite::accept_async(listener.accept().await.unwrap().0).await.map(|_| ()) };
-        let (served, connected) = tokio::join!(relay, connect(Transport::to_external(false)));
+        let (served, connected) = tokio::join!(relay, connect(Transport::to_external(false, Resolver::default())));
         served.unwrap();
         connected.unwrap();
     }
@@ -250,7 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_frame_over_the_limit_is_refused_by_its_header() {
-        let (ours, external) = (Transport::to_ours(), Transport::to_external(false));
+        let (ours, external) = (Transport::to_ours(), Transport::to_external(false, Resolver::default()));
         for (transport, limit) in [(&ours, OUR_LONGEST), (&external, EXTERNAL_LONGEST)] {
             for length in [limit as u64 + 1, 16 << 20, u64::MAX >> 1] {
                 let refused = announce(transport, length).await;
@@ -268,7 +257,7 @@ mod tests {
             let notice = tokio_tungstenite::tungstenite::Message::text("x".repeat(1024));
             while futures_util::SinkExt::send(&mut socket, notice.clone()).await.is_ok() {}
         };
-        let transport = Transport::to_external(false);
+        let transport = Transport::to_external(false, Resolver::default());
         let client = async {
             let (_sink, mut stream) = transport.connect(&url, &DIRECT, PATIENCE).await.unwrap();
             let mut bytes = 0;
@@ -283,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn external_relays_are_dialled_at_the_ports_of_relays_only() {
-        let external = Transport::to_external(false);
+        let external = Transport::to_external(false, Resolver::default());
         for port in [22, 25, 1023] {
             let url = Url::parse(&format!("ws://127.0.0.1:{port}")).unwrap();
             let error = external.connect(&url, &DIRECT, PATIENCE).await.map(|_| ()).unwrap_err();

@@ -6,6 +6,7 @@
 //! --nocapture`
 
 mod attack;
+pub mod delay;
 mod relays;
 
 use crate::support::asker::Asker;
@@ -45,7 +46,8 @@ const BOUNDS: Bounds = Bounds {
     memory: 64 << 20,
     disk: 8 << 10,
     log: 2 << 10,
-    sockets: 64,
+    // The slots of external relays (`nostr/relay/slots.rs`), and our own.
+    sockets: 202,
     cpu: if cfg!(debug_assertions) { 0.2 } else { 0.02 },
     delay: Duration::from_secs(5),
 };

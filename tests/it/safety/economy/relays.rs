@@ -1,4 +1,5 @@
 //! Relays of an attacker: servers on loopback that cost a client time, memory or log.
+//! One server listens at every address of 127.0.0.0/8, so that each relay list names other hosts.
 
 use futures_util::{SinkExt, StreamExt};
 use nostr_sdk::RelayUrl;
@@ -58,7 +59,7 @@ pub struct HostileRelay {
 
 impl HostileRelay {
     pub async fn start(manner: Manner) -> HostileRelay {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
         let target = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, target_port) = (listener.local_addr().unwrap().port(), target.local_addr().unwrap().port());
         let redirected = Arc::new(AtomicUsize::new(0));
@@ -76,9 +77,10 @@ impl HostileRelay {
         HostileRelay { port, redirected, tasks: vec![watch, serve] }
     }
 
-    /// An address of this relay that no other asker names. `number` becomes its path.
+    /// An address of this relay that no other asker names: each number is a host of its own.
     pub fn url(&self, number: usize) -> RelayUrl {
-        RelayUrl::parse(&format!("ws://127.0.0.1:{}/{number}", self.port)).unwrap()
+        let [_, high, middle, low] = (number as u32).to_be_bytes();
+        RelayUrl::parse(&format!("ws://127.{}.{middle}.{low}:{}", high + 1, self.port)).unwrap()
     }
 
     /// How often a redirect was followed.
