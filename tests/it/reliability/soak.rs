@@ -44,6 +44,15 @@ const SLACK: u64 = 3 << 20;
 /// Connections or threads that may exist at one time and not at another. In the long form the relay
 /// goes down some 25 times, enough to tell this from a leak.
 const A_FEW: u64 = 3;
+/// Bytes of the ledger that a message may leave behind: its id, a job and the sealed result, which
+/// is kept for `resend`.
+const ROWS_A_MESSAGE: u64 = 8 << 10;
+/// Free pages that stay in the ledger, and its schema.
+const EMPTY_LEDGER: u64 = 5 << 20;
+/// The write-ahead log is cut back to 8 MiB; a transaction comes on top.
+const LONGEST_WAL: u64 = 9 << 20;
+/// Bytes of the log a message, at the level for debugging.
+const LOG_A_MESSAGE: u64 = 2 << 10;
 
 /// Resources that the program uses at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +67,11 @@ struct Usage {
 fn usage(pid: u32) -> Usage {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() as u64;
     Usage { resident: status(pid, "RssAnon") * 1024, files, threads: status(pid, "Threads") }
+}
+
+/// Bytes of a file in the bot's folders; 0 if there is none.
+fn size(home: &Home, name: &str) -> u64 {
+    fs::metadata(home.folder.path().join(name)).map_or(0, |file| file.len())
 }
 
 /// A random message of the mix.
@@ -134,7 +148,7 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
     junk(1..=batches, &writer, &askers[0], &home).await;
     let heap_before = heap(&home).len();
     let began = Instant::now();
-    let (mut used, mut sent, mut deaths) = (Vec::new(), 0, 0);
+    let (mut used, mut sent, mut deaths, mut wal) = (Vec::new(), 0, 0, 0);
     let between = pace;
     let mut pace = tokio::time::interval(between);
     pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -147,6 +161,7 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
         let _ = tokio::time::timeout(Duration::from_secs(1), writer.send_event(&event)).await;
         sent += 1;
         used.push(usage(process.pid()));
+        wal = size(&home, "data/ledger.sqlite-wal").max(wal);
         if began.elapsed() > dies_at {
             relay.stop();
             // The injected fault: the relay stays down for this time.
@@ -186,6 +201,11 @@ async fn soak(time: Duration, pace: Duration, batches: usize) {
          heap in use (for a moment up to {burst} more), {resident:?} resident, {files:?} files, {threads:?} threads",
         began.elapsed(),
     );
+    let (ledger, log) = (size(&home, "data/ledger.sqlite"), size(&home, "log"));
+    println!("bytes of the ledger {ledger}, of its write-ahead log at most {wal}, of the log {log}");
+    assert!(ledger <= EMPTY_LEDGER + sent as u64 * ROWS_A_MESSAGE, "the ledger");
+    assert!(wal <= LONGEST_WAL, "the write-ahead log");
+    assert!(log <= (sent + batches * BATCH) as u64 * LOG_A_MESSAGE, "the log");
     let between = (sent - sent / 5) as u64;
     assert!(heap[1] <= heap[0] + between * A_MESSAGE + HEAP_SLACK, "the heap");
     assert!(resident[1] <= resident[0] + burst + between * A_MESSAGE + SLACK, "memory");
