@@ -3,10 +3,11 @@
 
 use nostr::nips::nip44::{self, Version};
 use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
-use npubbot::bot::{Decision, Facts, decide, read};
+use npubbot::bot::{Decision, Facts, answer, decide, read};
 use npubbot::config::Config;
 use npubbot::job::{Asker, JobId, RumorId};
 use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
+use npubbot::language::Language;
 use npubbot::ledger::AskerView;
 use npubbot::pattern::Rate;
 use npubbot::scheduler::{CollectedLaunch, Pass, verify};
@@ -50,7 +51,8 @@ pub fn request(data: &[u8]) {
         other_receivers: 0,
         takes_back: Vec::new(),
     };
-    let reply = match decide(&read(&rumor), &facts) {
+    let request = read(&rumor);
+    let reply = match decide(&request, &facts) {
         Decision::Ignore => panic!("a text is never ignored"),
         Decision::Accept { spec, reply } => {
             assert!(!spec.patterns.is_empty() && spec.patterns.len() <= config.limits.prefixes_per_job);
@@ -63,8 +65,10 @@ pub fn request(data: &[u8]) {
         | Decision::Start(reply)
         | Decision::Forget(reply) => reply,
     };
-    let length = reply.to_string().chars().count();
-    assert!((1..=1500).contains(&length), "an answer of {length} characters");
+    for language in Language::ALL {
+        let length = answer(&request, &reply, language).chars().count();
+        assert!((1..=1500).contains(&length), "an answer of {length} characters");
+    }
 }
 
 /// The first byte chooses the layer that the rest replaces: the wrap, the seal in a genuine wrap,

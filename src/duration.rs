@@ -2,29 +2,56 @@
 
 use std::time::Duration;
 
+/// A span of time, rounded to the units people say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Span {
+    /// Less than half a second.
+    Instant,
+    /// 1 to 119.
+    Seconds(u64),
+    /// 2 to 119.
+    Minutes(u64),
+    /// 2 to 47 hours, and minutes beside them.
+    Hours(u64, u64),
+    /// 2 to 729.
+    Days(u64),
+    /// 2 or more.
+    Years(u64),
+}
+
+impl From<Duration> for Span {
+    fn from(time: Duration) -> Span {
+        const MINUTE: u64 = 60;
+        const HOUR: u64 = 60 * MINUTE;
+        const DAY: u64 = 24 * HOUR;
+        const YEAR: u64 = 365 * DAY;
+        let seconds = time.as_secs_f64().round() as u64;
+        match seconds {
+            0 => Span::Instant,
+            1..120 => Span::Seconds(seconds),
+            120..7200 => Span::Minutes((seconds + MINUTE / 2) / MINUTE),
+            7200..172_800 => {
+                let minutes = (seconds + MINUTE / 2) / MINUTE;
+                Span::Hours(minutes / 60, minutes % 60)
+            }
+            172_800..63_072_000 => Span::Days((seconds + DAY / 2) / DAY),
+            _ => Span::Years(seconds.saturating_add(YEAR / 2) / YEAR),
+        }
+    }
+}
+
 /// Formats a duration for people: `less than a second`, `4 seconds`, `3 min`, `3 h 20 min`, `9
 /// days`, `2 years`.
 pub fn humanize(time: Duration) -> String {
-    const MINUTE: u64 = 60;
-    const HOUR: u64 = 60 * MINUTE;
-    const DAY: u64 = 24 * HOUR;
-    const YEAR: u64 = 365 * DAY;
-    let seconds = time.as_secs_f64().round() as u64;
     let plural = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
-    match seconds {
-        0 => "less than a second".to_owned(),
-        1..120 => plural(seconds, "second"),
-        120..7200 => format!("{} min", (seconds + MINUTE / 2) / MINUTE),
-        7200..172_800 => {
-            let minutes = (seconds + MINUTE / 2) / MINUTE;
-            if minutes.is_multiple_of(60) {
-                format!("{} h", minutes / 60)
-            } else {
-                format!("{} h {} min", minutes / 60, minutes % 60)
-            }
-        }
-        172_800..63_072_000 => plural((seconds + DAY / 2) / DAY, "day"),
-        _ => plural((seconds + YEAR / 2) / YEAR, "year"),
+    match Span::from(time) {
+        Span::Instant => "less than a second".to_owned(),
+        Span::Seconds(count) => plural(count, "second"),
+        Span::Minutes(count) => format!("{count} min"),
+        Span::Hours(count, 0) => format!("{count} h"),
+        Span::Hours(count, minutes) => format!("{count} h {minutes} min"),
+        Span::Days(count) => plural(count, "day"),
+        Span::Years(count) => plural(count, "year"),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod duration;
 pub mod fault;
 pub mod job;
 pub mod key;
+pub mod language;
 pub mod ledger;
 pub mod memory;
 pub mod message;

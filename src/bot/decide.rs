@@ -1,9 +1,10 @@
 //! Decisions: a request and the facts lead to one [`Decision`].
 
 use super::facts::Facts;
+use super::meaning::Meaning;
 use super::policy;
 use super::reply::{Acceptance, JobLine, Reply};
-use super::request::{Form, Meaning, Request};
+use super::request::{Form, Request};
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::Job;
@@ -96,6 +97,8 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Meaning::TooManyWords(words) => {
             Decision::Say(Reply::TooManyPrefixes { asked: *words, allowed: facts.limits.prefixes_per_job })
         }
+        Meaning::Language(_) => Decision::Say(Reply::LanguageSet),
+        Meaning::Languages => Decision::Say(Reply::Languages),
         Meaning::Nothing => Decision::Say(Reply::Nothing),
     }
 }

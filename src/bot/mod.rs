@@ -3,20 +3,29 @@
 //!
 //! Every message gets one answer: a reply, or a refusal that says what is wrong and what would
 //! work.
+//!
+//! The texts, and the words understood, are in `texts/`: one table per language.
 
 mod decide;
-mod english;
 mod facts;
+mod meaning;
 pub mod notices;
 mod numbers;
+mod phrases;
 mod policy;
+mod prefixes;
+mod prose;
 mod reply;
 mod request;
+mod tables;
 #[cfg(test)]
 mod tests;
+mod vocabulary;
+mod wording;
 mod words;
 
 pub use decide::{Decision, decide};
 pub use facts::{Facts, SplitCost};
 pub use reply::Reply;
 pub use request::{MOST_SPLIT_PREFIXES, Request, read};
+pub use wording::answer;

@@ -1,4 +1,4 @@
-//! All answers of the bot, as values. [`super::english`] has the texts.
+//! All answers of the bot, as values. [`super::wording`] has the texts.
 
 use crate::job::JobId;
 use crate::key::HalfPointError;
@@ -7,7 +7,7 @@ use crate::message::WorkWanted;
 use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
 use std::time::Duration;
 
-/// An answer. `Display` gives its text.
+/// An answer. [`Reply::text`] gives its text.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reply {
     /// A job was accepted.
@@ -150,6 +150,10 @@ pub enum Reply {
         /// Jobs that were open.
         open: usize,
     },
+    /// The asker chose the language of this answer.
+    LanguageSet,
+    /// The languages there are.
+    Languages,
 }
 
 /// An accepted job.

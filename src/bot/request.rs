@@ -1,9 +1,14 @@
 //! Reading messages: what people write becomes a [`Request`].
 
-use super::words::{has_wildcard, is_invisible, words};
+use super::meaning::Meaning;
+use super::prefixes::prefixes;
+use super::prose::free_text;
+use super::vocabulary::{self, Command, Speech};
+use super::words::{is_invisible, words};
 use crate::job::{Asker, JobId, RumorId};
-use crate::key::{HalfPoint, HalfPointError, SplitWork};
-use crate::pattern::{ALPHABET, Pattern, PatternError};
+use crate::key::{HalfPoint, SplitWork};
+use crate::language::Language;
+use crate::pattern::{ALPHABET, Pattern};
 use crate::vault::Rumor;
 use unicode_normalization::UnicodeNormalization;
 
@@ -13,25 +18,6 @@ const WORDS_READ: usize = 64;
 /// The most prefixes of a split request that are read, besides its first word, its point and its
 /// work.
 pub const MOST_SPLIT_PREFIXES: usize = WORDS_READ - 3;
-
-/// Words that surround a request in a sentence. On their own they are prefixes like any other.
-const FILLERS: &[&str] = &[
-    "a", "an", "and", "as", "at", "begins", "bot", "can", "could", "dear", "find", "for", "get", "give", "have",
-    "hello", "hey", "hi", "i", "i'd", "id", "in", "is", "it", "key", "like", "make", "me", "mine", "my", "need",
-    "npub", "nsec", "of", "one", "ok", "or", "pls", "please", "plz", "prefer", "prefix", "search", "start", "starting",
-    "starts", "thank", "thanks", "that", "the", "thx", "to", "u", "vanity", "want", "we", "which", "whose", "will",
-    "wish", "with", "would", "you", "your",
-];
-
-/// Words of small talk. Alone, or after each other, they are no request.
-const SMALL_TALK: &[&str] = &[
-    "cool", "gm", "gn", "good", "great", "lol", "morning", "much", "nice", "night", "no", "nope", "ok", "okay",
-    "please", "pls", "sure", "test", "testing", "thank", "thanks", "thx", "ty", "very", "wow", "yeah", "yep", "yes",
-    "you",
-];
-
-/// Words that ask about seed words.
-const SEED_WORDS: &[&str] = &["bip39", "bip-39", "mnemonic", "mnemonics", "mnemonic?", "seedphrase"];
 
 /// This many bech32 characters after `nsec1` count as a secret key, in one piece or in several.
 const SECRET_IN_ONE: usize = 6;
@@ -51,6 +37,10 @@ pub struct Request {
     pub(super) subject: Option<String>,
     pub(super) form: Form,
     pub(super) meaning: Meaning,
+    /// Languages other than English that its words are of; empty if they tell none.
+    languages: Vec<Language>,
+    /// Its only word, if that is a command and could be a prefix.
+    pub(super) shadowed: Option<Pattern>,
     work: Option<SplitWork>,
 }
 
@@ -58,6 +48,15 @@ impl Request {
     /// The proof of work in the text, the first if there are several. The caller checks it.
     pub fn split_work(&self) -> Option<SplitWork> {
         self.work
+    }
+
+    /// The language to answer in, if the asker's was `current` so far. Words that several languages
+    /// share change nothing for an asker of one of them.
+    pub fn language(&self, current: Language) -> Language {
+        match self.languages.first() {
+            Some(first) if !self.languages.contains(&current) => *first,
+            _ => current,
+        }
     }
 
     /// The half point of a split request. The caller looks up whether it was used before.
@@ -84,46 +83,6 @@ pub(super) enum Form {
     Deletion(Vec<RumorId>),
 }
 
-/// Meaning of the text of a message.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Meaning {
-    /// One or more prefixes, without repeats, in the order written.
-    Find(Vec<Pattern>),
-    Help,
-    Status,
-    /// `None`: all of the asker's jobs.
-    Cancel(Option<JobId>),
-    /// `None`: the newest result.
-    Resend(Option<JobId>),
-    /// Words that are no prefixes, each with the reason; at most three.
-    BadWords(Vec<(String, PatternError)>),
-    /// A sentence. All its words could be prefixes, but hardly all are meant. These are the less
-    /// common ones.
-    Sentence(Vec<Pattern>),
-    TooManyWords(usize),
-    /// A pattern of a kind that we do not search for, and the nearest prefix that we do.
-    Unsupported(Option<Pattern>),
-    /// Small talk, with the word as a prefix if it can be one.
-    SmallTalk(Option<Pattern>),
-    /// A secret key, or a part of one.
-    SecretKey,
-    /// A question about seed words.
-    SeedWords,
-    /// Prefixes at the asker's own point: they keep half of the key.
-    Split(HalfPoint, Vec<Pattern>),
-    /// `split` with a word that is no point, or without a point.
-    BadPoint(Option<HalfPointError>),
-    /// `split` and a point, but no prefix.
-    PointAlone,
-    SplitHelp,
-    /// The asker wants no more messages.
-    Stop,
-    Start,
-    /// The asker wants their data deleted.
-    Delete,
-    Nothing,
-}
-
 /// Reads a message. Never panics, for any text.
 pub fn read(rumor: &Rumor) -> Request {
     let form = match rumor.kind {
@@ -134,105 +93,89 @@ pub fn read(rumor: &Rumor) -> Request {
         _ => Form::Sealed,
     };
     let work = rumor.content.split_whitespace().find_map(|word| word.to_lowercase().parse().ok());
-    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning: read_text(&rumor.content), work }
+    let Reading { meaning, languages, shadowed } = read_text(&rumor.content);
+    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning, languages, shadowed, work }
+}
+
+/// Meaning of a text, and its language.
+pub(super) struct Reading {
+    pub meaning: Meaning,
+    pub languages: Vec<Language>,
+    pub shadowed: Option<Pattern>,
+}
+
+impl From<Meaning> for Reading {
+    fn from(meaning: Meaning) -> Reading {
+        Reading { meaning, languages: Vec::new(), shadowed: None }
+    }
 }
 
 /// Reads any text, in time linear in its length.
-pub(super) fn read_text(text: &str) -> Meaning {
+pub(super) fn read_text(text: &str) -> Reading {
     if has_secret_key(text) {
-        return Meaning::SecretKey;
+        return Meaning::SecretKey.into();
     }
     let words: Vec<String> = words(text).take(WORDS_READ + 1).collect();
     if words.len() > WORDS_READ {
-        return Meaning::TooManyWords(self::words(text).count());
+        return Meaning::TooManyWords(self::words(text).count()).into();
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (Some(first), rest) = (words.first(), words.get(1..).unwrap_or_default()) else {
-        return if text.contains('?') { Meaning::Help } else { Meaning::Nothing };
+    let Some((first, rest)) = words.split_first() else {
+        return if text.contains(['?', '？']) { Meaning::Help } else { Meaning::Nothing }.into();
     };
-    match *first {
-        "help" | "hi" | "hello" | "hey" | "info" if rest.is_empty() => Meaning::Help,
-        "help" if rest == ["split"] => Meaning::SplitHelp,
-        "split" => split(rest),
-        "stop" if rest.is_empty() => Meaning::Stop,
-        "start" if rest.is_empty() => Meaning::Start,
-        "delete" if rest.is_empty() => Meaning::Delete,
-        "status" if rest.is_empty() => Meaning::Status,
-        "cancel" if rest.is_empty() || rest == ["all"] => Meaning::Cancel(None),
-        "resend" if rest.is_empty() => Meaning::Resend(None),
-        command @ ("cancel" | "resend") if rest.len() == 1 && number(rest[0]).is_some() => {
-            if command == "cancel" {
-                Meaning::Cancel(number(rest[0]))
-            } else {
-                Meaning::Resend(number(rest[0]))
-            }
-        }
-        "find" | "prefix" | "search" | "mine" if !rest.is_empty() => prefixes(rest, true),
-        _ => free_text(&words),
-    }
+    command(first, rest).unwrap_or_else(|| {
+        let speech = Speech::of(&words);
+        Reading { meaning: free_text(&words, &speech), languages: speech.languages(), shadowed: None }
+    })
 }
 
-/// Reads a text that does not begin with a command.
-fn free_text(words: &[&str]) -> Meaning {
-    let asks_for_seed = words.iter().any(|word| SEED_WORDS.contains(word))
-        || words == ["seed"]
-        || words.windows(2).any(|two| matches!(two, ["12" | "24" | "twelve" | "seed", "words" | "word" | "phrase"]));
-    if asks_for_seed {
-        return Meaning::SeedWords;
+/// Reads a text that begins with a command.
+fn command(first: &str, rest: &[&str]) -> Option<Reading> {
+    if let (Some(language), []) = (vocabulary::language_named(first), rest)
+        && Pattern::parse(first).is_err()
+    {
+        return Some(chosen(language));
     }
-    if words.iter().all(|word| SMALL_TALK.contains(word)) {
-        let prefix = if words.len() == 1 { Pattern::parse(words[0]).ok() } else { None };
-        return Meaning::SmallTalk(prefix);
-    }
-    if wants_elsewhere(words) {
-        let last = words.iter().rev().find(|word| !FILLERS.contains(word) && !ELSEWHERE.contains(word));
-        return Meaning::Unsupported(last.and_then(|word| Pattern::parse(word).ok()));
-    }
-    match meant(words) {
-        Some(meant) => prefixes(&meant, true),
-        None => prefixes(words, false),
-    }
-}
-
-/// Words for characters that are not right after `npub1`.
-const ELSEWHERE: &[&str] = &[
-    "anywhere",
-    "contain",
-    "containing",
-    "contains",
-    "end",
-    "ending",
-    "ends",
-    "finishing",
-    "inside",
-    "middle",
-    "suffix",
-];
-
-fn wants_elsewhere(words: &[&str]) -> bool {
-    let other = |word: &&&str| !FILLERS.contains(word) && !ELSEWHERE.contains(word);
-    words.iter().any(|word| ELSEWHERE.contains(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
-}
-
-/// The prefixes of a sentence, if they are certain: written as `npub1…` or after `starts with`, and
-/// all other words cannot be meant as prefixes.
-fn meant<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
-    let is_marked = |word: &&str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
-    let is_prose = |word: &&str| FILLERS.contains(word) || Pattern::parse(word).is_err();
-    let (marked, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| is_marked(word));
-    if !marked.is_empty() && !others.is_empty() && others.iter().all(is_prose) {
-        return Some(marked);
-    }
-    let after_with = words.iter().position(|word| *word == "with").map(|at| words.split_at(at));
-    match after_with {
-        Some((before, [_, prefix]))
-            if before.last().is_some_and(|word| ["start", "starts", "starting", "begins"].contains(word))
-                && before.iter().all(is_prose) =>
-        {
-            Some(vec![prefix])
-        }
+    let (command, languages) = vocabulary::command(first)?;
+    let is_alone = rest.is_empty();
+    let job = match rest {
+        [word] => number(word),
         _ => None,
-    }
+    };
+    let meaning = match command {
+        Command::Help if is_alone => Meaning::Help,
+        Command::Help if matches!(rest, [word] if vocabulary::is_command(word, Command::Split)) => Meaning::SplitHelp,
+        Command::Split => split(rest),
+        Command::Stop if is_alone => Meaning::Stop,
+        Command::Start if is_alone => Meaning::Start,
+        Command::Delete if is_alone => Meaning::Delete,
+        Command::Status if is_alone => Meaning::Status,
+        Command::Cancel if is_alone || matches!(rest, [word] if vocabulary::is_command(word, Command::All)) => {
+            Meaning::Cancel(None)
+        }
+        Command::Cancel if job.is_some() => Meaning::Cancel(job),
+        Command::Resend if is_alone => Meaning::Resend(None),
+        Command::Resend if job.is_some() => Meaning::Resend(job),
+        Command::Find if !is_alone => prefixes(rest, None),
+        // `lang` alone is a prefix.
+        Command::Language if is_alone && Pattern::parse(first).is_err() => Meaning::Languages,
+        // The list of languages shows `lang ja (日本語)`.
+        Command::Language => {
+            let mut named = rest.iter().map(|word| vocabulary::language_named(word));
+            let first = named.next()??;
+            return named.all(|other| other == Some(first)).then(|| chosen(first));
+        }
+        _ => return None,
+    };
+    // English commands stand in every manual, so they tell nothing about the asker's language.
+    let is_english = languages.contains(&Language::English);
+    let shadowed = if is_alone && !is_english { Pattern::parse(first).ok() } else { None };
+    Some(Reading { meaning, languages: if is_english { Vec::new() } else { languages }, shadowed })
+}
+
+/// A text that chooses a language.
+fn chosen(language: Language) -> Reading {
+    Reading { meaning: Meaning::Language(language), languages: vec![language], shadowed: None }
 }
 
 /// Whether a text has a secret key in it, or a large part of one: `nsec1…`, `ncryptsec1…`,
@@ -262,46 +205,11 @@ fn split(words: &[&str]) -> Meaning {
     match point {
         Err(error) => Meaning::BadPoint(Some(error)),
         Ok(_) if prefixes.is_empty() => Meaning::PointAlone,
-        Ok(point) => match self::prefixes(&prefixes, true) {
+        Ok(point) => match self::prefixes(&prefixes, None) {
             Meaning::Find(patterns) => Meaning::Split(point, patterns),
             other => other,
         },
     }
-}
-
-/// Reads words as prefixes. `sure` means that the asker said that they are.
-fn prefixes(words: &[&str], sure: bool) -> Meaning {
-    let mut patterns: Vec<Pattern> = Vec::new();
-    let mut bad: Vec<(String, PatternError)> = Vec::new();
-    for word in words {
-        match Pattern::parse(word) {
-            Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
-            Ok(_) => {}
-            Err(_) if has_wildcard(word) => return Meaning::Unsupported(nearest_prefix(word)),
-            Err(error) => bad.push(((*word).to_owned(), error)),
-        }
-    }
-    let fillers = words.iter().filter(|word| FILLERS.contains(word)).count();
-    let is_prose = words.len() > 1 && fillers > 0 && !sure;
-    if is_prose {
-        patterns.retain(|pattern| !FILLERS.contains(&pattern.as_str()));
-        bad.retain(|(word, _)| !FILLERS.contains(&word.as_str()));
-    }
-    if is_prose && (bad.is_empty() || (fillers > 1 && !patterns.is_empty())) {
-        return Meaning::Sentence(patterns);
-    }
-    if !bad.is_empty() {
-        bad.truncate(3);
-        return Meaning::BadWords(bad);
-    }
-    Meaning::Find(patterns)
-}
-
-/// The prefix nearest to a pattern with wildcards: its first run of two characters or more.
-fn nearest_prefix(word: &str) -> Option<Pattern> {
-    let word = word.trim_start_matches("nostr:").trim_start_matches("npub1");
-    let runs = word.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);
-    runs.filter_map(|run| Pattern::parse(run).ok()).next()
 }
 
 /// Reads `12` or `#12`.

@@ -18,8 +18,46 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
         let folded: String = word.nfkc().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect();
         // Folding may have made spaces and commas.
         let parts = folded.split(|c: char| c.is_whitespace() || c.is_control() || separates(c));
-        parts.map(strip).filter(|part| !part.is_empty()).collect::<Vec<_>>()
+        let parts = parts.flat_map(by_script).map(strip);
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>()
     })
+}
+
+/// Parts a word where its script changes from or to Japanese, which has no spaces: `m0cをください` has
+/// the prefix `m0c` in it.
+fn by_script(word: &str) -> Vec<&str> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    let mut before: Option<bool> = None;
+    for (at, c) in word.char_indices() {
+        // Marks belong to what they follow.
+        let script = if c.is_alphanumeric() { Some(is_japanese_letter(c)) } else { before };
+        if before.is_some() && script != before {
+            parts.push(&word[start..at]);
+            start = at;
+        }
+        before = script;
+    }
+    parts.push(&word[start..]);
+    parts
+}
+
+/// Hiragana, katakana, and the ideographs that Japanese and Chinese share.
+fn is_japanese_letter(c: char) -> bool {
+    is_kana(c) || matches!(c, '々' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+fn is_kana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{30ff}')
+}
+
+/// Whether a word is in Japanese script. No prefix is.
+pub(super) fn is_japanese(word: &str) -> bool {
+    word.chars().any(is_japanese_letter)
+}
+
+/// Whether a word has kana, which only Japanese has.
+pub(super) fn has_kana(word: &str) -> bool {
+    word.chars().any(is_kana)
 }
 
 /// Characters that always separate words.
@@ -63,7 +101,7 @@ mod tests {
 
     #[test]
     fn decoration_goes_and_wildcards_stay() {
-        let cases: [(&str, &[&str]); 16] = [
+        let cases: [(&str, &[&str]); 18] = [
             ("ｍ０ｃ", &["m0c"]),
             ("#m0c!", &["m0c"]),
             ("🚀 m0c🚀", &["m0c"]),
@@ -80,6 +118,8 @@ mod tests {
             ("> npub1dad\nm0c", &["m0c"]),
             ("> m0c", &["m0c"]),
             ("m0c、cat　dad", &["m0c", "cat", "dad"]),
+            ("npub1m0cをください。", &["npub1m0c", "をください"]),
+            ("ｷｬﾝｾﾙ#12", &["キャンセル", "12"]),
         ];
         for (text, expected) in cases {
             assert_eq!(words(text).collect::<Vec<_>>(), expected, "{text:?}");

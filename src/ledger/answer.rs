@@ -9,6 +9,7 @@ use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::language::Language;
 use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::fmt;
@@ -26,6 +27,8 @@ pub struct Answer {
     pub effect: Effect,
     /// The one answer. `None` for messages that are ignored.
     pub reply: Option<GiftWrap>,
+    /// Language of the asker from now on. `None` if it stays.
+    pub language: Option<Language>,
 }
 
 /// The effect of a message, besides its answer. Its `Debug` output shows no pattern.
@@ -132,6 +135,9 @@ fn record(transaction: &Transaction<'_>, bounds: &Bounds, answer: &Answer, now: 
         return Ok(Recorded::Before);
     }
     apply(transaction, answer, now)?;
+    if let Some(language) = answer.language {
+        super::asker::set_language(transaction, answer.asker, language, now)?;
+    }
     if let Some(reply) = &answer.reply {
         if reply.to != answer.asker {
             return Err(LedgerError::Misaddressed);

@@ -3,8 +3,10 @@
 use super::error::LedgerError;
 use super::notes::{DAY, note_last_job, seconds};
 use super::open::Ledger;
+use super::rows::read_language;
 use crate::job::{Asker, JobId};
-use rusqlite::{Connection, Transaction, params};
+use crate::language::Language;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 impl Ledger {
     /// Deletes everything about an asker up to the time `until` (Unix seconds), as a vanish request
@@ -24,9 +26,10 @@ impl Ledger {
         })
     }
 
-    /// All askers with a job, a message in the outbox, or a stop.
+    /// All askers with a job, a message in the outbox, a stop, or a language.
     pub fn askers(&self) -> Result<Vec<Asker>, LedgerError> {
-        let query = "SELECT asker FROM job UNION SELECT asker FROM mail UNION SELECT asker FROM silent ORDER BY asker";
+        let query = "SELECT asker FROM job UNION SELECT asker FROM mail UNION SELECT asker FROM silent
+                     UNION SELECT asker FROM language ORDER BY asker";
         self.reading(|connection| {
             let mut statement = connection.prepare_cached(query)?;
             Ok(statement.query_map([], |row| row.get(0).map(Asker))?.collect::<rusqlite::Result<Vec<_>>>()?)
@@ -52,6 +55,45 @@ pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<
     Ok(())
 }
 
+/// Languages kept of askers without a job. The oldest are deleted first.
+const LANGUAGES_KEPT: i64 = 100_000;
+
+/// The language of an asker; English if none is kept.
+pub(super) fn language(connection: &Connection, asker: Asker) -> Result<Language, LedgerError> {
+    let code: Option<String> = connection
+        .prepare_cached("SELECT code FROM language WHERE asker = ?1")?
+        .query_row([asker.0], |row| row.get(0))
+        .optional()?;
+    Ok(read_language(code))
+}
+
+/// Sets the language of an asker. English takes no row.
+pub(super) fn set_language(
+    transaction: &Transaction<'_>,
+    asker: Asker,
+    language: Language,
+    now: i64,
+) -> Result<(), LedgerError> {
+    if language == Language::default() {
+        transaction.prepare_cached("DELETE FROM language WHERE asker = ?1")?.execute([asker.0])?;
+        return Ok(());
+    }
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO language (asker, code, since) VALUES (?1, ?2, ?3)")?
+        .execute(params![asker.0, language.code(), now])?;
+    Ok(())
+}
+
+/// Deletes the oldest languages of askers without a job, but for the newest rows.
+pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+    transaction.execute(
+        "DELETE FROM language WHERE rowid <= (SELECT max(rowid) FROM language) - ?1
+             AND NOT EXISTS (SELECT 1 FROM job WHERE job.asker = language.asker)",
+        [LANGUAGES_KEPT],
+    )?;
+    Ok(())
+}
+
 /// Deletes jobs and messages up to the time `until`; returns the number of rows deleted.
 ///
 /// Three things stay. The highest job number, so that none is given twice. The ids of messages,
@@ -65,6 +107,7 @@ pub(super) fn forget(transaction: &Transaction<'_>, asker: Asker, until: i64, no
         "DELETE FROM mail WHERE asker = ?1 AND (queued_at <= ?2 OR result_of IN
              (SELECT id FROM job WHERE asker = ?1 AND accepted_at <= ?2))",
         "DELETE FROM silent WHERE asker = ?1 AND since <= ?2",
+        "DELETE FROM language WHERE asker = ?1 AND since <= ?2",
     ] {
         gone += transaction.prepare_cached(statement)?.execute(params![asker.0, until])?;
     }

@@ -29,6 +29,7 @@ impl Ledger {
             transaction.execute("DELETE FROM seen WHERE age < ?1", [age - SEEN_FOR])?;
             transaction.execute("DELETE FROM mail WHERE finished = 1 AND expires_at <= ?1", [now])?;
             self.bounds().delete_old(transaction)?;
+            super::asker::delete_old_languages(transaction)?;
             transaction.execute("DELETE FROM post WHERE expires_at <= ?1", [now])?;
             transaction.execute("DELETE FROM started WHERE at <= ?1 - ?2 OR at > ?1 + ?2", [now, DAY])?;
             Ok(Some(()))

@@ -1,6 +1,7 @@
 //! Jobs and askers, as the ledger knows them.
 
 use crate::job::{JobId, JobSpec, RumorId};
+use crate::language::Language;
 use std::fmt;
 
 /// State of a job.
@@ -33,6 +34,8 @@ pub struct Job {
     pub seen_on: Vec<String>,
     /// Patterns, asker and time limit of the search.
     pub spec: JobSpec,
+    /// The language of its asker when it was read: messages about it are in that.
+    pub language: Language,
 }
 
 impl fmt::Debug for Job {
@@ -55,6 +58,8 @@ pub struct AskerView {
     pub silent: bool,
     /// Whether the ledger has a job of theirs, in any state.
     pub known: bool,
+    /// Language of the conversation.
+    pub language: Language,
 }
 
 /// Number of jobs in each state.

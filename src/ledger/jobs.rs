@@ -164,6 +164,7 @@ fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, Le
         results: jobs(connection, &results, params![asker.0, now], now)?,
         accepted_last_day,
         silent: super::asker::is_silent(connection, asker)?,
+        language: super::asker::language(connection, asker)?,
         known: connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM job WHERE asker = ?1)")?
             .query_row([asker.0], |row| row.get(0))?,

@@ -6,6 +6,7 @@ use super::notes::unsigned;
 use super::quarantine::{Kind, set_aside};
 use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
+use crate::language::Language;
 use crate::message::Channel;
 use crate::pattern::Pattern;
 use rusqlite::types::FromSql;
@@ -32,7 +33,8 @@ impl JobState {
 
 /// Columns of the table `job` that [`jobs`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
-     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at";
+     job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
+     (SELECT code FROM language WHERE language.asker = job.asker)";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -90,7 +92,13 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
             expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),
         },
+        language: read_language(column(row, 12, "code")?),
     })
+}
+
+/// Reads the code of a language. English if there is none, or one that this version does not know.
+pub(super) fn read_language(code: Option<String>) -> Language {
+    code.and_then(|code| Language::from_code(&code)).unwrap_or_default()
 }
 
 /// Patterns separated by spaces.

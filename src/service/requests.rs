@@ -9,6 +9,7 @@ use crate::bot::{self, Decision, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId, RumorId};
 use crate::key::{Npub, WorkTarget};
+use crate::language::Language;
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
 use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
@@ -61,6 +62,8 @@ struct Decided {
     seen_on: Vec<String>,
     effect: Effect,
     reply: Option<OutgoingMessage>,
+    /// The asker's language, if this message changes it.
+    language: Option<Language>,
     /// Messages that this one deletes.
     taken_back: Vec<RumorId>,
     /// The asker's jobs so far.
@@ -184,10 +187,12 @@ impl Requests {
         let (rumor, asker) = (message.rumor.id, message.rumor.author);
         let apology = || -> Result<(), RequestError> {
             let Context { ledger, vault, clock, config, wakes, .. } = &self.context;
-            let text = compose::answer(message, bot::notices::apology(), clock.now(), &config.bot);
-            let reply = if ledger.asker_view(asker)?.silent { None } else { Some(vault.seal(&text)?) };
+            let view = ledger.asker_view(asker)?;
+            let apology = bot::notices::apology(view.language);
+            let text = compose::answer(message, apology, clock.now(), &config.bot);
+            let reply = if view.silent { None } else { Some(vault.seal(&text)?) };
             let seen_on = message.seen_on.clone();
-            ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply })?;
+            ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply, language: None })?;
             wakes.outbox.wake();
             Ok(())
         };
@@ -221,12 +226,19 @@ impl Requests {
         fault::after(Step::SealAnswer);
         let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
-            let Decided { asker, rumor, seen_on, effect, .. } = one;
+            let Decided { asker, rumor, seen_on, effect, language, .. } = one;
             // Relays do not keep the order: a request may arrive after its own deletion. It is then
             // ignored.
-            let nothing = |rumor| Answer { asker, rumor, seen_on: Vec::new(), effect: Effect::Nothing, reply: None };
+            let nothing = |rumor| Answer {
+                asker,
+                rumor,
+                seen_on: Vec::new(),
+                effect: Effect::Nothing,
+                reply: None,
+                language: None,
+            };
             taken_back.extend(one.taken_back.into_iter().map(nothing));
-            answers.push(Answer { asker, rumor, seen_on, effect, reply });
+            answers.push(Answer { asker, rumor, seen_on, effect, reply, language });
             open.push(one.open);
         }
         answers.append(&mut taken_back);
@@ -291,10 +303,23 @@ impl Requests {
             Decision::Forget(reply) => (Effect::Forget, Some(reply)),
         };
         let (effect, reply) = limited(effect, reply, verdict, now);
-        let reply = reply.map(|reply| compose::answer(message, reply.to_string(), now, &self.context.config.bot));
+        let language = request.language(asker.language);
+        let text = reply.map(|reply| bot::answer(request, &reply, language));
+        let reply = text.map(|text| compose::answer(message, text, now, &self.context.config.bot));
+        // A message without an answer says nothing, and whoever is forgotten has no language.
+        let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
-        Ok(Decided { asker: author, rumor, seen_on: message.seen_on.clone(), effect, reply, taken_back, open })
+        Ok(Decided {
+            asker: author,
+            rumor,
+            seen_on: message.seen_on.clone(),
+            effect,
+            reply,
+            language: is_kept.then_some(language),
+            taken_back,
+            open,
+        })
     }
 
     /// The work that a split request costs and lacks.

@@ -56,9 +56,9 @@ impl Results {
             if tweak.fingerprint != half.fingerprint() {
                 return Err(VaultError::ForeignHit);
             }
-            return self.0.vault.seal(&message(notices::tweak_found(job.id, &find.pattern, &npub, waited, &tweak)));
+            return self.0.vault.seal(&message(notices::tweak_found(job, &find.pattern, &npub, waited, &tweak)));
         }
-        let (before, after) = notices::key_found(job.id, &find.pattern, &npub, waited);
+        let (before, after) = notices::key_found(job, &find.pattern, &npub, waited);
         self.0.vault.redeem(find.start, &find.hit, &message(before), &after)
     }
 
@@ -149,7 +149,7 @@ mod tests {
             let spec = JobSpec { asker, half, expires_at: 2_000_000_000, ..JobSpec::local(vec![pattern("q")]) };
             let rumor = RumorId([id.0 as u8; 32]);
             let effect = Effect::Accept(id, spec);
-            ledger.answer(&Answer { asker, rumor, seen_on: Vec::new(), effect, reply: None }).unwrap();
+            ledger.answer(&Answer { asker, rumor, seen_on: Vec::new(), effect, reply: None, language: None }).unwrap();
             id
         }
 

@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         cli::commands::TESTS,
         cli::doctor::TESTS,
         conversation::conventions::TESTS,
+        conversation::languages::TESTS,
         conversation::refusals::TESTS,
         conversation::requests::TESTS,
         conversation::split::TESTS,

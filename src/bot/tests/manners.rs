@@ -1,9 +1,13 @@
 //! Rules for every text of the bot: plain text without markup, and short.
 
+use crate::bot::meaning::Meaning;
 use crate::bot::reply::{Acceptance, JobLine};
+use crate::bot::wording::MOST_CHARACTERS;
+use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
 use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
+use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
 use crate::message::WorkWanted;
 use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
@@ -12,27 +16,25 @@ use secp256k1::Scalar;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Characters of the longest message: some twenty lines on a phone.
-const MOST: usize = 1500;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 33;
+const LAST: usize = 35;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
-struct Filling {
+pub(super) struct Filling {
     /// At least one.
-    patterns: Vec<Pattern>,
+    pub patterns: Vec<Pattern>,
     /// At least one.
-    jobs: Vec<JobId>,
+    pub jobs: Vec<JobId>,
     /// Text of an asker.
-    text: String,
-    count: usize,
-    seconds: u64,
-    rate: Option<Rate>,
-    part: f64,
-    yes: bool,
+    pub text: String,
+    pub count: usize,
+    pub seconds: u64,
+    pub rate: Option<Rate>,
+    pub part: f64,
+    pub yes: bool,
 }
 
 fn filling() -> impl Strategy<Value = Filling> {
@@ -97,7 +99,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// Every kind of reply, with these values.
-fn answers(filling: &Filling) -> Vec<Reply> {
+pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     let Filling { patterns, jobs, count, rate, yes, .. } = filling.clone();
     let (job, time) = (jobs[0], Duration::from_secs(filling.seconds));
     let difficulty = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)).unwrap();
@@ -153,6 +155,8 @@ fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::SmallTalk { prefix: yes.then(|| patterns[0].clone()) },
         Reply::SecretKey,
         Reply::SeedWords,
+        Reply::LanguageSet,
+        Reply::Languages,
         Reply::Paused { until: filling.seconds },
         Reply::SplitWorkWanted { bits: count as u32, command: "npubbot split new m0ctane".to_owned() },
         Reply::Nothing,
@@ -173,7 +177,7 @@ fn answers(filling: &Filling) -> Vec<Reply> {
     answers.push(Reply::Restored);
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // The asker's words are repeated in the form in which they were read.
-    if let request::Meaning::BadWords(words) = request::read_text(&filling.text) {
+    if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
         answers.push(Reply::BadWords(words));
     }
     answers
@@ -215,12 +219,14 @@ fn variant(reply: &Reply) -> usize {
         Reply::SeedWords => 30,
         Reply::Paused { .. } => 31,
         Reply::Restored => 32,
-        Reply::SplitWorkWanted { .. } => LAST,
+        Reply::SplitWorkWanted { .. } => 33,
+        Reply::LanguageSet => 34,
+        Reply::Languages => LAST,
     }
 }
 
 /// Texts that are no replies: key, tweak, notices, apology.
-fn notices(filling: &Filling) -> Vec<String> {
+pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);
     let tweak = Tweak { offset: Offset::from_scalar(Scalar::ONE), rotation: Rotation::new(0).unwrap() };
@@ -232,15 +238,16 @@ fn notices(filling: &Filling) -> Vec<String> {
         accepted_at: filling.seconds / 2,
         seen_on: Vec::new(),
         spec: JobSpec { expires_at: filling.seconds, ..JobSpec::local(filling.patterns.clone()) },
+        language,
     };
-    let (before, after) = notices::key_found(job, pattern, &npub, waited);
+    let (before, after) = notices::key_found(&open, pattern, &npub, waited);
     vec![
         format!("{before}\n{}\n{after}", "x".repeat(NSEC)),
-        notices::tweak_found(job, pattern, &npub, waited, &tweak),
+        notices::tweak_found(&open, pattern, &npub, waited, &tweak),
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
         notices::lost(&open),
-        notices::apology(),
+        notices::apology(language),
     ]
 }
 
@@ -274,10 +281,15 @@ proptest! {
         let answers = answers(&filling);
         let variants: BTreeSet<usize> = answers.iter().map(variant).collect();
         prop_assert_eq!(variants.len(), LAST + 1, "every answer is tried");
-        for text in answers.iter().map(Reply::to_string).chain(notices(&filling)) {
+        let texts = |language| {
+            answers.iter().map(move |reply| reply.text(language)).chain(notices(&filling, language))
+        };
+        for text in Language::ALL.into_iter().flat_map(texts) {
+            let hidden = text.chars().find(|&c| is_invisible(c) || (c.is_control() && c != '\n'));
+            prop_assert_eq!(hidden, None, "{:?}", text);
             prop_assert_eq!(markup(&text), None, "{}", text);
             let length = text.chars().count();
-            prop_assert!(length <= MOST && !text.trim().is_empty(), "{} characters: {}", length, text);
+            prop_assert!(length <= MOST_CHARACTERS && !text.trim().is_empty(), "{} characters: {}", length, text);
             prop_assert!(text.lines().count() <= 20, "{}", text);
         }
     }

@@ -1,12 +1,15 @@
 //! The conversation as askers read it.
 
+mod languages;
 mod manners;
 mod reading;
+mod tables;
 
 use super::{Decision, Facts, Reply, SplitCost, read};
 use crate::config::Limits;
 use crate::job::{Asker, JobId, JobSpec, RumorId};
 use crate::key::{HalfPoint, Npub};
+use crate::language::Language::English;
 use crate::ledger::HalfUse;
 use crate::ledger::{AskerView, Job, JobState};
 use crate::message::{Channel, WorkWanted};
@@ -58,6 +61,7 @@ fn job(id: i64, prefix: &str, state: JobState) -> Job {
             expires_at: NOW + 86_400,
             ..JobSpec::local(vec![Pattern::parse(prefix).unwrap()])
         },
+        language: English,
     }
 }
 
@@ -104,7 +108,7 @@ fn say(text: &str, asker: &AskerView) -> String {
         | Decision::Resend { reply, .. }
         | Decision::Stop(reply)
         | Decision::Start(reply)
-        | Decision::Forget(reply) => reply.to_string(),
+        | Decision::Forget(reply) => super::answer(&read(&rumor(text)), &reply, English),
     }
 }
 
@@ -114,7 +118,7 @@ fn a_new_asker_in_a_flood_learns_how_much_work_and_how_long() {
     let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
     let context = Facts { rate: Some(Rate(80e6)), owes, ..context(&limits, &asker) };
     let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("a refusal") };
-    let text = reply.to_string();
+    let text = reply.text(English);
     for part in ["again in 40 seconds", "20 leading zero bits", "kind 1059", r#"["nonce", "…", "20"]"#] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -148,6 +152,7 @@ fn help_and_status_are_short() {
         accepted_last_day: vec![NOW - 60],
         silent: false,
         known: true,
+        language: English,
     };
     insta::assert_snapshot!(say("status", &asker));
 }
@@ -165,8 +170,14 @@ fn a_refusal_says_what_is_wrong_and_what_would_work() {
 #[test]
 fn limits_are_named() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
-    let busy =
-        AskerView { open, results: Vec::new(), accepted_last_day: vec![NOW - 60; 2], silent: false, known: true };
+    let busy = AskerView {
+        open,
+        results: Vec::new(),
+        accepted_last_day: vec![NOW - 60; 2],
+        silent: false,
+        known: true,
+        ..nobody()
+    };
     insta::assert_snapshot!(say("cat", &busy));
     insta::assert_snapshot!(say("SUGAR", &busy));
     let spent = AskerView { accepted_last_day: vec![NOW - 80_000, NOW - 70_000, NOW - 9, NOW], ..nobody() };
@@ -182,6 +193,7 @@ fn cancel_and_resend_touch_only_the_askers_own() {
         accepted_last_day: Vec::new(),
         silent: false,
         known: true,
+        language: English,
     };
     let ids = |ids: &[i64]| ids.iter().map(|&id| JobId(id)).collect::<Vec<_>>();
     assert!(matches!(decide_for("cancel", &asker), Decision::Cancel { jobs, .. } if jobs == ids(&[3, 5])));
@@ -204,7 +216,7 @@ fn files_and_groups_are_declined() {
     assert!(matches!(decide(&group, &context), Decision::Say(super::Reply::NoGroups)));
     let unmeasured = decide(&rumor("cat"), &context);
     assert!(
-        matches!(unmeasured, Decision::Accept { reply, .. } if reply.to_string().contains("do not know my speed yet"))
+        matches!(unmeasured, Decision::Accept { reply, .. } if reply.text(English).contains("do not know my speed yet"))
     );
 }
 
@@ -214,7 +226,7 @@ fn without_a_rate_nothing_long_is_promised() {
     let context = context(&limits, &asker);
     assert!(matches!(decide(&rumor("m0ctan"), &context), Decision::Accept { .. }));
     let Decision::Say(reply) = decide(&rumor("m0ctane"), &context) else { panic!("seven characters of no known time") };
-    insta::assert_snapshot!(reply);
+    insta::assert_snapshot!(reply.text(English));
 }
 
 #[test]
@@ -227,10 +239,10 @@ fn beside_split_jobs_the_pool_promises_what_it_has() {
     let context =
         Facts { pool_jobs: 1, split_jobs: 2, pool_part: 0.5, own_split_part: 0.25, rate, ..context(&limits, &idle) };
     let Decision::Accept { reply, spec } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
-    insta::assert_snapshot!(reply);
+    insta::assert_snapshot!(reply.text(English));
     assert!(spec.notice_at.is_some_and(|at| (NOW + 3800..NOW + 3900).contains(&at)), "{:?}", spec.notice_at);
     let Decision::Say(status) = decide(&rumor("status"), &Facts { asker: &asker, ..context }) else { panic!("status") };
-    insta::assert_snapshot!(status);
+    insta::assert_snapshot!(status.text(English));
     // With half of the devices it would take too long.
     let hard = Facts { pool_part: 0.5, rate: Some(Rate(1e8)), ..context };
     assert!(matches!(decide(&rumor("m0ctane7t"), &hard), Decision::Say(Reply::TooHard { .. })));
@@ -243,10 +255,10 @@ fn an_easy_request_behind_many_others_is_told_the_queue() {
     let easy_wait = Duration::from_secs(200);
     let context = Facts { pool_jobs: 4000, split_jobs: 1, pool_part: 0.5, easy_wait, rate, ..context(&limits, &asker) };
     let Decision::Accept { reply, spec } = decide(&rumor("cats"), &context) else { panic!("it is a request") };
-    insta::assert_snapshot!(reply);
+    insta::assert_snapshot!(reply.text(English));
     assert_eq!(spec.notice_at, Some(NOW + 600), "half as long again as the queue, which has half of the devices");
     let Decision::Accept { reply, .. } = decide(&rumor("m0ctane"), &context) else { panic!("it is a request") };
-    assert!(!reply.to_string().contains("before you"), "{reply}");
+    assert!(!reply.text(English).contains("before you"), "{reply:?}");
 }
 
 proptest! {
@@ -312,8 +324,8 @@ fn beside_many_split_jobs_a_further_one_costs_work_and_is_told_its_place() {
     assert!(matches!(decide(&rumor("m0ctane"), &facts), Decision::Accept { .. }), "the pool costs nothing");
     let facts = Facts { split_work: None, split_place: Some(7), ..facts };
     let Decision::Accept { reply, .. } = decide(&rumor(&text), &facts) else { panic!("it is a request") };
-    assert!(reply.to_string().contains("place in line is 7"), "{reply}");
-    insta::assert_snapshot!(wanted);
+    assert!(reply.text(English).contains("place in line is 7"), "{reply:?}");
+    insta::assert_snapshot!(wanted.text(English));
 }
 
 #[test]
@@ -323,7 +335,7 @@ fn a_half_serves_once() {
     for (used, word) in [(HalfUse::Open, "searched for already"), (HalfUse::Spent, "served for a key already")] {
         let context = Facts { half: Some(used), rate: Some(Rate(80e6)), ..context(&limits, &asker) };
         let Decision::Say(reply) = decide(&rumor(&text), &context) else { panic!("it is refused") };
-        assert!(reply.to_string().contains(word) && reply.to_string().contains("new half"), "{reply}");
+        assert!(reply.text(English).contains(word) && reply.text(English).contains("new half"), "{reply:?}");
         assert!(matches!(decide(&rumor("m0ctane"), &context), Decision::Accept { .. }), "other requests are free");
     }
 }
@@ -342,7 +354,7 @@ fn a_key_is_never_sent_by_nip04() {
     let old = |text: &str| Rumor { kind: 4, ..rumor(text) };
     let unread = Facts { reads_sealed: false, rate: Some(Rate(80e6)), ..context(&limits, &asker) };
     insta::assert_snapshot!(match decide(&old("m0ctane"), &unread) {
-        Decision::Say(reply) => reply.to_string(),
+        Decision::Say(reply) => reply.text(English),
         other => panic!("{other:?}"),
     });
     let Decision::Accept { spec, .. } = decide(&old(&format!("split {POINT} m0ctane")), &unread) else {

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::key::HalfPoint;
+use crate::language::Language;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 fn half(byte: u8) -> HalfPoint {
@@ -43,6 +44,53 @@ fn a_half_serves_once() {
     for point in [half(5), opposite] {
         assert_eq!(bench.ledger.half_use(&point).unwrap(), Some(HalfUse::Spent), "even of an asker forgotten");
     }
+}
+
+#[test]
+fn the_language_of_an_asker_is_kept_until_they_change_it_or_are_forgotten() {
+    let bench = bench();
+    let say = |from, rumor, language| {
+        bench.ledger.answer(&Answer { language: Some(language), ..reply(from, rumor) }).unwrap();
+        bench.ledger.asker_view(asker(from)).unwrap().language
+    };
+    let job = bench.accept(1, 1);
+    let spoken = |job| bench.ledger.open_job(job).unwrap().unwrap().language;
+    assert_eq!(spoken(job), Language::English);
+    assert_eq!(say(1, 2, Language::Japanese), Language::Japanese);
+    assert_eq!(spoken(job), Language::Japanese, "messages about a job are in the language of then");
+    assert_eq!(say(1, 3, Language::German), Language::German);
+    assert_eq!(say(2, 4, Language::French), Language::French);
+    bench.say(1, 5, Effect::Nothing);
+    let bench = bench.reopened();
+    let language = |of| bench.ledger.asker_view(asker(of)).unwrap().language;
+    assert_eq!((language(1), language(2)), (Language::German, Language::French));
+    bench.say(1, 6, Effect::Forget);
+    assert_eq!((language(1), language(2)), (Language::English, Language::French));
+    assert!(bench.ledger.askers().unwrap().contains(&asker(2)), "a vanish request is looked for");
+    bench.ledger.forget(asker(2), NOW + 1).unwrap();
+    assert_eq!(language(2), Language::English);
+    // English takes no row, and the code of a later version is read as English.
+    bench.ledger.answer(&Answer { language: Some(Language::English), ..reply(3, 7) }).unwrap();
+    let rows = |bench: &Bench| -> i64 {
+        bench.ledger.read().query_row("SELECT count(*) FROM language", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(rows(&bench), 0);
+    bench.sql("INSERT INTO language VALUES (zeroblob(32), 'tlh', 0)");
+    assert_eq!(language(0), Language::English);
+}
+
+/// The bound of the table in the threat model.
+#[test]
+fn the_oldest_languages_of_askers_without_a_job_are_deleted() {
+    let bench = bench();
+    bench.accept(1, 1);
+    for (from, row) in [(1, 1), (2, 2), (3, 3), (4, 100_002)] {
+        bench.ledger.answer(&Answer { language: Some(Language::Spanish), ..reply(from, 10 + from) }).unwrap();
+        bench.sql(&format!("UPDATE language SET rowid = {row} WHERE rowid = (SELECT max(rowid) FROM language)"));
+    }
+    bench.ledger.clean().unwrap();
+    let kept = |of| bench.ledger.asker_view(asker(of)).unwrap().language == Language::Spanish;
+    assert_eq!([1, 2, 3, 4].map(kept), [true, false, true, true], "the first has a job");
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn reply(from: u8, rumor: u8) -> Answer {
         seen_on: vec!["wss://one.example".to_owned(), "wss://two.example".to_owned()],
         effect: Effect::Nothing,
         reply: Some(wrap(from, rumor)),
+        language: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod reference;
 
 use super::*;
 use crate::key::HalfPoint;
+use crate::language::Language;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use reference::Reference;
@@ -104,8 +105,11 @@ impl Run {
         let rumor = RumorId(numbered(2, number));
         let effect = if request { self.request(from) } else { self.other(from) };
         let reply = self.rng.random_bool(0.9).then(|| self.wrap(from));
+        let is_new = self.rng.random_bool(0.2) && !matches!(effect, Effect::Forget);
+        let language = is_new.then(|| Language::ALL[self.rng.random_range(0..Language::ALL.len())]);
         let seen_on = vec!["wss://one.example".to_owned()];
-        let answer = Answer { asker: asker(from), rumor, seen_on, effect: effect.clone(), reply: reply.clone() };
+        let answer =
+            Answer { asker: asker(from), rumor, seen_on, effect: effect.clone(), reply: reply.clone(), language };
         let recorded = self.ledger().answer(&answer).unwrap();
         assert_eq!(recorded == Recorded::Now, self.reference.sees(from, number), "one answer a message");
         if recorded == Recorded::Now {
@@ -114,6 +118,9 @@ impl Run {
                 _ => None,
             };
             self.reference.apply(from, &effect, half, self.clock.now());
+            if let Some(language) = language {
+                self.reference.set_language(from, language, self.clock.now());
+            }
             if let Some(reply) = reply {
                 self.reference.queue(from, reply.id, None, self.clock.now());
             }
@@ -256,6 +263,9 @@ impl Run {
         let expected = self.reference.view(who, self.clock.now());
         let shown = (ids(&view.open), ids(&view.results), view.accepted_last_day, view.silent, view.known);
         assert_eq!(shown, expected, "asker {who}");
+        let language = self.reference.language(who);
+        let languages = view.open.iter().chain(&view.results).map(|job| job.language).chain([view.language]);
+        assert!(languages.into_iter().all(|kept| kept == language), "asker {who}: {language:?}");
         if !view.known {
             let kept = self.ledger().askers().unwrap().contains(&asker(who));
             assert_eq!(kept, self.reference.keeps(who), "nothing is left of a forgotten asker but a reply");

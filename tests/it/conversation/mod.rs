@@ -1,6 +1,7 @@
 //! Messages of askers, and the bot's answers.
 
 pub mod conventions;
+pub mod languages;
 pub mod refusals;
 pub mod requests;
 pub mod split;

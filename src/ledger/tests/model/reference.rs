@@ -34,6 +34,8 @@ pub(super) struct Reference {
     /// Age of the ledger at each message seen.
     seen: BTreeMap<(u8, u64), u64>,
     silent: BTreeMap<u8, u64>,
+    /// Languages other than English, and since when.
+    languages: BTreeMap<u8, (Language, u64)>,
     started: Vec<(u8, u64)>,
     age: u64,
     cleaned_at: Option<u64>,
@@ -87,6 +89,17 @@ impl Reference {
         }
     }
 
+    pub fn set_language(&mut self, who: u8, language: Language, now: u64) {
+        match language {
+            Language::English => _ = self.languages.remove(&who),
+            _ => _ = self.languages.insert(who, (language, now)),
+        }
+    }
+
+    pub fn language(&self, who: u8) -> Language {
+        self.languages.get(&who).map_or(Language::English, |(language, _)| *language)
+    }
+
     pub fn forget(&mut self, who: u8, until: u64, now: u64) {
         let old = |job: &Known| job.asker == who && job.accepted_at <= until;
         let jobs: BTreeSet<i64> = self.jobs.iter().filter(|(_, job)| old(job)).map(|(id, _)| *id).collect();
@@ -96,6 +109,7 @@ impl Reference {
         };
         self.outbox.retain(|_, message| !gone(message));
         self.silent.retain(|asker, since| *asker != who || *since > until);
+        self.languages.retain(|asker, (_, since)| *asker != who || *since > until);
         let recent = self.jobs.values().filter(|job| old(job) && job.accepted_at > now - DAY);
         self.started.extend(recent.map(|job| (who, job.accepted_at)));
         self.jobs.retain(|_, job| !old(job));
@@ -174,7 +188,9 @@ impl Reference {
 
     /// Whether anything but ids is kept of an asker without a job.
     pub fn keeps(&self, who: u8) -> bool {
-        self.silent.contains_key(&who) || self.outbox.values().any(|message| message.asker == who)
+        self.silent.contains_key(&who)
+            || self.languages.contains_key(&who)
+            || self.outbox.values().any(|message| message.asker == who)
     }
 
     pub fn totals(&self) -> Totals {

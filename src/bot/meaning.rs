@@ -1,0 +1,50 @@
+//! Meanings of the text of a message.
+
+use crate::job::JobId;
+use crate::key::{HalfPoint, HalfPointError};
+use crate::language::Language;
+use crate::pattern::{Pattern, PatternError};
+
+/// Meaning of the text of a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    /// One or more prefixes, without repeats, in the order written.
+    Find(Vec<Pattern>),
+    Help,
+    Status,
+    /// `None`: all of the asker's jobs.
+    Cancel(Option<JobId>),
+    /// `None`: the newest result.
+    Resend(Option<JobId>),
+    /// Words that are no prefixes, each with the reason; at most three.
+    BadWords(Vec<(String, PatternError)>),
+    /// A sentence. All its words could be prefixes, but hardly all are meant. These are the less
+    /// common ones.
+    Sentence(Vec<Pattern>),
+    TooManyWords(usize),
+    /// A pattern of a kind that we do not search for, and the nearest prefix that we do.
+    Unsupported(Option<Pattern>),
+    /// Small talk, with the word as a prefix if it can be one.
+    SmallTalk(Option<Pattern>),
+    /// A secret key, or a part of one.
+    SecretKey,
+    /// A question about seed words.
+    SeedWords,
+    /// Prefixes at the asker's own point: they keep half of the key.
+    Split(HalfPoint, Vec<Pattern>),
+    /// `split` with a word that is no point, or without a point.
+    BadPoint(Option<HalfPointError>),
+    /// `split` and a point, but no prefix.
+    PointAlone,
+    SplitHelp,
+    /// The asker wants no more messages.
+    Stop,
+    Start,
+    /// The asker wants their data deleted.
+    Delete,
+    /// Answers in this language from now on.
+    Language(Language),
+    /// A question which languages there are.
+    Languages,
+    Nothing,
+}

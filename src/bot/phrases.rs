@@ -1,0 +1,119 @@
+//! Parts of sentences: lists of jobs and prefixes, the work going on, reasons of a refusal.
+
+use super::numbers::speed;
+use super::tables::{Table, say};
+use crate::job::JobId;
+use crate::key::HalfPointError;
+use crate::pattern::{ALPHABET, MAX_CHARACTERS, Pattern, PatternError, Rate};
+
+/// Jobs named in a list; further ones are only counted.
+const JOBS_LISTED: usize = 8;
+/// Characters shown of a word that the asker wrote.
+const WORD_SHOWN: usize = 24;
+
+/// A job's number as commands name it: `12`.
+pub(super) fn number(job: JobId) -> String {
+    job.0.to_string()
+}
+
+/// The prefixes as text: `npub1cat`, or `npub1cat or npub1dad, whichever is found first`. As many
+/// as fit into `room` characters, but at least one.
+pub(super) fn any_of(t: &Table, patterns: &[Pattern], room: usize) -> String {
+    let mut named: Vec<String> = Vec::new();
+    let mut length = 0;
+    for (number, pattern) in patterns.iter().enumerate() {
+        let name = format!("npub1{pattern}");
+        length += name.len() + ", ".len();
+        if number > 0 && length > room {
+            named.push(say!(t, "more", count = patterns.len() - number));
+            break;
+        }
+        named.push(name);
+    }
+    match named.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [many @ .., last] => {
+            say!(t, "any-of", list = many.join(&say!(t, "comma")), last = last.clone())
+        }
+    }
+}
+
+/// How busy the bot is: `3 jobs are open. I try 80 million keys a second.`
+pub(super) fn at_work(t: &Table, jobs: usize, rate: Option<Rate>) -> String {
+    match rate {
+        Some(rate) => say!(t, "at-work", jobs = jobs, speed = speed(t, rate)),
+        None => say!(t, "at-work-unmeasured", jobs = jobs),
+    }
+}
+
+/// Job numbers as text: `#1, #2 and 3 more`
+pub(super) fn list(t: &Table, jobs: &[JobId]) -> String {
+    let names: Vec<String> = jobs.iter().take(JOBS_LISTED).map(ToString::to_string).collect();
+    let names = names.join(&say!(t, "comma"));
+    match jobs.len().saturating_sub(JOBS_LISTED) {
+        0 => names,
+        more => say!(t, "list-and-more", list = names, count = more),
+    }
+}
+
+/// A word that the asker wrote, shortened.
+pub(super) fn shown(word: &str) -> String {
+    let mut start: String = word.chars().take(WORD_SHOWN).collect();
+    if word.chars().nth(WORD_SHOWN).is_some() {
+        start.push('…');
+    }
+    start
+}
+
+/// The reason why a word is no prefix, and a remedy.
+pub(super) fn pattern_error(t: &Table, error: &PatternError) -> String {
+    let alphabet = std::str::from_utf8(ALPHABET).unwrap_or_default();
+    match error {
+        PatternError::Empty => say!(t, "pattern-empty", most = MAX_CHARACTERS, alphabet = alphabet),
+        PatternError::TooLong(characters) => {
+            say!(t, "pattern-too-long", characters = *characters, most = MAX_CHARACTERS)
+        }
+        PatternError::Impossible => say!(t, "pattern-impossible", most = MAX_CHARACTERS),
+        PatternError::Forbidden { character, nearest } => {
+            let character = character.to_string();
+            match nearest.as_slice() {
+                [] => say!(t, "pattern-forbidden", character = character, alphabet = alphabet),
+                [only] => say!(t, "pattern-forbidden-one", character = character, first = only.clone()),
+                [first, second, ..] => {
+                    let (first, second) = (first.clone(), second.clone());
+                    say!(t, "pattern-forbidden-two", character = character, first = first, second = second)
+                }
+            }
+        }
+    }
+}
+
+/// The reason why a text is no point, and a remedy.
+pub(super) fn point_error(t: &Table, error: HalfPointError) -> String {
+    match error {
+        HalfPointError::NotAPoint => say!(t, "point-not-a-point"),
+        HalfPointError::NotOnCurve => say!(t, "point-not-on-curve"),
+        HalfPointError::Damaged => say!(t, "point-damaged"),
+        HalfPointError::Secret => say!(t, "secret-key"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::Language;
+
+    /// The command line says the same.
+    #[test]
+    fn english_reasons_are_those_of_the_types() {
+        let t = Table::of(Language::English);
+        for text in ["", "b0b", "smörgas", &"q".repeat(53), &format!("{}p", "q".repeat(51))] {
+            let error = Pattern::parse(text).unwrap_err();
+            assert_eq!(pattern_error(t, &error), error.to_string());
+        }
+        for error in [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged] {
+            assert_eq!(point_error(t, error), error.to_string());
+        }
+    }
+}

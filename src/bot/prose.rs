@@ -1,0 +1,79 @@
+//! Texts that begin with no command: small talk, sentences around a prefix, bare prefixes.
+
+use super::meaning::Meaning;
+use super::prefixes::prefixes;
+use super::vocabulary::{Command, Speech, command};
+use crate::pattern::Pattern;
+
+/// Reads a text that begins with no command.
+pub(super) fn free_text(words: &[&str], speech: &Speech) -> Meaning {
+    let is_number = |word: &str| matches!(word, "12" | "24" | "twelve" | "seed");
+    let asks_for_seed = words.iter().any(|word| speech.is_seed(word))
+        || words == ["seed"]
+        || words.windows(2).any(|two| is_number(two[0]) && speech.is_seed_word(two[1]));
+    if asks_for_seed {
+        return Meaning::SeedWords;
+    }
+    if let Some(meaning) = polite_command(words, speech) {
+        return meaning;
+    }
+    if speech.is_small_talk(words) {
+        let prefix = if words.len() == 1 { Pattern::parse(words[0]).ok() } else { None };
+        return Meaning::SmallTalk(prefix);
+    }
+    if wants_elsewhere(words, speech) {
+        let last = words.iter().rev().find(|word| !speech.is_filler(word) && !speech.is_elsewhere(word));
+        return Meaning::Unsupported(last.and_then(|word| Pattern::parse(word).ok()));
+    }
+    match meant(words, speech) {
+        Some(meant) => prefixes(&meant, None),
+        None => prefixes(words, Some(speech)),
+    }
+}
+
+/// `ayuda por favor`, 「使い方を教えて」: a question for help or the status, among words of another
+/// language than English. Other commands must be said alone.
+fn polite_command(words: &[&str], speech: &Speech) -> Option<Meaning> {
+    let whole = |word: &str| command(word).map(|(command, _)| command);
+    let harmless = |word: &str| match whole(word).or_else(|| speech.command_within(word)) {
+        Some(Command::Help) => Some(Meaning::Help),
+        Some(Command::Status) => Some(Meaning::Status),
+        _ => None,
+    };
+    let (commands, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| harmless(word).is_some());
+    match commands.as_slice() {
+        [word] if speech.is_foreign() && others.iter().all(|word| speech.is_filler(word)) => harmless(word),
+        _ => None,
+    }
+}
+
+fn wants_elsewhere(words: &[&str], speech: &Speech) -> bool {
+    let other = |word: &&&str| !speech.is_filler(word) && !speech.is_elsewhere(word);
+    words.iter().any(|word| speech.is_elsewhere(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
+}
+
+/// The prefixes of a sentence, where they are certain: written as `npub1…` or after `starts with`,
+/// among words that cannot be meant as prefixes; or the only one in a sentence of another language
+/// than English.
+fn meant<'a>(words: &[&'a str], speech: &Speech) -> Option<Vec<&'a str>> {
+    let is_marked = |word: &&str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
+    let is_prose = |word: &&str| speech.is_filler(word) || Pattern::parse(word).is_err();
+    let (marked, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| is_marked(word));
+    if !marked.is_empty() && !others.is_empty() && others.iter().all(is_prose) {
+        return Some(marked);
+    }
+    let (fillers, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| speech.is_filler(word));
+    if speech.is_foreign() && !fillers.is_empty() && others.len() == 1 && Pattern::parse(others[0]).is_ok() {
+        return Some(others);
+    }
+    let after_with = words.iter().position(|word| *word == "with").map(|at| words.split_at(at));
+    match after_with {
+        Some((before, [_, prefix]))
+            if before.last().is_some_and(|word| ["start", "starts", "starting", "begins"].contains(word))
+                && before.iter().all(is_prose) =>
+        {
+            Some(vec![prefix])
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,403 @@
+# German. No native reader has checked it yet.
+# The messages are those of en.ftl; docs/developers/translating.md says what to mind.
+# Spans of time must not stand in the dative: the table says "2 Tage", not "2 Tagen".
+
+language-name = Deutsch
+-example = m0ctane
+
+## Words to type. Each is understood, and shown in the messages below.
+
+command-help = hilfe
+command-status = status
+command-cancel = abbrechen
+command-resend = nochmal
+command-stop = stopp
+command-start = beginnen
+command-delete = löschen
+command-split = split
+command-find = finde
+command-language = lang
+
+## Further words for the same, separated by spaces.
+
+also-cancel = abbruch stornieren
+also-resend = wiederholen nochmals
+also-stop = aufhören aufhoeren
+also-start = los
+also-delete = loeschen
+also-split = teilen
+also-find = finden
+also-all = alles
+names = deutsch german
+
+## Words around a request. Alone they are prefixes like any other.
+
+fillers =
+    ich du es wir möchte moechte will wollen hätte haette gern gerne bitte suche brauche kannst könntest mir mich ein
+    eine einen der die das den mit am auf für fuer und oder soll sollte beginnt anfängt anfaengt startet schlüssel
+    schluessel adresse namen haben dass zu
+
+## Words of small talk. Alone, or after each other, they are no request.
+
+small-talk = hallo moin danke dankeschön sehr schön dir servus guten gute morgen tag abend nacht vielen tschüss super prima jo nein bitte
+
+## Words that ask about seed words: alone, and after 12 or 24.
+
+seed = seedphrase wortliste wiederherstellungswörter
+seed-words = wörter woerter worte
+
+## Words that ask for characters elsewhere than right after npub1.
+
+elsewhere = endet enden enthält enthaelt enthalten irgendwo mitte ende hinten
+
+## Numbers and spans of time
+
+decimal = ,
+number-names = thousands
+amount =
+    { $unit ->
+        [thousand] { $number } Tausend
+        [million] { $number } { $quantity ->
+            [one] Million
+           *[other] Millionen
+        }
+        [billion] { $number } { $quantity ->
+            [one] Milliarde
+           *[other] Milliarden
+        }
+        [trillion] { $number } { $quantity ->
+            [one] Billion
+           *[other] Billionen
+        }
+        [quadrillion] { $number } { $quantity ->
+            [one] Billiarde
+           *[other] Billiarden
+        }
+        [quintillion] { $number } { $quantity ->
+            [one] Trillion
+           *[other] Trillionen
+        }
+       *[none] { $number }
+    }
+odds = Etwa 1 Schlüssel von { $amount } passt.
+speed = { $amount } Schlüssel pro Sekunde
+span =
+    { $unit ->
+        [seconds] { $count } { $count ->
+            [one] Sekunde
+           *[other] Sekunden
+        }
+        [minutes] { $count } Minuten
+        [hours] { $count } Stunden
+        [days] { $count } Tage
+        [years] { $count } Jahre
+       *[instant] weniger als eine Sekunde
+    }
+span-hours-minutes = { $hours } h { $minutes } min
+span-again = { $count }
+takes-exactly = Das dauert { $mean }.
+takes-little = Das dauert { $mean }, selten mehr als { $most }.
+takes-about = Das dauert etwa { $mean }, selten mehr als { $most }.
+
+## Lists
+
+comma = { ", " }
+more = { $count } weitere
+list-and-more = { $list } und { $count } weitere
+any-of = { $list } oder { $last }, was zuerst gefunden wird
+
+## Acceptance
+
+accepted = Auftrag { $job }: Ich suche { $patterns }.
+no-speed-yet = Ich kenne meine Geschwindigkeit noch nicht. Mit { command-status } erfährst du später die erwartete Zeit.
+queue = Andere sind vor dir: Bis du dran bist, dauert es etwa { $span }.
+at-your-point = Gesucht wird an deinem eigenen Punkt.
+place-in-line = Dein Platz in der Reihe: { $place }.
+tweak-comes = Der Tweak kommt in diesen Chat. Er ist nicht geheim: Nur mit deiner Hälfte ergibt er den Schlüssel.
+key-comes-elsewhere = Der Schlüssel kommt als NIP-17-Nachricht. Dein Client zeigt sie vielleicht in einem anderen Chat.
+key-comes = Der Schlüssel kommt in diesen Chat.
+expensive =
+    Bei so einem Schlüssel kannst du eine Hälfte selbst behalten. So geht es:
+    { command-help } { command-split }
+to-stop =
+    Zum Abbrechen schicke:
+    { command-cancel } { $number }
+
+## Help and status
+
+help =
+    Ich finde Nostr-Schlüssel, deren npub mit Zeichen deiner Wahl beginnt.
+    Schicke die Zeichen, die auf npub1 folgen sollen:
+    { -example }
+    Schicke mehrere, und das erste, das gefunden wird, beendet den Auftrag:
+    cat dad
+    Weitere Nachrichten, die ich verstehe:
+    { command-status }: deine Aufträge
+    { command-cancel }: alle abbrechen (oder: { command-cancel } 12)
+    { command-resend }: den letzten Schlüssel noch einmal
+    { command-find } gm: ein Wort suchen, das ich sonst anders verstehe
+    { command-stop }: ich schreibe dir nichts mehr
+    { command-delete }: ich vergesse dich
+    lang en: English
+    Ich erzeuge den Schlüssel auf dem Rechner meines Betreibers. Du kannst eine Hälfte selbst behalten. So geht es:
+    { command-help } { command-split }
+at-work =
+    { $jobs ->
+        [0] Kein Auftrag ist offen.
+        [one] Ein Auftrag ist offen.
+       *[other] { $jobs } Aufträge sind offen.
+    } Ich probiere { $speed }.
+at-work-unmeasured =
+    { $jobs ->
+        [0] Kein Auftrag ist offen.
+        [one] Ein Auftrag ist offen.
+       *[other] { $jobs } Aufträge sind offen.
+    } Ich kenne meine Geschwindigkeit noch nicht.
+job-line = Auftrag { $job }: { $patterns }, bisher { $waited }.
+job-line-expected =
+    Auftrag { $job }: { $patterns }, bisher { $waited }, erwartet etwa { $mean } (Chance bisher { $chance } %).
+and-more-jobs = Und { $count } weitere.
+no-jobs =
+    Du hast keinen offenen Auftrag. Für einen neuen schicke die Anfangszeichen:
+    { -example }
+kept-keys =
+    Schlüssel, die ich noch einmal schicken kann: { $jobs }. Schicke:
+    { command-resend }
+
+## Cancelling, and sending again
+
+cancelled =
+    { $count ->
+        [one] Auftrag { $jobs } ist abgebrochen.
+       *[other] Die Aufträge { $jobs } sind abgebrochen.
+    }
+no-such-job = Du hast keinen offenen Auftrag { $job }.
+no-open-job = Du hast keinen offenen Auftrag.
+start-one =
+    Für einen neuen schicke die Anfangszeichen:
+    { -example }
+cancel-one =
+    Offen sind { $jobs }. Um einen abzubrechen, schicke:
+    { command-cancel } { $number }
+sent-again =
+    Der Schlüssel von Auftrag { $job } ist noch einmal unterwegs.
+    Es ist dieselbe Nachricht. Wenn dein Client sie schon hat, steht sie weiter oben.
+no-such-key = Ich habe keinen Schlüssel zu einem Auftrag { $job } von dir.
+no-key = Ich habe keinen Schlüssel von dir.
+resend-later = Wenn ein Auftrag fertig ist, wiederholt { command-resend } seine Nachricht.
+resend-one =
+    Ich kann { $jobs } noch einmal schicken. Schicke:
+    { command-resend } { $number }
+
+## What is not understood
+
+example-alone = { -example }
+find-it = { command-find } { $prefix }
+bad-word = { $word }: { $reason }.
+send-only-the-prefix =
+    Es wurde nichts gestartet. Schicke nur die Anfangszeichen:
+    { -example }
+    oder:
+    { command-help }
+pattern-empty = da stehen keine Anfangszeichen; schicke 1 bis { $most } der Zeichen { $alphabet }
+pattern-too-long = { $characters } Zeichen sind zu viele; bei einem npub lassen sich höchstens { $most } wählen
+pattern-forbidden = „{ $character }“ kommt in keinem npub vor; möglich sind die Zeichen { $alphabet }
+pattern-forbidden-one = „{ $character }“ kommt in keinem npub vor; „{ $first }“ ginge
+pattern-forbidden-two = „{ $character }“ kommt in keinem npub vor; „{ $first }“ oder „{ $second }“ ginge
+pattern-impossible =
+    so beginnt kein öffentlicher Schlüssel; das letzte von { $most } Zeichen kann nur q oder s sein, schicke also 51
+sentence =
+    Das sieht wie ein Satz aus. Es wurde nichts gestartet.
+    Schicke nur die Anfangszeichen:
+unsupported =
+    Ich suche nur die Zeichen direkt nach npub1: keine Platzhalter, keine Endungen.
+    Es wurde nichts gestartet.
+unsupported-nearest =
+    Am nächsten kommt:
+    { command-find } { $nearest }
+unsupported-example =
+    Schicke Anfangszeichen, zum Beispiel:
+    { -example }
+hello =
+    Hallo! Schicke mir die Zeichen, mit denen dein npub beginnen soll, zum Beispiel:
+    { -example }
+search-for-it =
+    Um npub1{ $prefix } selbst zu suchen, schicke:
+    { command-find } { $prefix }
+secret-key =
+    Das ist ein geheimer Schlüssel. Zeige ihn niemandem und benutze ihn nicht mehr.
+    Ich habe ihn nicht behalten, aber er ist durch Relays und Clients gegangen.
+    Für einen neuen Schlüssel schicke nur die Anfangszeichen:
+    { -example }
+seed-answer = Ein gewählter npub kann nicht aus 12 oder 24 Wörtern (Seed) entstehen: Sein nsec ist die Sicherung.
+nothing =
+    Ich sehe kein Wort in deiner Nachricht.
+    Schicke die Zeichen, mit denen dein npub beginnen soll:
+    { -example }
+    oder:
+    { command-help }
+text-only =
+    Ich lese nur Text, keine Dateien.
+    Schicke die Zeichen, mit denen dein npub beginnen soll:
+    { -example }
+no-groups =
+    Diese Nachricht ging an mehrere Personen, und ein Schlüssel ist nur für dich.
+    Frage mich in einem Chat, in dem sonst niemand ist.
+
+## Limits
+
+too-many-prefixes =
+    Das sind { $asked } Wörter, und ich nehme höchstens { $allowed } pro Auftrag.
+    Schicke höchstens { $allowed }, die dir am besten gefallen.
+already-searching =
+    Genau das suche ich schon, als Auftrag { $job }.
+    Wie es steht, sagt dir:
+    { command-status }
+    Zum Abbrechen schicke:
+    { command-cancel } { $number }
+too-many-open =
+    Du hast { $count } { $count ->
+        [one] offenen Auftrag
+       *[other] offene Aufträge
+    } ({ $jobs }); die Grenze ist { $allowed }.
+    Warte, bis einer endet, oder brich einen ab:
+    { command-cancel } { $number }
+too-many-today =
+    Du hast in den letzten 24 Stunden { $allowed } { $allowed ->
+        [one] Auftrag
+       *[other] Aufträge
+    } gestartet; das ist die Grenze.
+    Bis zum nächsten dauert es { $span }.
+too-hard = Das würde etwa { $span } dauern. Ich nehme nichts an, was länger als { $limit } dauert.
+too-hard-all = Zurzeit kann ich gar nichts annehmen. Versuche es später noch einmal.
+too-hard-up-to =
+    Zurzeit nehme ich bis zu { $characters } Zeichen an.
+not-measured =
+    Ich kenne meine Geschwindigkeit gerade nicht und kann nicht sagen, wie lange das dauert.
+    Bis zu { $characters } Zeichen gehen jetzt. Für mehr versuche es in einer Minute noch einmal.
+needs-sealed =
+    Dein Client hat das als alte Nachricht (NIP-04) geschickt, und so reist kein geheimer Schlüssel.
+    Frage mich mit einem Client, der NIP-17 kann, etwa Amethyst, 0xchat, Coracle oder Nostur, und lass ihn deine DM-Relays veröffentlichen.
+    Oder behalte die geheime Hälfte selbst, das geht von hier aus:
+    { command-help } { command-split }
+restored =
+    Ich wurde nach dieser Nachricht aus einer Sicherung wiederhergestellt und habe sie vielleicht schon beantwortet.
+    Wenn du es noch möchtest, schicke sie noch einmal. Für einen geteilten Schlüssel mache zuerst eine neue Hälfte.
+work-wanted =
+    Mir schreiben gerade mehr neue Leute, als ich bedienen kann, und du bist neu. Es wurde nichts gestartet.
+    Schicke deine Anfrage noch einmal (Wartezeit: { $span }, länger, wenn es so weitergeht), oder sofort mit Proof of Work (NIP-13): { $bits } führende Null-Bits in der id des Gift Wrap (kind 1059), angekündigt in seinem Tag ["nonce", "…", "{ $bits }"].
+split-work-wanted =
+    Gerade haben viele Leute geteilte Aufträge offen, darum kostet ein weiterer Proof of Work ({ $bits } Bits). Es wurde nichts gestartet.
+    Das macht eine neue Hälfte und leistet die Arbeit:
+    { $command }
+    Schicke mir dann die Zeile, die es zeigt. Die Webseite macht das alles von selbst.
+    Oder versuche es später: Bei weniger geteilten Aufträgen kostet es weniger und dann nichts.
+paused =
+    Das sind viele Nachrichten. Ich antworte wieder um { $time }.
+    Deine offenen Aufträge laufen weiter.
+
+## Split keys
+
+split-help =
+    Behalte eine Hälfte des Schlüssels: Dann nützt meine Antwort niemandem außer dir.
+    Mache auf deinem Rechner eine geheime Hälfte (oder mit der Webseite, die zu npubbot gehört):
+    npubbot split new { -example }
+    Schicke mir die Zeile, die es zeigt:
+    split POINT { -example }
+    Ich antworte mit einem Tweak, der nicht geheim ist. Deine Hälfte und der Tweak ergeben den Schlüssel:
+    npubbot combine
+bad-point = Diesen Punkt kann ich nicht verwenden: { $reason }.
+no-point = Ich sehe darin keinen Punkt.
+send-a-point =
+    Es wurde nichts gestartet. Schicke:
+    split POINT { -example }
+    So machst du einen Punkt:
+    { command-help } { command-split }
+point-not-a-point = ein Punkt besteht aus 66 Hexadezimalziffern, die mit 02 oder 03 beginnen, oder ist ein npub
+point-not-on-curve = diese Ziffern sind kein Punkt der Kurve, es fehlt also etwas oder ist vertippt; kopiere alles
+point-damaged = die Prüfsumme des npub stimmt nicht, es fehlt also etwas oder ist vertippt; kopiere alles
+point-alone =
+    Ich sehe deinen Punkt, aber keine Anfangszeichen. Es wurde nichts gestartet.
+    Schicke beides in einer Nachricht:
+    split POINT { -example }
+    So geht es:
+    { command-help } { command-split }
+half-used =
+    { $use ->
+        [open] Mit dieser Hälfte oder einer verwandten wird schon gesucht.
+       *[spent] Diese Hälfte oder eine verwandte hat schon für einen Schlüssel gedient.
+    }
+    Zwei Schlüssel aus einer Hälfte verraten einander: Wer den einen hat, findet den anderen.
+    Mache für jeden Schlüssel eine neue Hälfte:
+    npubbot split new
+
+## Stop, start, delete, language
+
+stopped =
+    Ich schreibe dir nichts mehr.
+    Um wieder von mir zu hören, schicke:
+    { command-start }
+stopped-cancelled =
+    { $open ->
+        [one] Dein offener Auftrag ist abgebrochen.
+       *[other] Deine { $open } offenen Aufträge sind abgebrochen.
+    } Ich schreibe dir nichts mehr.
+    Um wieder von mir zu hören, schicke:
+    { command-start }
+started =
+    Ich bin wieder da. Schicke Anfangszeichen:
+    { -example }
+    oder:
+    { command-help }
+forgotten =
+    Erledigt: Deine Aufträge{ $open ->
+        [0] {""}
+       *[other] {" "}(offene sind abgebrochen)
+    } und Nachrichten sind gelöscht, mit den Schlüsseln, die ich noch einmal hätte schicken können.
+    Die Nummern deiner Nachrichten verschwinden innerhalb von 16 Tagen; bis dahin verhindern sie, dass ich alte Kopien noch einmal beantworte.
+    Die Zeiten der Aufträge aus den letzten 24 Stunden bleiben so lange: Sie zählen für die Grenze pro Tag.
+language-set =
+    Ich antworte jetzt auf Deutsch.
+    Schicke Anfangszeichen:
+    { -example }
+    oder:
+    { command-help }
+languages = Ich antworte in diesen Sprachen. Schicke eine Zeile davon:
+choose-language = lang { $code } ({ $name })
+
+## Results and notices
+
+key-found =
+    Auftrag { $job } ist fertig. Dauer: { $waited }. Dieser npub beginnt mit npub1{ $pattern }:
+    { $npub }
+    Das ist sein geheimer Schlüssel. Wer ihn hat, ist diese Identität. Bewahre ihn gut auf und zeige ihn niemandem:
+key-found-after =
+    Er wurde auf dem Rechner meines Betreibers erzeugt: Vertraue ihm so weit, wie du dem Betreiber vertraust.
+    Um diese Nachricht noch einmal zu bekommen, schicke:
+    { command-resend }
+tweak-found =
+    Auftrag { $job } ist fertig. Dauer: { $waited }. Dieser npub beginnt mit npub1{ $pattern }:
+    { $npub }
+    Das ist der Tweak. Er ist nicht geheim:
+    { $tweak }
+    Mit deiner Hälfte ergibt er den Schlüssel:
+    npubbot combine
+    Deine Hälfte hat jetzt gedient. Mache für den nächsten Schlüssel eine neue.
+apology =
+    Bei dieser Nachricht ist auf meiner Seite etwas schiefgegangen. Es wurde nichts gestartet.
+    Es steht im Protokoll meines Betreibers. Sage es mit anderen Worten oder schicke:
+    { command-help }
+late =
+    Auftrag { $job } dauert länger, als ich gesagt habe: bisher { $waited }.
+    Das ist Pech oder ein langsamer Tag. Ich suche noch höchstens { $left } weiter; du musst nichts tun.
+    Zum Abbrechen schicke:
+    { command-cancel } { $number }
+lost =
+    Auftrag { $job } ist aufgegeben: Ich wurde aus einer Sicherung wiederhergestellt, und deine Hälfte ist vielleicht schon benutzt. Zwei Schlüssel aus einer Hälfte verraten einander.
+    Mache eine neue Hälfte und schicke mir ihren Punkt: npubbot split new
+given-up =
+    Auftrag { $job } ist aufgegeben: { $patterns ->
+        [one] Ich habe den Anfang nicht gefunden
+       *[other] Ich habe keinen der { $patterns } Anfänge gefunden
+    } (Dauer: { $span }).
+    Schicke etwas Kürzeres, oder dasselbe noch einmal für einen neuen Versuch.

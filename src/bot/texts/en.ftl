@@ -1,0 +1,416 @@
+# The texts of the bot in English, and the words it understands. The other tables have the same
+# messages; docs/developers/translating.md says how to write one.
+#
+# Plain text without markup: clients show it as it is. One idea a line; what the asker may type
+# next stands on a line of its own.
+
+language-name = English
+-example = m0ctane
+
+## Words to type. Each is understood, and shown in the messages below.
+
+command-help = help
+command-status = status
+command-cancel = cancel
+command-resend = resend
+command-stop = stop
+command-start = start
+command-delete = delete
+command-split = split
+command-find = find
+command-language = lang
+
+## Further words for the same, separated by spaces.
+
+also-help = hi hello hey info
+also-find = prefix search mine
+also-all = all
+also-language = language
+names = english
+
+## Words around a request. Alone they are prefixes like any other.
+
+fillers =
+    a an and as at begins bot can could dear find for get give have hello hey hi i i'd id in is it key like make me
+    mine my need npub nsec of one ok or pls please plz prefer prefix search start starting starts thank thanks that
+    the thx to u vanity want we which whose will wish with would you your
+
+## Words of small talk. Alone, or after each other, they are no request.
+
+small-talk =
+    cool gm gn good great lol morning much nice night no nope ok okay please pls sure test testing thank thanks thx ty
+    very wow yeah yep yes you
+
+## Words that ask about seed words: alone, and after 12 or 24.
+
+seed = bip39 bip-39 mnemonic mnemonics seedphrase
+seed-words = words word phrase
+
+## Words that ask for characters elsewhere than right after npub1.
+
+elsewhere = anywhere contain containing contains end ending ends finishing inside middle suffix
+
+## Numbers and spans of time
+
+decimal = .
+# A name for each thousand (thousands), or for each ten thousand (myriads).
+number-names = thousands
+# $number is the text of $quantity, by which a language may choose between singular and plural.
+amount =
+    { $unit ->
+        [thousand] { $number } thousand
+        [million] { $number } million
+        [billion] { $number } billion
+        [trillion] { $number } trillion
+        [quadrillion] { $number } quadrillion
+        [quintillion] { $number } quintillion
+       *[none] { $quantity ->
+           *[other] { $number }
+        }
+    }
+odds = About 1 key in { $amount } fits.
+# $unit is that of the amount: "80 millions de clés", "80 mille clés".
+speed =
+    { $unit ->
+       *[other] { $amount } keys a second
+    }
+span =
+    { $unit ->
+        [seconds] { $count } { $count ->
+            [one] second
+           *[other] seconds
+        }
+        [minutes] { $count } min
+        [hours] { $count } h
+        [days] { $count } { $count ->
+            [one] day
+           *[other] days
+        }
+        [years] { $count } { $count ->
+            [one] year
+           *[other] years
+        }
+       *[instant] less than a second
+    }
+span-hours-minutes = { $hours } h { $minutes } min
+# A span whose unit was just named: "about 7 min, rarely more than 21".
+span-again =
+    { $unit ->
+       *[other] { $count }
+    }
+takes-exactly = That takes { $mean }.
+takes-little = That takes { $mean }, rarely more than { $most }.
+takes-about = That takes about { $mean }, rarely more than { $most }.
+
+## Lists
+
+comma = { ", " }
+more = { $count } more
+list-and-more = { $list } and { $count } more
+any-of = { $list } or { $last }, whichever is found first
+
+## Acceptance
+
+accepted = Job { $job }: searching for { $patterns }.
+no-speed-yet = I do not know my speed yet. Send { command-status } later for the expected time.
+queue = Others are before you: about { $span } until it is your turn.
+at-your-point = It is searched at your own point.
+place-in-line = Its place in line is { $place }.
+tweak-comes = The tweak comes in this chat. It is no secret: only with your half does it make the key.
+key-comes-elsewhere = The key comes as a NIP-17 message, which your client may show in another chat.
+key-comes = The key comes in this chat.
+expensive =
+    You can keep half of such a key yourself. How:
+    { command-help } { command-split }
+to-stop =
+    To stop, send:
+    { command-cancel } { $number }
+
+## Help and status
+
+help =
+    I find Nostr keys whose npub starts with characters you choose.
+    Send the characters that come after npub1:
+    { -example }
+    Send several, and the first one found ends the job:
+    cat dad
+    Other messages I understand:
+    { command-status }: your jobs
+    { command-cancel }: stop them (or: { command-cancel } 12)
+    { command-resend }: the last key again
+    { command-find } gm: search for a word that I would take for something else
+    { command-stop }: I write nothing more to you
+    { command-delete }: I forget you
+    I make the key on my operator's machine. You can keep half of it yourself. How:
+    { command-help } { command-split }
+at-work =
+    { $jobs ->
+        [0] No job is open.
+        [one] One job is open.
+       *[other] { $jobs } jobs are open.
+    } I try { $speed }.
+at-work-unmeasured =
+    { $jobs ->
+        [0] No job is open.
+        [one] One job is open.
+       *[other] { $jobs } jobs are open.
+    } I do not know my speed yet.
+job-line = Job { $job }: { $patterns }, waited { $waited }.
+job-line-expected =
+    Job { $job }: { $patterns }, waited { $waited } of about { $mean } expected (chance so far { $chance } %).
+and-more-jobs = And { $count } more.
+no-jobs =
+    You have no open job. To start one, send a prefix:
+    { -example }
+kept-keys =
+    Keys I can send again: { $jobs }. Send:
+    { command-resend }
+
+## Cancelling, and sending again
+
+cancelled =
+    { $count ->
+        [one] Job { $jobs } is cancelled.
+       *[other] Jobs { $jobs } are cancelled.
+    }
+no-such-job = You have no open job { $job }.
+no-open-job = You have no open job to cancel.
+start-one =
+    To start one, send a prefix:
+    { -example }
+cancel-one =
+    Yours are { $jobs }. To cancel one, send:
+    { command-cancel } { $number }
+sent-again =
+    The key of job { $job } is on its way again.
+    It is the same message. A client that has it already shows it further up.
+no-such-key = I keep no key of a job { $job } of yours.
+no-key = I keep no key of yours.
+resend-later = Once a job is done, { command-resend } repeats its message.
+resend-one =
+    I can send { $jobs } again. Send:
+    { command-resend } { $number }
+
+## What is not understood
+
+example-alone = { -example }
+find-it = { command-find } { $prefix }
+bad-word = { $word }: { $reason }.
+send-only-the-prefix =
+    Nothing was started. Send only the prefix:
+    { -example }
+    or:
+    { command-help }
+pattern-empty = there is no prefix in it; send 1 to { $most } of the characters { $alphabet }
+pattern-too-long =
+    { $characters } characters are too many; an npub has { $most } that can be chosen, so send at most that many
+pattern-forbidden = “{ $character }” cannot occur in an npub; use the characters { $alphabet }
+pattern-forbidden-one = “{ $character }” cannot occur in an npub; “{ $first }” would work
+pattern-forbidden-two = “{ $character }” cannot occur in an npub; “{ $first }” or “{ $second }” would work
+pattern-impossible =
+    no public key starts like that; the last of { $most } characters can only be q or s, so send 51
+sentence =
+    This looks like a sentence. Nothing was started.
+    Send only the prefix:
+unsupported =
+    I search only for the characters right after npub1: no wildcards, no endings.
+    Nothing was started.
+unsupported-nearest =
+    The nearest I can do:
+    { command-find } { $nearest }
+unsupported-example =
+    Send a prefix, for example:
+    { -example }
+hello =
+    Hello! Send me the characters your npub should start with, for example:
+    { -example }
+search-for-it =
+    To search for npub1{ $prefix } itself, send:
+    { command-find } { $prefix }
+secret-key =
+    That is a secret key. Show it to nobody, and stop using it.
+    I did not keep it, but it has travelled through relays and clients.
+    To get a new key, send only the prefix:
+    { -example }
+seed-answer = A chosen npub cannot come from seed words (12 or 24 words): its nsec is the backup.
+nothing =
+    I see no word in your message.
+    Send the characters your npub should start with:
+    { -example }
+    or:
+    { command-help }
+text-only =
+    I read text only, no files.
+    Send the characters your npub should start with:
+    { -example }
+no-groups =
+    This message went to several people, and a key is for you alone.
+    Ask me in a chat with nobody else.
+
+## Limits
+
+too-many-prefixes =
+    That is { $asked } words, and I take at most { $allowed } { $allowed ->
+        [one] prefix
+       *[other] prefixes
+    } a job.
+    Send the { $allowed } you like best.
+already-searching =
+    I am searching for exactly that already, as job { $job }.
+    To see how it goes, send:
+    { command-status }
+    To stop it, send:
+    { command-cancel } { $number }
+too-many-open =
+    You have { $count } open { $count ->
+        [one] job
+       *[other] jobs
+    } ({ $jobs }), and { $allowed } is the limit.
+    Wait for one to end, or stop one:
+    { command-cancel } { $number }
+too-many-today =
+    You have started { $allowed } { $allowed ->
+        [one] job
+       *[other] jobs
+    } in the last 24 hours, and that is the limit.
+    The next one works in { $span }.
+too-hard = That would take about { $span }. I take nothing that takes longer than { $limit }.
+too-hard-all = I can take no request at all now. Try again later.
+too-hard-up-to =
+    Now I take up to { $characters } { $characters ->
+        [one] character
+       *[other] characters
+    }.
+not-measured =
+    I do not know my speed now, so I cannot say how long that takes.
+    Up to { $characters } { $characters ->
+        [one] character
+       *[other] characters
+    } work now. For more, try again in a minute.
+needs-sealed =
+    Your client sent this as an old message (NIP-04), and a secret key does not travel like that.
+    Ask me from a client with NIP-17 messages, such as Amethyst, 0xchat, Coracle or Nostur, and let it publish your DM relays.
+    Or keep the secret half yourself, which works from here:
+    { command-help } { command-split }
+restored =
+    I was restored from a backup after you sent this, and may have answered it before.
+    If you still want it, send it once more. For a split key, make a new half first.
+work-wanted =
+    More new people write to me now than I can serve, and you are new to me. Nothing was started.
+    Send your request again in { $span } (later if they go on), or at once with proof of work (NIP-13): { $bits } leading zero bits in the id of the gift wrap (kind 1059), promised in its tag ["nonce", "…", "{ $bits }"].
+split-work-wanted =
+    Many people have split jobs open now, so a further one costs proof of work ({ $bits } bits). Nothing was started.
+    This makes a new half and does the work:
+    { $command }
+    Then send me the line it prints. The web page does all this by itself.
+    Or try again later: with fewer split jobs it costs less, and then nothing.
+paused =
+    That is a lot of messages. I answer again at { $time }.
+    Your open jobs go on.
+
+## Split keys
+
+split-help =
+    Keep half of the key: then my answer is of no use to anybody but you.
+    On your machine, make a secret half (or use the web page that comes with npubbot):
+    npubbot split new { -example }
+    Send me the line it shows:
+    { command-split } POINT { -example }
+    I answer with a tweak, which is no secret. Your half and the tweak make the key:
+    npubbot combine
+bad-point = I cannot use that point: { $reason }.
+no-point = I see no point in that.
+send-a-point =
+    Nothing was started. Send:
+    { command-split } POINT { -example }
+    How to make a point:
+    { command-help } { command-split }
+point-not-a-point = a point is 66 hexadecimal digits that start with 02 or 03, or an npub
+point-not-on-curve =
+    these digits are no point of the curve, so part of them is missing or mistyped; copy all of it
+point-damaged = the npub's checksum is wrong, so part of it is missing or mistyped; copy all of it
+point-alone =
+    I see your point but no prefix. Nothing was started.
+    Send both in one message:
+    { command-split } POINT { -example }
+    How it works:
+    { command-help } { command-split }
+half-used =
+    { $use ->
+        [open] This half, or one related to it, is being searched for already.
+       *[spent] This half, or one related to it, has served for a key already.
+    }
+    Two keys of one half betray each other: whoever has one finds the other.
+    Make a new half for each key:
+    npubbot split new
+
+## Stop, start, delete, language
+
+stopped =
+    I write nothing more to you.
+    To hear from me again, send:
+    { command-start }
+stopped-cancelled =
+    { $open ->
+        [one] Your open job is cancelled.
+       *[other] Your { $open } open jobs are cancelled.
+    } I write nothing more to you.
+    To hear from me again, send:
+    { command-start }
+started =
+    Here I am again. Send a prefix:
+    { -example }
+    or:
+    { command-help }
+forgotten =
+    Done: your jobs{ $open ->
+        [0] {""}
+       *[other] {" "}(open ones are cancelled)
+    } and messages are gone from my ledger, with the keys I could have sent again.
+    The numbers of your messages go within 16 days; until then they keep old copies from being answered again.
+    The times of the jobs you started in the last 24 hours stay for that long: they count for the limit of a day.
+language-set =
+    I answer in English now.
+    Send a prefix:
+    { -example }
+    or:
+    { command-help }
+languages = I answer in these languages. Send one of:
+choose-language = { command-language } { $code } ({ $name })
+
+## Results and notices
+
+key-found =
+    Job { $job } is done after { $waited }. This npub starts with npub1{ $pattern }:
+    { $npub }
+    This is its secret key. Whoever has it is this identity. Keep it safe, and show it to nobody:
+key-found-after =
+    It was made on my operator's machine: trust it as far as you trust the operator.
+    To get this message again, send:
+    { command-resend }
+tweak-found =
+    Job { $job } is done after { $waited }. This npub starts with npub1{ $pattern }:
+    { $npub }
+    This is the tweak. It is no secret:
+    { $tweak }
+    Your half and it make the key:
+    npubbot combine
+    Your half has served now. Make a new one for the next key.
+apology =
+    Something went wrong on my side with this message. Nothing was started.
+    My operator's log tells of it. Say it in other words, or send:
+    { command-help }
+late =
+    Job { $job } takes longer than I said: { $waited } so far.
+    That is bad luck or a slow day. I go on for { $left } at most; you need do nothing.
+    To stop, send:
+    { command-cancel } { $number }
+lost =
+    Job { $job } is given up: I was restored from a backup, and your half may have been used already. Two keys of one half reveal each other.
+    Make a new half and send me its point: npubbot split new
+given-up =
+    Job { $job } is given up: I found none of its { $patterns } { $patterns ->
+        [one] prefix
+       *[other] prefixes
+    } in { $span }.
+    Send a shorter one, or the same once more to try again.

@@ -1,0 +1,409 @@
+# Spanish. No native reader has checked it yet.
+# The messages are those of en.ftl; docs/developers/translating.md says what to mind.
+
+language-name = Español
+-example = m0ctane
+
+## Words to type. Each is understood, and shown in the messages below.
+
+command-help = ayuda
+command-status = estado
+command-cancel = cancelar
+command-resend = reenviar
+command-stop = basta
+command-start = iniciar
+command-delete = borrar
+command-split = split
+command-find = buscar
+command-language = idioma
+
+## Further words for the same, separated by spaces.
+
+also-help = socorro
+also-resend = reenvía reenvia
+also-stop = silencio
+also-start = comenzar
+also-delete = eliminar olvídame olvidame
+also-split = dividir
+also-find = encontrar busca
+also-all = todo todos
+names = español espanol castellano spanish
+
+## Words around a request. Alone they are prefixes like any other.
+
+fillers =
+    quiero quisiera querría necesito dame deme dar darme puedes podrías me gustaría tener crear un una uno el la los las de del
+    que empiece empieza empiecen comience comienza con en por favor clave llave para mi mí y o yo nombre
+
+## Words of small talk. Alone, or after each other, they are no request.
+
+small-talk = hola buenos buenas días dias tardes noches gracias muchas adiós adios sí si vale bien perfecto genial prueba
+
+## Words that ask about seed words: alone, and after 12 or 24.
+
+seed = semilla mnemónica mnemonica
+seed-words = palabras palabra
+
+## Words that ask for characters elsewhere than right after npub1.
+
+elsewhere = termina terminan termine acaba acabe contiene contenga medio final cualquier
+
+## Numbers and spans of time
+
+decimal = ,
+number-names = thousands
+amount =
+    { $unit ->
+        [thousand] { $number } mil
+        [million] { $number } { $quantity ->
+            [one] millón
+           *[other] millones
+        }
+        [billion] { $number } mil millones
+        [trillion] { $number } { $quantity ->
+            [one] billón
+           *[other] billones
+        }
+        [quadrillion] { $number } mil billones
+        [quintillion] { $number } { $quantity ->
+            [one] trillón
+           *[other] trillones
+        }
+       *[none] { $number }
+    }
+odds = Encaja más o menos 1 clave de cada { $amount }.
+speed =
+    { $unit ->
+        [none] { $amount } claves por segundo
+        [thousand] { $amount } claves por segundo
+       *[other] { $amount } de claves por segundo
+    }
+span =
+    { $unit ->
+        [seconds] { $count } { $count ->
+            [one] segundo
+           *[other] segundos
+        }
+        [minutes] { $count } min
+        [hours] { $count } h
+        [days] { $count } días
+        [years] { $count } años
+       *[instant] menos de un segundo
+    }
+span-hours-minutes = { $hours } h { $minutes } min
+span-again = { $count }
+takes-exactly = Tarda { $mean }.
+takes-little = Tarda { $mean }, rara vez más de { $most }.
+takes-about = Tarda aproximadamente { $mean }, rara vez más de { $most }.
+
+## Lists
+
+comma = { ", " }
+more = { $count } más
+list-and-more = { $list } y { $count } más
+any-of = { $list } o { $last }, lo que aparezca primero
+
+## Acceptance
+
+accepted = Trabajo { $job }: busco { $patterns }.
+no-speed-yet = Todavía no sé a qué velocidad busco. Envía { command-status } más tarde para saber cuánto tardará.
+queue = Hay otros antes: faltan aproximadamente { $span } para tu turno.
+at-your-point = Se busca en tu propio punto.
+place-in-line = Su puesto en la cola es el { $place }.
+tweak-comes = El tweak llegará a este chat. No es secreto: solo con tu mitad forma la clave.
+key-comes-elsewhere = La clave llegará como mensaje NIP-17, que tu cliente puede mostrar en otro chat.
+key-comes = La clave llegará a este chat.
+expensive =
+    Puedes guardar tú la mitad de una clave así. Cómo:
+    { command-help } { command-split }
+to-stop =
+    Para cancelarlo, envía:
+    { command-cancel } { $number }
+
+## Help and status
+
+help =
+    Busco claves de Nostr cuyo npub empieza con los caracteres que elijas.
+    Envía los caracteres que van después de npub1:
+    { -example }
+    Envía varios, y el primero que aparezca termina el trabajo:
+    cat dad
+    Otros mensajes que entiendo:
+    { command-status }: tus trabajos
+    { command-cancel }: cancelarlos (o: { command-cancel } 12)
+    { command-resend }: la última clave otra vez
+    { command-find } gm: buscar una palabra que yo entendería de otro modo
+    { command-stop }: no te escribo nada más
+    { command-delete }: borro tus datos
+    lang en: English
+    Creo la clave en la máquina de mi operador. Puedes guardar tú la mitad. Cómo:
+    { command-help } { command-split }
+at-work =
+    { $jobs ->
+        [0] No hay trabajos abiertos.
+        [one] Hay un trabajo abierto.
+       *[other] Hay { $jobs } trabajos abiertos.
+    } Pruebo { $speed }.
+at-work-unmeasured =
+    { $jobs ->
+        [0] No hay trabajos abiertos.
+        [one] Hay un trabajo abierto.
+       *[other] Hay { $jobs } trabajos abiertos.
+    } Todavía no sé a qué velocidad busco.
+job-line = Trabajo { $job }: { $patterns }, lleva { $waited }.
+job-line-expected =
+    Trabajo { $job }: { $patterns }, { $waited } de { $mean } previstos (probabilidad: { $chance } %).
+and-more-jobs = Y { $count } más.
+no-jobs =
+    No tienes trabajos abiertos. Para empezar uno, envía un prefijo:
+    { -example }
+kept-keys =
+    Claves que puedo reenviar: { $jobs }. Envía:
+    { command-resend }
+
+## Cancelling, and sending again
+
+cancelled =
+    { $count ->
+        [one] El trabajo { $jobs } está cancelado.
+       *[other] Los trabajos { $jobs } están cancelados.
+    }
+no-such-job = No tienes ningún trabajo { $job } abierto.
+no-open-job = No tienes ningún trabajo que cancelar.
+start-one =
+    Para empezar uno, envía un prefijo:
+    { -example }
+cancel-one =
+    Los tuyos son { $jobs }. Para cancelar uno, envía:
+    { command-cancel } { $number }
+sent-again =
+    La clave del trabajo { $job } va de nuevo en camino.
+    Es el mismo mensaje. Si tu cliente ya lo tiene, está más arriba.
+no-such-key = No guardo ninguna clave de un trabajo { $job } tuyo.
+no-key = No guardo ninguna clave tuya.
+resend-later = Cuando termine un trabajo, { command-resend } repite su mensaje.
+resend-one =
+    Puedo reenviar { $jobs }. Envía:
+    { command-resend } { $number }
+
+## What is not understood
+
+example-alone = { -example }
+find-it = { command-find } { $prefix }
+bad-word = { $word }: { $reason }.
+send-only-the-prefix =
+    No se ha iniciado nada. Envía solo el prefijo:
+    { -example }
+    o:
+    { command-help }
+pattern-empty = no hay ningún prefijo; envía de 1 a { $most } de los caracteres { $alphabet }
+pattern-too-long = { $characters } caracteres son demasiados; en un npub se pueden elegir como máximo { $most }
+pattern-forbidden = «{ $character }» no puede aparecer en un npub; usa los caracteres { $alphabet }
+pattern-forbidden-one = «{ $character }» no puede aparecer en un npub; «{ $first }» sí serviría
+pattern-forbidden-two = «{ $character }» no puede aparecer en un npub; «{ $first }» o «{ $second }» sí servirían
+pattern-impossible =
+    ninguna clave pública empieza así; el último de { $most } caracteres solo puede ser q o s, así que envía 51
+sentence =
+    Esto parece una frase. No se ha iniciado nada.
+    Envía solo el prefijo:
+unsupported =
+    Solo busco los caracteres que siguen a npub1: sin comodines ni finales.
+    No se ha iniciado nada.
+unsupported-nearest =
+    Lo más parecido que puedo hacer:
+    { command-find } { $nearest }
+unsupported-example =
+    Envía un prefijo, por ejemplo:
+    { -example }
+hello =
+    ¡Hola! Envíame los caracteres con los que debe empezar tu npub, por ejemplo:
+    { -example }
+search-for-it =
+    Para buscar npub1{ $prefix }, envía:
+    { command-find } { $prefix }
+secret-key =
+    Eso es una clave secreta. No se la enseñes a nadie y deja de usarla.
+    No la he guardado, pero ha pasado por relays y clientes.
+    Para obtener una clave nueva, envía solo el prefijo:
+    { -example }
+seed-answer = Un npub elegido no puede salir de 12 o 24 palabras semilla: su nsec es la copia de seguridad.
+nothing =
+    No veo ninguna palabra en tu mensaje.
+    Envía los caracteres con los que debe empezar tu npub:
+    { -example }
+    o:
+    { command-help }
+text-only =
+    Solo leo texto, no archivos.
+    Envía los caracteres con los que debe empezar tu npub:
+    { -example }
+no-groups =
+    Este mensaje fue a varias personas, y una clave es solo para ti.
+    Pídemela en un chat sin nadie más.
+
+## Limits
+
+too-many-prefixes =
+    Son { $asked } palabras, y acepto como máximo { $allowed } { $allowed ->
+        [one] prefijo
+       *[other] prefijos
+    } por trabajo.
+    Envía como máximo { $allowed }, los que más te gusten.
+already-searching =
+    Ya busco exactamente eso, en el trabajo { $job }.
+    Para ver cómo va, envía:
+    { command-status }
+    Para cancelarlo, envía:
+    { command-cancel } { $number }
+too-many-open =
+    Tienes { $count } { $count ->
+        [one] trabajo abierto
+       *[other] trabajos abiertos
+    } ({ $jobs }); el límite es { $allowed }.
+    Espera a que termine uno o cancela uno:
+    { command-cancel } { $number }
+too-many-today =
+    Has empezado { $allowed } { $allowed ->
+        [one] trabajo
+       *[other] trabajos
+    } en las últimas 24 horas, y ese es el límite.
+    Podrás empezar el siguiente dentro de { $span }.
+too-hard = Eso tardaría aproximadamente { $span }. No acepto nada que tarde más de { $limit }.
+too-hard-all = Ahora no puedo aceptar ninguna petición. Inténtalo más tarde.
+too-hard-up-to =
+    Ahora acepto hasta { $characters } { $characters ->
+        [one] carácter
+       *[other] caracteres
+    }.
+not-measured =
+    Ahora no sé a qué velocidad busco, así que no puedo decir cuánto tardará.
+    Ahora se admiten hasta { $characters } { $characters ->
+        [one] carácter
+       *[other] caracteres
+    }. Para más, inténtalo dentro de un minuto.
+needs-sealed =
+    Tu cliente lo envió como mensaje antiguo (NIP-04), y una clave secreta no viaja así.
+    Pídemela desde un cliente con mensajes NIP-17, como Amethyst, 0xchat, Coracle o Nostur, y haz que publique tus relays de mensajes.
+    O guarda tú la mitad secreta, que funciona desde aquí:
+    { command-help } { command-split }
+restored =
+    Me restauraron de una copia de seguridad después de este mensaje, y quizá ya lo respondí.
+    Si aún lo quieres, envíalo otra vez. Para una clave dividida, crea antes una mitad nueva.
+work-wanted =
+    Ahora me escribe más gente nueva de la que puedo atender, y tú eres nuevo para mí. No se ha iniciado nada.
+    Envía tu petición otra vez dentro de { $span } (más tarde si siguen), o ahora mismo con prueba de trabajo (NIP-13): { $bits } bits cero al principio del id del gift wrap (kind 1059), prometidos en su etiqueta ["nonce", "…", "{ $bits }"].
+split-work-wanted =
+    Mucha gente tiene ahora trabajos divididos abiertos, así que uno más cuesta prueba de trabajo ({ $bits } bits). No se ha iniciado nada.
+    Esto crea una mitad nueva y hace el trabajo:
+    { $command }
+    Después envíame la línea que muestra. La página web hace todo esto por sí sola.
+    O inténtalo más tarde: con menos trabajos divididos cuesta menos, y después nada.
+paused =
+    Son muchos mensajes. Vuelvo a responder a las { $time }.
+    Tus trabajos abiertos continúan.
+
+## Split keys
+
+split-help =
+    Guarda tú la mitad de la clave: así mi respuesta no le sirve a nadie más que a ti.
+    En tu máquina, crea una mitad secreta (o usa la página web que viene con npubbot):
+    npubbot split new { -example }
+    Envíame la línea que muestra:
+    split POINT { -example }
+    Respondo con un tweak, que no es secreto. Tu mitad y el tweak forman la clave:
+    npubbot combine
+bad-point = No puedo usar ese punto: { $reason }.
+no-point = No veo ningún punto ahí.
+send-a-point =
+    No se ha iniciado nada. Envía:
+    split POINT { -example }
+    Cómo crear un punto:
+    { command-help } { command-split }
+point-not-a-point = un punto son 66 cifras hexadecimales que empiezan por 02 o 03, o un npub
+point-not-on-curve = esas cifras no son un punto de la curva, así que falta algo o hay una errata; cópialo entero
+point-damaged = la suma de control del npub no coincide, así que falta algo o hay una errata; cópialo entero
+point-alone =
+    Veo tu punto, pero ningún prefijo. No se ha iniciado nada.
+    Envía los dos en un mensaje:
+    split POINT { -example }
+    Cómo funciona:
+    { command-help } { command-split }
+half-used =
+    { $use ->
+        [open] Ya se está buscando con esta mitad, o con una emparentada.
+       *[spent] Esta mitad, o una emparentada, ya sirvió para una clave.
+    }
+    Dos claves de una misma mitad se delatan: quien tiene una encuentra la otra.
+    Crea una mitad nueva para cada clave:
+    npubbot split new
+
+## Stop, start, delete, language
+
+stopped =
+    No te escribo nada más.
+    Para volver a saber de mí, envía:
+    { command-start }
+stopped-cancelled =
+    { $open ->
+        [one] Tu trabajo abierto está cancelado.
+       *[other] Tus { $open } trabajos abiertos están cancelados.
+    } No te escribo nada más.
+    Para volver a saber de mí, envía:
+    { command-start }
+started =
+    Aquí estoy de nuevo. Envía un prefijo:
+    { -example }
+    o:
+    { command-help }
+forgotten =
+    Hecho: tus trabajos{ $open ->
+        [0] {""}
+       *[other] {" "}(los abiertos están cancelados)
+    } y mensajes se han borrado de mi registro, con las claves que podía reenviar.
+    Los números de tus mensajes desaparecen en 16 días; hasta entonces evitan que vuelva a responder a copias antiguas.
+    Las horas de los trabajos que empezaste en las últimas 24 horas se guardan ese tiempo: cuentan para el límite diario.
+language-set =
+    Ahora respondo en español.
+    Envía un prefijo:
+    { -example }
+    o:
+    { command-help }
+languages = Respondo en estos idiomas. Envía uno de:
+choose-language = lang { $code } ({ $name })
+
+## Results and notices
+
+key-found =
+    El trabajo { $job } terminó en { $waited }. Este npub empieza con npub1{ $pattern }:
+    { $npub }
+    Esta es su clave secreta. Quien la tiene es esta identidad. Guárdala bien y no se la enseñes a nadie:
+key-found-after =
+    Se creó en la máquina de mi operador: confía en ella tanto como en el operador.
+    Para recibir este mensaje otra vez, envía:
+    { command-resend }
+tweak-found =
+    El trabajo { $job } terminó en { $waited }. Este npub empieza con npub1{ $pattern }:
+    { $npub }
+    Este es el tweak. No es secreto:
+    { $tweak }
+    Con tu mitad forma la clave:
+    npubbot combine
+    Tu mitad ya ha servido. Crea una nueva para la próxima clave.
+apology =
+    Algo falló por mi parte con este mensaje. No se ha iniciado nada.
+    Consta en el registro de mi operador. Dilo con otras palabras o envía:
+    { command-help }
+late =
+    El trabajo { $job } tarda más de lo que dije: lleva { $waited }.
+    Es mala suerte o un día lento. Sigo como máximo { $left } más; no tienes que hacer nada.
+    Para cancelarlo, envía:
+    { command-cancel } { $number }
+lost =
+    El trabajo { $job } se abandona: me restauraron de una copia de seguridad y quizá tu mitad ya se usó. Dos claves de una misma mitad se delatan.
+    Crea una mitad nueva y envíame su punto: npubbot split new
+given-up =
+    El trabajo { $job } se abandona: en { $span } no encontré { $patterns ->
+        [one] su prefijo
+       *[other] ninguno de sus { $patterns } prefijos
+    }.
+    Envía uno más corto, o el mismo otra vez para volver a intentarlo.

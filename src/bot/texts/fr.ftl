@@ -1,0 +1,415 @@
+# French. No native reader has checked it yet.
+# The messages are those of en.ftl; docs/developers/translating.md says what to mind.
+
+language-name = Français
+-example = m0ctane
+
+## Words to type. Each is understood, and shown in the messages below.
+
+command-help = aide
+command-status = état
+command-cancel = annuler
+command-resend = renvoyer
+command-stop = silence
+command-start = commencer
+command-delete = supprimer
+command-split = split
+command-find = trouver
+command-language = lang
+
+## Further words for the same, separated by spaces.
+
+also-help = aide-moi
+also-resend = renvoi
+also-stop = arrêter arrête
+also-start = démarrer
+also-delete = oublier oublie-moi
+also-split = diviser
+also-find = trouve
+also-all = tout tous
+names = français francais french
+
+## Words around a request. Alone they are prefixes like any other.
+
+fillers =
+    je j'aimerais j’aimerais voudrais veux aimerais besoin donne donnez moi peux peut pouvez avoir créer un une le la les
+    de des du qui commence commençant par avec s'il s’il te vous plaît plait svp clé cle clef pour mon ma et ou au nom
+
+## Words of small talk. Alone, or after each other, they are no request.
+
+small-talk = bonjour bonsoir salut coucou merci beaucoup bien oui non super parfait essai
+
+## Words that ask about seed words: alone, and after 12 or 24.
+
+seed = mnémonique mnemonique mnémotechnique
+seed-words = mots mot
+
+## Words that ask for characters elsewhere than right after npub1.
+
+elsewhere = finit finissant termine terminant contient contenant contienne milieu fin
+
+## Numbers and spans of time
+
+decimal = ,
+number-names = thousands
+amount =
+    { $unit ->
+        [thousand] { $number } mille
+        [million] { $number } { $quantity ->
+            [one] million
+           *[other] millions
+        }
+        [billion] { $number } { $quantity ->
+            [one] milliard
+           *[other] milliards
+        }
+        [trillion] { $number } { $quantity ->
+            [one] billion
+           *[other] billions
+        }
+        [quadrillion] { $number } { $quantity ->
+            [one] billiard
+           *[other] billiards
+        }
+        [quintillion] { $number } { $quantity ->
+            [one] trillion
+           *[other] trillions
+        }
+       *[none] { $number }
+    }
+odds = Environ 1 clé sur { $amount } convient.
+speed =
+    { $unit ->
+        [none] { $amount } clés par seconde
+        [thousand] { $amount } clés par seconde
+       *[other] { $amount } de clés par seconde
+    }
+span =
+    { $unit ->
+        [seconds] { $count } { $count ->
+            [one] seconde
+           *[other] secondes
+        }
+        [minutes] { $count } min
+        [hours] { $count } h
+        [days] { $count } jours
+        [years] { $count } ans
+       *[instant] moins d’une seconde
+    }
+span-hours-minutes = { $hours } h { $minutes } min
+span-again = { $count }
+takes-exactly = Cela prend { $mean }.
+takes-little = Cela prend { $mean }, rarement plus de { $most }.
+takes-about = Cela prend environ { $mean }, rarement plus de { $most }.
+
+## Lists
+
+comma = { ", " }
+more = { $count } autres
+list-and-more = { $list } et { $count } autres
+any-of = { $list } ou { $last }, le premier trouvé
+
+## Acceptance
+
+accepted = Demande { $job } : je cherche { $patterns }.
+no-speed-yet = Je ne connais pas encore ma vitesse. Envoyez { command-status } plus tard pour connaître la durée prévue.
+queue = D’autres sont avant vous : votre tour vient dans { $span } environ.
+at-your-point = La recherche se fait sur votre propre point.
+place-in-line = Sa place dans la file : { $place }.
+tweak-comes = Le tweak arrivera dans cette conversation. Il n’est pas secret : seule votre moitié en fait la clé.
+key-comes-elsewhere = La clé arrivera par message NIP-17, que votre client affichera peut-être dans une autre conversation.
+key-comes = La clé arrivera dans cette conversation.
+expensive =
+    Vous pouvez garder vous-même la moitié d’une telle clé. Comment :
+    { command-help } { command-split }
+to-stop =
+    Pour annuler, envoyez :
+    { command-cancel } { $number }
+
+## Help and status
+
+help =
+    Je trouve des clés Nostr dont le npub commence par les caractères de votre choix.
+    Envoyez les caractères qui suivent npub1 :
+    { -example }
+    Envoyez-en plusieurs, et le premier trouvé termine la demande :
+    cat dad
+    Autres messages que je comprends :
+    { command-status } : vos demandes
+    { command-cancel } : les annuler (ou : { command-cancel } 12)
+    { command-resend } : la dernière clé à nouveau
+    { command-find } gm : chercher un mot que je comprendrais autrement
+    { command-stop } : je ne vous écris plus
+    { command-delete } : je vous oublie
+    lang en : English
+    Je crée la clé sur la machine de mon opérateur. Vous pouvez en garder la moitié. Comment :
+    { command-help } { command-split }
+at-work =
+    { $jobs ->
+        [0] Aucune demande n’est ouverte.
+        [one] Une demande est ouverte.
+       *[other] { $jobs } demandes sont ouvertes.
+    } J’essaie { $speed }.
+at-work-unmeasured =
+    { $jobs ->
+        [0] Aucune demande n’est ouverte.
+        [one] Une demande est ouverte.
+       *[other] { $jobs } demandes sont ouvertes.
+    } Je ne connais pas encore ma vitesse.
+job-line = Demande { $job } : { $patterns }, depuis { $waited }.
+job-line-expected =
+    Demande { $job } : { $patterns }, { $waited } sur { $mean } prévus (chances : { $chance } %).
+and-more-jobs = Et { $count } autres.
+no-jobs =
+    Vous n’avez aucune demande ouverte. Pour en lancer une, envoyez un préfixe :
+    { -example }
+kept-keys =
+    Clés que je peux renvoyer : { $jobs }. Envoyez :
+    { command-resend }
+
+## Cancelling, and sending again
+
+cancelled =
+    { $count ->
+        [one] La demande { $jobs } est annulée.
+       *[other] Les demandes { $jobs } sont annulées.
+    }
+no-such-job = Vous n’avez aucune demande { $job } ouverte.
+no-open-job = Vous n’avez aucune demande à annuler.
+start-one =
+    Pour en lancer une, envoyez un préfixe :
+    { -example }
+cancel-one =
+    Les vôtres sont { $jobs }. Pour en annuler une, envoyez :
+    { command-cancel } { $number }
+sent-again =
+    La clé de la demande { $job } est de nouveau en route.
+    C’est le même message. Si votre client l’a déjà, il se trouve plus haut.
+no-such-key = Je ne garde aucune clé d’une demande { $job } de vous.
+no-key = Je ne garde aucune clé de vous.
+resend-later = Quand une demande est terminée, { command-resend } répète son message.
+resend-one =
+    Je peux renvoyer { $jobs }. Envoyez :
+    { command-resend } { $number }
+
+## What is not understood
+
+example-alone = { -example }
+find-it = { command-find } { $prefix }
+bad-word = { $word } : { $reason }.
+send-only-the-prefix =
+    Rien n’a été lancé. Envoyez seulement le préfixe :
+    { -example }
+    ou :
+    { command-help }
+pattern-empty = il n’y a pas de préfixe ; envoyez 1 à { $most } des caractères { $alphabet }
+pattern-too-long = { $characters } caractères, c’est trop ; dans un npub on peut en choisir { $most } au plus
+pattern-forbidden = « { $character } » est impossible dans un npub ; utilisez les caractères { $alphabet }
+pattern-forbidden-one = « { $character } » est impossible dans un npub ; « { $first } » conviendrait
+pattern-forbidden-two = « { $character } » est impossible dans un npub ; « { $first } » ou « { $second } » conviendrait
+pattern-impossible =
+    aucune clé publique ne commence ainsi ; le dernier de { $most } caractères ne peut être que q ou s, envoyez-en donc 51
+sentence =
+    Cela ressemble à une phrase. Rien n’a été lancé.
+    Envoyez seulement le préfixe :
+unsupported =
+    Je cherche seulement les caractères juste après npub1 : ni jokers, ni fins.
+    Rien n’a été lancé.
+unsupported-nearest =
+    Le plus proche que je puisse faire :
+    { command-find } { $nearest }
+unsupported-example =
+    Envoyez un préfixe, par exemple :
+    { -example }
+hello =
+    Bonjour ! Envoyez-moi les caractères par lesquels votre npub doit commencer, par exemple :
+    { -example }
+search-for-it =
+    Pour chercher npub1{ $prefix } lui-même, envoyez :
+    { command-find } { $prefix }
+secret-key =
+    C’est une clé secrète. Ne la montrez à personne et ne l’utilisez plus.
+    Je ne l’ai pas gardée, mais elle est passée par des relais et des clients.
+    Pour obtenir une nouvelle clé, envoyez seulement le préfixe :
+    { -example }
+seed-answer = Un npub choisi ne peut pas venir de 12 ou 24 mots : son nsec est la sauvegarde.
+nothing =
+    Je ne vois aucun mot dans votre message.
+    Envoyez les caractères par lesquels votre npub doit commencer :
+    { -example }
+    ou :
+    { command-help }
+text-only =
+    Je lis seulement du texte, pas de fichiers.
+    Envoyez les caractères par lesquels votre npub doit commencer :
+    { -example }
+no-groups =
+    Ce message est allé à plusieurs personnes, et une clé n’est que pour vous.
+    Demandez-la dans une conversation sans personne d’autre.
+
+## Limits
+
+too-many-prefixes =
+    Cela fait { $asked } mots, et j’accepte au plus { $allowed } { $allowed ->
+        [one] préfixe
+       *[other] préfixes
+    } par demande.
+    Envoyez au plus { $allowed } préfixes, ceux que vous préférez.
+already-searching =
+    Je cherche déjà exactement cela, dans la demande { $job }.
+    Pour voir où elle en est, envoyez :
+    { command-status }
+    Pour l’annuler, envoyez :
+    { command-cancel } { $number }
+too-many-open =
+    Vous avez { $count } { $count ->
+        [one] demande ouverte
+       *[other] demandes ouvertes
+    } ({ $jobs }) ; la limite est { $allowed }.
+    Attendez la fin de l’une, ou annulez-en une :
+    { command-cancel } { $number }
+too-many-today =
+    Vous avez lancé { $allowed } { $allowed ->
+        [one] demande
+       *[other] demandes
+    } ces dernières 24 heures, et c’est la limite.
+    La suivante sera possible dans { $span }.
+too-hard = Cela prendrait environ { $span }. Je n’accepte rien qui prenne plus de { $limit }.
+too-hard-all = Je ne peux accepter aucune demande pour l’instant. Réessayez plus tard.
+too-hard-up-to =
+    Pour l’instant j’accepte jusqu’à { $characters } { $characters ->
+        [one] caractère
+       *[other] caractères
+    }.
+not-measured =
+    Je ne connais pas ma vitesse pour l’instant, et ne peux donc pas dire combien de temps cela prend.
+    Pour l’instant j’accepte jusqu’à { $characters } { $characters ->
+        [one] caractère
+       *[other] caractères
+    }. Pour plus, réessayez dans une minute.
+needs-sealed =
+    Votre client a envoyé ceci comme ancien message (NIP-04), et une clé secrète ne voyage pas ainsi.
+    Demandez-la depuis un client avec messages NIP-17, comme Amethyst, 0xchat, Coracle ou Nostur, et laissez-le publier vos relais de messages.
+    Ou gardez vous-même la moitié secrète, ce qui marche d’ici :
+    { command-help } { command-split }
+restored =
+    J’ai été restauré d’une sauvegarde après ce message, et j’y ai peut-être déjà répondu.
+    Si vous le voulez encore, envoyez-le de nouveau. Pour une clé partagée, créez d’abord une nouvelle moitié.
+work-wanted =
+    Plus de nouvelles personnes m’écrivent que je ne peux en servir, et je ne vous connais pas encore. Rien n’a été lancé.
+    Renvoyez votre demande dans { $span } (plus tard si cela continue), ou tout de suite avec une preuve de travail (NIP-13) : { $bits } bits nuls au début de l’id du gift wrap (kind 1059), annoncés dans son tag ["nonce", "…", "{ $bits }"].
+split-work-wanted =
+    Beaucoup de gens ont des demandes partagées ouvertes, donc une de plus coûte une preuve de travail ({ $bits } bits). Rien n’a été lancé.
+    Ceci crée une nouvelle moitié et fait le travail :
+    { $command }
+    Envoyez-moi ensuite la ligne affichée. La page web fait tout cela d’elle-même.
+    Ou réessayez plus tard : avec moins de demandes partagées cela coûte moins, puis rien.
+paused =
+    Cela fait beaucoup de messages. Je réponds de nouveau à { $time }.
+    Vos demandes ouvertes continuent.
+
+## Split keys
+
+split-help =
+    Gardez la moitié de la clé : ma réponse ne sert alors à personne d’autre que vous.
+    Sur votre machine, créez une moitié secrète (ou utilisez la page web fournie avec npubbot) :
+    npubbot split new { -example }
+    Envoyez-moi la ligne affichée :
+    split POINT { -example }
+    Je réponds par un tweak, qui n’est pas secret. Votre moitié et le tweak forment la clé :
+    npubbot combine
+bad-point = Je ne peux pas utiliser ce point : { $reason }.
+no-point = Je n’y vois aucun point.
+send-a-point =
+    Rien n’a été lancé. Envoyez :
+    split POINT { -example }
+    Comment créer un point :
+    { command-help } { command-split }
+point-not-a-point = un point fait 66 chiffres hexadécimaux commençant par 02 ou 03, ou bien c’est un npub
+point-not-on-curve = ces chiffres ne sont pas un point de la courbe, il manque donc quelque chose ou il y a une faute ; copiez tout
+point-damaged = la somme de contrôle du npub est fausse, il manque donc quelque chose ou il y a une faute ; copiez tout
+point-alone =
+    Je vois votre point, mais pas de préfixe. Rien n’a été lancé.
+    Envoyez les deux dans un message :
+    split POINT { -example }
+    Comment ça marche :
+    { command-help } { command-split }
+half-used =
+    { $use ->
+        [open] Une recherche est déjà en cours avec cette moitié, ou une moitié apparentée.
+       *[spent] Cette moitié, ou une moitié apparentée, a déjà servi pour une clé.
+    }
+    Deux clés d’une même moitié se trahissent : qui a l’une trouve l’autre.
+    Créez une nouvelle moitié pour chaque clé :
+    npubbot split new
+
+## Stop, start, delete, language
+
+stopped =
+    Je ne vous écris plus.
+    Pour avoir de nouveau de mes nouvelles, envoyez :
+    { command-start }
+stopped-cancelled =
+    { $open ->
+        [one] Votre demande ouverte est annulée.
+       *[other] Vos { $open } demandes ouvertes sont annulées.
+    } Je ne vous écris plus.
+    Pour avoir de nouveau de mes nouvelles, envoyez :
+    { command-start }
+started =
+    Me revoici. Envoyez un préfixe :
+    { -example }
+    ou :
+    { command-help }
+forgotten =
+    C’est fait : vos demandes{ $open ->
+        [0] {""}
+       *[other] {" "}(les ouvertes sont annulées)
+    } et vos messages sont effacés de mon registre, avec les clés que j’aurais pu renvoyer.
+    Les numéros de vos messages disparaissent d’ici 16 jours ; jusque-là, ils évitent que je réponde de nouveau à d’anciennes copies.
+    Les heures des demandes des dernières 24 heures restent ce temps-là : elles comptent pour la limite par jour.
+language-set =
+    Je réponds maintenant en français.
+    Envoyez un préfixe :
+    { -example }
+    ou :
+    { command-help }
+languages = Je réponds dans ces langues. Envoyez une de ces lignes :
+choose-language = lang { $code } ({ $name })
+
+## Results and notices
+
+key-found =
+    La demande { $job } est terminée, en { $waited }. Ce npub commence par npub1{ $pattern } :
+    { $npub }
+    Voici sa clé secrète. Qui la possède est cette identité. Gardez-la bien et ne la montrez à personne :
+key-found-after =
+    Elle a été créée sur la machine de mon opérateur : fiez-vous à elle autant qu’à l’opérateur.
+    Pour recevoir ce message à nouveau, envoyez :
+    { command-resend }
+tweak-found =
+    La demande { $job } est terminée, en { $waited }. Ce npub commence par npub1{ $pattern } :
+    { $npub }
+    Voici le tweak. Il n’est pas secret :
+    { $tweak }
+    Avec votre moitié, il forme la clé :
+    npubbot combine
+    Votre moitié a servi. Créez-en une nouvelle pour la prochaine clé.
+apology =
+    Quelque chose s’est mal passé de mon côté avec ce message. Rien n’a été lancé.
+    C’est noté dans le journal de mon opérateur. Dites-le autrement, ou envoyez :
+    { command-help }
+late =
+    La demande { $job } prend plus de temps que prévu : { $waited } jusqu’ici.
+    C’est de la malchance ou un jour lent. Je continue { $left } au plus ; vous n’avez rien à faire.
+    Pour annuler, envoyez :
+    { command-cancel } { $number }
+lost =
+    La demande { $job } est abandonnée : j’ai été restauré d’une sauvegarde, et votre moitié a peut-être déjà servi. Deux clés d’une même moitié se trahissent.
+    Créez une nouvelle moitié et envoyez-moi son point : npubbot split new
+given-up =
+    La demande { $job } est abandonnée : en { $span }, je n’ai trouvé { $patterns ->
+        [one] pas son préfixe
+       *[other] aucun de ses { $patterns } préfixes
+    }.
+    Envoyez-en un plus court, ou le même pour réessayer.

@@ -1,0 +1,363 @@
+# Japanese. No native reader has checked it yet.
+# The messages are those of en.ftl; docs/developers/translating.md says what to mind.
+
+language-name = 日本語
+-example = m0ctane
+
+## Words to type. Each is understood, and shown in the messages below.
+
+command-help = ヘルプ
+command-status = 状態
+command-cancel = キャンセル
+command-resend = 再送
+command-stop = 停止
+command-start = 開始
+command-delete = 削除
+command-split = split
+command-find = 検索
+command-language = 言語
+
+## Further words for the same, separated by spaces.
+
+also-help = 使い方 つかいかた 助けて たすけて 教えて
+also-status = 状況 じょうたい ステータス 進捗 進み具合
+also-cancel = 中止 取り消し 取消 とりけし
+also-resend = さいそう もう一度 もういちど
+also-stop = ストップ やめて 配信停止
+also-start = スタート 再開 はじめる 始める
+also-delete = 消去 さくじょ 忘れて
+also-split = 分割 スプリット
+also-find = さがす 探す 探して さがして
+also-all = 全部 すべて 全て ぜんぶ
+also-language = げんご
+names = 日本語 にほんご japanese
+
+## Words around a request. All words in Japanese script are such, whether listed or not.
+
+fillers = ください 下さい お願いします 欲しい ほしい で始まる
+
+## Words of small talk
+
+small-talk = こんにちは こんばんは おはよう ありがとう ありがとうございます はい いいえ テスト
+
+## Words that ask about seed words: parts of a word are enough.
+
+seed = シード ニーモニック リカバリーフレーズ
+seed-words = 単語 ワード 語
+
+## Words that ask for characters elsewhere than right after npub1: parts of a word are enough.
+
+elsewhere = 終わ 末尾 最後 含 途中
+
+## Numbers and spans of time
+
+decimal = .
+number-names = myriads
+amount =
+    { $unit ->
+        [man] { $number }万
+        [oku] { $number }億
+        [cho] { $number }兆
+        [kei] { $number }京
+        [gai] { $number }垓
+       *[none] { $number }
+    }
+odds = 当てはまる鍵は約{ $amount }個に1個です。
+speed = 毎秒{ $amount }個
+span =
+    { $unit ->
+        [seconds] { $count }秒
+        [minutes] { $count }分
+        [hours] { $count }時間
+        [days] { $count }日
+        [years] { $count }年
+       *[instant] 1秒未満
+    }
+span-hours-minutes = { $hours }時間{ $minutes }分
+span-again =
+    { $unit ->
+        [seconds] { $count }秒
+        [minutes] { $count }分
+        [hours] { $count }時間
+        [days] { $count }日
+       *[years] { $count }年
+    }
+takes-exactly = { $mean }で見つかります。
+takes-little = ふつう{ $mean }で見つかります。{ $most }を超えることはまれです。
+takes-about = { $mean }ほどかかります。{ $most }を超えることはまれです。
+
+## Lists
+
+comma = { "、" }
+more = ほか{ $count }件
+list-and-more = { $list }、ほか{ $count }件
+any-of = { $list }、{ $last }のうち先に見つかったもの
+
+## Acceptance
+
+accepted = ジョブ{ $job }：{ $patterns }を探します。
+no-speed-yet =
+    まだ速度を測っていません。あとで次のように送ると、かかる時間がわかります。
+    { command-status }
+queue = 先に待っている人がいます。順番まで約{ $span }です。
+at-your-point = あなたの点から探します。
+place-in-line = 順番は{ $place }番目です。
+tweak-comes = 「tweak」をこのチャットに送ります。秘密ではありません。あなたの半分と合わせたときだけ鍵になります。
+key-comes-elsewhere = 鍵はNIP-17のメッセージで届きます。クライアントによっては別のチャットに表示されます。
+key-comes = 鍵はこのチャットに届きます。
+expensive =
+    このような鍵は、半分を自分で持つこともできます。やり方：
+    { command-help } { command-split }
+to-stop =
+    やめるには、次のように送ってください。
+    { command-cancel } { $number }
+
+## Help and status
+
+help =
+    お好きな文字で始まるnpubのNostr鍵を探します。
+    npub1のあとに続けたい文字を送ってください。
+    { -example }
+    いくつか送ると、どれか1つが見つかった時点で終わります。
+    cat dad
+    ほかに使える言葉：
+    { command-status }：自分のジョブを見る
+    { command-cancel }：ジョブをやめる（{ command-cancel } 12 とも書けます）
+    { command-resend }：最後の鍵をもう一度受け取る
+    { command-find } gm：ほかの意味に取られる言葉を探す
+    { command-stop }：こちらから何も送らないようにする
+    { command-delete }：あなたの記録を消す
+    lang en：English
+    鍵は運営者のマシンで作ります。半分を自分で持つこともできます。やり方：
+    { command-help } { command-split }
+at-work = 進行中のジョブは{ $jobs }件です。鍵を{ $speed }調べています。
+at-work-unmeasured = 進行中のジョブは{ $jobs }件です。速さはまだ測っていません。
+job-line = ジョブ{ $job }：{ $patterns }、経過{ $waited }。
+job-line-expected = ジョブ{ $job }：{ $patterns }、経過{ $waited }、予想は約{ $mean }（ここまでに見つかる確率は{ $chance } %）。
+and-more-jobs = ほかに{ $count }件あります。
+no-jobs =
+    進行中のジョブはありません。始めるには、文字を送ってください。
+    { -example }
+kept-keys =
+    もう一度送れる鍵：{ $jobs }。次のように送ってください。
+    { command-resend }
+
+## Cancelling, and sending again
+
+cancelled = ジョブ{ $jobs }をキャンセルしました。
+no-such-job = 進行中のジョブ{ $job }はありません。
+no-open-job = キャンセルできるジョブはありません。
+start-one =
+    始めるには、文字を送ってください。
+    { -example }
+cancel-one =
+    進行中のジョブは{ $jobs }です。やめるには、次のように送ってください。
+    { command-cancel } { $number }
+sent-again =
+    ジョブ{ $job }の鍵をもう一度送ります。
+    前と同じメッセージです。すでに届いている場合は、上のほうに表示されています。
+no-such-key = ジョブ{ $job }の鍵は残っていません。
+no-key = あなたの鍵は残っていません。
+resend-later = ジョブが終わったあとは、{ command-resend } でもう一度受け取れます。
+resend-one =
+    { $jobs }の鍵をもう一度送れます。次のように送ってください。
+    { command-resend } { $number }
+
+## What is not understood
+
+example-alone = { -example }
+find-it = { command-find } { $prefix }
+bad-word = { $word }：{ $reason }。
+send-only-the-prefix =
+    何も始めていません。文字だけを送ってください。
+    { -example }
+    または：
+    { command-help }
+pattern-empty = 文字がありません。次の文字を1〜{ $most }個送ってください：{ $alphabet }
+pattern-too-long = { $characters }文字は長すぎます。npubで選べるのは{ $most }文字までです
+pattern-forbidden = 「{ $character }」はnpubに使えません。使える文字：{ $alphabet }
+pattern-forbidden-one = 「{ $character }」はnpubに使えません。「{ $first }」なら使えます
+pattern-forbidden-two = 「{ $character }」はnpubに使えません。「{ $first }」や「{ $second }」なら使えます
+pattern-impossible = このように始まる公開鍵はありません。{ $most }文字のうち最後はqかsだけなので、51文字で送ってください
+sentence =
+    文章のようです。何も始めていません。
+    文字だけを送ってください。
+unsupported =
+    探せるのはnpub1のすぐあとの文字だけです。ワイルドカードや末尾の指定はできません。
+    何も始めていません。
+unsupported-nearest =
+    いちばん近いのはこちらです。
+    { command-find } { $nearest }
+unsupported-example =
+    文字を送ってください。たとえば：
+    { -example }
+hello =
+    こんにちは。npubの最初に使いたい文字を送ってください。たとえば：
+    { -example }
+search-for-it =
+    npub1{ $prefix } そのものを探すには、次のように送ってください。
+    { command-find } { $prefix }
+secret-key =
+    それは秘密鍵です。誰にも見せず、もう使わないでください。
+    こちらには残していませんが、リレーやクライアントを通ってきています。
+    新しい鍵を作るには、文字だけを送ってください。
+    { -example }
+seed-answer = 選んだnpubを12語や24語のシードから作ることはできません。nsecがバックアップになります。
+nothing =
+    メッセージに言葉が見つかりません。
+    npubの最初に使いたい文字を送ってください。
+    { -example }
+    または：
+    { command-help }
+text-only =
+    読めるのは文字だけです。ファイルは読めません。
+    npubの最初に使いたい文字を送ってください。
+    { -example }
+no-groups =
+    このメッセージは複数の人に送られています。鍵はあなただけのものです。
+    ほかに誰もいないチャットで送ってください。
+
+## Limits
+
+too-many-prefixes =
+    { $asked }語ありますが、1つのジョブで受け付けるのは{ $allowed }語までです。
+    いちばん好きなものを{ $allowed }語まで送ってください。
+already-searching =
+    同じものをジョブ{ $job }ですでに探しています。
+    進み具合を見るには：
+    { command-status }
+    やめるには：
+    { command-cancel } { $number }
+too-many-open =
+    進行中のジョブが{ $count }件あります（{ $jobs }）。上限は{ $allowed }件です。
+    どれかが終わるまで待つか、1つやめてください。
+    { command-cancel } { $number }
+too-many-today =
+    この24時間に{ $allowed }件始めました。これが上限です。
+    次に始められるのは{ $span }後です。
+too-hard = それには約{ $span }かかります。{ $limit }より長くかかるものは受け付けていません。
+too-hard-all = 今は何も受け付けられません。あとでもう一度お試しください。
+too-hard-up-to = 今は{ $characters }文字まで受け付けます。
+not-measured =
+    今は速度がわからないので、かかる時間もわかりません。
+    今は{ $characters }文字まで使えます。それより長い場合は、1分後にもう一度お試しください。
+needs-sealed =
+    お使いのクライアントは古い形式（NIP-04）で送っています。秘密鍵はこの形式では送れません。
+    NIP-17に対応したクライアント（Amethyst、0xchat、Coracle、Nosturなど）から送り、DM用リレーを公開してください。
+    または、秘密の半分を自分で持てば、このままでも使えます。
+    { command-help } { command-split }
+restored =
+    このメッセージのあとにバックアップから復元されたため、すでに返事をしたかもしれません。
+    まだ必要なら、もう一度送ってください。分割鍵の場合は、先に新しい半分を作ってください。
+work-wanted =
+    今は新しい人からのメッセージが多すぎて、対応しきれません。あなたは初めての方なので、何も始めていません。
+    { $span }後（混雑が続けばもっとあと）にもう一度送ってください。すぐに始めるにはプルーフ・オブ・ワーク（NIP-13）が必要です。ギフトラップ（kind 1059）のidの先頭{ $bits }ビットを0にし、タグ ["nonce", "…", "{ $bits }"] で示してください。
+split-work-wanted =
+    今は分割ジョブが多いため、新しいものにはプルーフ・オブ・ワーク（{ $bits }ビット）が必要です。何も始めていません。
+    次のコマンドで、新しい半分を作り、必要な計算をします。
+    { $command }
+    表示された行を送ってください。ウェブページなら自動で行います。
+    または、あとでもう一度お試しください。分割ジョブが減れば必要な量も減り、やがて不要になります。
+paused =
+    メッセージが多すぎます。次の返事は{ $time }以降です。
+    進行中のジョブは続いています。
+
+## Split keys
+
+split-help =
+    鍵の半分を自分で持つと、こちらの返事はあなた以外には役に立ちません。
+    自分のマシンで秘密の半分を作ります（npubbotのウェブページでもできます）。
+    npubbot split new { -example }
+    表示された行を送ってください。
+    split POINT { -example }
+    こちらは「tweak」を返します。秘密ではありません。あなたの半分とtweakを合わせると鍵になります。
+    npubbot combine
+bad-point = その点は使えません：{ $reason }。
+no-point = 点が見つかりません。
+send-a-point =
+    何も始めていません。次のように送ってください。
+    split POINT { -example }
+    点の作り方：
+    { command-help } { command-split }
+point-not-a-point = 点は、02か03で始まる66桁の16進数か、npubです
+point-not-on-curve = この数字は曲線上の点ではありません。欠けているか間違っているので、全体をコピーしてください
+point-damaged = npubのチェックサムが合いません。欠けているか間違っているので、全体をコピーしてください
+point-alone =
+    点はありますが、探す文字がありません。何も始めていません。
+    1つのメッセージで両方を送ってください。
+    split POINT { -example }
+    しくみ：
+    { command-help } { command-split }
+half-used =
+    { $use ->
+        [open] この半分、またはそれと関係のある半分では、すでに探しています。
+       *[spent] この半分、またはそれと関係のある半分は、すでに鍵に使われました。
+    }
+    1つの半分から作った2つの鍵は、片方を知るともう片方もわかってしまいます。
+    鍵ごとに新しい半分を作ってください。
+    npubbot split new
+
+## Stop, start, delete, language
+
+stopped =
+    これからは何も送りません。
+    また受け取るには、次のように送ってください。
+    { command-start }
+stopped-cancelled =
+    進行中のジョブ{ $open }件をキャンセルしました。これからは何も送りません。
+    また受け取るには、次のように送ってください。
+    { command-start }
+started =
+    またお使いいただけます。文字を送ってください。
+    { -example }
+    または：
+    { command-help }
+forgotten =
+    { $open ->
+        [0] あなたのジョブとメッセージを、もう一度送れる鍵も含めて記録から消しました。
+       *[other] あなたのジョブ（進行中のものはキャンセルしました）とメッセージを、もう一度送れる鍵も含めて記録から消しました。
+    }
+    メッセージの番号は16日以内に消えます。それまでは、古い写しにもう一度返事をしないために残ります。
+    この24時間に始めたジョブの時刻は、1日の上限のためにその間だけ残ります。
+language-set =
+    これからは日本語で返事をします。
+    文字を送ってください。
+    { -example }
+    または：
+    { command-help }
+languages = 次の言語で返事ができます。どれかを送ってください。
+choose-language = lang { $code }（{ $name }）
+
+## Results and notices
+
+key-found =
+    ジョブ{ $job }が終わりました（{ $waited }）。このnpubはnpub1{ $pattern }で始まります。
+    { $npub }
+    次は秘密鍵です。これを持つ人がこのアカウントの持ち主になります。大切に保管し、誰にも見せないでください。
+key-found-after =
+    この鍵は運営者のマシンで作られました。運営者を信じられる範囲でお使いください。
+    このメッセージをもう一度受け取るには、次のように送ってください。
+    { command-resend }
+tweak-found =
+    ジョブ{ $job }が終わりました（{ $waited }）。このnpubはnpub1{ $pattern }で始まります。
+    { $npub }
+    次が「tweak」です。秘密ではありません。
+    { $tweak }
+    あなたの半分と合わせると鍵になります。
+    npubbot combine
+    その半分はもう使いました。次の鍵には新しい半分を作ってください。
+apology =
+    このメッセージの処理中に、こちらで問題が起きました。何も始めていません。
+    運営者のログに残っています。別の言い方で送るか、次のように送ってください。
+    { command-help }
+late =
+    ジョブ{ $job }は予想より長くかかっています（経過{ $waited }）。
+    運が悪いか、今日は遅いようです。あと{ $left }まで続けます。何もしなくてかまいません。
+    やめるには、次のように送ってください。
+    { command-cancel } { $number }
+lost =
+    ジョブ{ $job }を打ち切りました。バックアップから復元されたため、あなたの半分はすでに使われたかもしれません。1つの半分から作った2つの鍵は、互いを明かしてしまいます。
+    新しい半分を作り、その点を送ってください：npubbot split new
+given-up =
+    ジョブ{ $job }を打ち切りました。{ $span }探しましたが、{ $patterns }個のどれも見つかりませんでした。
+    もっと短いものか、同じものをもう一度送ってください。

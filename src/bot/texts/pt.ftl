@@ -1,0 +1,416 @@
+# Portuguese, as in Brazil. No native reader has checked it yet.
+# The messages are those of en.ftl; docs/developers/translating.md says what to mind.
+
+language-name = Português
+-example = m0ctane
+
+## Words to type. Each is understood, and shown in the messages below.
+
+command-help = ajuda
+command-status = estado
+command-cancel = cancelar
+command-resend = reenviar
+command-stop = silêncio
+command-start = iniciar
+command-delete = excluir
+command-split = split
+command-find = buscar
+command-language = idioma
+
+## Further words for the same, separated by spaces.
+
+also-help = socorro
+also-status = situação situacao
+also-resend = reenvie
+also-stop = silencio
+also-start = começar comecar
+also-delete = esqueça-me
+also-split = dividir
+also-find = procurar
+also-all = tudo todos
+names = português portugues portuguese brasileiro
+
+## Words around a request. Alone they are prefixes like any other.
+
+fillers =
+    quero queria gostaria preciso dê dar me pode poderia eu ter criar um uma uns o a os as de do da que comece começa começando
+    com em por favor chave para meu minha e ou nome
+
+## Words of small talk. Alone, or after each other, they are no request.
+
+small-talk = oi olá ola bom boa dia tarde noite obrigado obrigada muito valeu tchau sim não nao legal teste
+
+## Words that ask about seed words: alone, and after 12 or 24.
+
+seed = mnemônica mnemonica mnemônico
+seed-words = palavras palavra
+
+## Words that ask for characters elsewhere than right after npub1.
+
+elsewhere = termina terminam termine terminando acaba acabe contém contenha contem meio final qualquer
+
+## Numbers and spans of time
+
+decimal = ,
+number-names = thousands
+amount =
+    { $unit ->
+        [thousand] { $number } mil
+        [million] { $number } { $quantity ->
+            [one] milhão
+           *[other] milhões
+        }
+        [billion] { $number } { $quantity ->
+            [one] bilhão
+           *[other] bilhões
+        }
+        [trillion] { $number } { $quantity ->
+            [one] trilhão
+           *[other] trilhões
+        }
+        [quadrillion] { $number } { $quantity ->
+            [one] quatrilhão
+           *[other] quatrilhões
+        }
+        [quintillion] { $number } { $quantity ->
+            [one] quintilhão
+           *[other] quintilhões
+        }
+       *[none] { $number }
+    }
+odds = Cerca de 1 chave em { $amount } serve.
+speed =
+    { $unit ->
+        [none] { $amount } chaves por segundo
+        [thousand] { $amount } chaves por segundo
+       *[other] { $amount } de chaves por segundo
+    }
+span =
+    { $unit ->
+        [seconds] { $count } { $count ->
+            [one] segundo
+           *[other] segundos
+        }
+        [minutes] { $count } min
+        [hours] { $count } h
+        [days] { $count } dias
+        [years] { $count } anos
+       *[instant] menos de um segundo
+    }
+span-hours-minutes = { $hours } h { $minutes } min
+span-again = { $count }
+takes-exactly = Isso leva { $mean }.
+takes-little = Isso leva { $mean }, raramente mais de { $most }.
+takes-about = Isso leva cerca de { $mean }, raramente mais de { $most }.
+
+## Lists
+
+comma = { ", " }
+more = mais { $count }
+list-and-more = { $list } e mais { $count }
+any-of = { $list } ou { $last }, o que aparecer primeiro
+
+## Acceptance
+
+accepted = Pedido { $job }: procuro { $patterns }.
+no-speed-yet = Ainda não sei a minha velocidade. Envie { command-status } mais tarde para saber o tempo previsto.
+queue = Há outros antes: faltam cerca de { $span } para a sua vez.
+at-your-point = A busca é feita no seu próprio ponto.
+place-in-line = O lugar dele na fila é { $place }.
+tweak-comes = O tweak chega neste chat. Não é secreto: só com a sua metade ele forma a chave.
+key-comes-elsewhere = A chave chega como mensagem NIP-17, que o seu cliente pode mostrar em outro chat.
+key-comes = A chave chega neste chat.
+expensive =
+    Você pode guardar metade de uma chave assim. Como:
+    { command-help } { command-split }
+to-stop =
+    Para cancelar, envie:
+    { command-cancel } { $number }
+
+## Help and status
+
+help =
+    Procuro chaves Nostr cujo npub começa com os caracteres que você escolher.
+    Envie os caracteres que vêm depois de npub1:
+    { -example }
+    Envie vários, e o primeiro que for encontrado encerra o pedido:
+    cat dad
+    Outras mensagens que entendo:
+    { command-status }: os seus pedidos
+    { command-cancel }: cancelar os pedidos (ou: { command-cancel } 12)
+    { command-resend }: a última chave de novo
+    { command-find } gm: procurar uma palavra que eu entenderia de outro jeito
+    { command-stop }: não escrevo mais nada para você
+    { command-delete }: apago os seus dados
+    lang en: English
+    Crio a chave na máquina do meu operador. Você pode guardar metade dela. Como:
+    { command-help } { command-split }
+at-work =
+    { $jobs ->
+        [0] Nenhum pedido está aberto.
+        [one] Um pedido está aberto.
+       *[other] { $jobs } pedidos estão abertos.
+    } Testo { $speed }.
+at-work-unmeasured =
+    { $jobs ->
+        [0] Nenhum pedido está aberto.
+        [one] Um pedido está aberto.
+       *[other] { $jobs } pedidos estão abertos.
+    } Ainda não sei a minha velocidade.
+job-line = Pedido { $job }: { $patterns }, esperando há { $waited }.
+job-line-expected =
+    Pedido { $job }: { $patterns }, { $waited } de { $mean } previstos (chance: { $chance } %).
+and-more-jobs = E mais { $count }.
+no-jobs =
+    Você não tem pedidos abertos. Para começar um, envie um prefixo:
+    { -example }
+kept-keys =
+    Chaves que posso reenviar: { $jobs }. Envie:
+    { command-resend }
+
+## Cancelling, and sending again
+
+cancelled =
+    { $count ->
+        [one] O pedido { $jobs } foi cancelado.
+       *[other] Os pedidos { $jobs } foram cancelados.
+    }
+no-such-job = Você não tem nenhum pedido { $job } aberto.
+no-open-job = Você não tem nenhum pedido para cancelar.
+start-one =
+    Para começar um, envie um prefixo:
+    { -example }
+cancel-one =
+    Os seus são { $jobs }. Para cancelar um, envie:
+    { command-cancel } { $number }
+sent-again =
+    A chave do pedido { $job } está a caminho de novo.
+    É a mesma mensagem. Se o seu cliente já a tem, ela está mais acima.
+no-such-key = Não guardo nenhuma chave de um pedido { $job } seu.
+no-key = Não guardo nenhuma chave sua.
+resend-later = Quando um pedido termina, { command-resend } repete a mensagem dele.
+resend-one =
+    Posso reenviar { $jobs }. Envie:
+    { command-resend } { $number }
+
+## What is not understood
+
+example-alone = { -example }
+find-it = { command-find } { $prefix }
+bad-word = { $word }: { $reason }.
+send-only-the-prefix =
+    Nada foi iniciado. Envie só o prefixo:
+    { -example }
+    ou:
+    { command-help }
+pattern-empty = não há prefixo aí; envie de 1 a { $most } dos caracteres { $alphabet }
+pattern-too-long = { $characters } caracteres são demais; em um npub dá para escolher no máximo { $most }
+pattern-forbidden = “{ $character }” não pode aparecer em um npub; use os caracteres { $alphabet }
+pattern-forbidden-one = “{ $character }” não pode aparecer em um npub; “{ $first }” serviria
+pattern-forbidden-two = “{ $character }” não pode aparecer em um npub; “{ $first }” ou “{ $second }” serviria
+pattern-impossible =
+    nenhuma chave pública começa assim; o último de { $most } caracteres só pode ser q ou s, então envie 51
+sentence =
+    Isso parece uma frase. Nada foi iniciado.
+    Envie só o prefixo:
+unsupported =
+    Só procuro os caracteres logo depois de npub1: sem curingas, sem finais.
+    Nada foi iniciado.
+unsupported-nearest =
+    O mais próximo que posso fazer:
+    { command-find } { $nearest }
+unsupported-example =
+    Envie um prefixo, por exemplo:
+    { -example }
+hello =
+    Olá! Envie os caracteres com que o seu npub deve começar, por exemplo:
+    { -example }
+search-for-it =
+    Para procurar npub1{ $prefix }, envie:
+    { command-find } { $prefix }
+secret-key =
+    Isso é uma chave secreta. Não mostre a ninguém e pare de usá-la.
+    Não a guardei, mas ela passou por relays e clientes.
+    Para ter uma chave nova, envie só o prefixo:
+    { -example }
+seed-answer = Um npub escolhido não pode vir de 12 ou 24 palavras-semente: o nsec dele é a cópia de segurança.
+nothing =
+    Não vejo nenhuma palavra na sua mensagem.
+    Envie os caracteres com que o seu npub deve começar:
+    { -example }
+    ou:
+    { command-help }
+text-only =
+    Só leio texto, não arquivos.
+    Envie os caracteres com que o seu npub deve começar:
+    { -example }
+no-groups =
+    Esta mensagem foi para várias pessoas, e uma chave é só para você.
+    Peça em um chat sem mais ninguém.
+
+## Limits
+
+too-many-prefixes =
+    São { $asked } palavras, e aceito no máximo { $allowed } { $allowed ->
+        [one] prefixo
+       *[other] prefixos
+    } por pedido.
+    Envie no máximo { $allowed }, os de que mais gosta.
+already-searching =
+    Já procuro exatamente isso, no pedido { $job }.
+    Para ver como está, envie:
+    { command-status }
+    Para cancelar, envie:
+    { command-cancel } { $number }
+too-many-open =
+    Você tem { $count } { $count ->
+        [one] pedido aberto
+       *[other] pedidos abertos
+    } ({ $jobs }); o limite é { $allowed }.
+    Espere um terminar ou cancele um:
+    { command-cancel } { $number }
+too-many-today =
+    Você começou { $allowed } { $allowed ->
+        [one] pedido
+       *[other] pedidos
+    } nas últimas 24 horas, e esse é o limite.
+    O próximo será possível daqui a { $span }.
+too-hard = Isso levaria cerca de { $span }. Não aceito nada que leve mais de { $limit }.
+too-hard-all = Agora não posso aceitar nenhum pedido. Tente mais tarde.
+too-hard-up-to =
+    Agora aceito até { $characters } { $characters ->
+        [one] caractere
+       *[other] caracteres
+    }.
+not-measured =
+    Agora não sei a minha velocidade, então não posso dizer quanto tempo leva.
+    Agora aceito até { $characters } { $characters ->
+        [one] caractere
+       *[other] caracteres
+    }. Para mais, tente daqui a um minuto.
+needs-sealed =
+    O seu cliente enviou isto como mensagem antiga (NIP-04), e uma chave secreta não viaja assim.
+    Peça em um cliente com mensagens NIP-17, como Amethyst, 0xchat, Coracle ou Nostur, e deixe que ele publique os seus relays de mensagens.
+    Ou guarde você a metade secreta, o que funciona daqui mesmo:
+    { command-help } { command-split }
+restored =
+    Fui restaurado de uma cópia de segurança depois desta mensagem, e talvez já a tenha respondido.
+    Se ainda quiser, envie mais uma vez. Para uma chave dividida, crie antes uma metade nova.
+work-wanted =
+    Agora mais gente nova escreve para mim do que posso atender, e você é novo para mim. Nada foi iniciado.
+    Envie o seu pedido de novo daqui a { $span } (mais tarde se continuar assim), ou já com prova de trabalho (NIP-13): { $bits } bits zero no início do id do gift wrap (kind 1059), prometidos na tag ["nonce", "…", "{ $bits }"].
+split-work-wanted =
+    Muita gente tem pedidos divididos abertos agora, então mais um custa prova de trabalho ({ $bits } bits). Nada foi iniciado.
+    Isto cria uma metade nova e faz o trabalho:
+    { $command }
+    Depois envie a linha que ele mostra. A página web faz tudo isso sozinha.
+    Ou tente mais tarde: com menos pedidos divididos custa menos, e depois nada.
+paused =
+    São muitas mensagens. Volto a responder às { $time }.
+    Os seus pedidos abertos continuam.
+
+## Split keys
+
+split-help =
+    Guarde metade da chave: assim a minha resposta não serve a ninguém além de você.
+    Na sua máquina, crie uma metade secreta (ou use a página web que vem com o npubbot):
+    npubbot split new { -example }
+    Envie a linha que ele mostra:
+    split POINT { -example }
+    Respondo com um tweak, que não é secreto. A sua metade e o tweak formam a chave:
+    npubbot combine
+bad-point = Não posso usar esse ponto: { $reason }.
+no-point = Não vejo nenhum ponto aí.
+send-a-point =
+    Nada foi iniciado. Envie:
+    split POINT { -example }
+    Como criar um ponto:
+    { command-help } { command-split }
+point-not-a-point = um ponto são 66 dígitos hexadecimais que começam com 02 ou 03, ou um npub
+point-not-on-curve = esses dígitos não são um ponto da curva, então falta algo ou há um erro; copie tudo
+point-damaged = a soma de verificação do npub não confere, então falta algo ou há um erro; copie tudo
+point-alone =
+    Vejo o seu ponto, mas nenhum prefixo. Nada foi iniciado.
+    Envie os dois em uma mensagem:
+    split POINT { -example }
+    Como funciona:
+    { command-help } { command-split }
+half-used =
+    { $use ->
+        [open] Esta metade, ou uma aparentada, já está em uso numa busca.
+       *[spent] Esta metade, ou uma aparentada, já serviu para uma chave.
+    }
+    Duas chaves da mesma metade se entregam: quem tem uma encontra a outra.
+    Crie uma metade nova para cada chave:
+    npubbot split new
+
+## Stop, start, delete, language
+
+stopped =
+    Não escrevo mais nada para você.
+    Para voltar a receber mensagens minhas, envie:
+    { command-start }
+stopped-cancelled =
+    { $open ->
+        [one] O seu pedido aberto foi cancelado.
+       *[other] Os seus { $open } pedidos abertos foram cancelados.
+    } Não escrevo mais nada para você.
+    Para voltar a receber mensagens minhas, envie:
+    { command-start }
+started =
+    Estou de volta. Envie um prefixo:
+    { -example }
+    ou:
+    { command-help }
+forgotten =
+    Pronto: os seus pedidos{ $open ->
+        [0] {""}
+       *[other] {" "}(os abertos foram cancelados)
+    } e mensagens saíram do meu registro, com as chaves que eu podia reenviar.
+    Os números das suas mensagens somem em até 16 dias; até lá evitam que cópias antigas sejam respondidas de novo.
+    Os horários dos pedidos das últimas 24 horas ficam por esse tempo: contam para o limite diário.
+language-set =
+    Agora respondo em português.
+    Envie um prefixo:
+    { -example }
+    ou:
+    { command-help }
+languages = Respondo nestes idiomas. Envie um de:
+choose-language = lang { $code } ({ $name })
+
+## Results and notices
+
+key-found =
+    O pedido { $job } terminou em { $waited }. Este npub começa com npub1{ $pattern }:
+    { $npub }
+    Esta é a chave secreta dele. Quem a tem é esta identidade. Guarde bem e não mostre a ninguém:
+key-found-after =
+    Ela foi criada na máquina do meu operador: confie nela tanto quanto confia no operador.
+    Para receber esta mensagem de novo, envie:
+    { command-resend }
+tweak-found =
+    O pedido { $job } terminou em { $waited }. Este npub começa com npub1{ $pattern }:
+    { $npub }
+    Este é o tweak. Não é secreto:
+    { $tweak }
+    Com a sua metade ele forma a chave:
+    npubbot combine
+    A sua metade já serviu. Crie uma nova para a próxima chave.
+apology =
+    Algo deu errado do meu lado com esta mensagem. Nada foi iniciado.
+    Está no registro do meu operador. Diga com outras palavras ou envie:
+    { command-help }
+late =
+    O pedido { $job } demora mais do que eu disse: { $waited } até agora.
+    É azar ou um dia lento. Continuo por no máximo { $left }; você não precisa fazer nada.
+    Para cancelar, envie:
+    { command-cancel } { $number }
+lost =
+    O pedido { $job } foi abandonado: fui restaurado de uma cópia de segurança, e a sua metade talvez já tenha sido usada. Duas chaves da mesma metade se entregam.
+    Crie uma metade nova e envie o ponto dela: npubbot split new
+given-up =
+    O pedido { $job } foi abandonado: em { $span } não encontrei { $patterns ->
+        [one] o prefixo dele
+       *[other] nenhum dos { $patterns } prefixos dele
+    }.
+    Envie um mais curto, ou o mesmo de novo para tentar outra vez.

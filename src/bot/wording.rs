@@ -1,0 +1,237 @@
+//! The text of each reply, in every language. The words are in the tables; here is which of them
+//! are said, with which values.
+
+use super::numbers::{expected, odds, span, time_of_day};
+use super::phrases::{any_of, at_work, list, number, pattern_error, point_error, shown};
+use super::reply::{Acceptance, JobLine, Reply};
+use super::request::Request;
+use super::tables::{Table, say};
+use crate::job::JobId;
+use crate::key::HalfPointError;
+use crate::language::Language;
+use crate::ledger::HalfUse;
+use crate::pattern::PatternError;
+use std::time::Duration;
+
+/// Characters of the longest message: some twenty lines on a phone.
+pub(super) const MOST_CHARACTERS: usize = 1500;
+/// Jobs that have a line of their own in a status, at most.
+const JOBS_SHOWN: usize = 5;
+/// Characters available for a job's prefixes in its acceptance, and in a line of a status. Further
+/// prefixes are only counted.
+const PATTERNS_ACCEPTED: usize = 400;
+const PATTERNS_SHOWN: usize = 90;
+
+impl Reply {
+    /// The text of a reply.
+    pub fn text(&self, language: Language) -> String {
+        say_reply(Table::of(language), self)
+    }
+}
+
+/// The text of the answer to a request, in the language of its asker. A command that could be a
+/// prefix is told how to search for it.
+pub fn answer(request: &Request, reply: &Reply, language: Language) -> String {
+    let text = reply.text(language);
+    match &request.shadowed {
+        Some(prefix) => lines([text, say!(Table::of(language), "search-for-it", prefix = prefix.to_string())]),
+        None => text,
+    }
+}
+
+fn say_reply(t: &Table, reply: &Reply) -> String {
+    match reply {
+        Reply::Accepted(accepted) => acceptance(t, accepted),
+        Reply::Help { open_jobs, rate } => lines([say!(t, "help"), at_work(t, *open_jobs, *rate)]),
+        Reply::Status { open, results, open_jobs, rate } => status(t, open, results, at_work(t, *open_jobs, *rate)),
+        Reply::Cancelled(jobs) => say!(t, "cancelled", jobs = list(t, jobs), count = jobs.len()),
+        Reply::NothingToCancel { asked, open } => nothing_to_cancel(t, *asked, open),
+        Reply::SentAgain(job) => say!(t, "sent-again", job = job.to_string()),
+        Reply::NothingToResend { asked, kept } => nothing_to_resend(t, *asked, kept),
+        Reply::BadWords(words) => bad_words(t, words),
+        Reply::Sentence(patterns) => {
+            let longest = patterns.iter().max_by_key(|pattern| pattern.as_str().len());
+            let example = match longest {
+                Some(longest) => say!(t, "find-it", prefix = longest.to_string()),
+                None => say!(t, "example-alone"),
+            };
+            lines([say!(t, "sentence"), example])
+        }
+        Reply::Unsupported { nearest } => {
+            let instead = match nearest {
+                Some(nearest) => say!(t, "unsupported-nearest", nearest = nearest.to_string()),
+                None => say!(t, "unsupported-example"),
+            };
+            lines([say!(t, "unsupported"), instead])
+        }
+        Reply::SmallTalk { prefix } => match prefix {
+            Some(prefix) => lines([say!(t, "hello"), say!(t, "search-for-it", prefix = prefix.to_string())]),
+            None => say!(t, "hello"),
+        },
+        Reply::SecretKey | Reply::BadPoint(Some(HalfPointError::Secret)) => say!(t, "secret-key"),
+        Reply::SeedWords => say!(t, "seed-answer"),
+        Reply::Nothing => say!(t, "nothing"),
+        Reply::TextOnly => say!(t, "text-only"),
+        Reply::NoGroups => say!(t, "no-groups"),
+        Reply::SplitHelp => say!(t, "split-help"),
+        Reply::BadPoint(error) => {
+            let reason = match error {
+                Some(error) => say!(t, "bad-point", reason = point_error(t, *error)),
+                None => say!(t, "no-point"),
+            };
+            lines([reason, say!(t, "send-a-point")])
+        }
+        Reply::PointAlone => say!(t, "point-alone"),
+        Reply::HalfUsed(used) => {
+            let used = match used {
+                HalfUse::Open => "open",
+                HalfUse::Spent => "spent",
+            };
+            say!(t, "half-used", use = used)
+        }
+        Reply::Stopped { open: 0 } => say!(t, "stopped"),
+        Reply::Stopped { open } => say!(t, "stopped-cancelled", open = *open),
+        Reply::Started => say!(t, "started"),
+        Reply::Forgotten { open } => say!(t, "forgotten", open = *open),
+        Reply::LanguageSet => say!(t, "language-set"),
+        Reply::Languages => languages(t),
+        Reply::TooManyPrefixes { asked, allowed } => {
+            say!(t, "too-many-prefixes", asked = *asked, allowed = *allowed)
+        }
+        Reply::AlreadySearching { job } => {
+            say!(t, "already-searching", job = job.to_string(), number = number(*job))
+        }
+        Reply::TooManyOpen { open, allowed } => {
+            let first = open.first().map_or(JobId(1), |job| *job);
+            let (count, jobs) = (open.len(), list(t, open));
+            say!(t, "too-many-open", count = count, jobs = jobs, allowed = *allowed, number = number(first))
+        }
+        Reply::TooManyToday { allowed, wait_seconds } => {
+            say!(t, "too-many-today", allowed = *allowed, span = span(t, Duration::from_secs(*wait_seconds)))
+        }
+        Reply::TooHard { expected, limit, characters } => {
+            let refusal = say!(t, "too-hard", span = span(t, *expected), limit = span(t, *limit));
+            let instead = match characters {
+                0 => say!(t, "too-hard-all"),
+                _ => say!(t, "too-hard-up-to", characters = *characters),
+            };
+            lines([refusal, instead])
+        }
+        Reply::NotMeasured { characters } => say!(t, "not-measured", characters = *characters),
+        Reply::NeedsSealed => say!(t, "needs-sealed"),
+        Reply::Restored => say!(t, "restored"),
+        Reply::WorkWanted(work) => {
+            let wait = span(t, work.ends_in.max(Duration::from_secs(1)));
+            say!(t, "work-wanted", span = wait, bits = work.bits)
+        }
+        Reply::SplitWorkWanted { bits, command } => {
+            say!(t, "split-work-wanted", bits = *bits, command = command.as_str())
+        }
+        Reply::Paused { until } => say!(t, "paused", time = time_of_day(*until)),
+    }
+}
+
+fn lines(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().collect::<Vec<_>>().join("\n")
+}
+
+fn acceptance(t: &Table, job: &Acceptance) -> String {
+    let patterns = any_of(t, &job.patterns, PATTERNS_ACCEPTED);
+    let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns), odds(t, job.difficulty)];
+    said.push(match job.rate.and_then(|rate| job.difficulty.expected_time(rate)) {
+        Some(mean) => expected(t, mean),
+        None => say!(t, "no-speed-yet"),
+    });
+    if !job.queue.is_zero() {
+        said.push(say!(t, "queue", span = span(t, job.queue)));
+    }
+    if job.is_split {
+        said.push(say!(t, "at-your-point"));
+        said.extend(job.place.map(|place| say!(t, "place-in-line", place = place)));
+        said.push(say!(t, "tweak-comes"));
+    } else if job.comes_elsewhere {
+        said.push(say!(t, "key-comes-elsewhere"));
+    } else {
+        said.push(say!(t, "key-comes"));
+    }
+    if job.expensive && !job.is_split {
+        said.push(say!(t, "expensive"));
+    }
+    said.push(say!(t, "to-stop", number = number(job.job)));
+    lines(said)
+}
+
+/// The text of a status with as many jobs as fit, but at least one.
+fn status(t: &Table, open: &[JobLine], results: &[JobId], at_work: String) -> String {
+    let with = |shown| lines(status_lines(t, open, results, shown).into_iter().chain([at_work.clone()]));
+    let fits = |text: &String| text.chars().count() <= MOST_CHARACTERS;
+    (2..=JOBS_SHOWN).rev().map(with).find(fits).unwrap_or_else(|| with(1))
+}
+
+fn status_lines(t: &Table, open: &[JobLine], results: &[JobId], shown: usize) -> Vec<String> {
+    let mut said: Vec<String> = open.iter().take(shown).map(|line| job_line(t, line)).collect();
+    if open.len() > shown {
+        said.push(say!(t, "and-more-jobs", count = open.len() - shown));
+    }
+    if open.is_empty() {
+        said.push(say!(t, "no-jobs"));
+    }
+    if !results.is_empty() {
+        said.push(say!(t, "kept-keys", jobs = list(t, results)));
+    }
+    said
+}
+
+fn job_line(t: &Table, line: &JobLine) -> String {
+    let (job, patterns) = (line.job.to_string(), any_of(t, &line.patterns, PATTERNS_SHOWN));
+    let waited = span(t, line.waited);
+    if let (Some(difficulty), Some(rate)) = (line.difficulty, line.rate)
+        && let Some(mean) = difficulty.expected_time(rate)
+    {
+        let chance = 100.0 * difficulty.chance_after(rate.0 * line.waited.as_secs_f64());
+        let (mean, chance) = (span(t, mean), format!("{chance:.0}"));
+        say!(t, "job-line-expected", job = job, patterns = patterns, waited = waited, mean = mean, chance = chance)
+    } else {
+        say!(t, "job-line", job = job, patterns = patterns, waited = waited)
+    }
+}
+
+fn nothing_to_cancel(t: &Table, asked: Option<JobId>, open: &[JobId]) -> String {
+    let missing = match asked {
+        Some(asked) => say!(t, "no-such-job", job = asked.to_string()),
+        None => say!(t, "no-open-job"),
+    };
+    let instead = match open {
+        [] => say!(t, "start-one"),
+        [first, ..] => say!(t, "cancel-one", jobs = list(t, open), number = number(*first)),
+    };
+    lines([missing, instead])
+}
+
+fn nothing_to_resend(t: &Table, asked: Option<JobId>, kept: &[JobId]) -> String {
+    let missing = match asked {
+        Some(asked) => say!(t, "no-such-key", job = asked.to_string()),
+        None => say!(t, "no-key"),
+    };
+    let instead = match kept {
+        [] => say!(t, "resend-later"),
+        [first, ..] => say!(t, "resend-one", jobs = list(t, kept), number = number(*first)),
+    };
+    lines([missing, instead])
+}
+
+fn bad_words(t: &Table, words: &[(String, PatternError)]) -> String {
+    let line = |(word, error): &(String, PatternError)| {
+        say!(t, "bad-word", word = shown(word), reason = pattern_error(t, error))
+    };
+    lines(words.iter().map(line).chain([say!(t, "send-only-the-prefix")]))
+}
+
+/// Each language with the words that choose it.
+fn languages(t: &Table) -> String {
+    let command = |language: Language| {
+        let table = Table::of(language);
+        say!(table, "choose-language", code = language.code(), name = say!(table, "language-name"))
+    };
+    lines([say!(t, "languages")].into_iter().chain(Language::ALL.map(command)))
+}

@@ -1,0 +1,61 @@
+//! The languages of the conversation.
+
+/// A language that the bot understands and answers in. Public events are in English.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum Language {
+    /// English, unless an asker shows another one.
+    #[default]
+    English,
+    /// Japanese.
+    Japanese,
+    /// Spanish.
+    Spanish,
+    /// Portuguese, as in Brazil.
+    Portuguese,
+    /// German.
+    German,
+    /// French.
+    French,
+}
+
+impl Language {
+    /// All languages. A word that several have is read as the first of them.
+    pub const ALL: [Language; 6] = [
+        Language::English,
+        Language::Japanese,
+        Language::Spanish,
+        Language::Portuguese,
+        Language::German,
+        Language::French,
+    ];
+
+    /// Two letters (ISO 639-1), as the ledger keeps it and `lang ja` names it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Language::English => "en",
+            Language::Japanese => "ja",
+            Language::Spanish => "es",
+            Language::Portuguese => "pt",
+            Language::German => "de",
+            Language::French => "fr",
+        }
+    }
+
+    /// The language with this [`Language::code`].
+    pub fn from_code(code: &str) -> Option<Language> {
+        Language::ALL.into_iter().find(|language| language.code() == code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_names_one_language() {
+        for language in Language::ALL {
+            assert_eq!(Language::from_code(language.code()), Some(language));
+        }
+        assert_eq!(Language::from_code("xx"), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Askers are answered in their language, and in it they get what comes days later.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+
+pub const TESTS: &[Test] =
+    &[test!(answers_and_results_come_in_the_last_language_even_after_a_restart), test!(delete_forgets_the_language)];
+
+async fn answers_and_results_come_in_the_last_language_even_after_a_restart() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let mut other = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("m0c を探して").await.contains("を探します"));
+    assert!(asker.next_text().await.contains("秘密鍵です"), "the key, with Japanese words around it");
+    running.service.stop().await;
+
+    let running = home.start().await;
+    assert!(asker.ask("cat").await.contains("npub1catを探します"), "a prefix tells no language");
+    let result = asker.next_text().await;
+    assert!(result.contains("秘密鍵です") && result.contains("\n再送"), "{result}");
+    assert!(asker.ask("status").await.contains("進行中のジョブはありません"), "nor does an English command");
+    assert!(other.ask("status").await.contains("You have no open job"), "other askers have their own language");
+    assert!(asker.ask("lang en").await.contains("I answer in English now"));
+    assert!(asker.ask("status").await.contains("You have no open job"));
+    running.service.stop().await;
+}
+
+async fn delete_forgets_the_language() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("Hilfe").await.contains("Ich finde Nostr-Schlüssel"));
+    assert!(asker.ask("löschen").await.contains("Erledigt"), "the answer itself is in German");
+    assert!(asker.ask("status").await.contains("You have no open job"));
+    running.service.stop().await;
+}
