@@ -6,10 +6,10 @@ use nostr::{Event, EventBuilder, JsonUtil, Keys, Kind, Tag};
 use npubbot::bot::{Decision, Facts, answer, decide, read};
 use npubbot::config::Config;
 use npubbot::job::{Asker, JobId, RumorId};
-use npubbot::key::{HalfPoint, Offset, Rotation, SplitTweak, Tweak};
+use npubbot::key::{HalfPoint, Npub, Offset, Rotation, SplitTweak, Tweak};
 use npubbot::language::Language;
 use npubbot::ledger::AskerView;
-use npubbot::pattern::Rate;
+use npubbot::pattern::{Pattern, PatternId, PatternSet, Rate};
 use npubbot::scheduler::{CollectedLaunch, Pass, verify};
 use npubbot::search::{ClaimedHit, LaunchReport};
 use npubbot::vault::{Rumor, Vault, VerifiedEvent};
@@ -148,5 +148,29 @@ pub fn split_text(data: &[u8]) {
     }
     if let Ok(tweak) = text.parse::<SplitTweak>() {
         assert_eq!(tweak.to_string().parse(), Ok(tweak));
+    }
+}
+
+/// A pattern of any kind after the 32 bytes of a key: it is written as it was read, and a set of it
+/// agrees with it.
+pub fn patterns(data: &[u8]) {
+    let Some((key, text)) = data.split_first_chunk::<32>() else { return };
+    let text = String::from_utf8_lossy(text);
+    let pattern = match text.parse::<Pattern>() {
+        Ok(pattern) => pattern,
+        Err(error) => {
+            let length = error.to_string().chars().count();
+            assert!(length <= 1000 + 8 * text.len(), "a refusal of {length} characters");
+            return;
+        }
+    };
+    assert_eq!(pattern.to_string().parse::<Pattern>().as_ref(), Ok(&pattern));
+    assert!(pattern.difficulty().candidates() >= 1.0 && !pattern.as_str().contains(char::is_whitespace));
+    let npub = Npub(*key);
+    assert_eq!(pattern.met_by(&npub).is_some(), pattern.matches(&npub));
+    let set = PatternSet::new(vec![pattern.clone()]);
+    assert_eq!(set.matches(&npub) == [PatternId(0)], pattern.matches(&npub));
+    if let Some(nearest) = pattern.nearest_searchable() {
+        assert!(nearest.is_searchable());
     }
 }

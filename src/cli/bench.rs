@@ -1,6 +1,7 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
 use super::log;
+use super::patterns::{check_searchable, patterns};
 use super::search_flags::SearchFlags;
 use crate::scheduler::{Measurement, Trial, measure};
 use crate::search::SearchOptions;
@@ -15,9 +16,13 @@ use serde::Serialize;
 Examples:
   npubbot bench                           every GPU, else the CPU, for 10 seconds
   npubbot bench --device cpu --threads 1  one CPU thread
+  npubbot bench '~satoshi' words:7        the rate with these patterns
   npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script")]
 pub(super) struct Bench {
-    /// Number of patterns to search for at once.
+    /// Patterns of any kind to search for, in place of random prefixes.
+    #[arg(value_name = "PATTERN", conflicts_with_all = ["patterns", "characters"])]
+    chosen: Vec<String>,
+    /// Number of random prefixes to search for at once.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     patterns: u32,
     /// Length of each pattern [default: the longest that still gives about 1,000 hits].
@@ -65,8 +70,11 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
         let options = self.search.over(SearchOptions::default());
+        let chosen = patterns(&self.chosen)?;
+        check_searchable(&chosen)?;
         let trial = Trial {
             patterns: self.patterns as usize,
+            chosen,
             characters: self.characters,
             seconds: self.seconds,
             split: self.split,
@@ -96,7 +104,7 @@ impl Bench {
             device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
             name: join(measured.devices.iter().map(|device| device.name.clone()).collect()),
             threads: measured.devices.iter().map(|device| device.threads).sum(),
-            patterns: self.patterns,
+            patterns: if self.chosen.is_empty() { self.patterns } else { self.chosen.len() as u32 },
             seconds: measured.wall.as_secs_f64(),
             candidates: measured.candidates,
             candidates_per_second: measured.rate().0,
@@ -118,10 +126,12 @@ impl Bench {
             Some((watts, per_joule)) => println!("{watts:.0} W, {:.1} M candidates a joule", per_joule / 1e6),
             None => println!("power: not known"),
         }
+        let what = match self.chosen.as_slice() {
+            [] => format!("{} patterns of {} characters", self.patterns, measured.characters),
+            chosen => chosen.join(" "),
+        };
         println!(
-            "{} patterns of {} characters: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
-            self.patterns,
-            measured.characters,
+            "{what}: {} hits found, {:.0} expected ({:+.1} standard deviations), {} wrong",
             measured.hits_found,
             measured.hits_expected,
             measured.deviation(),

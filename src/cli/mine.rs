@@ -1,35 +1,67 @@
 //! `npubbot mine`: a local search, without a relay.
 
+use super::key_file::KeyFile;
 use super::log;
+use super::patterns::{check_searchable, patterns, patterns_of_list, text_of, time};
 use super::search_flags::SearchFlags;
-use super::split::prefixes;
+use super::unlock::{ask, first_line};
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
-use crate::pattern::{Difficulty, Pattern};
+use crate::pattern::{Difficulty, Pattern, PatternSet, patterns_of_words};
 use crate::progress::SearchBar;
 use crate::scheduler::{Find, FindOutcome, Scheduler};
 use crate::search::SearchOptions;
 use crate::vault::Vault;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
+
+/// A search expected to take longer than this gets a hint to cheaper patterns.
+const LONG: Duration = Duration::from_secs(60);
 
 /// Flags of `npubbot mine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  npubbot mine m0ctane              one key, printed as npub and nsec
-  npubbot mine cat dxg --count 3    three keys, each with one of the prefixes
-  npubbot mine m0c --split 02ab...  the tweak for somebody's half")]
+  npubbot mine m0ctane                    one key, printed as npub and nsec
+  npubbot mine cat,dxg --count 3          three keys, each with one of the prefixes
+  npubbot mine '~alice' 'm0ct*cafe'       look-alikes, or both ends
+  npubbot mine words:7 --count 0 -o keys  words of seven letters, until Ctrl-C
+  npubbot mine m0c --split 02ab...        the tweak for somebody's half
+
+docs/askers/patterns.md has all kinds of patterns. Quote those with * ? [ or ~.")]
 pub(super) struct Mine {
-    /// Prefix of the npub, after `npub1`. With several, the first one found counts.
-    #[arg(required = true, value_name = "PREFIX")]
-    prefixes: Vec<String>,
-    /// Number of keys to find.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "split")]
+    /// The characters after `npub1`, or another kind of pattern. With several, the first one found
+    /// counts.
+    #[arg(required_unless_present_any = ["words", "list"], value_name = "PATTERN")]
+    patterns: Vec<String>,
+    /// File with a word on each line, up to 100,000. In words, `b`, `i` and `o` stand for their
+    /// look-alikes.
+    #[arg(long, value_name = "FILE")]
+    words: Option<PathBuf>,
+    /// File with a pattern on each line.
+    #[arg(short = 'f', long = "file", value_name = "LIST")]
+    list: Option<PathBuf>,
+    /// Number of keys to find; 0 for no end.
+    #[arg(long, default_value_t = 1, conflicts_with = "split")]
     count: u32,
+    /// Stop after this time, like 10m or 2h.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    time: Option<Duration>,
+    /// Append the keys to this file and print only their npubs. The file must be readable by you
+    /// alone.
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Lock the keys with a password (NIP-49), which is asked for.
+    #[arg(long, conflicts_with = "split")]
+    ncryptsec: bool,
+    /// File whose first line is that password.
+    #[arg(long, value_name = "FILE", requires = "ncryptsec")]
+    password_file: Option<PathBuf>,
     /// Search from the public point of somebody's half, and print the tweak instead of a key.
     #[arg(long, value_name = "POINT")]
     split: Option<HalfPoint>,
@@ -40,47 +72,110 @@ pub(super) struct Mine {
     search: SearchFlags,
 }
 
+/// How the keys are written, and where.
+struct Output {
+    vault: Vault,
+    json: bool,
+    is_split: bool,
+    file: Option<KeyFile>,
+    password: Option<Zeroizing<String>>,
+    began: Instant,
+}
+
 impl Mine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         log::start("warn");
-        let patterns = prefixes(&self.prefixes)?;
-        let difficulty =
-            Difficulty::any_of(patterns.iter().map(Pattern::difficulty)).context("at least one prefix is needed")?;
-        let options = self.search.over(SearchOptions::default());
+        let patterns = self.patterns()?;
+        check_searchable(&patterns)?;
+        let set = PatternSet::new(patterns.clone());
+        let difficulty = set.difficulty().context("at least one pattern is needed")?;
         let vault = Vault::without_identity()?;
+        let output = Output {
+            vault: vault.clone(),
+            json: self.json,
+            is_split: self.split.is_some(),
+            file: self.out.as_deref().map(KeyFile::open).transpose()?,
+            password: self.password()?,
+            began: Instant::now(),
+        };
+        self.search(&patterns, difficulty, vault, output)
+    }
+
+    fn patterns(&self) -> anyhow::Result<Vec<Pattern>> {
+        let mut all = patterns(&self.patterns)?;
+        if let Some(list) = &self.list {
+            all.extend(patterns_of_list(list)?);
+        }
+        if let Some(words) = &self.words {
+            let named = || format!("{}", words.display());
+            all.extend(patterns_of_words(&text_of(words)?).with_context(named)?);
+        }
+        Ok(all)
+    }
+
+    fn password(&self) -> anyhow::Result<Option<Zeroizing<String>>> {
+        let password = match &self.password_file {
+            _ if !self.ncryptsec => return Ok(None),
+            Some(file) => first_line(file)?,
+            None => ask("Choose a password for the keys: ", true)?,
+        };
+        if password.is_empty() {
+            bail!("an empty password protects nothing; give one");
+        }
+        Ok(Some(password))
+    }
+
+    /// Searches until enough keys are written, or the time is over.
+    fn search(
+        &self,
+        patterns: &[Pattern],
+        difficulty: Difficulty,
+        vault: Vault,
+        mut output: Output,
+    ) -> anyhow::Result<()> {
+        let options = self.search.over(SearchOptions::default());
         let (sender, finds) = mpsc::channel();
-        let job = JobId(1);
-        let (redeemer, json, split, began) = (vault.clone(), self.json, self.split.is_some(), Instant::now());
-        let mut left = self.count;
+        let (began, wanted) = (output.began, self.count);
+        let mut written = 0u64;
         let bar = SearchBar::new(difficulty);
         let shown = bar.clone();
         let scheduler = Scheduler::start(&options, vault, move |find| {
-            let printed = shown.suspend(|| {
-                if split { print_tweak(&redeemer, &find, json) } else { print(&redeemer, &find, json, began.elapsed()) }
-            });
-            left -= u32::from(printed.is_ok());
-            let ended = left == 0 || printed.is_err();
-            // Sending cannot fail: the receiver lives longer than the scheduler.
+            let printed = shown.suspend(|| output.write(&find));
+            written += u64::from(printed.is_ok());
+            let ended = printed.is_err() || (wanted > 0 && written >= u64::from(wanted));
+            // The receiver lives as long as the scheduler, so this cannot fail.
             let _ = sender.send((printed, ended));
             if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
-        scheduler.add(job, JobSpec { half: self.split, ..JobSpec::local(patterns) });
-        let mut found_at = 0;
+        scheduler.add(JobId(1), JobSpec { half: self.split, ..JobSpec::local(patterns.to_vec()) });
+        let (mut found_at, mut found, mut is_hinted) = (0, 0u32, false);
         loop {
             match finds.recv_timeout(Duration::from_millis(100)) {
                 Ok((printed, ended)) => {
                     printed?;
+                    found += 1;
                     found_at = scheduler.candidates();
                     if ended {
                         break;
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let searched = scheduler.candidates().saturating_sub(found_at);
-                    bar.show(searched, scheduler.rate());
+                    let (searched, rate) = (scheduler.candidates().saturating_sub(found_at), scheduler.rate());
+                    bar.show(searched, rate);
+                    if let (Some(rate), false) = (rate, is_hinted) {
+                        is_hinted = true;
+                        bar.suspend(|| hint(patterns, rate));
+                    }
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(anyhow!("the search ended before its time")),
+            }
+            if self.time.is_some_and(|time| began.elapsed() >= time) {
+                bar.clear();
+                if found < wanted.max(1) {
+                    bail!("the time is over; {found} of the keys were found");
+                }
+                return Ok(());
             }
         }
         bar.clear();
@@ -88,33 +183,63 @@ impl Mine {
     }
 }
 
-/// Prints npub and tweak.
-fn print_tweak(vault: &Vault, find: &Find, json: bool) -> anyhow::Result<()> {
-    let (npub, prefix) = (find.hit.npub(), &find.pattern);
-    let tweak = vault.reveal(find.start, &find.hit)?;
-    let mut out = std::io::stdout().lock();
-    if json {
-        writeln!(out, r#"{{"prefix":"{prefix}","npub":"{npub}","tweak":"{tweak}"}}"#)?;
-    } else {
-        writeln!(out, "{npub}\n{tweak}")?;
+/// Names the cheaper look-alikes of a single pattern that takes long.
+fn hint(patterns: &[Pattern], rate: crate::pattern::Rate) {
+    let [pattern] = patterns else { return };
+    if pattern.difficulty().expected_time(rate).is_none_or(|mean| mean < LONG) {
+        return;
     }
-    out.flush()?;
-    Ok(())
+    for other in pattern.cheaper() {
+        eprintln!("{pattern} takes {}.\n{other} looks alike and takes {}.", time(pattern, rate), time(&other, rate));
+    }
 }
 
-/// Prints npub and nsec. Only the vault touches the secret, and writes it only to standard output.
-fn print(vault: &Vault, find: &Find, json: bool, after: Duration) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    let (npub, prefix, seconds) = (find.hit.npub(), &find.pattern, after.as_secs_f64());
-    if json {
-        write!(out, r#"{{"prefix":"{prefix}","npub":"{npub}","nsec":""#)?;
-        vault.redeem_to(find.start, &find.hit, &mut out)?;
-        writeln!(out, r#"","seconds":{seconds:.3}}}"#)?;
-    } else {
-        writeln!(out, "{npub}")?;
-        vault.redeem_to(find.start, &find.hit, &mut out)?;
-        writeln!(out)?;
+impl Output {
+    /// Writes a key, or a tweak.
+    fn write(&mut self, find: &Find) -> anyhow::Result<()> {
+        // The lines hold the secret: they are cleared when they are written.
+        let mut lines = Zeroizing::new(Vec::with_capacity(1024));
+        self.lines(find, &mut lines)?;
+        let mut out = std::io::stdout().lock();
+        match &mut self.file {
+            Some(file) => {
+                file.append(&lines)?;
+                writeln!(out, "{}", find.hit.npub())?;
+            }
+            None => out.write_all(&lines)?,
+        }
+        out.flush()?;
+        Ok(())
     }
-    out.flush()?;
-    Ok(())
+
+    fn lines(&self, find: &Find, lines: &mut Vec<u8>) -> anyhow::Result<()> {
+        let (npub, pattern) = (find.hit.npub(), &find.pattern);
+        let name = match (self.is_split, &self.password) {
+            (true, _) => "tweak",
+            (false, Some(_)) => "ncryptsec",
+            (false, None) => "nsec",
+        };
+        if self.json {
+            // Neither patterns nor keys have characters that JSON escapes.
+            write!(lines, r#"{{"pattern":"{pattern}","#)?;
+            match (pattern.prefix(), pattern.met_by(&npub)) {
+                (Some(prefix), _) => write!(lines, r#""prefix":"{prefix}","#)?,
+                (None, met) => write!(lines, r#""found":"{}","#, met.unwrap_or_default())?,
+            }
+            write!(lines, r#""npub":"{npub}","{name}":""#)?;
+        } else {
+            writeln!(lines, "{npub}")?;
+        }
+        match &self.password {
+            _ if self.is_split => write!(lines, "{}", self.vault.reveal(find.start, &find.hit)?)?,
+            Some(password) => lines.extend(self.vault.redeem_locked(find.start, &find.hit, password)?.bytes()),
+            None => self.vault.redeem_to(find.start, &find.hit, lines)?,
+        }
+        match (self.json, self.is_split) {
+            (false, _) => writeln!(lines)?,
+            (true, true) => writeln!(lines, "\"}}")?,
+            (true, false) => writeln!(lines, "\",\"seconds\":{:.3}}}", self.began.elapsed().as_secs_f64())?,
+        }
+        Ok(())
+    }
 }

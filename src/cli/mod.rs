@@ -6,11 +6,14 @@ mod combine;
 mod demo;
 mod doctor;
 mod exit;
+mod explain;
 mod half_mark;
 mod identity;
 mod init;
+mod key_file;
 mod log;
 mod mine;
+mod patterns;
 mod runtime;
 mod search_flags;
 mod serve;
@@ -53,6 +56,8 @@ enum Command {
     Init(init::Init),
     /// Search for a key without a bot, and print it.
     Mine(mine::Mine),
+    /// Say what patterns mean and how long they take, without searching.
+    Explain(explain::Explain),
     /// Make your secret half of a split key, which the bot's operator cannot know.
     Split(split::Split),
     /// Make the key from your half and the tweak that a bot sent.
@@ -76,6 +81,7 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Init(init) => init.run(),
             Command::Mine(mine) => mine.run(),
+            Command::Explain(explain) => explain.run(),
             Command::Split(split) => split.run(),
             Command::Combine(combine) => combine.run(),
             Command::Doctor(doctor) => doctor.run(),

@@ -108,7 +108,7 @@ pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
 
 /// Reads [`write_patterns`]; `None` unless every word is a pattern in its normal spelling.
 fn read_patterns(text: &str) -> Option<Vec<Pattern>> {
-    text.split(' ').map(|word| Pattern::parse(word).ok().filter(|pattern| pattern.as_str() == word)).collect()
+    text.split(' ').map(|word| word.parse().ok().filter(|pattern: &Pattern| pattern.as_str() == word)).collect()
 }
 
 /// The channel as the column `channel` has it.

@@ -1,4 +1,5 @@
-//! The 32 characters of bech32 (BIP-173), and replacements for the four that cannot occur.
+//! The 32 characters of bech32 (BIP-173), replacements for the four that cannot occur, and
+//! look-alikes.
 
 /// Characters of bech32, indexed by their 5-bit value.
 pub const ALPHABET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
@@ -17,5 +18,48 @@ pub fn nearest(character: char) -> &'static [char] {
         'i' => &['l', 'j', 'y'],
         'o' => &['0', 'q', 'u'],
         _ => &[],
+    }
+}
+
+/// Characters of the alphabet that people read as this letter or digit, the most similar first: the
+/// meaning of `~`. Empty if there is none. `docs/askers/patterns.md` has the same table.
+pub fn look_alikes(character: char) -> &'static str {
+    match character {
+        '0' | 'o' => "0",
+        '1' => "l",
+        '2' => "2z",
+        '3' => "3e",
+        '4' => "4a",
+        '5' => "5s",
+        '6' => "6",
+        '7' => "7t",
+        '8' => "8",
+        '9' => "9g",
+        'a' => "a4",
+        'b' => "86",
+        'c' => "c",
+        'd' => "d",
+        'e' => "e3",
+        'f' => "f",
+        'g' => "g9",
+        'h' => "h",
+        'i' => "lj",
+        'j' => "j",
+        'k' => "k",
+        'l' => "l",
+        'm' => "m",
+        'n' => "n",
+        'p' => "p",
+        'q' => "q",
+        'r' => "r",
+        's' => "s5",
+        't' => "t7",
+        'u' => "uv",
+        'v' => "vu",
+        'w' => "w",
+        'x' => "x",
+        'y' => "y",
+        'z' => "z2",
+        _ => "",
     }
 }

@@ -20,9 +20,9 @@ impl Difficulty {
         (chance > 0.0).then(|| Difficulty((1.0 / chance).max(1.0)))
     }
 
-    /// Difficulty of a match in which the upper 64 bits of x take one of `values` values.
-    pub(super) fn from_top_values(values: f64) -> Difficulty {
-        Difficulty((64f64.exp2() / values).max(1.0))
+    /// Difficulty of a match that a candidate is with this chance, above 0.
+    pub(super) fn from_chance(chance: f64) -> Difficulty {
+        Difficulty((1.0 / chance).max(1.0))
     }
 
     /// Expected number of candidates.

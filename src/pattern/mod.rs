@@ -1,11 +1,33 @@
-//! Patterns: their alphabet, their difficulty, and whether a full key matches. No I/O.
+//! Patterns: their grammar, their difficulty, and whether a full key matches. No I/O.
+//!
+//! A [`Pattern`] is a plain prefix, or alternatives of shapes (`shape.rs`). From the shapes follow
+//! the intervals that devices filter by (`intervals.rs`) and the exact chance (`chance.rs`).
+//! `grammar.rs` reads what people write.
 
 mod alphabet;
+mod chance;
+mod character_set;
 mod difficulty;
+mod error;
+mod grammar;
+mod intervals;
+mod kind;
+mod nearest;
+mod parts;
+#[expect(clippy::module_inception, reason = "the room and its main type have one name")]
+mod pattern;
 mod prefix;
 mod set;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod words;
 
-pub use alphabet::{ALPHABET, nearest};
+pub use alphabet::{ALPHABET, look_alikes, nearest};
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate};
-pub use prefix::{MAX_CHARACTERS, Pattern, PatternError};
-pub use set::{PatternId, PatternSet};
+pub use error::GrammarError;
+pub use kind::Kind;
+pub use pattern::Pattern;
+pub use prefix::{MAX_CHARACTERS, PatternError};
+pub use set::{MOST_INTERVALS, PatternId, PatternSet};
+pub use words::{WordError, patterns_of_words};

@@ -1,9 +1,15 @@
 //! The patterns of one launch: which of them a key matches, and the intervals that a device filters
 //! by.
 
+use super::chance::chance_of_any;
 use super::difficulty::Difficulty;
-use super::prefix::Pattern;
+use super::intervals::share_of;
+use super::pattern::{Pattern, top_of};
 use crate::key::Npub;
+
+/// Intervals of a set at most: what a device's filter has room for. Where there are more, those
+/// with the smallest gaps between them are joined.
+pub const MOST_INTERVALS: usize = 1 << 20;
 
 /// Index of a pattern in its set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -16,13 +22,29 @@ pub struct PatternSet {
     patterns: Vec<Pattern>,
     /// Intervals of the upper 64 bits of x that can match: sorted, disjoint, both ends included.
     intervals: Vec<(u64, u64)>,
+    /// The intervals of each pattern, with its index, sorted.
+    members: Vec<(u64, u64, u32)>,
+    /// For each interval, the index of its first member; then the number of members.
+    first_member: Vec<u32>,
+    is_exact: bool,
 }
 
 impl PatternSet {
     /// A set in the given order.
     pub fn new(patterns: Vec<Pattern>) -> PatternSet {
-        let intervals = merge(patterns.iter().map(top_64_bits).collect());
-        PatternSet { patterns, intervals }
+        let mut members = Vec::with_capacity(patterns.len());
+        for (at, pattern) in patterns.iter().enumerate() {
+            members.extend(pattern.intervals().into_iter().map(|(first, last)| (first, last, at as u32)));
+        }
+        members.sort_unstable();
+        let (mut intervals, mut first_member) = merged(&members, 0);
+        let mut is_exact = patterns.iter().all(Pattern::is_exact);
+        if let Some(gap) = gap_to_close(&intervals, MOST_INTERVALS) {
+            (intervals, first_member) = merged(&members, gap);
+            is_exact = false;
+        }
+        first_member.push(members.len() as u32);
+        PatternSet { patterns, intervals, members, first_member, is_exact }
     }
 
     /// Number of patterns, duplicates included.
@@ -48,52 +70,80 @@ impl PatternSet {
 
     /// Indices of all patterns that `npub` matches, in order.
     pub fn matches(&self, npub: &Npub) -> Vec<PatternId> {
-        if !self.may_match(npub) {
-            return Vec::new();
-        }
-        self.iter().filter(|(_, pattern)| pattern.matches(npub)).map(|(id, _)| id).collect()
+        let top = top_of(&npub.0);
+        let Some(at) = self.interval_of(top) else { return Vec::new() };
+        let members = &self.members[self.first_member[at] as usize..self.first_member[at + 1] as usize];
+        let near = members.iter().filter(|(first, last, _)| (*first..=*last).contains(&top));
+        let near = near.map(|&(.., at)| PatternId(at as usize));
+        let mut matching: Vec<PatternId> = near.filter(|&id| self.get(id).matches(npub)).collect();
+        matching.sort_unstable();
+        matching
     }
 
     /// Intervals of the upper 64 bits of x for a device to filter by: sorted, disjoint, both ends
-    /// included. A key outside all of them matches nothing; a key inside may match.
+    /// included. A key outside all of them matches nothing; a key inside may match. At most
+    /// [`MOST_INTERVALS`].
     pub fn intervals(&self) -> &[(u64, u64)] {
         &self.intervals
     }
 
-    /// Expected number of candidates until any pattern matches; `None` for the empty set.
+    /// Whether every key inside the intervals matches.
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// Whether the key is inside an interval. A device that searches the intervals hands such keys
+    /// on.
+    pub fn may_match(&self, npub: &Npub) -> bool {
+        self.interval_of(top_of(&npub.0)).is_some()
+    }
+
+    /// Expected number of candidates until any pattern matches; `None` for the empty set. Patterns
+    /// that overlap are counted once, but for sets that are too intricate: there the sum of the
+    /// chances is taken.
     pub fn difficulty(&self) -> Option<Difficulty> {
-        Difficulty::any_of(self.intervals.iter().map(|&(first, last)| {
-            // Only 64 bits are counted, because harder patterns are out of reach anyway.
-            Difficulty::from_top_values((last - first) as f64 + 1.0)
-        }))
-    }
-
-    fn may_match(&self, npub: &Npub) -> bool {
-        let top = top_of(&npub.0);
-        let at = self.intervals.partition_point(|&(_, last)| last < top);
-        self.intervals.get(at).is_some_and(|&(first, _)| first <= top)
-    }
-}
-
-fn top_of(x: &[u8; 32]) -> u64 {
-    u64::from_be_bytes(x[..8].try_into().expect("eight bytes"))
-}
-
-fn top_64_bits(pattern: &Pattern) -> (u64, u64) {
-    let (first, last) = pattern.range();
-    (top_of(first), top_of(last))
-}
-
-fn merge(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    intervals.sort_unstable();
-    let mut merged: Vec<(u64, u64)> = Vec::with_capacity(intervals.len());
-    for (first, last) in intervals {
-        match merged.last_mut() {
-            Some(open) if first <= open.1 => open.1 = open.1.max(last),
-            _ => merged.push((first, last)),
+        if self.is_empty() {
+            return None;
+        }
+        if self.is_exact {
+            return Some(Difficulty::from_chance(share_of(&self.intervals)));
+        }
+        let shapes: Vec<_> = self.patterns.iter().flat_map(Pattern::shapes).collect();
+        match chance_of_any(&shapes) {
+            Some(chance) => Some(Difficulty::from_chance(chance)),
+            None => Difficulty::any_of(self.patterns.iter().map(Pattern::difficulty)),
         }
     }
-    merged
+
+    fn interval_of(&self, top: u64) -> Option<usize> {
+        let at = self.intervals.partition_point(|&(_, last)| last < top);
+        self.intervals.get(at).is_some_and(|&(first, _)| first <= top).then_some(at)
+    }
+}
+
+/// Joins sorted members where they overlap or touch, or where the values between them are at most
+/// `gap`. Returns the intervals and the index of the first member of each.
+fn merged(members: &[(u64, u64, u32)], gap: u64) -> (Vec<(u64, u64)>, Vec<u32>) {
+    let mut intervals: Vec<(u64, u64)> = Vec::with_capacity(members.len());
+    let mut first_member = Vec::with_capacity(members.len() + 1);
+    for (at, &(first, last, _)) in members.iter().enumerate() {
+        match intervals.last_mut() {
+            Some(open) if first <= open.1.saturating_add(1).saturating_add(gap) => open.1 = open.1.max(last),
+            _ => {
+                intervals.push((first, last));
+                first_member.push(at as u32);
+            }
+        }
+    }
+    (intervals, first_member)
+}
+
+/// The gap up to which neighbours must be joined so that at most `most` intervals are left; `None`
+/// if there are no more now.
+fn gap_to_close(intervals: &[(u64, u64)], most: usize) -> Option<u64> {
+    let excess = intervals.len().checked_sub(most).filter(|&excess| excess > 0)?;
+    let mut gaps: Vec<u64> = intervals.windows(2).map(|pair| pair[1].0 - pair[0].1 - 1).collect();
+    Some(*gaps.select_nth_unstable(excess - 1).1)
 }
 
 #[cfg(test)]
@@ -107,12 +157,26 @@ mod tests {
 
     #[test]
     fn overlapping_patterns_share_an_interval() {
-        let nested = set(&["q", "qqqq", "qp", "p"]);
+        let nested = set(&["q", "qqqq", "qp", "r"]);
         assert_eq!(nested.intervals().len(), 2);
         assert_eq!(nested.difficulty(), Some(Difficulty::from_bits(4)));
+        assert_eq!(set(&["q", "p"]).intervals().len(), 1, "neighbours touch");
         assert_eq!(set(&[]).difficulty(), None);
         let all_zero = Npub([0; 32]);
         assert_eq!(nested.matches(&all_zero), [PatternId(0), PatternId(1)]);
+    }
+
+    #[test]
+    fn of_too_many_intervals_the_nearest_are_joined() {
+        let intervals = [(0, 1), (10, 11), (13, 20), (40, 41), (44, 50)];
+        let members: Vec<_> = intervals.iter().map(|&(first, last)| (first, last, 0)).collect();
+        assert_eq!(gap_to_close(&intervals, 5), None);
+        for (most, expected) in [(4, 4), (3, 3), (1, 1)] {
+            let gap = gap_to_close(&intervals, most).unwrap();
+            assert_eq!(merged(&members, gap).0.len(), expected);
+        }
+        let gap = gap_to_close(&intervals, 4).unwrap();
+        assert_eq!(merged(&members, gap).0, [(0, 1), (10, 20), (40, 41), (44, 50)]);
     }
 
     proptest! {

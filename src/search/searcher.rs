@@ -34,7 +34,8 @@ pub struct Remaining {
 pub struct LaunchReport {
     /// Distinct npubs tested, each against every pattern.
     pub candidates: u64,
-    /// The hits. Every candidate of the launch that matches a pattern is among them.
+    /// The hits. Every candidate of the launch that matches a pattern is among them. Others within
+    /// the intervals of the patterns ([`PatternSet::intervals`]) may be, too.
     pub hits: Vec<ClaimedHit>,
     /// Time the device itself was busy.
     pub busy: Duration,
@@ -42,7 +43,7 @@ pub struct LaunchReport {
     pub is_cut_short: bool,
 }
 
-/// A tweak that matches a pattern of the launch, as the device claims.
+/// A tweak whose npub is within the intervals of the launch's patterns, as the device claims.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ClaimedHit {
     /// Index of the start point in [`Launch::starts`].

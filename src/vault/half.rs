@@ -85,7 +85,7 @@ impl Half {
         let text = age_file::open(path, unlock)?;
         let text = text.as_str().ok_or(VaultError::NotAHalf)?;
         let named = text.lines().find_map(|line| line.strip_prefix(PREFIXES)).unwrap_or_default();
-        let prefixes = named.split_whitespace().filter_map(|word| Pattern::parse(word).ok()).collect();
+        let prefixes = named.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         Ok((read_half(text)?, prefixes))
     }
 

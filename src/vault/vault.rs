@@ -143,6 +143,13 @@ impl Vault {
         output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
     }
 
+    /// Spends the start point and returns the key locked with a password (NIP-49).
+    ///
+    /// Errors: as [`Vault::redeem_to`]; the start point is spent then, too.
+    pub fn redeem_locked(&self, start: StartId, hit: &VerifiedHit, password: &str) -> Result<String, VaultError> {
+        self.derive(start, hit)?.ncryptsec(password, self.source)
+    }
+
     /// Spends a split start point and returns the tweak for the asker's half. The tweak is not a
     /// secret.
     ///

@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     test!(every_configuration_is_valid_or_named_wrong),
     test!(no_claimed_hit_does_harm),
     test!(no_pasted_half_or_tweak_does_harm),
+    test!(every_pattern_is_written_as_it_was_read),
 ];
 
 /// Damaged copies made of each file.
@@ -72,4 +73,8 @@ fn no_claimed_hit_does_harm() {
 
 fn no_pasted_half_or_tweak_does_harm() {
     replay("split_text", bodies::split_text);
+}
+
+fn every_pattern_is_written_as_it_was_read() {
+    replay("patterns", bodies::patterns);
 }

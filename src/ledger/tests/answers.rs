@@ -15,7 +15,10 @@ fn an_accepted_request_is_a_job_and_a_message_and_survives_reopening() {
         (job.spec.subject.as_deref(), job.accepted_at, job.spec.expires_at),
         (Some("vanity"), NOW, NOW + 7 * DAY)
     );
-    assert_eq!((&job.spec.patterns, &job.seen_on), (&patterns("m0ctane qqqq"), &request(1, 10, id).seen_on));
+    assert_eq!(
+        (&job.spec.patterns, &job.seen_on),
+        (&patterns("m0ctane qqqq ~alice m0ct*cafe [5s]at0 words:8"), &request(1, 10, id).seen_on)
+    );
     let [message] = &bench.ledger.due_messages(9).unwrap()[..] else { panic!("one message") };
     assert_eq!((&message.wrap, message.result_of, message.queued_at, message.attempts), (&wrap(1, 10), None, NOW, 0));
     assert_eq!(message.seen_on, job.seen_on);

@@ -86,12 +86,12 @@ fn wrap(to: u8, number: u8) -> GiftWrap {
 }
 
 fn patterns(words: &str) -> Vec<Pattern> {
-    words.split(' ').map(|word| Pattern::parse(word).unwrap()).collect()
+    words.split(' ').map(|word| word.parse().unwrap()).collect()
 }
 
 /// T1 of a request. The wrap of its reply has the number of the message.
 fn request(from: u8, rumor: u8, id: JobId) -> Answer {
-    let patterns = patterns("m0ctane qqqq");
+    let patterns = patterns("m0ctane qqqq ~alice m0ct*cafe [5s]at0 words:8");
     Answer {
         effect: Effect::Accept(
             id,

@@ -28,8 +28,11 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
 /// A canary of the same length as `canary` that agrees with `requested` as far as both reach, so
 /// one of the two is a prefix of the other. The device then filters by a single interval, for which
 /// a GPU has its fastest kernel. It sees only the shorter pattern and cannot tell which is the
-/// canary.
+/// canary. Beside a pattern that is no prefix the canary stays as it is.
 pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
+    if requested.prefix().is_none() {
+        return canary.clone();
+    }
     let length = canary.as_str().len();
     let text: String =
         requested.as_str().chars().chain(canary.as_str().chars().skip(requested.as_str().len())).collect();
@@ -49,6 +52,14 @@ mod tests {
             let nested = nested(&canary, &requested);
             assert_eq!(nested.bits(), canary.bits());
             assert_eq!(PatternSet::new(vec![nested, requested]).intervals().len(), 1);
+        }
+    }
+
+    #[test]
+    fn beside_a_pattern_of_another_kind_a_canary_stays() {
+        let canary = choose(Some(Rate(80e6)));
+        for requested in ["m0?tane", "=7", "m0ct*cafe"] {
+            assert_eq!(nested(&canary, &requested.parse().unwrap()), canary);
         }
     }
 

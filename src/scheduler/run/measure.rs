@@ -6,7 +6,7 @@ use super::verifier::{Delivered, LAUNCHES_WAITING};
 use super::verify::{CollectedLaunch, verify};
 use super::workers::Workers;
 use crate::job::{JobId, JobSpec};
-use crate::pattern::{ALPHABET, Difficulty, Pattern, Rate};
+use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::search::{self, EnergyMeter, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
 use std::collections::HashSet;
@@ -27,10 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Number of patterns searched at once, besides the canary: at least 1.
+    /// Number of random prefixes searched at once, besides the canary: at least 1.
     pub patterns: usize,
     /// Their length in characters; `None` for the longest that still has a thousand hits.
     pub characters: Option<u32>,
+    /// Patterns to search for in place of random prefixes, if any.
+    pub chosen: Vec<Pattern>,
     /// Wall time, in seconds.
     pub seconds: f64,
     /// Whether to search at an asker's half point, as for a split job.
@@ -42,7 +44,7 @@ pub struct Trial {
 pub struct Measurement {
     /// The state of the devices at the end.
     pub devices: Vec<DeviceView>,
-    /// Length of the patterns, in characters.
+    /// Length of the random prefixes, in characters.
     pub characters: u32,
     /// Wall time from submitting the first launch to collecting the last one.
     pub wall: Duration,
@@ -116,7 +118,10 @@ pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)
         Some(characters) => characters,
         None => length_for(rate.0 * trial.seconds, trial.patterns),
     };
-    let patterns = random_patterns(trial.patterns, characters)?;
+    let patterns = match trial.chosen.as_slice() {
+        [] => random_patterns(trial.patterns, characters)?,
+        chosen => chosen.to_vec(),
+    };
 
     let meter = EnergyMeter::new(&workers.devices().iter().map(|device| device.id).collect::<Vec<_>>());
     let before = meter.read();
@@ -215,9 +220,15 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         }
     });
     let candidates = launches.iter().map(|launch| launch.report.candidates).sum();
-    let expected = |launch: &CollectedLaunch| {
-        let difficulty = launch.pass.patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
-        launch.report.candidates as f64 / difficulty
+    // Launches mostly share a pass, and its difficulty may take a while to compute.
+    let mut known: Option<(Arc<PatternSet>, f64)> = None;
+    let mut expected = |launch: &CollectedLaunch| {
+        let patterns = &launch.pass.patterns;
+        if !known.as_ref().is_some_and(|(held, _)| Arc::ptr_eq(held, patterns)) {
+            let difficulty = patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
+            known = Some((Arc::clone(patterns), difficulty));
+        }
+        launch.report.candidates as f64 / known.as_ref().map_or(f64::INFINITY, |&(_, difficulty)| difficulty)
     };
     let busy_on = |device| launches.iter().filter(|h| h.device == device).map(|h| h.report.busy).sum::<Duration>();
     Measurement {
@@ -225,7 +236,7 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         wall,
         busy: (0..=devices.len()).map(busy_on).max().unwrap_or_default(),
         candidates,
-        hits_expected: launches.iter().map(expected).sum(),
+        hits_expected: launches.iter().map(&mut expected).sum(),
         hits_found,
         hits_wrong,
         joules: None,

@@ -45,7 +45,7 @@ pub struct VerifiedFinds {
     pub by_start: Vec<Vec<Find>>,
     /// Hits whose npub matches a pattern of the pass.
     pub hits_right: u64,
-    /// Hits that match no pattern, or name a start point the launch did not have.
+    /// Hits outside the intervals of the pass, or that name a start point the launch did not have.
     pub hits_wrong: u64,
     /// Hits that match the canary.
     pub canary_found: u64,
@@ -62,7 +62,8 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
             verified.hits_wrong += 1;
             continue;
         };
-        verified.hits_right += 1;
+        // A device that filters by intervals hands on keys that only the whole pattern rules out.
+        verified.hits_right += u64::from(!matches.is_empty());
         for id in matches {
             match launch.pass.owner(id) {
                 Owner::Canary => verified.canary_found += 1,
@@ -80,12 +81,12 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
     verified
 }
 
-/// The start point, key and patterns of a claim; `None` if it is false.
+/// The start point and key of a claim, and the patterns it matches, if any; `None` if it is false.
 fn recompute(launch: &CollectedLaunch, claim: ClaimedHit) -> Option<(StartId, VerifiedHit, Vec<PatternId>)> {
     let &(start, point) = launch.starts.get(claim.start)?;
     let hit = VerifiedHit::recompute(point, claim.tweak)?;
-    let matches = launch.pass.patterns.matches(&hit.npub());
-    (!matches.is_empty()).then_some((start, hit, matches))
+    let patterns = &launch.pass.patterns;
+    patterns.may_match(&hit.npub()).then(|| (start, hit, patterns.matches(&hit.npub())))
 }
 
 #[cfg(test)]
@@ -173,6 +174,29 @@ mod tests {
             );
             assert!(verified.by_start.iter().flatten().all(|find| find.pattern.matches(&find.hit.npub())));
         }
+    }
+
+    /// Devices filter by intervals. What only the whole pattern rules out is neither a find nor a
+    /// lie.
+    #[test]
+    fn a_key_within_the_intervals_that_does_not_match_is_no_wrong_hit() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), JobSpec::local(vec!["a*q".parse().unwrap()]));
+        let Next::Search(planned) = pool.next(&mut pool.subscribe(Lane::All), None) else { panic!("a job is open") };
+        let vault = Vault::without_identity().unwrap();
+        let starts = vec![vault.open_start().unwrap()];
+        let tweaks = (1..2000)
+            .map(|step| Tweak { offset: Offset::of_point(0, step, Rotation::ALL[0]), rotation: Rotation::ALL[1] });
+        let begins = |tweak: &Tweak| {
+            let npub = VerifiedHit::recompute(starts[0].1, *tweak).unwrap().npub();
+            npub.to_string().starts_with("npub1a")
+        };
+        let hits: Vec<ClaimedHit> = tweaks.filter(begins).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
+        assert!(hits.len() > 20, "{}", hits.len());
+        let report = LaunchReport { candidates: 2000, hits, ..LaunchReport::default() };
+        let verified = verify(&CollectedLaunch { device: 0, pass: planned.pass, starts, report });
+        assert_eq!(verified.hits_wrong, 0);
+        assert!(verified.by_start.iter().flatten().all(|find| find.hit.npub().to_string().ends_with('q')));
     }
 
     #[test]

@@ -45,6 +45,11 @@ impl Fe {
         Fe([limb(24), limb(16), limb(8), limb(0)])
     }
 
+    /// The 32 bytes of a canonical number, the most significant first.
+    pub fn to_be_bytes(self) -> [u8; 32] {
+        std::array::from_fn(|at| self.0[3 - at / 8].to_be_bytes()[at % 8])
+    }
+
     /// The same number, below p.
     pub fn canonical(self) -> Fe {
         let mut limbs = self.0;

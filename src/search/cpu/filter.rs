@@ -4,6 +4,7 @@
 //! A **top word** is the upper 64 bits of x, or an approximation of them. Its upper 32 bits consist
 //! of the number of a **bucket** and a **place** in the bucket.
 
+use crate::key::Npub;
 use crate::pattern::PatternSet;
 
 /// Upper bits that select a bucket of the coarse bitmap. Its 16 KiB stay in the L1 cache.
@@ -42,6 +43,8 @@ pub struct Filter {
     first_exact: Vec<u32>,
     /// The widened intervals, disjoint and sorted, both ends included.
     widened: Vec<(u64, u64)>,
+    /// The patterns, where the intervals do not say all of them.
+    whole: Option<PatternSet>,
 }
 
 impl Filter {
@@ -103,7 +106,8 @@ impl Filter {
                 rank
             })
             .collect();
-        Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened }
+        let whole = (!patterns.is_exact()).then(|| patterns.clone());
+        Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened, whole }
     }
 
     /// Whether a candidate with this approximate top word may match. `false` is always right.
@@ -115,13 +119,19 @@ impl Filter {
         (one >> 16..=one & 0xffff).contains(&place) || (two >> 16..=two & 0xffff).contains(&place)
     }
 
-    /// Whether a candidate with this exact top word may match.
+    /// Whether this exact top word is in an interval.
     pub fn matches_exactly(&self, top: u64) -> bool {
         let (bucket, _) = bucket_of(top, self.place_bits);
         let Some(rank) = self.rank(bucket) else { return false };
         let (first, next) = (self.first_exact[rank] as usize, self.first_exact[rank + 1] as usize);
         // Including the interval that begins in this bucket and ends in the next.
         is_within(&self.exact[first..self.exact.len().min(next + 1)], top)
+    }
+
+    /// Whether the candidate with this exact x-coordinate matches a pattern.
+    pub fn matches(&self, npub: &Npub) -> bool {
+        let top = u64::from_be_bytes(npub.0[..8].try_into().expect("eight bytes"));
+        self.matches_exactly(top) && self.whole.as_ref().is_none_or(|patterns| !patterns.matches(npub).is_empty())
     }
 
     /// The number of buckets before this one whose bits are set; `None` if its own is not.

@@ -10,7 +10,7 @@ use super::formula::{Centre, Products, address, broadcast, cube, factor};
 use super::huge_page::HugePage;
 use super::simd::{SLOTS, Screen, SimdField};
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
-use crate::key::{Offset, Rotation, StartPoint, Tweak};
+use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak};
 use bytemuck::Zeroable;
 use secp256k1::PublicKey;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ const CANDIDATES_AN_ENTRY: u64 = 18;
 pub struct WalkResult {
     /// Candidates tested.
     pub candidates: u64,
-    /// Every candidate within the exact intervals of the filter.
+    /// Every candidate that matches a pattern.
     pub hits: Vec<Tweak>,
     /// Number of rounds.
     pub rounds: u64,
-    /// The top words of the hits of one round.
-    top_words: Vec<u64>,
+    /// The x-coordinates of the hits of one round.
+    found: Vec<Npub>,
 }
 
 /// The goal of a walk: the patterns, and when to stop.
@@ -140,7 +140,7 @@ pub fn walk<F: SimdField, const W: usize>(
         };
         result.rounds += 1;
         if let Some(kept) = remaining {
-            others += result.top_words.iter().filter(|&&top| !kept.filter.matches_exactly(top)).count();
+            others += result.found.iter().filter(|npub| !kept.filter.matches(npub)).count();
             if others >= kept.after {
                 if !kept.is_wanted {
                     break;
@@ -149,7 +149,7 @@ pub fn walk<F: SimdField, const W: usize>(
                 many.begin(filter);
             }
         }
-        result.top_words.clear();
+        result.found.clear();
         let number = result.rounds * Round::<F, W>::CENTRES;
         round = match next {
             Some(points) if round.dead == [0; W] => Round { points, dead: round.dead, number },
@@ -311,10 +311,10 @@ fn keep(
     filter: &Filter,
     result: &mut WalkResult,
 ) {
-    let top = products.exact(centre_x, xi, (k, sign, j)).top();
-    if filter.matches_exactly(top) {
+    let npub = Npub(products.exact(centre_x, xi, (k, sign, j)).to_be_bytes());
+    if filter.matches(&npub) {
         let size = at as i64 + 1;
-        result.top_words.push(top);
+        result.found.push(npub);
         result.hits.push(tweak(number * STEP, if sign == 1 { -size } else { size }, k, j));
     }
 }

@@ -3,7 +3,7 @@
 use super::abi::Interval;
 use super::buffers::Buffer;
 use super::constants::{FINE_BITS, ROUGH_SLACK, SLACK, TENSOR_COARSE_BITS};
-use crate::pattern::PatternSet;
+use crate::pattern::{MOST_INTERVALS, PatternSet};
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
 };
@@ -13,7 +13,6 @@ use std::sync::Arc;
 const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
 // The kernel for one interval has the larger rounding error, so it needs the wider slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
-const MOST_INTERVALS: usize = 1 << 16;
 
 pub struct Filter {
     pub coarse: CudaSlice<u32>,
@@ -96,7 +95,8 @@ impl Filter {
         if self.is_for(patterns) && self.coarse_bits == coarse_bits {
             return Ok(());
         }
-        let intervals = condensed(patterns.intervals());
+        let intervals: Vec<Interval> =
+            patterns.intervals().iter().map(|&(first, last)| Interval { first, last }).collect();
         self.count = intervals.len();
         self.single = match intervals[..] {
             [Interval { first, last }] => {
@@ -130,11 +130,4 @@ impl Filter {
         }
         Ok(())
     }
-}
-
-/// The intervals for the device: at most `MOST_INTERVALS`. If there are more, neighbours are
-/// joined.
-fn condensed(intervals: &[(u64, u64)]) -> Vec<Interval> {
-    let group = intervals.len().div_ceil(MOST_INTERVALS).max(1);
-    intervals.chunks(group).map(|part| Interval { first: part[0].0, last: part[part.len() - 1].1 }).collect()
 }

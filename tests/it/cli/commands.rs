@@ -9,6 +9,9 @@ use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
     test!(mine_prints_an_npub_and_the_nsec_that_belongs_to_it),
+    test!(mine_finds_patterns_of_every_kind_and_says_which_was_met),
+    test!(mine_appends_locked_keys_to_a_file_of_its_own),
+    test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
     test!(bad_flags_are_explained),
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
@@ -42,6 +45,58 @@ fn mine_prints_an_npub_and_the_nsec_that_belongs_to_it() {
     }
 }
 
+const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
+
+fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
+    let kinds = ["~cat", "[5s]a?[qt]", "?q7q", "=4", "hex:c0d", "zeros:14", "words:4", "m0ct*[pqrz]"];
+    for kind in kinds {
+        let output = run(&[&["mine", kind, "--json"], &ONE_THREAD[..]].concat());
+        let line = json(&output);
+        assert_eq!(line["pattern"], kind, "{line}");
+        let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
+        let npub = nostr::ToBech32::to_bech32(&keys.public_key()).unwrap();
+        assert_eq!(line["npub"], npub);
+        let pattern: npubbot::pattern::Pattern = kind.parse().unwrap();
+        assert!(pattern.matches(&npubbot::key::Npub(keys.public_key().to_bytes())), "{line}");
+        let (first, last) =
+            line["found"].as_str().unwrap().split_once('…').unwrap_or((line["found"].as_str().unwrap(), ""));
+        assert!(npub[5..].starts_with(first) && npub.ends_with(last), "{line}");
+    }
+}
+
+fn mine_appends_locked_keys_to_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (keys, words) = (folder.path().join("keys"), folder.path().join("words"));
+    let password = folder.path().join("password");
+    fs::write(&words, "# two\nsol\ncat\n").unwrap();
+    fs::write(&password, "correct horse\n").unwrap();
+    let [keys_text, words, password] = [&keys, &words, &password].map(|path| path.to_str().unwrap());
+    let flags = ["mine", "--words", words, "-o", keys_text, "--ncryptsec", "--password-file", password, "--count", "2"];
+    let output = run(&[&flags[..], &ONE_THREAD].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let kept = fs::read_to_string(&keys).unwrap();
+    let lines: Vec<&str> = kept.lines().collect();
+    assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), [lines[0], lines[2]], "only the npubs are printed");
+    let locked = <nostr::nips::nip49::EncryptedSecretKey as nostr::FromBech32>::from_bech32(lines[1]).unwrap();
+    let npub = nostr::ToBech32::to_bech32(&nostr::Keys::new(locked.decrypt("correct horse").unwrap()).public_key());
+    assert_eq!(npub.unwrap(), lines[0]);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&keys).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+fn explain_gives_an_object_for_each_pattern() {
+    let output = run(&[&["explain", "m0ctane,*cafe", "--json"], &ONE_THREAD[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["difficulty"], 2f64.powi(35));
+    let (mean, rate) = (lines[0]["expected_seconds"].as_f64().unwrap(), lines[0]["rate"].as_f64().unwrap());
+    assert!((mean * rate / 2f64.powi(35) - 1.0).abs() < 1e-6, "{}", lines[0]);
+    assert_eq!(lines[0]["cheaper"][0]["pattern"], "~m0ctane");
+    assert!(lines[1]["rate"].is_null() && lines[1]["nearest"] == "cafe", "{}", lines[1]);
+}
+
 fn bench_finds_the_expected_number_of_hits() {
     for patterns in ["1", "1000"] {
         let arguments =
@@ -60,8 +115,11 @@ fn bench_finds_the_expected_number_of_hits() {
 fn bad_flags_are_explained() {
     let cases: &[(&[&str], &str)] = &[
         (&["mine", "b0b"], "cannot occur in an npub"),
-        (&["mine"], "PREFIX"),
-        (&["mine", "cat", "--count", "0"], "--count"),
+        (&["mine"], "PATTERN"),
+        (&["mine", "*cafe"], "the nearest that works is cafe"),
+        (&["mine", "cat", "--time", "soon"], "--time"),
+        (&["mine", "-f", "/nonexistent/list"], "/nonexistent/list"),
+        (&["explain", "best"], "not searched for yet"),
         (&["mine", "cat", "--device", "gpu"], "no device"),
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),

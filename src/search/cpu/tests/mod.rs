@@ -68,7 +68,7 @@ fn tweak(centre: u64, step: i64, k: usize, j: usize) -> Tweak {
 }
 
 fn patterns(texts: &[&str]) -> PatternSet {
-    PatternSet::new(texts.iter().map(|text| Pattern::parse(text).unwrap()).collect())
+    PatternSet::new(texts.iter().map(|text| text.parse::<Pattern>().unwrap()).collect())
 }
 
 fn target(filter: Filter, most_hits: usize) -> WalkTarget {

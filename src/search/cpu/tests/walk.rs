@@ -51,6 +51,25 @@ fn a_walk_finds_every_match_and_nothing_else() {
 }
 
 #[test]
+fn a_walk_finds_patterns_of_every_kind() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    // Short ones, so that there are hits. Of the first set the intervals say all; of the second
+    // they do not, and most of what passes the filter is no hit.
+    let exact = patterns(&["~cat", "=3", "q?p", "?7q", "[mn]0[ct]", "zeros:9", "hex:0f0", "words:4", "*al*@4"]);
+    let more = patterns(&["m0*[qp]", "a*s*[qpzry]", "l7*x*", "~al*7"]);
+    assert!(exact.is_exact() && !more.is_exact());
+    for set in [exact, more] {
+        let expected = by_brute_force(&start, CENTRES, &set);
+        assert!(expected.len() > 50, "{}", expected.len());
+        for kernel in kernels() {
+            let (_, hits) = hits_of(kernel, &start, CENTRES, &set);
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+        }
+    }
+}
+
+#[test]
 fn a_walk_finds_the_expected_number_of_hits() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));

@@ -1,0 +1,188 @@
+//! `npubbot explain`: what patterns mean, and how long they take.
+
+use super::log;
+use super::patterns::{in_95_percent, meaning, patterns, refusal, time};
+use super::search_flags::SearchFlags;
+use crate::pattern::{Difficulty, Pattern, Rate};
+use crate::scheduler::{Trial, measure};
+use crate::search::SearchOptions;
+use clap::Args;
+use serde::Serialize;
+use std::io::Write;
+
+/// Seconds to measure the rate of this machine.
+const MEASURED_SECONDS: f64 = 0.5;
+
+/// Rates of machines to compare with, from `docs/performance.md`.
+const KNOWN: [(&str, Rate); 2] = [("2 cores with AVX-512", Rate(1.6e9)), ("one NVIDIA H200", Rate(178e9))];
+
+/// Flags of `npubbot explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot explain m0ctane '~satoshi' '=7'    meaning, difficulty and time of each
+  npubbot explain 'm0ct*cafe' --json         one JSON object per pattern")]
+pub(super) struct Explain {
+    /// Pattern, as `mine` takes it.
+    #[arg(required = true, value_name = "PATTERN")]
+    patterns: Vec<String>,
+    /// Print one JSON object per pattern.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+/// A line of `--json`.
+#[derive(Serialize)]
+struct Line {
+    pattern: String,
+    meaning: String,
+    /// Candidates per match, on average.
+    difficulty: f64,
+    /// Candidates a second of this machine; `null` for a pattern that cannot be searched for.
+    rate: Option<f64>,
+    expected_seconds: Option<f64>,
+    seconds_95: Option<f64>,
+    cheaper: Vec<Cheaper>,
+    /// The nearest pattern that can be searched for, where this one cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: Option<String>,
+}
+
+/// A pattern that looks alike and is found sooner.
+#[derive(Serialize)]
+struct Cheaper {
+    pattern: String,
+    difficulty: f64,
+    expected_seconds: Option<f64>,
+}
+
+impl Explain {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        log::start("warn");
+        let patterns = patterns(&self.patterns)?;
+        let trial =
+            Trial { patterns: 1, chosen: Vec::new(), characters: None, seconds: MEASURED_SECONDS, split: false };
+        let rate = measure(&self.search.over(SearchOptions::default()), &trial, |_| {})?.rate();
+        let mut out = std::io::stdout().lock();
+        for pattern in &patterns {
+            if self.json {
+                writeln!(out, "{}", serde_json::to_string(&line(pattern, rate))?)?;
+            } else {
+                write!(out, "{}", text(pattern, rate))?;
+            }
+        }
+        out.flush()?;
+        Ok(())
+    }
+}
+
+fn line(pattern: &Pattern, rate: Rate) -> Line {
+    let seconds = |difficulty: Difficulty| difficulty.expected_time(rate).map(|time| time.as_secs_f64());
+    let is_searchable = pattern.is_searchable();
+    let mean = pattern.difficulty().expected_time(rate).filter(|_| is_searchable);
+    let cheaper = pattern.cheaper().into_iter().map(|other| Cheaper {
+        pattern: other.to_string(),
+        difficulty: other.difficulty().candidates(),
+        expected_seconds: seconds(other.difficulty()),
+    });
+    Line {
+        pattern: pattern.to_string(),
+        meaning: meaning(pattern),
+        difficulty: pattern.difficulty().candidates(),
+        rate: is_searchable.then_some(rate.0),
+        expected_seconds: mean.map(|mean| mean.as_secs_f64()),
+        seconds_95: mean.map(|mean| in_95_percent(mean).as_secs_f64()),
+        cheaper: cheaper.collect(),
+        nearest: pattern.nearest_searchable().filter(|_| !is_searchable).map(|nearest| nearest.to_string()),
+    }
+}
+
+fn text(pattern: &Pattern, rate: Rate) -> String {
+    let mut text = format!("{pattern}\n  {}\n", meaning(pattern));
+    text += &format!("  about 1 key in {} fits\n", pattern.difficulty());
+    if !pattern.is_searchable() {
+        return text + &format!("  {}\n", refusal(pattern));
+    }
+    text += &format!("  this machine, {rate}: {}\n", time(pattern, rate));
+    for (name, rate) in KNOWN {
+        text += &format!("  {name}, {rate}: {}\n", time(pattern, rate));
+    }
+    for other in pattern.cheaper() {
+        text += &format!("  looks alike and is cheaper: {other}, {}\n", time(&other, rate));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Rate = Rate(1e9);
+
+    #[test]
+    fn a_pattern_is_explained_with_times_and_what_is_cheaper() {
+        insta::assert_snapshot!(text(&"m0ctane".parse().unwrap(), HERE), @r"
+        m0ctane
+          starts with npub1m0ctane
+          about 1 key in 34.4 G fits
+          this machine, 1.00 G/s: 34 seconds, 95 % within 103 seconds
+          2 cores with AVX-512, 1.60 G/s: 21 seconds, 95 % within 64 seconds
+          one NVIDIA H200, 178 G/s: less than a second, 95 % within 1 second
+          looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
+        ");
+        insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
+        *cafe
+          ends with cafe, checksum included
+          about 1 key in 1.05 M fits
+          `*cafe` cannot be searched for yet: it needs at least four characters at the start, or their like in bits; the nearest that works is cafe
+        ");
+    }
+
+    #[test]
+    fn every_kind_has_a_meaning() {
+        let said: Vec<String> = [
+            "m0?tane",
+            "~alice",
+            "m0ct*cafe",
+            "*ca*@12",
+            "m0ct*al*[s5]",
+            "=7",
+            "=7*",
+            "hex:0000c0de",
+            "hex:*beef",
+            "zeros:40",
+            "words:8",
+            "~m0ct*cafe",
+        ]
+        .map(|text| meaning(&text.parse().unwrap()))
+        .to_vec();
+        insta::assert_snapshot!(said.join("\n"), @r"
+        starts with npub1m0?tane; ? is any character
+        starts with npub1 and any spelling that looks like “alice”
+        starts with npub1m0ct, ends with cafe, checksum included
+        has ca anywhere after npub1 within the first 12 characters
+        starts with npub1m0ct, has al anywhere after it, ends with [5s], checksum included; [..] is one of these
+        starts with npub1 and 7 equal characters
+        has 7 equal characters in a row
+        the public key in hex starts with 0000c0de
+        the public key in hex ends with beef
+        the public key starts with 40 zero bits
+        starts with npub1 and a word of the built-in list, of 8 letters or more
+        starts with npub1 and any spelling that looks like “m0ct”, ends with any spelling that looks like “cafe”, checksum included
+        ");
+    }
+
+    #[test]
+    fn an_object_has_the_promised_fields() {
+        let value = serde_json::to_value(line(&"m0ctane".parse().unwrap(), HERE)).unwrap();
+        let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let promised = ["cheaper", "difficulty", "expected_seconds", "meaning", "pattern", "rate", "seconds_95"];
+        assert!(promised.iter().all(|field| fields.contains(field)), "{fields:?}");
+        assert_eq!(value["expected_seconds"], 34.359_738_368);
+        let refused = serde_json::to_value(line(&"*cafe".parse().unwrap(), HERE)).unwrap();
+        assert!(refused["expected_seconds"].is_null() && refused["nearest"] == "cafe", "{refused}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Patterns as they are given on the command line, and their description in words.
+
+use crate::duration::humanize;
+use crate::pattern::{Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
+use anyhow::{Context, bail};
+use std::path::Path;
+use std::time::Duration;
+
+/// Parses patterns as they are typed: commas separate them, too.
+pub(super) fn patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
+    let words = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().with_context(|| format!("`{word}` is no pattern"))).collect()
+}
+
+/// Reads a file with a pattern on each line. Empty lines and those that begin with `#` are skipped.
+pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
+    let text = text_of(file)?;
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(at, line)| {
+            line.parse().with_context(|| format!("{}, line {at}: `{line}` is no pattern", file.display()))
+        })
+        .collect()
+}
+
+/// The text of a file.
+pub(super) fn text_of(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+}
+
+/// Refuses patterns that no kernel can search for, and names the nearest that one can.
+pub(super) fn check_searchable(patterns: &[Pattern]) -> anyhow::Result<()> {
+    match patterns.iter().find(|pattern| !pattern.is_searchable()) {
+        Some(pattern) => bail!("{}", refusal(pattern)),
+        None => Ok(()),
+    }
+}
+
+/// Why a pattern is not searched for, and what would work.
+pub(super) fn refusal(pattern: &Pattern) -> String {
+    let reason = format!(
+        "`{pattern}` cannot be searched for yet: it needs at least four characters at the start, or their like in bits"
+    );
+    match pattern.nearest_searchable() {
+        Some(nearest) => format!("{reason}; the nearest that works is {nearest}"),
+        None => reason,
+    }
+}
+
+/// `4 seconds, 95 % within 12 seconds`.
+pub(super) fn time(pattern: &Pattern, rate: Rate) -> String {
+    match pattern.difficulty().expected_time(rate) {
+        Some(mean) => format!("{}, 95 % within {}", humanize(mean), humanize(in_95_percent(mean))),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Time within which 95 % of searches with this mean end.
+pub(super) fn in_95_percent(mean: Duration) -> Duration {
+    mean.mul_f64(NINETY_FIVE_PERCENT)
+}
+
+/// The meaning of a pattern, in words.
+pub(super) fn meaning(pattern: &Pattern) -> String {
+    match pattern.kind() {
+        Kind::Prefix => format!("starts with npub1{pattern}"),
+        Kind::Open => format!("starts with npub1{pattern}{}", places(pattern.as_str())),
+        Kind::LookAlike => {
+            let word = pattern.as_str().trim_start_matches('~');
+            format!("starts with npub1 and any spelling that looks like “{word}”")
+        }
+        Kind::Parts { start, middle, within, end } => {
+            let named = |part: &String| match part.strip_prefix('~') {
+                Some(word) => format!("any spelling that looks like “{word}”"),
+                None => part.clone(),
+            };
+            let mut said = Vec::new();
+            if !start.is_empty() {
+                let gap = if start.starts_with('~') { " and " } else { "" };
+                said.push(format!("starts with npub1{gap}{}", named(start)));
+            }
+            if !middle.is_empty() {
+                let parts = middle.iter().map(named).collect::<Vec<_>>().join(", then ");
+                let where_to = within.map_or_else(String::new, |count| format!(" within the first {count} characters"));
+                let from = if start.is_empty() { "anywhere after npub1" } else { "anywhere after it" };
+                said.push(format!("has {parts} {from}{where_to}"));
+            }
+            if !end.is_empty() {
+                said.push(format!("ends with {}, checksum included", named(end)));
+            }
+            format!("{}{}", said.join(", "), places(pattern.as_str()))
+        }
+        Kind::Equal(count) => format!("starts with npub1 and {count} equal characters"),
+        Kind::EqualAnywhere(count) => format!("has {count} equal characters in a row"),
+        Kind::HexStart(digits) => format!("the public key in hex starts with {digits}"),
+        Kind::HexEnd(digits) => format!("the public key in hex ends with {digits}"),
+        Kind::Zeros(count) => format!("the public key starts with {count} zero bits"),
+        Kind::Words(letters) => {
+            format!("starts with npub1 and a word of the built-in list, of {letters} letters or more")
+        }
+    }
+}
+
+/// The meaning of the signs for open places, where a pattern has any.
+fn places(text: &str) -> String {
+    let mut said = String::new();
+    if text.contains('?') {
+        said += "; ? is any character";
+    }
+    if text.contains('[') {
+        said += "; [..] is one of these";
+    }
+    said
+}

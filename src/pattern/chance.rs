@@ -1,0 +1,162 @@
+//! The exact chance that a random key has one of several shapes.
+//!
+//! A key's text is read from left to right. What is known of all shapes together after some
+//! characters is a state; characters are independent, so the chance of each state follows from
+//! those one character before. Overlapping shapes are counted once.
+//!
+//! The six characters of the checksum are no free choice, but a linear map of the data onto all
+//! 2^30 values. Given any 46 characters of the data they are still uniform, as any six consecutive
+//! characters of a BCH code of this length can be solved for (BIP-173). Shapes that fix more
+//! together with an ending are refused by the grammar. That x is below p and on the curve changes
+//! a chance by less than 2^-120 of itself.
+
+use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
+use super::shape::Shape;
+use std::collections::HashMap;
+
+/// States after which a computation is given up: some tens of milliseconds.
+const MOST_STATES: usize = 1 << 15;
+
+/// Progress with one shape.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct State {
+    /// Index of the shape.
+    shape: u32,
+    /// 0 in the start; 1 and on in the parts of the middle; then in the end.
+    stage: u32,
+    /// Bit `n` is set if the last `n + 1` characters are the first of the part.
+    progress: u64,
+}
+
+/// Result of one more character.
+enum Next {
+    Failed,
+    Met,
+    Goes(State),
+}
+
+/// The shapes, prepared for the steps.
+struct Steps<'a> {
+    shapes: &'a [Shape],
+    /// For each part of the middle of each shape and each value, the places of the part that it
+    /// fits.
+    fits: Vec<Vec<[u64; 32]>>,
+    /// For each value, the shapes without a start whose first part it may begin. Such a shape waits
+    /// for its first part all the time, and is no part of a state while nothing has begun.
+    begins: [Vec<u32>; 32],
+}
+
+/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes too long.
+pub fn chance_of_any(shapes: &[Shape]) -> Option<f64> {
+    let steps = Steps::new(shapes);
+    let mut first = Vec::with_capacity(shapes.len());
+    for (at, shape) in shapes.iter().enumerate() {
+        match entered(shape, State { shape: at as u32, stage: 0, progress: 0 }, 0) {
+            Next::Met => return Some(1.0),
+            Next::Failed => {}
+            Next::Goes(state) if steps.is_idle(state) => {}
+            Next::Goes(state) => first.push(state),
+        }
+    }
+    let mut layer = HashMap::from([(first, 1.0)]);
+    let (mut met, mut states) = (0.0, 0);
+    for at in 0..NPUB_CHARACTERS {
+        let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
+        let share = 1.0 / f64::from(possible.len());
+        let mut next: HashMap<Vec<State>, f64> = HashMap::new();
+        for (known, chance) in layer {
+            for value in (0..32u8).filter(|&value| possible.contains(value)) {
+                match steps.advanced(&known, at, value) {
+                    None => met += chance * share,
+                    Some(after) => *next.entry(after).or_default() += chance * share,
+                }
+            }
+            states += 1;
+            if states > MOST_STATES.max(64 * shapes.len()) {
+                return None;
+            }
+        }
+        layer = next;
+    }
+    Some(met)
+}
+
+impl Steps<'_> {
+    fn new(shapes: &[Shape]) -> Steps<'_> {
+        let fits_part = |part: &Vec<CharacterSet>| {
+            std::array::from_fn(|value| {
+                let places = part.iter().enumerate().filter(|(_, set)| set.contains(value as u8));
+                places.fold(0, |all, (place, _)| all | 1 << place)
+            })
+        };
+        let fits = shapes.iter().map(|shape| shape.middle.iter().map(fits_part).collect()).collect();
+        let begins = std::array::from_fn(|value| {
+            let may_begin = |shape: &Shape| {
+                shape.start.is_empty() && shape.middle.first().is_some_and(|part| part[0].contains(value as u8))
+            };
+            (0..shapes.len()).filter(|&at| may_begin(&shapes[at])).map(|at| at as u32).collect()
+        });
+        Steps { shapes, fits, begins }
+    }
+
+    /// Whether the state is that of a shape without a start of which nothing has begun.
+    fn is_idle(&self, state: State) -> bool {
+        state.stage == 1 && state.progress == 0 && {
+            let shape = &self.shapes[state.shape as usize];
+            shape.start.is_empty() && !shape.middle.is_empty()
+        }
+    }
+
+    /// The states after one more character; `None` if some shape is met.
+    fn advanced(&self, known: &[State], at: usize, value: u8) -> Option<Vec<State>> {
+        let begun = self.begins[usize::from(value)].iter();
+        let begun = begun.filter(|&&shape| known.binary_search_by_key(&shape, |state| state.shape).is_err());
+        let begun = begun.map(|&shape| State { shape, stage: 1, progress: 0 });
+        let mut after = Vec::new();
+        for state in known.iter().copied().chain(begun) {
+            match self.step(state, at, value) {
+                Next::Met => return None,
+                Next::Failed => {}
+                Next::Goes(state) if self.is_idle(state) => {}
+                Next::Goes(state) => after.push(state),
+            }
+        }
+        after.sort_unstable_by_key(|state| state.shape);
+        Some(after)
+    }
+
+    fn step(&self, state: State, at: usize, value: u8) -> Next {
+        let shape = &self.shapes[state.shape as usize];
+        if state.stage == 0 {
+            return if shape.start[at].contains(value) { entered(shape, state, at + 1) } else { Next::Failed };
+        }
+        if state.stage as usize > shape.middle.len() {
+            return match at.checked_sub(shape.end_from()) {
+                Some(place) if !shape.end[place].contains(value) => Next::Failed,
+                Some(place) if place + 1 == shape.end.len() => Next::Met,
+                _ => Next::Goes(state),
+            };
+        }
+        if at >= shape.within.min(shape.end_from()) {
+            return Next::Failed;
+        }
+        let part = state.stage as usize - 1;
+        let progress = (state.progress << 1 | 1) & self.fits[state.shape as usize][part][usize::from(value)];
+        if progress >> (shape.middle[part].len() - 1) & 1 == 1 {
+            return entered(shape, State { stage: state.stage + 1, progress: 0, ..state }, at + 1);
+        }
+        Next::Goes(State { progress, ..state })
+    }
+}
+
+/// The state on entering a stage, or after a character of the start: empty parts are passed over.
+fn entered(shape: &Shape, mut state: State, at: usize) -> Next {
+    if state.stage == 0 {
+        if at < shape.start.len() {
+            return Next::Goes(state);
+        }
+        state.stage = 1;
+    }
+    let is_done = state.stage as usize > shape.middle.len() && shape.end.is_empty();
+    if is_done { Next::Met } else { Next::Goes(state) }
+}

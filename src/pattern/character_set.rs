@@ -1,0 +1,109 @@
+//! Sets of characters that may stand at one place of an npub.
+
+use super::alphabet::{ALPHABET, value_of};
+use std::fmt;
+
+/// Characters after `npub1`: 52 of data, 6 of checksum.
+pub const NPUB_CHARACTERS: usize = 58;
+/// Index of the last character of the data: one bit of the key, and four of padding that are zero.
+pub const LAST_OF_DATA: usize = 51;
+/// Characters that can be chosen together with an ending: the checksum follows from the others.
+pub const MOST_CHOSEN: usize = 46;
+
+/// Characters that may stand at one place, a bit for each 5-bit value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CharacterSet(pub u32);
+
+impl CharacterSet {
+    /// Every character.
+    pub const ANY: CharacterSet = CharacterSet(u32::MAX);
+    /// No character.
+    pub const NONE: CharacterSet = CharacterSet(0);
+    /// The values 0 and 16, `q` and `s`: the only ones at [`LAST_OF_DATA`].
+    pub const PADDED: CharacterSet = CharacterSet(1 | 1 << 16);
+
+    /// The set of one character; `None` if it is not in the alphabet.
+    pub fn from_char(character: char) -> Option<CharacterSet> {
+        value_of(character).map(|value| CharacterSet(1 << value))
+    }
+
+    /// Whether it has this 5-bit value.
+    pub fn contains(self, value: u8) -> bool {
+        self.0 >> value & 1 == 1
+    }
+
+    /// Number of characters.
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Characters of both.
+    pub fn union(self, other: CharacterSet) -> CharacterSet {
+        CharacterSet(self.0 | other.0)
+    }
+
+    /// Characters in both.
+    pub fn intersection(self, other: CharacterSet) -> CharacterSet {
+        CharacterSet(self.0 & other.0)
+    }
+
+    /// Runs of neighbouring values, `(first, last)`, ascending.
+    pub fn runs(self) -> impl Iterator<Item = (u64, u64)> {
+        let mut rest = u64::from(self.0);
+        std::iter::from_fn(move || {
+            if rest == 0 {
+                return None;
+            }
+            let first = rest.trailing_zeros();
+            let length = (rest >> first).trailing_ones();
+            rest &= !(((1 << length) - 1) << first);
+            Some((u64::from(first), u64::from(first + length - 1)))
+        })
+    }
+
+    /// Its characters, sorted.
+    pub fn characters(self) -> Vec<char> {
+        let all = ALPHABET.iter().enumerate();
+        let mut own: Vec<char> = all.filter(|(at, _)| self.0 >> at & 1 == 1).map(|(_, &c)| char::from(c)).collect();
+        own.sort_unstable();
+        own
+    }
+}
+
+impl fmt::Display for CharacterSet {
+    /// Writes one character as it is, all as `?`, several as `[s5]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.characters().as_slice() {
+            [only] => write!(f, "{only}"),
+            all if all.len() == 32 => f.write_str("?"),
+            several => write!(f, "[{}]", several.iter().collect::<String>()),
+        }
+    }
+}
+
+impl fmt::Debug for CharacterSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_cover_exactly_the_values() {
+        for set in [0, 1, 1 << 31, u32::MAX, 0b1011_0110, 0xf000_000f, 0xaaaa_aaaa] {
+            let rebuilt =
+                CharacterSet(set).runs().flat_map(|(first, last)| first..=last).fold(0, |all, v| all | 1 << v);
+            assert_eq!(rebuilt, set, "{set:b}");
+        }
+    }
+
+    #[test]
+    fn a_set_is_written_as_in_a_pattern() {
+        let texts = [CharacterSet(0b11), CharacterSet::ANY, CharacterSet(1)].map(|set| set.to_string());
+        assert_eq!(texts, ["[pq]", "?", "q"]);
+        assert_eq!(CharacterSet::from_char('b'), None);
+    }
+}

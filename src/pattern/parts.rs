@@ -1,0 +1,169 @@
+//! Patterns of characters: open places, several characters for one place, look-alikes, and parts
+//! anywhere or at the end.
+
+use super::alphabet::{look_alikes, value_of};
+use super::character_set::{CharacterSet, LAST_OF_DATA, MOST_CHOSEN, NPUB_CHARACTERS};
+use super::error::GrammarError;
+use super::kind::Kind;
+use super::pattern::Pattern;
+use super::prefix::{MAX_CHARACTERS, PatternError, spellings};
+use super::shape::Shape;
+
+/// Places of a part within the first characters, up to which each is an alternative of its own that
+/// says all at the start.
+const FEW_PLACES: usize = 3;
+
+/// A part as it is written, and the sets of its places.
+struct Part {
+    text: String,
+    sets: Vec<CharacterSet>,
+}
+
+/// Reads a pattern of parts, divided by stars. A leading `~` makes every letter one of its
+/// look-alikes.
+pub fn read(text: &str) -> Result<Pattern, GrammarError> {
+    let (is_alike, body) = text.strip_prefix('~').map_or((false, text), |body| (true, body));
+    let (body, within) = match body.split_once('@') {
+        Some((body, count)) => {
+            let is_between = body.ends_with('*') && body.matches('*').count() >= 2;
+            let is_number = count.chars().all(|c| c.is_ascii_digit()) && !count.starts_with('0');
+            let count = count.parse().ok().filter(|n| is_number && is_between && (1..=NPUB_CHARACTERS).contains(n));
+            (body, Some(count.ok_or(GrammarError::Within)?))
+        }
+        None => (body, None),
+    };
+    let mut parts = Vec::new();
+    for part in body.split('*') {
+        parts.push(read_part(part, is_alike, text)?);
+    }
+    let start = parts.remove(0);
+    let end = parts.pop().unwrap_or(Part { text: String::new(), sets: Vec::new() });
+    let middle: Vec<Part> = parts.into_iter().filter(|part| !part.sets.is_empty()).collect();
+    let mark = if is_alike { "~" } else { "" };
+    if middle.is_empty() && end.sets.is_empty() {
+        if within.is_some() {
+            return Err(GrammarError::Within);
+        }
+        return starting(mark, &start);
+    }
+    let shape = Shape {
+        start: start.sets,
+        middle: middle.iter().map(|part| part.sets.clone()).collect(),
+        within: within.unwrap_or(NPUB_CHARACTERS),
+        end: end.sets,
+    };
+    check(&shape, mark, &end.text)?;
+    let between: String = middle.iter().map(|part| format!("*{}", part.text)).collect();
+    let limit = within.map_or_else(String::new, |count| format!("@{count}"));
+    let written = format!("{mark}{}{between}*{}{limit}", start.text, end.text);
+    let named = |text: &str| if text.is_empty() { String::new() } else { format!("{mark}{text}") };
+    let kind = Kind::Parts {
+        start: named(&start.text),
+        middle: middle.iter().map(|part| named(&part.text)).collect(),
+        within,
+        end: named(&end.text),
+    };
+    Pattern::from_shapes(written, kind, alternatives(shape))
+}
+
+/// A pattern of characters at the start alone.
+fn starting(mark: &str, start: &Part) -> Result<Pattern, GrammarError> {
+    let plain = |error| GrammarError::Prefix { error, look_alike: None };
+    if start.sets.is_empty() {
+        return Err(if mark.is_empty() { GrammarError::Anything } else { plain(PatternError::Empty) });
+    }
+    if start.sets.len() > MAX_CHARACTERS {
+        return Err(plain(PatternError::TooLong(start.sets.len())));
+    }
+    if mark.is_empty() && start.text.chars().all(|c| value_of(c).is_some()) {
+        return Pattern::parse(&start.text).map_err(plain);
+    }
+    let kind = if mark.is_empty() { Kind::Open } else { Kind::LookAlike };
+    Pattern::from_shapes(format!("{mark}{}", start.text), kind, vec![Shape::starting(start.sets.clone())])
+}
+
+/// Reads the places of a part. `whole` is the whole pattern, for the error.
+fn read_part(text: &str, is_alike: bool, whole: &str) -> Result<Part, GrammarError> {
+    let set_of = |character: char| {
+        let set = if is_alike {
+            let alike = look_alikes(character).chars().filter_map(CharacterSet::from_char);
+            alike.fold(CharacterSet::NONE, CharacterSet::union)
+        } else {
+            CharacterSet::from_char(character).unwrap_or(CharacterSet::NONE)
+        };
+        if set == CharacterSet::NONE { Err(forbidden(character, is_alike, whole)) } else { Ok(set) }
+    };
+    let (mut sets, mut written) = (Vec::new(), String::new());
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        let (set, own) = match character {
+            '?' => (CharacterSet::ANY, "?".to_owned()),
+            '[' => {
+                let (class, after) = rest.as_str().split_once(']').ok_or(GrammarError::Class)?;
+                rest = after.chars();
+                if class.is_empty() || class.contains(['[', '?', '*']) {
+                    return Err(GrammarError::Class);
+                }
+                let mut set = CharacterSet::NONE;
+                for character in class.chars() {
+                    set = set.union(set_of(character)?);
+                }
+                (set, if is_alike { format!("[{class}]") } else { set.to_string() })
+            }
+            ']' => return Err(GrammarError::Class),
+            _ => (set_of(character)?, character.to_string()),
+        };
+        sets.push(set);
+        written += &own;
+        if sets.len() > NPUB_CHARACTERS {
+            return Err(GrammarError::TooMany(sets.len()));
+        }
+    }
+    Ok(Part { text: written, sets })
+}
+
+/// The error for a character that cannot stand in a pattern.
+fn forbidden(character: char, is_alike: bool, whole: &str) -> GrammarError {
+    let nearest =
+        if is_alike { Vec::new() } else { spellings(whole, |c| value_of(c).is_some() || "?[]*@".contains(c)) };
+    let look_alike = format!("~{whole}");
+    let works = !is_alike && character.is_ascii_alphanumeric() && !whole.contains('~') && read(&look_alike).is_ok();
+    GrammarError::Prefix {
+        error: PatternError::Forbidden { character, nearest },
+        look_alike: works.then_some(look_alike),
+    }
+}
+
+/// Checks lengths, and the place of the padding in a long ending.
+fn check(shape: &Shape, mark: &str, end: &str) -> Result<(), GrammarError> {
+    if shape.len() > MOST_CHOSEN {
+        return Err(GrammarError::TooMany(shape.len()));
+    }
+    if shape.start.len() + shape.middle.iter().map(Vec::len).sum::<usize>() > shape.within {
+        return Err(GrammarError::Within);
+    }
+    let padding = LAST_OF_DATA.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at).map(|set| (at, set)));
+    match padding {
+        Some((at, set)) if set.intersection(CharacterSet::PADDED) == CharacterSet::NONE => {
+            // A class is more than one character of the text: no spelling is named then.
+            let is_plain = end.chars().count() == shape.end.len();
+            let respelled = || end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect::<String>();
+            Err(GrammarError::Ending(is_plain.then(|| format!("{mark}*{}", respelled()))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The shape, or one alternative for each place of a part within the first few characters.
+fn alternatives(shape: Shape) -> Vec<Shape> {
+    let [part] = shape.middle.as_slice() else { return vec![shape] };
+    let places = shape.within + 1 - shape.start.len() - part.len();
+    if !shape.end.is_empty() || places > FEW_PLACES {
+        return vec![shape];
+    }
+    let at = |open: usize| {
+        let open = std::iter::repeat_n(CharacterSet::ANY, open);
+        Shape::starting(shape.start.iter().copied().chain(open).chain(part.iter().copied()).collect())
+    };
+    (0..places).map(at).collect()
+}

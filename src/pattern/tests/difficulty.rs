@@ -1,0 +1,125 @@
+//! Difficulties against counting.
+
+use super::super::chance::chance_of_any;
+use super::super::character_set::NPUB_CHARACTERS;
+use super::super::shape::{Shape, values_of};
+use super::super::{Difficulty, PatternSet};
+use super::matching::{key_near, pattern_near};
+use super::*;
+
+/// The chance of shapes by counting all values of the first four characters.
+fn counted(shapes: &[Shape]) -> f64 {
+    let mut values = [0; NPUB_CHARACTERS];
+    let mut fits = |number: u32| {
+        (0..4).for_each(|at| values[at] = (number >> (15 - 5 * at) & 31) as u8);
+        shapes.iter().any(|shape| shape.matches(&values))
+    };
+    (0..1u32 << 20).filter(|&number| fits(number)).count() as f64 / f64::from(1u32 << 20)
+}
+
+#[test]
+fn of_four_characters_all_are_counted() {
+    let sets: &[&[&str]] = &[
+        &["q"],
+        &["q?[ps]"],
+        &["=3"],
+        &["zeros:7", "q"],
+        &["hex:0f", "hex:0"],
+        &["*aa*@4"],
+        &["a*c*@4", "*ac*@4", "[ac]?[ac]"],
+        &["*a*c*@4", "*ca*@3"],
+        &["~cat", "ca", "[cd]at", "c?t"],
+        &["words:4", "=2"],
+    ];
+    for texts in sets {
+        let patterns: Vec<Pattern> = texts.iter().map(|text| pattern(text)).collect();
+        let mut shapes: Vec<Shape> = patterns.iter().flat_map(Pattern::shapes).collect();
+        shapes.retain(|shape| shape.len() <= 4);
+        let (chance, expected) = (chance_of_any(&shapes).unwrap(), counted(&shapes));
+        assert!((chance / expected - 1.0).abs() < 1e-12, "{texts:?}: {chance} is not {expected}");
+        if !texts.contains(&"words:4") {
+            let of_set = PatternSet::new(patterns.clone()).difficulty().unwrap().candidates();
+            assert!((of_set * expected - 1.0).abs() < 1e-12, "{texts:?}: {of_set}");
+        }
+        if let [only] = patterns.as_slice() {
+            assert!((expected * only.difficulty().candidates() - 1.0).abs() < 1e-12, "{only}");
+        }
+    }
+}
+
+#[test]
+fn among_random_keys_as_many_match_as_the_difficulty_says() {
+    let mut rng = random();
+    let texts =
+        ["*c", "q*7", "*ca*", "=2*", "*[st]*[qp]?", "*ac*@9", "??l", "~cat*", "hex:*f", "a*[qs]?????c", "*t???[ad]*"];
+    let patterns: Vec<Pattern> = texts.iter().map(|text| pattern(text)).collect();
+    let unions: [&[usize]; 4] = [&[0, 1], &[2, 3, 4], &[0, 8, 6], &[0, 1, 2, 5, 6, 8]];
+    let sets: Vec<PatternSet> =
+        unions.iter().map(|set| PatternSet::new(set.iter().map(|&at| patterns[at].clone()).collect())).collect();
+    let expected: Vec<f64> = patterns
+        .iter()
+        .map(Pattern::difficulty)
+        .chain(sets.iter().map(|set| set.difficulty().unwrap()))
+        .map(|difficulty| 1.0 / difficulty.candidates())
+        .collect();
+    let shapes: Vec<Vec<Shape>> = patterns.iter().map(Pattern::shapes).collect();
+    const KEYS: usize = 300_000;
+    let mut found = vec![0usize; expected.len()];
+    for _ in 0..KEYS {
+        let npub = Npub(rng.random());
+        let values = values_of(&npub);
+        let mut matched = [false; 11];
+        for (at, shapes) in shapes.iter().enumerate() {
+            matched[at] = shapes.iter().any(|shape| shape.matches(&values));
+            found[at] += usize::from(matched[at]);
+        }
+        for (at, set) in unions.iter().enumerate() {
+            found[11 + at] += usize::from(set.iter().any(|&at| matched[at]));
+        }
+    }
+    for (at, (&chance, &found)) in expected.iter().zip(&found).enumerate() {
+        let (mean, spread) = (chance * KEYS as f64, (chance * (1.0 - chance) * KEYS as f64).sqrt());
+        // Six standard deviations: one run in 30 million fails by chance.
+        assert!((found as f64 - mean).abs() < 6.0 * spread + 1.0, "{at}: {found} instead of {mean:.0} ± {spread:.0}");
+    }
+}
+
+#[test]
+fn the_intervals_of_an_exact_pattern_have_its_chance() {
+    let mut rng = random();
+    let mut exact = 0;
+    for _ in 0..1_000 {
+        let npub = key_near(&mut rng);
+        let Ok(pattern) = pattern_near(&mut rng, &npub).parse::<Pattern>() else { continue };
+        if pattern.is_exact() {
+            exact += 1;
+            let share = super::super::intervals::share_of(&super::super::intervals::joined(pattern.intervals()));
+            assert!((share * pattern.difficulty().candidates() - 1.0).abs() < 1e-9, "{pattern}");
+        }
+    }
+    assert!(exact > 250, "{exact}");
+}
+
+#[test]
+fn known_difficulties() {
+    let bits = |text: &str| pattern(text).difficulty().candidates().log2();
+    for (text, expected) in [
+        ("m0ctane", 35.0),
+        ("m0?tane", 30.0),
+        ("[s5]at0sh[l7]", 33.0),
+        ("*cafe", 20.0),
+        ("alice*cafe".replace("alice", "a").as_str(), 25.0),
+        // The seventh character from the end is one of two.
+        ("*csafecat", 36.0),
+        ("*?scafe", 25.0),
+        ("=7", 30.0),
+        ("hex:0000c0de", 32.0),
+        ("hex:*beef", 16.0),
+        ("zeros:40", 40.0),
+        ("zeros:255", 255.0),
+    ] {
+        assert!((bits(text) - expected).abs() < 1e-9, "{text}: {}", bits(text));
+    }
+    // Of 54 places, five need a character where only q and s can be.
+    assert!((Difficulty::from_bits(25).candidates() / pattern("*al7ce*").difficulty().candidates() - 49.0).abs() < 0.1);
+}

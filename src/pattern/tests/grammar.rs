@@ -1,0 +1,125 @@
+//! Reading patterns, and the words of refusals.
+
+use super::super::{Kind, PatternError};
+use super::matching::{key_near, pattern_near};
+use super::*;
+use crate::pattern::GrammarError;
+use proptest::prelude::*;
+
+#[test]
+fn a_pattern_is_written_as_it_was_read() {
+    let mut rng = random();
+    for _ in 0..1_500 {
+        let npub = key_near(&mut rng);
+        if let Ok(pattern) = pattern_near(&mut rng, &npub).parse::<Pattern>() {
+            let again: Pattern = pattern.to_string().parse().unwrap_or_else(|error| panic!("{pattern}: {error}"));
+            assert_eq!(again, pattern);
+            assert_eq!((again.kind(), again.bits()), (pattern.kind(), pattern.bits()), "{pattern}");
+            assert!(!pattern.as_str().contains(char::is_whitespace), "the ledger separates them by spaces");
+        }
+    }
+}
+
+#[test]
+fn patterns_are_read_as_people_write_them() {
+    for (written, text) in [
+        ("npub1m0ctane", "m0ctane"),
+        ("NPUB1M0?TANE", "m0?tane"),
+        ("[5s5]at0", "[5s]at0"),
+        ("[s]at", "sat"),
+        ("[qpzry9x8gf2tvdw0s3jn54khce6mua7l]at", "?at"),
+        ("alice".replace('i', "l").as_str(), "allce"),
+        ("~Bitcoin", "~bitcoin"),
+        ("m0ct*", "m0ct"),
+        ("m0ct**cafe", "m0ct*cafe"),
+        ("*cafe*", "*cafe*"),
+        ("hex:0000C0DE", "hex:0000c0de"),
+        ("words", "words:5"),
+        ("*ca*@12", "*ca*@12"),
+    ] {
+        assert_eq!(pattern(written).as_str(), text, "{written}");
+    }
+    assert_eq!(pattern("m0ct*").kind(), &Kind::Prefix);
+    assert_eq!(pattern("~cat").kind(), &Kind::LookAlike);
+}
+
+#[test]
+fn an_impossible_pattern_is_refused_with_one_that_works() {
+    for (written, expected) in [
+        ("", "there is no prefix in it"),
+        ("bob", "“b” cannot occur in an npub; “808” or “6q6” would work; “~bob” takes any spelling that looks like it"),
+        ("b?b", "“b” cannot occur in an npub; “8?8” or “6?6” would work; “~b?b”"),
+        ("*b*", "“*8*” or “*6*” would work"),
+        ("?", "fits every key"),
+        ("??*", "fits every key"),
+        ("*", "fits every key"),
+        ("[st", "[s5]"),
+        ("s]t", "[s5]"),
+        ("[]t", "[s5]"),
+        ("=1", "from 2 to 51, like =7"),
+        ("=", "from 2 to 51"),
+        ("=13*", "from 2 to 12"),
+        ("zeros:0", "from 1 to 255, like zeros:40"),
+        ("zeros:300", "from 1 to 255"),
+        ("zeros:+4", "from 1 to 255"),
+        ("words:10", "from 4 to 9, like words:8"),
+        ("hex:", "1 to 64"),
+        ("hex:xyz", "1 to 64"),
+        ("hex:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", "no public key starts like that"),
+        ("*acafecaf", "the seventh character from the end is always q or s"),
+        ("*a?cafeca@7", "`@` follows a word between stars"),
+        ("*alice*@4".replace('i', "l").as_str(), "`@` follows a word between stars"),
+        ("best", "not searched for yet"),
+        ("surprise", "not searched for yet"),
+        ("smörgas", "cannot occur"),
+        ("word:8", "“o” cannot occur"),
+    ] {
+        let error = written.parse::<Pattern>().expect_err(written).to_string();
+        assert!(error.contains(expected), "{written}: {error}");
+    }
+    let ending = "*caafecat".parse::<Pattern>().unwrap_err();
+    assert_eq!(ending, GrammarError::Ending(Some("*csafecat".to_owned())));
+    assert!("*csafecat".parse::<Pattern>().is_ok());
+    let long = format!("{}*cafe", "q".repeat(43));
+    assert_eq!(long.parse::<Pattern>(), Err(GrammarError::TooMany(47)));
+    assert!(matches!("~é".parse::<Pattern>(), Err(GrammarError::Prefix { error: PatternError::Forbidden { .. }, .. })));
+    assert_eq!(format!("*{}a*", "?".repeat(30)).parse::<Pattern>().map(|p| p.bits()), Ok(1));
+}
+
+#[test]
+fn the_start_says_whether_it_can_be_searched_for() {
+    for text in [
+        "q",
+        "m0?tane",
+        "?m0ct",
+        "~bitcoin",
+        "m0ct*cafe",
+        "m0ct*ne*",
+        "=7",
+        "zeros:3",
+        "words:4",
+        "*al*@4",
+        "[mn]0ct[pq]*s",
+    ] {
+        assert!(pattern(text).is_searchable(), "{text}");
+    }
+    for text in
+        ["*cafe", "*al*", "=7*", "hex:*beef", "????????cafe", "m0c*cafe", "*alice*@30".replace('i', "l").as_str()]
+    {
+        assert!(!pattern(text).is_searchable(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(written in any::<String>()) {
+        let _ = written.parse::<Pattern>().map_err(|error| error.to_string());
+    }
+
+    #[test]
+    fn no_text_of_the_grammar_panics(written in "[~=]?(hex:|zeros:|words:)?[*?@q-s5\\[\\]0-9l]{0,20}") {
+        if let Ok(pattern) = written.parse::<Pattern>() {
+            prop_assert_eq!(pattern.to_string().parse::<Pattern>(), Ok(pattern));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Lists of words: the one that is built in, and those of a file. A letter that cannot occur in an
+//! npub (`b`, `i`, `o`) stands for its look-alikes; all others stand for themselves.
+
+use super::alphabet::{look_alikes, value_of};
+use super::character_set::CharacterSet;
+use super::error::GrammarError;
+use super::pattern::Pattern;
+use super::shape::Shape;
+use thiserror::Error;
+
+/// The built-in words, separated by spaces and line ends. Lines that begin with `#` are no words.
+const BUILT_IN: [&str; 2] = [include_str!("words/english.txt"), include_str!("words/japanese.txt")];
+
+/// Letters of the shortest and of the longest word that `words` may ask for.
+pub const SHORTEST_WORD: usize = 4;
+pub const LONGEST_WORD: usize = 9;
+
+/// Words of a file at most.
+const MOST_WORDS: usize = 100_000;
+
+/// Reason why a list of words cannot be searched for.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum WordError {
+    /// A line is no pattern.
+    #[error("line {line}, “{word}”: {error}")]
+    Word {
+        /// Number of the line, from 1.
+        line: usize,
+        /// The word.
+        word: String,
+        /// The reason.
+        error: GrammarError,
+    },
+    /// Too many words.
+    #[error("a list has at most {MOST_WORDS} words; split it")]
+    TooMany,
+    /// No words.
+    #[error("there is no word in it; write one on each line")]
+    Empty,
+}
+
+fn built_in() -> impl Iterator<Item = &'static str> {
+    let lines = BUILT_IN.into_iter().flat_map(str::lines);
+    lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
+}
+
+/// The shapes of the built-in words of at least `letters` letters, each once.
+pub fn shapes_of_built_in(letters: usize) -> Vec<Shape> {
+    let mut words: Vec<&str> = built_in().filter(|word| word.len() >= letters).collect();
+    words.sort_unstable();
+    words.dedup();
+    let sets = |word: &str| word.chars().map(set_of).collect();
+    words.into_iter().map(|word| Shape::starting(sets(word))).collect()
+}
+
+fn set_of(letter: char) -> CharacterSet {
+    CharacterSet::from_char(letter).unwrap_or_else(|| {
+        let alike = look_alikes(letter).chars().filter_map(CharacterSet::from_char);
+        alike.fold(CharacterSet::NONE, CharacterSet::union)
+    })
+}
+
+/// The patterns of a file with a word on each line: in any case of letters, at most 100,000.
+/// Empty lines and those that begin with `#` are skipped. A word may also be a pattern of any other
+/// kind.
+///
+/// Errors: [`WordError`].
+pub fn patterns_of_words(text: &str) -> Result<Vec<Pattern>, WordError> {
+    let mut patterns = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let word = line.trim().to_lowercase();
+        if word.is_empty() || word.starts_with('#') {
+            continue;
+        }
+        if patterns.len() == MOST_WORDS {
+            return Err(WordError::TooMany);
+        }
+        let written = if word.chars().all(char::is_alphanumeric) { spelled(&word) } else { word.clone() };
+        let pattern = written.parse().map_err(|error| WordError::Word { line: at + 1, word, error })?;
+        patterns.push(pattern);
+    }
+    if patterns.is_empty() { Err(WordError::Empty) } else { Ok(patterns) }
+}
+
+/// A word as a pattern: `sush[jl]` for `sushi`. Letters without a look-alike stay.
+fn spelled(word: &str) -> String {
+    let spell = |letter: char| match (value_of(letter), set_of(letter)) {
+        (None, set) if set != CharacterSet::NONE => set.to_string(),
+        _ => letter.to_string(),
+    };
+    word.chars().map(spell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_word_can_occur_and_has_the_letters_that_are_promised() {
+        let words: Vec<&str> = built_in().collect();
+        assert!(words.len() > 1000, "{}", words.len());
+        for word in &words {
+            assert!(word.chars().all(|c| set_of(c) != CharacterSet::NONE), "{word}");
+            assert!((SHORTEST_WORD..=LONGEST_WORD).contains(&word.len()), "{word}");
+        }
+        assert!(!shapes_of_built_in(LONGEST_WORD).is_empty());
+    }
+
+    #[test]
+    fn a_list_takes_words_with_letters_that_cannot_occur_as_look_alikes() {
+        let patterns = patterns_of_words("# mine\n\nSushi\nsakura\nn?str\n").unwrap();
+        assert_eq!(patterns.iter().map(Pattern::as_str).collect::<Vec<_>>(), ["sush[jl]", "sakura", "n?str"]);
+        assert_eq!(patterns_of_words("\n#x\n"), Err(WordError::Empty));
+        let error = patterns_of_words("cat\nsmörgas").unwrap_err();
+        assert!(error.to_string().starts_with("line 2, “smörgas”: “ö” cannot occur"), "{error}");
+        assert_eq!(patterns_of_words(&"cat\n".repeat(MOST_WORDS + 1)), Err(WordError::TooMany));
+    }
+}
