@@ -310,16 +310,8 @@ impl Requests {
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
-        Ok(Decided {
-            asker: author,
-            rumor,
-            seen_on: message.seen_on.clone(),
-            effect,
-            reply,
-            language: is_kept.then_some(language),
-            taken_back,
-            open,
-        })
+        let (seen_on, language) = (message.seen_on.clone(), is_kept.then_some(language));
+        Ok(Decided { asker: author, rumor, seen_on, effect, reply, language, taken_back, open })
     }
 
     /// The work that a split request costs and lacks.
