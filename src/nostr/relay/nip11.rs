@@ -81,7 +81,8 @@ mod tests {
             std::thread::spawn(move || {
                 let (mut stream, _) = relay.accept().unwrap();
                 let _ = stream.read(&mut [0; 2048]);
-                let body = format!("{:bytes$}", "{\"name\":\"r\"}");
+                let name = "{\"name\":\"r\"}";
+                let body = format!("{name}{}", " ".repeat(bytes - name.len()));
                 // The reader may hang up.
                 let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n{body}");
             });
