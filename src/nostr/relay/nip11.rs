@@ -82,7 +82,7 @@ mod tests {
                 let (mut stream, _) = relay.accept().unwrap();
                 let _ = stream.read(&mut [0; 2048]);
                 let name = "{\"name\":\"r\"}";
-                let body = name.to_owned() + &" ".repeat(bytes - name.len());
+                let body = format!("{name}{}", " ".repeat(bytes - name.len()));
                 // The reader may hang up.
                 let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n{body}");
             });
