@@ -5,7 +5,7 @@ use super::prefixes::prefixes;
 use super::prose::free_text;
 use super::vocabulary::{self, Command, Speech};
 use super::words::{is_invisible, words};
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{Asker, EncryptionKey, JobId, RumorId};
 use crate::key::{HalfPoint, SplitWork};
 use crate::language::Language;
 use crate::pattern::{ALPHABET, Pattern};
@@ -34,6 +34,7 @@ const KIND_FILE: u16 = 15;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     pub(super) asker: Asker,
+    pub(super) encryption_key: Option<EncryptionKey>,
     pub(super) subject: Option<String>,
     pub(super) form: Form,
     pub(super) meaning: Meaning,
@@ -94,7 +95,8 @@ pub fn read(rumor: &Rumor) -> Request {
     };
     let work = rumor.content.split_whitespace().find_map(|word| word.to_lowercase().parse().ok());
     let Reading { meaning, languages, shadowed } = read_text(&rumor.content);
-    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning, languages, shadowed, work }
+    let (encryption_key, subject) = (rumor.encryption_key, rumor.subject.clone());
+    Request { asker: rumor.author, encryption_key, subject, form, meaning, languages, shadowed, work }
 }
 
 /// Meaning of a text, and its language.

@@ -45,6 +45,7 @@ fn rumor(text: &str) -> Rumor {
         created_at: NOW,
         subject: None,
         takes_back: Vec::new(),
+        encryption_key: None,
         other_receivers: 0,
     }
 }
