@@ -51,6 +51,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         relays: relays.clone(),
         signer: vault.signer(),
         bot: config.bot.clone(),
+        page: config.web.public_url.clone(),
         ledger: ledger.clone(),
         clock: clock.clone(),
         posted: wakes.post.as_notify(),
