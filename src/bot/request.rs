@@ -27,6 +27,8 @@ const SECRET_IN_PIECES: usize = 50;
 const KIND_NIP04: u16 = 4;
 /// NIP-09: a deletion.
 const KIND_DELETION: u16 = 5;
+/// MLS (Marmot): an invitation to a group, as White Noise sends it. The bot cannot join.
+const KIND_INVITATION: u16 = 444;
 /// NIP-17: a file message.
 const KIND_FILE: u16 = 15;
 
@@ -78,7 +80,7 @@ pub(super) enum Form {
     Nip04,
     /// A file. Only its address was sent.
     File,
-    /// A message to several receivers.
+    /// A message to several receivers, or an invitation to a group.
     Group,
     /// A deletion of these messages.
     Deletion(Vec<RumorId>),
@@ -89,6 +91,7 @@ pub fn read(rumor: &Rumor) -> Request {
     let form = match rumor.kind {
         KIND_DELETION => Form::Deletion(rumor.takes_back.clone()),
         KIND_FILE => Form::File,
+        KIND_INVITATION => Form::Group,
         _ if rumor.other_receivers > 0 => Form::Group,
         KIND_NIP04 => Form::Nip04,
         _ => Form::Sealed,
