@@ -12,7 +12,7 @@ use npubbot::ledger::AskerView;
 use npubbot::pattern::{Pattern, PatternId, PatternSet, Rate};
 use npubbot::scheduler::{CollectedLaunch, Pass, verify};
 use npubbot::search::{ClaimedHit, LaunchReport};
-use npubbot::vault::{Rumor, Vault, VerifiedEvent};
+use npubbot::vault::{Opened, Rumor, Vault, VerifiedEvent};
 use secp256k1::Scalar;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -50,6 +50,7 @@ pub fn request(data: &[u8]) {
         subject: None,
         other_receivers: 0,
         takes_back: Vec::new(),
+        encryption_key: None,
     };
     let request = read(&rumor);
     let reply = match decide(&request, &facts) {
@@ -90,7 +91,7 @@ pub fn unwrap(data: &[u8]) {
             .and_then(|content| wrap_of(author, us, content)),
     };
     let Some(wrap) = wrap.and_then(VerifiedEvent::check) else { return };
-    if let Ok(rumor) = vault.unwrap(&wrap) {
+    if let Ok(Opened::Message(rumor)) = vault.unwrap(&wrap) {
         assert_eq!(rumor.author, Asker(author.public_key().to_bytes()), "only the author's own words open");
     }
 }

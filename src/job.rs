@@ -10,6 +10,11 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Asker(pub [u8; 32]);
 
+/// A public key that an asker's client encrypts with in place of the key the asker signs with: a
+/// decoupled encryption key (kind 10044). X-only, a point of the curve.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EncryptionKey(pub [u8; 32]);
+
 /// The id of a rumor, computed by us from its content (NIP-01); the sender's value is not used.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RumorId(pub [u8; 32]);
@@ -49,6 +54,8 @@ pub struct JobSpec {
     pub half: Option<HalfPoint>,
     /// How messages about the job travel. A key is always sealed, whatever the channel.
     pub channel: Channel,
+    /// The key that messages about it are encrypted to; `None`: the asker's own.
+    pub encryption_key: Option<EncryptionKey>,
     /// Subject of the asker's conversation, if it has one.
     pub subject: Option<String>,
     /// The job is given up at this time, in Unix seconds.
@@ -65,6 +72,7 @@ impl JobSpec {
             patterns,
             half: None,
             channel: Channel::Sealed,
+            encryption_key: None,
             subject: None,
             expires_at: u64::MAX,
             notice_at: None,
@@ -104,6 +112,12 @@ fn short(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl fmt::Debug for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        short(&self.0, f)
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         short(&self.0, f)
     }

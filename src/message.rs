@@ -2,7 +2,7 @@
 
 pub use crate::job::Channel;
 
-use crate::job::{Asker, RumorId};
+use crate::job::{Asker, EncryptionKey, RumorId};
 use std::fmt;
 use std::time::Duration;
 
@@ -41,6 +41,9 @@ pub struct OutgoingMessage {
     pub to: Asker,
     /// How it travels.
     pub channel: Channel,
+    /// The key that seal and wrap are encrypted to (kind 10044); `None`: the receiver's own. Without
+    /// effect by NIP-04.
+    pub encryption_key: Option<EncryptionKey>,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
     /// The message to which it replies, if any.

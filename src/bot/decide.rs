@@ -139,7 +139,16 @@ fn find(
     let notice_at = notice.map(|after| facts.now.saturating_add(after)).filter(|&at| at < expires_at);
     let (asker, subject) = (request.asker, request.subject.clone());
     Decision::Accept {
-        spec: JobSpec { asker, patterns: patterns.to_vec(), half, channel, subject, expires_at, notice_at },
+        spec: JobSpec {
+            asker,
+            patterns: patterns.to_vec(),
+            half,
+            channel,
+            encryption_key: request.encryption_key,
+            subject,
+            expires_at,
+            notice_at,
+        },
         reply,
     }
 }

@@ -5,7 +5,7 @@ use super::prefixes::prefixes;
 use super::prose::free_text;
 use super::vocabulary::{self, Command, Speech};
 use super::words::{is_invisible, words};
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{Asker, EncryptionKey, JobId, RumorId};
 use crate::key::{HalfPoint, SplitWork};
 use crate::language::Language;
 use crate::pattern::{ALPHABET, Pattern};
@@ -27,6 +27,8 @@ const SECRET_IN_PIECES: usize = 50;
 const KIND_NIP04: u16 = 4;
 /// NIP-09: a deletion.
 const KIND_DELETION: u16 = 5;
+/// MLS (Marmot): an invitation to a group, as White Noise sends it. The bot cannot join.
+const KIND_INVITATION: u16 = 444;
 /// NIP-17: a file message.
 const KIND_FILE: u16 = 15;
 
@@ -34,6 +36,7 @@ const KIND_FILE: u16 = 15;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     pub(super) asker: Asker,
+    pub(super) encryption_key: Option<EncryptionKey>,
     pub(super) subject: Option<String>,
     pub(super) form: Form,
     pub(super) meaning: Meaning,
@@ -77,7 +80,7 @@ pub(super) enum Form {
     Nip04,
     /// A file. Only its address was sent.
     File,
-    /// A message to several receivers.
+    /// A message to several receivers, or an invitation to a group.
     Group,
     /// A deletion of these messages.
     Deletion(Vec<RumorId>),
@@ -88,13 +91,15 @@ pub fn read(rumor: &Rumor) -> Request {
     let form = match rumor.kind {
         KIND_DELETION => Form::Deletion(rumor.takes_back.clone()),
         KIND_FILE => Form::File,
+        KIND_INVITATION => Form::Group,
         _ if rumor.other_receivers > 0 => Form::Group,
         KIND_NIP04 => Form::Nip04,
         _ => Form::Sealed,
     };
     let work = rumor.content.split_whitespace().find_map(|word| word.to_lowercase().parse().ok());
     let Reading { meaning, languages, shadowed } = read_text(&rumor.content);
-    Request { asker: rumor.author, subject: rumor.subject.clone(), form, meaning, languages, shadowed, work }
+    let (encryption_key, subject) = (rumor.encryption_key, rumor.subject.clone());
+    Request { asker: rumor.author, encryption_key, subject, form, meaning, languages, shadowed, work }
 }
 
 /// Meaning of a text, and its language.

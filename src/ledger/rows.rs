@@ -4,7 +4,7 @@ use super::error::LedgerError;
 use super::job::{Job, JobState};
 use super::notes::unsigned;
 use super::quarantine::{Kind, set_aside};
-use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::job::{Asker, EncryptionKey, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::message::Channel;
@@ -34,7 +34,7 @@ impl JobState {
 /// Columns of the table `job` that [`jobs`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
-     (SELECT code FROM language WHERE language.asker = job.asker)";
+     (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -76,6 +76,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
     let split: Option<[u8; 33]> = column(row, 9, "split_point")?;
     let channel: String = column(row, 10, "channel")?;
     let notice_at: Option<i64> = column(row, 11, "notice_at")?;
+    let encryption_key: Option<[u8; 32]> = column(row, 13, "encryption_key")?;
     let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
         id: JobId(column(row, 0, "id")?),
@@ -88,6 +89,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
             patterns: read_patterns(&patterns).ok_or_else(|| unreadable("patterns"))?,
             half: split.map(read_point).transpose()?,
             channel: read_channel(&channel).ok_or_else(|| unreadable("channel"))?,
+            encryption_key: encryption_key.map(EncryptionKey),
             subject: column(row, 3, "subject")?,
             expires_at: unsigned(column(row, 7, "expires_at")?),
             notice_at: notice_at.map(unsigned),

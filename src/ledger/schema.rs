@@ -5,12 +5,13 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
     include_str!("migrations/0005.sql"),
+    include_str!("migrations/0006.sql"),
 ];
 
 /// Schema that this program writes.

@@ -105,6 +105,7 @@ mod tests {
                 created_at: 0,
                 subject: None,
                 takes_back: Vec::new(),
+                encryption_key: None,
                 other_receivers: 0,
             },
             seen_on: Vec::new(),

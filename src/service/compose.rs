@@ -1,6 +1,7 @@
 //! Builds the messages that the service sends: receiver, channel, the message they answer, and when
 //! they expire.
 
+use super::context::Context;
 use crate::config::BotConfig;
 use crate::ledger::Job;
 use crate::message::{Answered, OutgoingMessage};
@@ -11,6 +12,7 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
     OutgoingMessage {
         to: message.rumor.author,
         channel: message.channel,
+        encryption_key: message.rumor.encryption_key,
         text,
         in_reply_to: Some(Answered::seen(message.rumor.id, &message.seen_on)),
         subject: message.rumor.subject.clone(),
@@ -19,17 +21,21 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
     }
 }
 
-/// A message about a job that answers no new message: a result or a notice.
-pub(super) fn about(job: &Job, text: String, now: u64, bot: &BotConfig) -> OutgoingMessage {
+/// A message about a job that answers no new message: a result or a notice. It is encrypted to the key
+/// in force now.
+pub(super) fn about(job: &Job, text: String, now: u64, context: &Context) -> OutgoingMessage {
+    let Context { config, encryption_keys, .. } = context;
+    let (asker, used) = (job.spec.asker, job.spec.encryption_key);
     OutgoingMessage {
-        to: job.spec.asker,
+        to: asker,
         channel: job.spec.channel,
+        encryption_key: encryption_keys.in_force(asker, used, job.accepted_at),
         text,
         in_reply_to: Some(Answered::seen(job.rumor, &job.seen_on)),
         subject: job.spec.subject.clone(),
         // If the clock has gone back, relays and clients would otherwise treat the message as
         // expired.
-        expires_at: now.max(job.accepted_at) + bot.answers_expire_after.as_secs(),
+        expires_at: now.max(job.accepted_at) + config.bot.answers_expire_after.as_secs(),
         not_before: job.accepted_at + 1,
     }
 }

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::ledger::Ledger;
+use crate::nostr::EncryptionKeys;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use std::sync::Arc;
@@ -54,5 +55,6 @@ pub(super) struct Context {
     pub clock: Clock,
     pub config: Arc<Config>,
     pub wakes: Wakes,
+    pub encryption_keys: Arc<EncryptionKeys>,
     pub shutdown: Shutdown,
 }

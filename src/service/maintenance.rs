@@ -145,7 +145,7 @@ impl Maintenance {
     }
 
     fn seal(&self, job: &Job, text: String, now: u64) -> Result<GiftWrap, VaultError> {
-        self.context.vault.seal(&compose::about(job, text, now, &self.context.config.bot))
+        self.context.vault.seal(&compose::about(job, text, now, &self.context))
     }
 
     fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {

@@ -9,6 +9,7 @@ mod backlog;
 mod compose;
 mod context;
 mod doctor;
+mod encryption_keys;
 mod maintenance;
 mod requests;
 mod results;
@@ -84,6 +85,7 @@ impl Service {
             clock,
             config: Arc::new(config),
             wakes: Wakes::default(),
+            encryption_keys: Arc::default(),
             shutdown,
         };
         let scheduler = start_search(&context)?;

@@ -49,7 +49,7 @@ impl Results {
         let now = self.0.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
-        let message = |text: String| compose::about(job, text, now, &self.0.config.bot);
+        let message = |text: String| compose::about(job, text, now, &self.0);
         if let Some(half) = &job.spec.half {
             let tweak = self.0.vault.reveal(find.start, &find.hit)?;
             // A tweak for another half would be useless, and would relate two keys.
@@ -99,19 +99,22 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::config::Config;
-    use crate::job::{Asker, JobId, JobSpec, RumorId};
+    use crate::job::{Asker, EncryptionKey, JobId, JobSpec, RumorId};
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
     use crate::ledger::{Answer, Effect, Ledger};
     use crate::pattern::Pattern;
     use crate::service::context::Wakes;
     use crate::shutdown::Stopper;
-    use crate::vault::{StartId, Vault};
+    use crate::vault::{ANNOUNCEMENT, Announcement, StartId, Vault, VerifiedEvent};
+    use nostr::nips::nip44;
+    use nostr::{Event, EventBuilder, JsonUtil, Keys, Tag};
     use secp256k1::Scalar;
     use std::sync::Arc;
     use tempfile::TempDir;
 
     struct Bench {
         results: Results,
+        keys: Keys,
         asker: Asker,
         _stopper: Stopper,
         _folder: TempDir,
@@ -127,10 +130,12 @@ mod tests {
             clock,
             config: Arc::new(Config::embedded_default().unwrap()),
             wakes: Wakes::default(),
+            encryption_keys: Arc::default(),
             shutdown,
         };
-        let asker = Asker(nostr::Keys::generate().public_key().to_bytes());
-        Bench { results: Results(context), asker, _stopper, _folder: folder }
+        let keys = Keys::generate();
+        let asker = Asker(keys.public_key().to_bytes());
+        Bench { results: Results(context), keys, asker, _stopper, _folder: folder }
     }
 
     fn pattern(text: &str) -> Pattern {
@@ -144,9 +149,15 @@ mod tests {
     impl Bench {
         /// Accepts a job for the prefix `q`.
         fn accept(&self, half: Option<HalfPoint>) -> JobId {
+            self.accept_from(half, None)
+        }
+
+        /// A job for `q`, asked for with an encryption key.
+        fn accept_from(&self, half: Option<HalfPoint>, encryption_key: Option<EncryptionKey>) -> JobId {
             let ledger = &self.results.0.ledger;
             let (asker, id) = (self.asker, ledger.next_job().unwrap());
-            let spec = JobSpec { asker, half, expires_at: 2_000_000_000, ..JobSpec::local(vec![pattern("q")]) };
+            let local = JobSpec::local(vec![pattern("q")]);
+            let spec = JobSpec { asker, half, encryption_key, expires_at: 2_000_000_000, ..local };
             let rumor = RumorId([id.0 as u8; 32]);
             let effect = Effect::Accept(id, spec);
             ledger.answer(&Answer { asker, rumor, seen_on: Vec::new(), effect, reply: None, language: None }).unwrap();
@@ -197,5 +208,40 @@ mod tests {
         assert!(bench.is_open(job));
         assert_eq!(bench.settle(job, "q", "q", start(own)), FindOutcome::Done);
         assert!(!bench.is_open(job));
+    }
+
+    /// The key of the request, unless the asker announced another one since.
+    #[test]
+    fn a_result_is_encrypted_to_the_key_in_force_when_it_is_sealed() {
+        let (bench, used, later) = (bench(), Keys::generate(), Keys::generate());
+        let key = |keys: &Keys| Some(EncryptionKey(keys.public_key().to_bytes()));
+        let found = |key| {
+            let job = bench.accept_from(None, key);
+            assert_eq!(bench.settle(job, "q", "q", bench.results.0.vault.open_start().unwrap()), FindOutcome::Done);
+            let due = bench.results.0.ledger.due_messages(9).unwrap();
+            let result = due.into_iter().find(|message| message.result_of == Some(job)).unwrap();
+            assert_eq!(result.wrap.to, bench.asker);
+            Event::from_json(result.wrap.json).unwrap()
+        };
+        let opens = |keys: &Keys, wrap: &Event| {
+            nip44::decrypt(keys.secret_key(), &wrap.pubkey, &wrap.content).is_ok_and(|json| {
+                let seal = Event::from_json(json).unwrap();
+                nip44::decrypt(keys.secret_key(), &seal.pubkey, &seal.content).unwrap().contains("nsec1")
+            })
+        };
+        let announce = |keys: &Keys, dated: u64| {
+            let tag = Tag::parse(["n", &keys.public_key().to_hex()]).unwrap();
+            let builder = EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(dated.into());
+            let event = VerifiedEvent::check(builder.sign_with_keys(&bench.keys).unwrap()).unwrap();
+            bench.results.0.encryption_keys.note_for_tests(Announcement::read(&event).unwrap());
+        };
+        let who_opens = |wrap: Event| [&bench.keys, &used, &later].map(|keys| opens(keys, &wrap));
+        assert_eq!(who_opens(found(None)), [true, false, false]);
+        assert_eq!(who_opens(found(key(&used))), [false, true, false]);
+        announce(&later, 1_799_999_999);
+        assert_eq!(who_opens(found(key(&used))), [false, true, false], "older than the request");
+        announce(&later, 1_800_000_001);
+        assert_eq!(who_opens(found(key(&used))), [false, false, true]);
+        assert_eq!(who_opens(found(None)), [true, false, false], "a client that needs none gets none");
     }
 }

@@ -26,8 +26,8 @@ fn describe(rate: Option<Rate>, open_jobs: usize) -> String {
         1 => "searching for 1 request".to_owned(),
         jobs => format!("searching for {jobs} requests"),
     };
-    let seconds: Vec<String> = LENGTHS.iter().map(|&characters| expected(characters, rate)).collect();
-    format!("{doing}; {rate} keys tested; 6, 7, 8 characters take about {} s", seconds.join(", "))
+    let times: Vec<String> = LENGTHS.iter().map(|&characters| expected(characters, rate)).collect();
+    format!("{doing}; {rate} keys tested; 6, 7, 8 characters take about {}", times.join(", "))
 }
 
 /// A rate with two significant digits.
@@ -36,16 +36,24 @@ fn rounded(Rate(rate): Rate) -> Rate {
     Rate((rate / unit).round() * unit)
 }
 
-/// The expected seconds for a prefix of this many characters, with at least two digits, but no
-/// finer than hundredths.
+/// The expected time for a prefix of this many characters, short and with its unit: `13 s`,
+/// `7 min`, `3.6 h`. Tenths at the finest.
 fn expected(characters: u32, Rate(rate): Rate) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    const YEAR: f64 = 365.0 * DAY;
     let seconds = Difficulty::from_bits(5 * characters).candidates() / rate;
-    match seconds {
-        ..0.01 => "0.01".to_owned(),
-        ..1.0 => format!("{seconds:.2}"),
-        ..10.0 => format!("{seconds:.1}"),
-        _ => format!("{seconds:.0}"),
-    }
+    let (count, unit) = match seconds {
+        ..0.95 => return "a second".to_owned(),
+        ..99.5 => (seconds, "s"),
+        ..5_970.0 => (seconds / MINUTE, "min"),
+        ..171_900.0 => (seconds / HOUR, "h"),
+        ..63_072_000.0 => (seconds / DAY, "days"),
+        _ => (seconds / YEAR, "years"),
+    };
+    // Minutes are whole: nobody counts tenths of them.
+    if count < 9.95 && unit != "min" { format!("{count:.1} {unit}") } else { format!("{count:.0} {unit}") }
 }
 
 #[cfg(test)]
@@ -55,9 +63,30 @@ mod tests {
     #[test]
     fn the_status_has_rate_jobs_and_times() {
         let text = |rate: Option<f64>, open_jobs| describe(rate.map(Rate), open_jobs);
-        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about 0.01, 0.31, 10.0 s");
-        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13, 404, 12935 s");
+        insta::assert_snapshot!(text(Some(110.2e9), 3), @"searching for 3 requests; 110 G/s keys tested; 6, 7, 8 characters take about a second, a second, 10 s");
+        insta::assert_snapshot!(text(Some(84.9e6), 0), @"ready for requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h");
         insta::assert_snapshot!(text(None, 1), @"1 request is open; my speed is not known now");
         assert_eq!(text(Some(110.2e9), 1), text(Some(109.8e9), 1), "small changes cause no new status");
+    }
+
+    #[test]
+    fn every_time_has_its_unit() {
+        let cases = [
+            (1.0 / 0.3, "a second"),
+            (1.0, "1.0 s"),
+            (1.0 / 99.4, "99 s"),
+            (1.0 / 100.0, "2 min"),
+            (1.0 / 5_900.0, "98 min"),
+            (1.0 / 7_000.0, "1.9 h"),
+            (1.0 / 170_000.0, "47 h"),
+            (1.0 / 200_000.0, "2.3 days"),
+            (1.0 / 31_000_000.0, "359 days"),
+            (1.0 / 64_000_000.0, "2.0 years"),
+            (1e-15, "31709792 years"),
+        ];
+        for (per_second, text) in cases {
+            let rate = Rate(Difficulty::from_bits(30).candidates() * per_second);
+            assert_eq!(expected(6, rate), text, "{per_second}");
+        }
     }
 }

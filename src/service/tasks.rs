@@ -1,6 +1,7 @@
 //! The tasks of the service: one table, each entry supervised.
 
 use super::context::Context;
+use super::encryption_keys::RefreshKeys;
 use super::maintenance::Maintenance;
 use super::requests::Requests;
 use super::status::status_of;
@@ -21,7 +22,7 @@ const MESSAGES_WAITING: usize = 256;
 
 /// Announces the bot and starts every task. They end when the context's shutdown does.
 pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
-    let Context { vault, ledger, clock, config, wakes, shutdown } = context.clone();
+    let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown } = context.clone();
     let (relay_lists, awaited) = (Arc::new(RelayLists::default()), Awaited::default());
     let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);
@@ -35,6 +36,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         limits: config.limits.clone(),
         flood: flood.clone(),
         relay_lists: Arc::clone(&relay_lists),
+        encryption_keys,
         awaited: awaited.clone(),
         deaf: wakes.deaf.as_notify(),
     };
@@ -49,6 +51,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
         relays: relays.clone(),
         signer: vault.signer(),
         bot: config.bot.clone(),
+        page: config.web.public_url.clone(),
         ledger: ledger.clone(),
         clock: clock.clone(),
         posted: wakes.post.as_notify(),
@@ -64,6 +67,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     };
     let requests = Requests::new(context.clone(), Arc::clone(&scheduler), flood);
     let vanish = Vanish { context: context.clone(), scheduler: Arc::clone(&scheduler), relays: relays.clone() };
+    let refresh_keys = RefreshKeys { context: context.clone(), relays: relays.clone() };
     let maintenance = Maintenance { context, scheduler: Arc::clone(&scheduler), relays: relays.clone() };
 
     presence.wake(&status_of(&scheduler));
@@ -72,7 +76,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
     let _ = tokio::time::timeout(START_PATIENCE, publisher.round()).await;
 
     let stop = move || shutdown.clone();
-    let table: [(&str, Task); 7] = [
+    let table: [(&str, Task); 8] = [
         ("inbox", task(&stop, move |stop| inbox.clone().run(messages.clone(), stop))),
         ("outbox", task(&stop, move |stop| outbox.clone().run(wakes.outbox.as_notify(), stop))),
         ("presence", task(&stop, move |stop| presence.clone().run(status_seen.clone(), stop))),
@@ -81,6 +85,7 @@ pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: R
             task(&stop, move |stop| publisher.clone().run(wakes.post.as_notify(), wakes.goodbye.as_notify(), stop)),
         ),
         ("watchdog", task(&stop, move |stop| watchdog.clone().run(stop))),
+        ("encryption keys", task(&stop, move |stop| refresh_keys.clone().run(stop))),
         ("vanish", task(&stop, move |stop| vanish.clone().run(stop))),
         ("maintenance", task(&stop, move |stop| maintenance.clone().run(status.clone(), stop))),
     ];

@@ -14,6 +14,8 @@
 //! no second try if a later step fails.
 
 mod age_file;
+mod announcement;
+mod claim;
 mod error;
 mod half;
 mod identity;
@@ -32,6 +34,8 @@ mod verified;
 #[cfg(test)]
 mod tests;
 
+pub use announcement::{ANNOUNCEMENT, Announcement};
+pub use claim::{Claim, Opened};
 pub use error::{UnwrapError, VaultError};
 pub use half::{CombineError, CombinedKey, Half};
 pub use rumor::Rumor;

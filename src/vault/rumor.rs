@@ -1,6 +1,6 @@
 //! A message after it was opened and checked.
 
-use crate::job::{Asker, RumorId};
+use crate::job::{Asker, EncryptionKey, RumorId};
 use std::fmt;
 
 /// Content of a seal, checked: its author signed the seal, and its id was recomputed. Its `Debug`
@@ -9,9 +9,13 @@ use std::fmt;
 pub struct Rumor {
     /// The recomputed id (NIP-01).
     pub id: RumorId,
-    /// The key that signed the seal.
+    /// The key that signed the seal, or the identity that announces the signer (kind 10044).
     pub author: Asker,
-    /// Kind of the rumor: 14 is a text (NIP-17), 15 a file, 5 a deletion, 4 a message by NIP-04.
+    /// The key that the author's client encrypts with, if it is not the author's own. Answers are
+    /// encrypted to it.
+    pub encryption_key: Option<EncryptionKey>,
+    /// Kind of the rumor: 14 is a text (NIP-17), 15 a file, 5 a deletion, 4 a message by NIP-04, 444
+    /// an invitation to an MLS group.
     pub kind: u16,
     /// Plain text.
     pub content: String,

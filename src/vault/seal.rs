@@ -41,6 +41,9 @@ struct RumorJson<'a> {
 
 /// Seals `text` to the receiver of `message`. `text` is `message.text`, possibly with a key added.
 ///
+/// If the receiver has an encryption key (kind 10044), both layers are encrypted to it. Rumor and
+/// wrap name the receiver's own key, which relays and clients look for.
+///
 /// Errors: [`VaultError::Unsealable`] if the asker is no point of the curve or the text is longer
 /// than NIP-44 allows (64 KiB); [`VaultError::NoRandomness`].
 pub(super) fn seal(
@@ -51,14 +54,18 @@ pub(super) fn seal(
     text: &str,
 ) -> Result<GiftWrap, VaultError> {
     let to = PublicKey::from_slice(&message.to.0).map_err(|_| VaultError::Unsealable)?;
+    let reads_with = match &message.encryption_key {
+        Some(key) => PublicKey::from_slice(&key.0).map_err(|_| VaultError::Unsealable)?,
+        None => to,
+    };
     let rumor = rumor(bot, now.max(message.not_before), message, text)?;
-    let sealed = encrypt(bot, source, &to, rumor.as_bytes())?;
+    let sealed = encrypt(bot, source, &reads_with, rumor.as_bytes())?;
     drop(rumor);
     let seal = sign(bot, source, backdated(source, now, BACKDATED)?, Kind::Seal, Vec::new(), sealed)?;
     let seal = seal.try_as_json().map_err(|_| VaultError::Unsealable)?;
 
     let once = Signing::draw(source)?;
-    let wrapped = encrypt(&once, source, &to, seal.as_bytes())?;
+    let wrapped = encrypt(&once, source, &reads_with, seal.as_bytes())?;
     // The expiration counts from the wrap's random date. Counted from the true date it would reveal
     // that date.
     let lifetime = message.expires_at.saturating_sub(now);

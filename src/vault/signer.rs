@@ -7,11 +7,12 @@ use nostr::{Event, NostrSigner, PublicKey, SignerError, UnsignedEvent};
 use std::fmt;
 use std::sync::Arc;
 
-/// Kinds that are signed: profile, note, deletion, relay list, DM relay list, AUTH, status,
-/// handler.
-const KINDS: [u16; 8] = [0, 1, 5, 10002, 10050, 22242, 30315, 31990];
+/// Kinds that are signed: profile, note, deletion, relay list, encryption key, DM relay list, AUTH,
+/// status, handler and its recommendation.
+const KINDS: [u16; 10] = [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990];
 
-/// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10050, 22242 (AUTH), 30315, 31990.
+/// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10044, 10050, 22242 (AUTH), 30315, 31989,
+/// 31990.
 /// It refuses to encrypt and decrypt. Messages go through `Vault::seal` and `Vault::unwrap`.
 #[derive(Clone)]
 pub struct BotSigner {

@@ -3,11 +3,13 @@
 //! The unwrapping of `nostr` 0.44.8 is not used: it accepts wraps with a bad signature, seals of
 //! another kind and rumors with a wrong id. The inbox checks kind and date of the rumor.
 
+use super::announcement::named_key;
+use super::claim::{Claim, Opened};
 use super::error::UnwrapError;
 use super::rumor::Rumor;
 use super::secret::Signing;
 use super::verified::VerifiedEvent;
-use crate::job::{Asker, RumorId};
+use crate::job::{Asker, EncryptionKey, RumorId};
 use nostr::nips::{nip04, nip44};
 use nostr::{Event, EventId, JsonUtil, Kind, PublicKey, UnsignedEvent};
 use std::collections::BTreeSet;
@@ -41,6 +43,7 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
     Ok(Rumor {
         id: RumorId(message.id.to_bytes()),
         author: Asker(message.pubkey.to_bytes()),
+        encryption_key: None,
         kind: message.kind.as_u16(),
         subject: None,
         created_at: message.created_at.as_secs(),
@@ -51,7 +54,10 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
 }
 
 /// Opens `wrap` with the bot's key; the order of the checks is the order of [`UnwrapError`].
-pub(super) fn unwrap(bot: &Signing, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
+///
+/// A seal may name the key it is encrypted with in an `n` tag (kind 10044). The author's signature
+/// covers the tag. Without one it is encrypted with the key that signed it.
+pub(super) fn unwrap(bot: &Signing, wrap: &VerifiedEvent) -> Result<Opened, UnwrapError> {
     if wrap.content.len() > LARGEST || json_length(wrap).is_none_or(|length| length > LARGEST) {
         return Err(UnwrapError::TooLarge);
     }
@@ -63,7 +69,8 @@ pub(super) fn unwrap(bot: &Signing, wrap: &VerifiedEvent) -> Result<Rumor, Unwra
         return Err(UnwrapError::NotForUs);
     }
     let seal = open_seal(&decrypt(bot, &wrap.pubkey, &wrap.content)?)?;
-    open_rumor(&us, &seal, &decrypt(bot, &seal.pubkey, &seal.content)?)
+    let named = named_key(&seal.tags);
+    open_rumor(&us, &seal, named, &decrypt(bot, &named.unwrap_or(seal.pubkey), &seal.content)?)
 }
 
 fn decrypt(bot: &Signing, from: &PublicKey, payload: &str) -> Result<String, UnwrapError> {
@@ -72,7 +79,7 @@ fn decrypt(bot: &Signing, from: &PublicKey, payload: &str) -> Result<String, Unw
 
 fn open_seal(json: &str) -> Result<Event, UnwrapError> {
     let seal = Event::from_json(json).map_err(|_| UnwrapError::BadSeal)?;
-    // Tags are allowed: clients add `expiration`, `n`, `client` or `p`. None of them is used.
+    // Tags are allowed: clients add `expiration`, `n`, `client` or `p`. Only `n` is used.
     if seal.kind != Kind::Seal {
         return Err(UnwrapError::BadSeal);
     }
@@ -83,10 +90,13 @@ fn open_seal(json: &str) -> Result<Event, UnwrapError> {
 }
 
 /// Parses and checks a rumor. An id may be missing, because older versions of NIP-59 required none;
-/// an id that is present must be right. `"sig": null` is accepted.
-fn open_rumor(us: &PublicKey, seal: &Event, json: &str) -> Result<Rumor, UnwrapError> {
+/// an id that is present must be right. `"sig": null` is accepted. `named` is the key in the seal's `n`
+/// tag.
+fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str) -> Result<Opened, UnwrapError> {
     let rumor = UnsignedEvent::from_json(json).map_err(|_| UnwrapError::BadRumor)?;
-    if rumor.pubkey != seal.pubkey {
+    let is_own = rumor.pubkey == seal.pubkey;
+    // Who names a key signs with their own.
+    if !is_own && (named.is_some() || [&rumor.pubkey, &seal.pubkey].contains(&us)) {
         return Err(UnwrapError::Impostor);
     }
     let id = EventId::new(&rumor.pubkey, &rumor.created_at, &rumor.kind, &rumor.tags, &rumor.content);
@@ -105,16 +115,20 @@ fn open_rumor(us: &PublicKey, seal: &Event, json: &str) -> Result<Rumor, UnwrapE
         _ => None,
     });
     let is_deletion = rumor.kind == Kind::EventDeletion;
-    Ok(Rumor {
+    let named = named.filter(|key| *key != seal.pubkey).map(|key| EncryptionKey(key.to_bytes()));
+    let rumor = Rumor {
         id: RumorId(id.to_bytes()),
         takes_back: taken_back.take(if is_deletion { MOST_TAKEN_BACK } else { 0 }).collect(),
         author: Asker(rumor.pubkey.to_bytes()),
+        encryption_key: named,
         kind: rumor.kind.as_u16(),
         subject: subject.filter(|text| !text.is_empty() && text.len() <= LONGEST_SUBJECT).cloned(),
         created_at: rumor.created_at.as_secs(),
         other_receivers: others.len(),
         content: rumor.content,
-    })
+    };
+    let signer = EncryptionKey(seal.pubkey.to_bytes());
+    Ok(if is_own { Opened::Message(rumor) } else { Opened::Claim(Claim::new(rumor, signer)) })
 }
 
 /// The valid keys in `p` tags.

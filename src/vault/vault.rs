@@ -1,5 +1,7 @@
 //! The interface of the vault to other rooms.
 
+use super::announcement::Announcement;
+use super::claim::{Claim, Opened};
 use super::error::{UnwrapError, VaultError};
 use super::random::{self, Source};
 use super::rumor::Rumor;
@@ -180,11 +182,19 @@ impl Vault {
     }
 
     /// Opens a wrap to us and checks it, in the order of [`UnwrapError`]. The caller checks kind
-    /// and date of the rumor.
+    /// and date of the rumor, and looks up the author of a claim.
     ///
     /// Errors: [`UnwrapError`].
-    pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
+    pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Opened, UnwrapError> {
         self.count(unwrap::unwrap(&self.bot, wrap))
+    }
+
+    /// The message in a claim, if `announcement`, the newest of its author, names the key that
+    /// signed the seal.
+    ///
+    /// Errors: [`UnwrapError::Impostor`].
+    pub fn confirm(&self, claim: Claim, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
+        self.count(claim.confirm(announcement))
     }
 
     /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows.
@@ -201,7 +211,7 @@ impl Vault {
     }
 
     /// Counts the message if it did not open.
-    fn count(&self, opened: Result<Rumor, UnwrapError>) -> Result<Rumor, UnwrapError> {
+    fn count<T>(&self, opened: Result<T, UnwrapError>) -> Result<T, UnwrapError> {
         opened.inspect_err(|&cause| _ = self.dropped[cause as usize].fetch_add(1, Ordering::Relaxed))
     }
 

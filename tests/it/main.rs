@@ -36,6 +36,7 @@ fn main() -> std::process::ExitCode {
         gpu::secrets::TESTS,
         gpu::several::TESTS,
         presence::TESTS,
+        relays::clients::TESTS,
         relays::interop::TESTS,
         relays::liars::TESTS,
         relays::relay_quirks::TESTS,

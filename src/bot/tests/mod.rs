@@ -45,6 +45,7 @@ fn rumor(text: &str) -> Rumor {
         created_at: NOW,
         subject: None,
         takes_back: Vec::new(),
+        encryption_key: None,
         other_receivers: 0,
     }
 }
@@ -212,6 +213,8 @@ fn files_and_groups_are_declined() {
     let context = context(&limits, &asker);
     let file = Rumor { kind: 15, ..rumor("https://example.com/x.png") };
     assert!(matches!(decide(&file, &context), Decision::Say(super::Reply::TextOnly)));
+    let invitation = Rumor { kind: 444, ..rumor("bWxzIHdlbGNvbWU=") };
+    assert!(matches!(decide(&invitation, &context), Decision::Say(super::Reply::NoGroups)));
     let group = Rumor { other_receivers: 1, ..rumor("cat") };
     assert!(matches!(decide(&group, &context), Decision::Say(super::Reply::NoGroups)));
     let unmeasured = decide(&rumor("cat"), &context);

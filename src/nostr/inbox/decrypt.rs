@@ -2,7 +2,7 @@
 
 use super::queue::Arrival;
 use crate::fault::{self, Step};
-use crate::vault::{Rumor, Vault, VerifiedEvent};
+use crate::vault::{Claim, Opened, Rumor, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use nostr_sdk::{Kind, RelayUrl};
@@ -30,6 +30,8 @@ pub(super) struct Decrypted {
 pub(super) enum Outcome {
     /// A message.
     Message(Rumor),
+    /// A message whose author is to be looked up.
+    Claim(Claim),
     /// The event holds nothing that can be answered.
     Ignored,
     /// The id or signature is wrong. The genuine event with this id may still arrive.
@@ -85,7 +87,7 @@ fn open(vault: &Vault, event: &VerifiedEvent) -> Outcome {
     let attempt = || {
         fault::before(Step::Unwrap);
         let is_nip04 = event.kind == Kind::EncryptedDirectMessage;
-        let opened = if is_nip04 { vault.open_nip04(event) } else { vault.unwrap(event) };
+        let opened = if is_nip04 { vault.open_nip04(event).map(Opened::Message) } else { vault.unwrap(event) };
         fault::after(Step::Unwrap);
         opened
     };
@@ -94,7 +96,8 @@ fn open(vault: &Vault, event: &VerifiedEvent) -> Outcome {
         catch_unwind(AssertUnwindSafe(attempt))
     });
     match opened {
-        Ok(Ok(rumor)) => return Outcome::Message(rumor),
+        Ok(Ok(Opened::Message(rumor))) => return Outcome::Message(rumor),
+        Ok(Ok(Opened::Claim(claim))) => return Outcome::Claim(claim),
         Ok(Err(reason)) => tracing::debug!(%reason, "a wrap is ignored"),
         Err(_) => tracing::error!("decrypting a wrap panicked twice; it is ignored"),
     }

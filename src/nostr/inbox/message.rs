@@ -14,9 +14,9 @@ const MOST_TAGS: usize = 64;
 const OLDEST: Duration = Duration::from_secs(7 * 86_400);
 /// Allowance for clocks that are ahead.
 const AHEAD: Duration = Duration::from_secs(3600);
-/// Kinds that are passed on: NIP-04 and sealed text, deletions of requests, and files, which are
-/// declined.
-const KINDS: [u16; 4] = [4, 5, 14, 15];
+/// Kinds that are passed on: NIP-04 and sealed text, deletions of requests; files and invitations
+/// to MLS groups, which are declined.
+const KINDS: [u16; 5] = [4, 5, 14, 15, 444];
 
 /// A message to the bot that passed every check.
 #[derive(Clone, Debug)]

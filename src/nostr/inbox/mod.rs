@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! subscription → queue ┐
-//!                      ├→ dedup → token bucket → verify and decrypt → [nip04] → requests
+//!                      ├→ dedup → token bucket → verify and decrypt → [nip04, claims] → requests
 //! backfill → pages ────┘
 //! ```
 
 mod backfill;
+mod claims;
 mod decrypt;
 mod dedup;
 mod flood;

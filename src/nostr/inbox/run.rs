@@ -1,6 +1,7 @@
 //! The inbox task: from the relays to the channel of requests.
 
 use super::backfill::Backfill;
+use super::claims::{ClaimLookups, ClaimedMessage};
 use super::decrypt::{Decrypted, Decryptions, Outcome};
 use super::dedup::SeenIds;
 use super::flood::Flood;
@@ -18,6 +19,7 @@ use crate::job::Asker;
 use crate::ledger::Ledger;
 use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
+use crate::nostr::relay::encryption_keys::EncryptionKeys;
 use crate::nostr::relay::relay_lists::RelayLists;
 use crate::nostr::relay::timer::wait_until;
 use crate::shutdown::Shutdown;
@@ -56,6 +58,8 @@ pub struct Inbox {
     pub flood: Flood,
     /// Knows who reads NIP-17 messages.
     pub relay_lists: Arc<RelayLists>,
+    /// Tells which key an asker's client signs with.
+    pub encryption_keys: Arc<EncryptionKeys>,
     /// The watchdog's messages to the bot itself.
     pub awaited: Awaited,
     /// Notified when the watchdog finds a relay that does not deliver.
@@ -70,6 +74,7 @@ struct Parts {
     bucket: TokenBucket,
     decryptions: Decryptions,
     lookups: Nip04Lookups,
+    claims: ClaimLookups,
     backfill: Backfill,
     subscription: Subscription,
 }
@@ -99,6 +104,12 @@ impl Inbox {
             bucket: TokenBucket::new(self.limits.wraps_per_second, self.limits.wraps_burst),
             decryptions: Decryptions::new(self.vault.clone()),
             lookups: Nip04Lookups::new(self.relays.clone(), Arc::clone(&self.relay_lists)),
+            claims: ClaimLookups::new(
+                self.relays.clone(),
+                Arc::clone(&self.encryption_keys),
+                self.vault.clone(),
+                self.clock.clone(),
+            ),
             backfill: Backfill::new(),
             subscription: Subscription::new(self.relays.clone(), SUBSCRIPTION),
         };
@@ -155,7 +166,7 @@ impl Inbox {
         }
         let Some(began) = parts.backfill.end().await else { return };
         parts.subscription.works();
-        if !parts.lookups.is_idle() {
+        if !parts.lookups.is_idle() || !parts.claims.is_idle() {
             return;
         }
         fault::before(Step::MoveCursor);
@@ -190,6 +201,10 @@ impl Inbox {
         let Decrypted { id, url, is_nip04, paid, outcome } = decrypted;
         let rumor = match outcome {
             Outcome::Message(rumor) => rumor,
+            Outcome::Claim(claim) => {
+                let claimed = ClaimedMessage { claim, seen_on: vec![url.to_string()], paid };
+                return self.look_up_author(parts, id, claimed, out);
+            }
             Outcome::Ignored => return,
             Outcome::Forged => {
                 parts.seen.forget(&id);
@@ -216,6 +231,26 @@ impl Inbox {
             // Without a receiver the bot is stopping, and the relay keeps this message.
             let _ = out.send(message).await;
         } else if !parts.lookups.begin(message, out) {
+            parts.seen.forget(&id);
+            parts.backfill.overflowed();
+        }
+    }
+
+    /// Looks up the author of a claim, unless its message was answered before. One that finds no
+    /// room is left to a backfill. `id`: that of its wrap.
+    fn look_up_author(
+        &self,
+        parts: &mut Parts,
+        id: [u8; 32],
+        claimed: ClaimedMessage,
+        out: &mpsc::Sender<IncomingMessage>,
+    ) {
+        let rumor = claimed.claim.unverified();
+        let was_answered = self.ledger.has_seen(rumor.author, rumor.id).unwrap_or(false);
+        if was_answered || !is_answerable(rumor, self.clock.now()) {
+            return;
+        }
+        if !parts.claims.begin(claimed, out) {
             parts.seen.forget(&id);
             parts.backfill.overflowed();
         }

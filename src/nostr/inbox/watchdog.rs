@@ -123,6 +123,7 @@ impl Watchdog {
         let message = OutgoingMessage {
             to: Asker(self.relays.bot().to_bytes()),
             channel: Channel::Sealed,
+            encryption_key: None,
             text: String::new(),
             in_reply_to: None,
             subject: None,

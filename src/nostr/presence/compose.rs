@@ -1,14 +1,15 @@
-//! Composes the bot's public events: profile, relay lists, handler, status and daily note.
+//! Composes the bot's public events: profile, relay lists, encryption key, handler, status and daily note.
 //!
 //! They are queued in the ledger, one per topic, and sent by `publisher`. An event that equals the
 //! last one of its topic is not queued again, so a restart publishes nothing twice.
 
+use super::profile::Profile;
 use crate::clock::Clock;
 use crate::config::{BotConfig, RelayEntry};
 use crate::ledger::{DayFigures, Ledger, Post};
 use crate::nostr::relay::connections::Relays;
 use crate::shutdown::Shutdown;
-use crate::vault::BotSigner;
+use crate::vault::{ANNOUNCEMENT, BotSigner};
 use nostr::nips::nip38::{LiveStatus, StatusType};
 use nostr_sdk::{Event, EventBuilder, JsonUtil, Kind, Tag, TagKind, Timestamp};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 /// The shortest time between two statuses, seconds.
-const STATUS_PAUSE: u64 = 60;
+const STATUS_PAUSE: u64 = 300;
 /// A status is renewed after this time, seconds.
 const STATUS_RENEWAL: u64 = 600;
 /// A status that is not renewed expires after this time, seconds.
@@ -43,6 +44,8 @@ pub struct Presence {
     pub signer: BotSigner,
     /// The profile, and what may be published.
     pub bot: BotConfig,
+    /// The address of the page for people without an account, if it has one.
+    pub page: Option<String>,
     /// Holds the queue.
     pub ledger: Ledger,
     /// Dates the events.
@@ -60,14 +63,16 @@ impl Presence {
         self.show(status);
     }
 
-    /// Queues profile, relay lists and handler if they have changed.
+    /// Queues profile, relay lists, encryption key and handler if they have changed.
     fn announce(&self) {
         let ours = |relay: &RelayEntry| relay.inbox || relay.status || relay.discovery;
         for (topic, builder) in [
-            ("profile", self.profile()),
+            ("profile", self.profile().metadata()),
             ("relay list", self.relay_list()),
             ("dm relays", self.dm_relays()),
-            ("handler", self.handler()),
+            ("encryption key", self.encryption_key()),
+            ("handler", self.profile().handler()),
+            ("recommendation", self.recommendation()),
         ] {
             self.say(topic, builder, None, ANNOUNCE_EVERY, ours);
         }
@@ -100,7 +105,7 @@ impl Presence {
             said.map(|(json, at)| (Event::from_json(json).map(|event| event.content).unwrap_or_default(), at))
         });
         match said {
-            // At most one status a minute, except after a stop.
+            // At most one status every five minutes, except after a stop.
             Ok(Some((text, at))) if text != ASLEEP && within(at, STATUS_PAUSE, self.clock.now()) => {}
             Ok(_) if self.bot.live_status => self.say_status(status, STATUS_LIFE, STATUS_RENEWAL),
             // Statuses are switched off: an empty one removes the last one (NIP-38).
@@ -177,18 +182,8 @@ impl Presence {
         signed.inspect_err(|error| tracing::error!(%error, "an announcement could not be signed")).ok()
     }
 
-    fn profile(&self) -> EventBuilder {
-        EventBuilder::new(Kind::Metadata, self.profile_json().to_string())
-    }
-
-    fn profile_json(&self) -> serde_json::Value {
-        let mut profile = serde_json::json!({ "name": self.bot.name, "about": self.bot.about, "bot": true });
-        for (key, value) in [("picture", &self.bot.picture), ("nip05", &self.bot.nip05)] {
-            if let Some(value) = value {
-                profile[key] = value.as_str().into();
-            }
-        }
-        profile
+    fn profile(&self) -> Profile<'_> {
+        Profile { bot: &self.bot, page: self.page.as_deref(), key: self.relays.bot() }
     }
 
     /// NIP-65: the relays where the bot publishes.
@@ -203,11 +198,16 @@ impl Presence {
         EventBuilder::new(Kind::InboxRelays, "").tags(urls.into_iter().map(Tag::relay))
     }
 
-    /// NIP-89: the bot handles private messages.
-    fn handler(&self) -> EventBuilder {
-        let kind = Tag::custom(TagKind::custom("k"), ["14"]);
-        EventBuilder::new(Kind::from(31990u16), self.profile_json().to_string())
-            .tags([Tag::identifier("npubbot"), kind])
+    /// The key that messages to the bot are encrypted to: its own. Clients with decoupled keys write to
+    /// nobody who announces none.
+    fn encryption_key(&self) -> EventBuilder {
+        let key = Tag::custom(TagKind::custom("n"), [self.relays.bot().to_hex()]);
+        EventBuilder::new(ANNOUNCEMENT, "").tag(key)
+    }
+
+    /// NIP-89: clients that look for an application for private messages find the bot.
+    fn recommendation(&self) -> EventBuilder {
+        self.profile().recommendation(self.relays.ours(|relay| relay.status).first())
     }
 }
 

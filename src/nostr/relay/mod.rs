@@ -4,6 +4,7 @@ mod address;
 mod allowance;
 pub(in crate::nostr) mod backoff;
 pub(in crate::nostr) mod connections;
+pub(in crate::nostr) mod encryption_keys;
 pub(in crate::nostr) mod error;
 mod external;
 mod fetch;
@@ -21,5 +22,6 @@ pub(in crate::nostr) mod timer;
 mod transport;
 
 pub use connections::{Relays, reach};
+pub use encryption_keys::EncryptionKeys;
 pub use error::NostrError;
 pub use relay_lists::RelayLists;

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Time limit for one lookup, including relays that have to be connected first.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(12);
 /// The most relays used from one list; NIP-17 recommends one to three.
-const MAX_RELAYS: usize = 6;
+pub(super) const MAX_RELAYS: usize = 6;
 /// Once a relay has returned a list, the others have this long to return a newer one.
 const NEWER: Duration = Duration::from_millis(500);
 /// A relay that was too slow for that is not waited for within this time.
@@ -298,7 +298,7 @@ fn urls_of(event: &Event) -> Vec<RelayUrl> {
 }
 
 /// The first [`MAX_RELAYS`] that we may connect to, without repeats, in the order given.
-fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
+pub(super) fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
     let mut usable: Vec<RelayUrl> = Vec::new();
     for url in urls {
         if usable.len() < MAX_RELAYS && !usable.contains(&url) && relays.may_visit(&url) {

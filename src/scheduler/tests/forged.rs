@@ -67,6 +67,7 @@ impl Bench {
             let message = OutgoingMessage {
                 to,
                 channel: Channel::Sealed,
+                encryption_key: None,
                 text: "yours".into(),
                 in_reply_to: None,
                 subject: None,

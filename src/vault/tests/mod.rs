@@ -1,6 +1,7 @@
 //! The vault's behaviour. The tests are inside the room so that they can replace the source of
 //! randomness by a failing one.
 
+mod decoupled;
 mod half;
 mod identity;
 mod messages;
@@ -41,6 +42,7 @@ fn message(to: &Keys) -> OutgoingMessage {
     OutgoingMessage {
         to: asker(to),
         channel: Channel::Sealed,
+        encryption_key: None,
         text: "Your key is ready.".to_owned(),
         in_reply_to: None,
         subject: None,

@@ -12,7 +12,7 @@ async fn the_signer_signs_what_the_bot_publishes_and_nothing_else() {
     let vault = vault();
     let signer = vault.signer();
     assert_eq!(signer.get_public_key().await.unwrap(), vault.public_key());
-    for kind in [0, 1, 5, 10002, 10050, 22242, 30315, 31990] {
+    for kind in [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990] {
         let event = signer.sign_event(unsigned(vault.public_key(), kind)).await.unwrap();
         event.verify().unwrap();
         assert_eq!((event.pubkey, event.kind), (vault.public_key(), Kind::from(kind)));

@@ -6,19 +6,19 @@ use nostr::{EventBuilder, EventId, Kind, PublicKey, Tag, Timestamp, UnsignedEven
 use serde_json::{Value, json};
 
 /// Builds a wrap step by step, so that a test can make any step wrong.
-struct Forger {
-    vault: Vault,
-    us: PublicKey,
-    author: Keys,
+pub(super) struct Forger {
+    pub vault: Vault,
+    pub us: PublicKey,
+    pub author: Keys,
 }
 
 impl Forger {
-    fn new() -> Forger {
+    pub(super) fn new() -> Forger {
         let vault = vault();
         Forger { us: vault.public_key(), vault, author: Keys::generate() }
     }
 
-    fn rumor(&self) -> UnsignedEvent {
+    pub(super) fn rumor(&self) -> UnsignedEvent {
         let tags = [Tag::public_key(self.us)];
         let date = Timestamp::from_secs(1_800_000_000);
         let mut rumor =
@@ -31,16 +31,16 @@ impl Forger {
         serde_json::to_value(self.rumor()).unwrap()
     }
 
-    fn encrypt(&self, from: &Keys, text: &str) -> String {
+    pub(super) fn encrypt(&self, from: &Keys, text: &str) -> String {
         nip44::encrypt(from.secret_key(), &self.us, text, Version::V2).unwrap()
     }
 
-    fn seal_of(&self, rumor: &str) -> Event {
+    pub(super) fn seal_of(&self, rumor: &str) -> Event {
         let content = self.encrypt(&self.author, rumor);
         EventBuilder::new(Kind::Seal, content).sign_with_keys(&self.author).unwrap()
     }
 
-    fn wrap_of(&self, seal: &str) -> Event {
+    pub(super) fn wrap_of(&self, seal: &str) -> Event {
         self.wrap_as(Kind::GiftWrap, self.us, seal)
     }
 
@@ -54,14 +54,25 @@ impl Forger {
         self.wrap_of(&self.seal_of(&rumor.to_string()).as_json())
     }
 
-    fn open(&self, wrap: &Event) -> Result<Rumor, UnwrapError> {
+    pub(super) fn open(&self, wrap: &Event) -> Result<Rumor, UnwrapError> {
         let wrap = VerifiedEvent::check(wrap.clone()).expect("a wrap with its true id and signature");
         let first = self.vault.unwrap(&wrap);
         assert_eq!(first, self.vault.unwrap(&wrap), "opening it again gives the same result");
-        first
+        first.map(|opened| match opened {
+            Opened::Message(rumor) => rumor,
+            Opened::Claim(claim) => panic!("its author would have to be looked up: {claim:?}"),
+        })
     }
 
-    fn refused(&self, wrap: &Event) -> UnwrapError {
+    /// Opens a wrap whose author has to be looked up.
+    pub(super) fn claim(&self, wrap: &Event) -> Claim {
+        match self.vault.unwrap(&VerifiedEvent::check(wrap.clone()).unwrap()) {
+            Ok(Opened::Claim(claim)) => claim,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn refused(&self, wrap: &Event) -> UnwrapError {
         self.open(wrap).unwrap_err()
     }
 }
@@ -216,7 +227,7 @@ fn a_seal_with_tags_opens_and_its_signature_must_still_be_right() {
     let forger = Forger::new();
     let content = forger.encrypt(&forger.author, &forger.rumor_json().to_string());
     let tag = |words: &[&str]| Tag::parse(words.iter().copied()).unwrap();
-    let own = Keys::generate().public_key().to_hex();
+    let own = forger.author.public_key().to_hex();
     for tag in [tag(&["expiration", "5"]), tag(&["n", &own]), tag(&["client", "x"]), tag(&["p", &own])] {
         let seal = EventBuilder::new(Kind::Seal, content.clone()).tag(tag).sign_with_keys(&forger.author).unwrap();
         let opened = forger.open(&forger.wrap_of(&seal.as_json())).unwrap();
@@ -286,7 +297,8 @@ fn an_impostor_is_refused() {
     let forger = Forger::new();
     let victim = Keys::generate().public_key();
     let rumor = UnsignedEvent { id: None, pubkey: victim, ..forger.rumor() };
-    assert_eq!(forger.refused(&forger.with_rumor(rumor.as_json())), UnwrapError::Impostor);
+    let claim = forger.claim(&forger.with_rumor(rumor.as_json()));
+    assert_eq!(forger.vault.confirm(claim, None), Err(UnwrapError::Impostor), "nothing confirms it");
     let in_our_name = UnsignedEvent { id: None, pubkey: forger.us, ..forger.rumor() };
     assert_eq!(forger.refused(&forger.with_rumor(in_our_name.as_json())), UnwrapError::Impostor);
 }

@@ -151,7 +151,7 @@ async fn public_events_are_published_once_and_a_clean_stop_is_announced() {
     let of_kind = |kind: u16| relay.events(Filter::new().kind(Kind::from(kind)).author(bot));
     let first = until("profile, lists, handler and status", || async {
         let mut ids = Vec::new();
-        for kind in [0, 10002, 10050, 31990, 30315] {
+        for kind in [0, 10002, 10044, 10050, 31990, 30315] {
             ids.push(of_kind(kind).await.into_iter().next()?.id);
         }
         Some(ids)
@@ -227,8 +227,8 @@ async fn timed_work_does_not_wait_for_silent_relays() {
     let running = home.start_at(clock.clone()).await;
     let began = Instant::now();
     asker.ask("qqqqqqqp").await;
-    // Two statuses are at least a minute apart.
-    clock.set(clock.now() + 120);
+    // Two statuses are at least five minutes apart.
+    clock.set(clock.now() + 301);
     until("the status tells of both jobs", || async {
         let statuses = relay.events(Filter::new().kind(Kind::from(30315)).author(running.public_key)).await;
         statuses.into_iter().find(|status| status.content.contains("searching for 2 requests"))

@@ -102,6 +102,7 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
     let mut message = OutgoingMessage {
         to,
         channel: Channel::Sealed,
+        encryption_key: None,
         text: "Here it is:".to_owned(),
         in_reply_to: None,
         subject: None,

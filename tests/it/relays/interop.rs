@@ -31,7 +31,7 @@ const CLIENTS: [(&str, &str); 3] =
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Installs the clients and relays below `target/interop`, or skips the test.
-fn needs_foreign_clients() {
+pub fn needs_foreign_clients() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/install.sh");
     if !Command::new("bash").arg(script).output().is_ok_and(|output| output.status.success()) {
         skip("clients and relays from npm and PyPI cannot be installed here");

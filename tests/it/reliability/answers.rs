@@ -121,6 +121,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         let message = OutgoingMessage {
             to: AskerKey(key),
             channel: Channel::Sealed,
+            encryption_key: None,
             text: format!("Sealed under schema {number}."),
             in_reply_to: None,
             subject: None,

@@ -81,6 +81,7 @@ fn a_sealed_key_leaves_no_copy_in_memory_and_a_planted_one_is_found() {
     let message = OutgoingMessage {
         to: Asker(asker.public_key().to_bytes()),
         channel: Channel::Sealed,
+        encryption_key: None,
         text: "Your key is ready.".to_owned(),
         in_reply_to: None,
         subject: None,

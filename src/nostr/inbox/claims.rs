@@ -1,0 +1,97 @@
+//! Claims wait here until their author's announcement (kind 10044) is looked up. The stream does not
+//! wait.
+//!
+//! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room is
+//! left to a backfill.
+
+use super::message::IncomingMessage;
+use crate::clock::Clock;
+use crate::message::Channel;
+use crate::nostr::relay::connections::Relays;
+use crate::nostr::relay::encryption_keys::EncryptionKeys;
+use crate::vault::{Claim, Vault};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+/// Authors looked up at once, each at our relays and at most six of their own.
+const AT_ONCE: usize = 16;
+/// Memory for waiting claims, in KiB: their text, and [`KIBIBYTES_A_CLAIM`] each for the rest.
+const KIBIBYTES: usize = 2 * 1024;
+/// See [`KIBIBYTES`].
+const KIBIBYTES_A_CLAIM: usize = 2;
+/// Pauses after lookups that some relay did not answer.
+const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
+
+/// A claim and what is known of its wrap.
+pub(super) struct ClaimedMessage {
+    /// The message, whose author is only claimed.
+    pub claim: Claim,
+    /// Relays where its wrap was seen.
+    pub seen_on: Vec<String>,
+    /// See [`IncomingMessage::paid`].
+    pub paid: bool,
+}
+
+/// Lookups under way. They end with the inbox; the relays still have the messages.
+pub(super) struct ClaimLookups {
+    relays: Relays,
+    keys: Arc<EncryptionKeys>,
+    vault: Vault,
+    clock: Clock,
+    turns: Arc<Semaphore>,
+    room: Arc<Semaphore>,
+    under_way: JoinSet<()>,
+}
+
+impl ClaimLookups {
+    /// Looks up authors in `keys`; `vault` decides.
+    pub fn new(relays: Relays, keys: Arc<EncryptionKeys>, vault: Vault, clock: Clock) -> ClaimLookups {
+        let (turns, room) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Semaphore::new(KIBIBYTES)));
+        ClaimLookups { relays, keys, vault, clock, turns, room, under_way: JoinSet::new() }
+    }
+
+    /// Whether no lookup is under way.
+    pub fn is_idle(&mut self) -> bool {
+        // Removes finished ones.
+        while self.under_way.try_join_next().is_some() {}
+        self.under_way.is_empty()
+    }
+
+    /// Starts to look up the author of a claim, and forwards its message if their announcement
+    /// confirms it. Otherwise it is an impostor's, and dropped. Returns `false` if there is no room.
+    pub fn begin(&mut self, message: ClaimedMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
+        self.is_idle();
+        let size = (message.claim.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;
+        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else { return false };
+        let (relays, keys, turns) = (self.relays.clone(), Arc::clone(&self.keys), Arc::clone(&self.turns));
+        let (vault, clock, out) = (self.vault.clone(), self.clock.clone(), out.clone());
+        self.under_way.spawn(async move {
+            let ClaimedMessage { claim, seen_on, paid } = message;
+            let author = claim.unverified().author;
+            let mut pauses = PAUSES.iter();
+            let announcement = loop {
+                let turn = turns.acquire().await;
+                let found = keys.look_up(&relays, author, &seen_on, clock.now()).await;
+                drop(turn);
+                let is_confirmed = found.announcement.is_some_and(|found| claim.is_confirmed_by(&found));
+                match pauses.next() {
+                    Some(pause) if !is_confirmed && !found.is_complete => tokio::time::sleep(*pause).await,
+                    _ => break found.announcement,
+                }
+            };
+            match vault.confirm(claim, announcement.as_ref()) {
+                Ok(rumor) => {
+                    let channel = Channel::Sealed;
+                    let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: true, paid };
+                    // Without a receiver the bot is stopping, and the relay keeps this message.
+                    let _ = out.send(message).await;
+                }
+                Err(reason) => tracing::debug!(%reason, "a wrap is ignored"),
+            }
+            drop(room);
+        });
+        true
+    }
+}

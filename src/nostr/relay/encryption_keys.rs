@@ -1,0 +1,241 @@
+//! Encryption keys that askers announce (kind 10044), looked up and remembered for a while.
+//!
+//! A relay may withhold an announcement or return an old one. So our relays and the asker's own are
+//! asked, the newest counts, and a newer one is not replaced by an older one later.
+
+use super::connections::Relays;
+use super::relay_lists::{MAX_RELAYS, usable};
+use crate::job::{Asker, EncryptionKey};
+use crate::vault::{ANNOUNCEMENT, Announcement, VerifiedEvent};
+use hashlink::LruCache;
+use nostr::nips::nip65::RelayMetadata;
+use nostr::nips::{nip17, nip65};
+use nostr_sdk::{Filter, Kind, PublicKey, RelayUrl};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// Time limit for one relay's answer.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Time limit for each of the two steps of a lookup, including relays that have to be connected first.
+const STEP: Duration = Duration::from_secs(8);
+/// A complete result is used for this long without another lookup.
+const FRESH_FOR: Duration = Duration::from_secs(60);
+/// Allowance for clocks that are ahead, seconds. Announcements dated later are refused: one could
+/// not be replaced until its date.
+const AHEAD: u64 = 600;
+/// Askers whose announcement is remembered, about 200 bytes each.
+const REMEMBERED: usize = 10_000;
+
+/// The result of a lookup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::nostr) struct Found {
+    /// The newest announcement.
+    pub announcement: Option<Announcement>,
+    /// Whether every relay answered.
+    pub is_complete: bool,
+}
+
+/// The newest announcement of one asker.
+#[derive(Debug)]
+struct Known {
+    announcement: Option<Announcement>,
+    /// When all relays were asked and answered.
+    complete_at: Option<Instant>,
+}
+
+/// Looks up announcements and remembers them for a while.
+#[derive(Debug)]
+pub struct EncryptionKeys(Mutex<LruCache<Asker, Known>>);
+
+impl Default for EncryptionKeys {
+    fn default() -> EncryptionKeys {
+        EncryptionKeys(Mutex::new(LruCache::new(REMEMBERED)))
+    }
+}
+
+impl EncryptionKeys {
+    /// The newest announcement of an asker that is known or found. `seen_on`: relays where their
+    /// message was seen; `now`: Unix seconds.
+    pub(in crate::nostr) async fn look_up(&self, relays: &Relays, asker: Asker, seen_on: &[String], now: u64) -> Found {
+        if let Some(announcement) = self.remembered(asker) {
+            return Found { announcement, is_complete: true };
+        }
+        let Ok(key) = PublicKey::from_slice(&asker.0) else {
+            return Found { announcement: None, is_complete: true };
+        };
+        let mut ours = relays.ours(|relay| relay.discovery || relay.inbox);
+        ours.extend(seen_on.iter().filter_map(|url| RelayUrl::parse(url).ok()).filter(|url| relays.may_visit(url)));
+        let ours: BTreeSet<RelayUrl> = ours.into_iter().collect();
+        let (near, inboxes, lists) = tokio::join!(
+            newest(relays, &ours, key, ANNOUNCEMENT),
+            newest(relays, &ours, key, Kind::InboxRelays),
+            newest(relays, &ours, key, Kind::RelayList),
+        );
+        let theirs = own_relays(relays, inboxes.event.as_ref(), lists.event.as_ref(), &ours);
+        let far = newest(relays, &theirs, key, ANNOUNCEMENT).await;
+        let is_complete = near.is_complete && inboxes.is_complete && lists.is_complete && far.is_complete;
+        let events = [near.event, far.event].into_iter().flatten();
+        let found = newest_of(events.filter_map(|event| Announcement::read(&event)), now);
+        Found { announcement: self.learn(asker, found, is_complete), is_complete }
+    }
+
+    /// The key that messages to an asker are to be encrypted to now, if it was `used` in their
+    /// message of the date `since`: that key, unless a later announcement is known.
+    pub fn in_force(&self, asker: Asker, used: Option<EncryptionKey>, since: u64) -> Option<EncryptionKey> {
+        used?;
+        let known = self.lock().peek(&asker).and_then(|known| known.announcement);
+        known.filter(|announcement| announcement.dated() > since).map_or(used, |announcement| announcement.key())
+    }
+
+    /// Looks up the announcements of these askers again.
+    pub async fn refresh(&self, relays: &Relays, askers: &[(Asker, Vec<String>)], now: u64) {
+        for (asker, seen_on) in askers {
+            self.look_up(relays, *asker, seen_on, now).await;
+        }
+    }
+
+    /// As if a lookup had found this announcement.
+    #[cfg(test)]
+    pub(crate) fn note_for_tests(&self, announcement: Announcement) {
+        self.learn(announcement.identity(), Some(announcement), true);
+    }
+
+    /// The result of a recent complete lookup.
+    fn remembered(&self, asker: Asker) -> Option<Option<Announcement>> {
+        let mut known = self.lock();
+        let known = known.get(&asker)?;
+        known.complete_at.filter(|at| at.elapsed() < FRESH_FOR).map(|_| known.announcement)
+    }
+
+    /// Adds what a lookup found, and returns the newest announcement known.
+    fn learn(&self, asker: Asker, found: Option<Announcement>, is_complete: bool) -> Option<Announcement> {
+        let mut known = self.lock();
+        let before = known.get(&asker).and_then(|known| known.announcement);
+        // The one known before, if both have the same date.
+        let announcement = found.into_iter().chain(before).max_by_key(Announcement::dated);
+        known.insert(asker, Known { announcement, complete_at: is_complete.then(Instant::now) });
+        announcement
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<Asker, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The newest event that some relays returned.
+struct Newest {
+    event: Option<VerifiedEvent>,
+    is_complete: bool,
+}
+
+/// Asks some relays at once for the newest event of a kind and author, and waits for all of them.
+async fn newest(relays: &Relays, urls: &BTreeSet<RelayUrl>, author: PublicKey, kind: Kind) -> Newest {
+    let mut lookups = JoinSet::new();
+    for url in urls {
+        let (relays, url, filter) = (relays.clone(), url.clone(), Filter::new().kind(kind).author(author));
+        lookups.spawn(async move { relays.fetch_one(&url, filter, PATIENCE).await });
+    }
+    let ends = tokio::time::Instant::now() + STEP;
+    let (mut event, mut answered): (Option<VerifiedEvent>, usize) = (None, 0);
+    while let Ok(Some(lookup)) = tokio::time::timeout_at(ends, lookups.join_next()).await {
+        let Ok(Ok(found)) = lookup else { continue };
+        answered += 1;
+        let own = found.filter(|event| event.pubkey == author && event.kind == kind);
+        // Of two of the same date the lower id counts (NIP-01).
+        event = own.into_iter().chain(event).max_by_key(|event| (event.created_at, std::cmp::Reverse(event.id)));
+    }
+    Newest { event, is_complete: answered == urls.len() }
+}
+
+/// The relays where an asker publishes and receives, without those that were `asked`; at most
+/// [`MAX_RELAYS`].
+fn own_relays(
+    relays: &Relays,
+    inboxes: Option<&VerifiedEvent>,
+    list: Option<&VerifiedEvent>,
+    asked: &BTreeSet<RelayUrl>,
+) -> BTreeSet<RelayUrl> {
+    let written = list.into_iter().flat_map(|event| nip65::extract_relay_list(event));
+    let written = written.filter(|(_, marker)| **marker != Some(RelayMetadata::Read)).map(|(url, _)| url);
+    let read = inboxes.into_iter().flat_map(|event| nip17::extract_relay_list(event));
+    // Half of the room for each: a long list must not hide the other.
+    let urls = written.take(MAX_RELAYS / 2).chain(read).filter(|url| !asked.contains(*url));
+    usable(relays, urls.cloned().collect()).into_iter().collect()
+}
+
+/// The newest announcement that is not dated in the future.
+fn newest_of(announcements: impl Iterator<Item = Announcement>, now: u64) -> Option<Announcement> {
+    announcements.filter(|one| one.dated() <= now.saturating_add(AHEAD)).max_by_key(Announcement::dated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nostr_sdk::{EventBuilder, Keys, Tag};
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn announcement(by: &Keys, key: Option<&Keys>, dated: u64) -> Announcement {
+        let tags = key.map(|key| Tag::parse(["n", &key.public_key().to_hex()]).unwrap());
+        let builder = EventBuilder::new(ANNOUNCEMENT, "").tags(tags).custom_created_at(dated.into());
+        let event = VerifiedEvent::check(builder.sign_with_keys(by).unwrap()).unwrap();
+        Announcement::read(&event).unwrap()
+    }
+
+    fn key(keys: &Keys) -> Option<EncryptionKey> {
+        Some(EncryptionKey(keys.public_key().to_bytes()))
+    }
+
+    #[test]
+    fn the_newest_announcement_counts_and_none_of_the_future() {
+        let (by, old, new) = (Keys::generate(), Keys::generate(), Keys::generate());
+        let (first, second) = (announcement(&by, Some(&old), NOW - 9), announcement(&by, Some(&new), NOW - 5));
+        let future = announcement(&by, Some(&old), NOW + AHEAD + 1);
+        assert_eq!(newest_of([second, future, first].into_iter(), NOW), Some(second));
+        assert_eq!(newest_of([future].into_iter(), NOW), None);
+        assert_eq!(newest_of([future].into_iter(), u64::MAX), Some(future), "no overflow");
+    }
+
+    #[test]
+    fn a_relay_that_returns_an_old_announcement_or_none_changes_nothing() {
+        let (keys, by) = (EncryptionKeys::default(), Keys::generate());
+        let asker = Asker(by.public_key().to_bytes());
+        let (old, new) = (Keys::generate(), Keys::generate());
+        let newer = announcement(&by, Some(&new), NOW - 5);
+        assert_eq!(keys.learn(asker, Some(newer), true), Some(newer));
+        assert_eq!(keys.remembered(asker), Some(Some(newer)));
+        for found in [Some(announcement(&by, Some(&old), NOW - 9)), Some(announcement(&by, Some(&old), NOW - 5)), None]
+        {
+            assert_eq!(keys.learn(asker, found, true), Some(newer));
+        }
+        assert_eq!(keys.learn(asker, None, false), Some(newer));
+        assert_eq!(keys.remembered(asker), None, "an incomplete lookup is repeated");
+    }
+
+    #[test]
+    fn the_key_in_force_is_the_one_used_or_a_later_announcement() {
+        let (keys, by) = (EncryptionKeys::default(), Keys::generate());
+        let asker = Asker(by.public_key().to_bytes());
+        let (used, other) = (Keys::generate(), Keys::generate());
+        assert_eq!(keys.in_force(asker, key(&used), NOW), key(&used), "nothing is known");
+        keys.learn(asker, Some(announcement(&by, Some(&other), NOW)), true);
+        assert_eq!(keys.in_force(asker, key(&used), NOW), key(&used), "an announcement before the message");
+        assert_eq!(keys.in_force(asker, key(&used), NOW - 1), key(&other), "one after it");
+        assert_eq!(keys.in_force(asker, None, NOW - 1), None, "who writes with their own key reads with it");
+        keys.learn(asker, Some(announcement(&by, None, NOW + 1)), true);
+        assert_eq!(keys.in_force(asker, key(&used), NOW), None, "withdrawn");
+    }
+
+    #[test]
+    fn the_most_recent_announcements_are_remembered_and_no_more() {
+        let keys = EncryptionKeys::default();
+        for number in 0..2 * REMEMBERED as u32 {
+            let mut bytes = [0; 32];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            keys.learn(Asker(bytes), None, true);
+        }
+        assert_eq!(keys.lock().len(), REMEMBERED);
+    }
+}

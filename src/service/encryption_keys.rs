@@ -1,0 +1,47 @@
+//! Encryption keys of askers with an open job: looked up at the start and once an hour, so that a
+//! result is encrypted to the key in force when it is sealed.
+
+use super::context::Context;
+use crate::nostr::Relays;
+use crate::shutdown::Shutdown;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often the keys are looked up.
+const ROUND: Duration = Duration::from_secs(3600);
+
+/// The task that looks up encryption keys again.
+#[derive(Clone)]
+pub(super) struct RefreshKeys {
+    pub context: Context,
+    pub relays: Relays,
+}
+
+impl RefreshKeys {
+    /// Runs until shutdown.
+    pub async fn run(self, mut shutdown: Shutdown) {
+        let mut ticks = tokio::time::interval(ROUND);
+        let rounds = async {
+            loop {
+                ticks.tick().await;
+                self.round().await;
+            }
+        };
+        tokio::select! {
+            () = shutdown.stopped() => {}
+            () = rounds => {}
+        }
+    }
+
+    /// One lookup an asker, one after the other. Askers who write with their own key need none.
+    async fn round(&self) {
+        let open = match self.context.ledger.open_jobs() {
+            Ok(open) => open,
+            Err(error) => return tracing::warn!(%error, "encryption keys could not be looked up yet"),
+        };
+        let decoupled = open.into_iter().filter(|job| job.spec.encryption_key.is_some());
+        let askers: BTreeMap<_, _> = decoupled.map(|job| (job.spec.asker, job.seen_on)).collect();
+        let askers: Vec<_> = askers.into_iter().collect();
+        self.context.encryption_keys.refresh(&self.relays, &askers, self.context.clock.now()).await;
+    }
+}

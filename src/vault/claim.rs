@@ -1,0 +1,54 @@
+//! Messages whose author is not known yet.
+
+use super::announcement::Announcement;
+use super::error::UnwrapError;
+use super::rumor::Rumor;
+use crate::job::EncryptionKey;
+
+/// An opened wrap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Opened {
+    /// A message of a verified author.
+    Message(Rumor),
+    /// A message whose author has to be looked up.
+    Claim(Claim),
+}
+
+/// A message whose seal is signed by another key than that of the author it names.
+///
+/// Clients with decoupled encryption keys seal so: Coop, and Jumble for older clients. An impostor's
+/// message looks the same. Only the author's own announcement (kind 10044) tells them apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// The author in it is only claimed.
+    rumor: Rumor,
+    /// Signer of the seal.
+    signer: EncryptionKey,
+}
+
+impl Claim {
+    pub(super) fn new(rumor: Rumor, signer: EncryptionKey) -> Claim {
+        Claim { rumor, signer }
+    }
+
+    /// The message as it claims to be. Its author is not verified: for lookups and limits only.
+    pub fn unverified(&self) -> &Rumor {
+        &self.rumor
+    }
+
+    /// Whether an announcement is the author's own and names the signer of the seal.
+    pub fn is_confirmed_by(&self, announcement: &Announcement) -> bool {
+        announcement.identity() == self.rumor.author && announcement.key() == Some(self.signer)
+    }
+
+    /// The message, if the author's announcement confirms it. Answers are encrypted to the key that
+    /// signed the seal.
+    pub(super) fn confirm(self, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
+        match announcement {
+            Some(announcement) if self.is_confirmed_by(announcement) => {
+                Ok(Rumor { encryption_key: Some(self.signer), ..self.rumor })
+            }
+            _ => Err(UnwrapError::Impostor),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Every client whose source is public: its wraps are heard, and it can read the answers. And who is
+//! not heard: impostors, in every way a relay can help them.
+
+use super::client_wraps::{ClientForm, FORMS, Reads, Sender, open};
+use super::interop::needs_foreign_clients;
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::foreign::{ForeignRelay, Manner as ForeignManner};
+use crate::support::harness::{Test, test};
+use crate::support::raw_relay::{Manner, RawRelay};
+use crate::support::relay::TestRelay;
+use crate::support::{PATIENCE, publish, seed, until};
+use ::rand::rngs::StdRng;
+use ::rand::{Rng, SeedableRng};
+use nostr_sdk::prelude::*;
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+
+pub const TESTS: &[Test] = &[
+    test!(every_client_is_heard_once_and_reads_its_answers_through_the_embedded_relay),
+    test!(every_client_is_heard_once_and_reads_its_answers_through_nostr_relay),
+    test!(every_client_is_heard_once_and_reads_its_answers_through_nostr_rs_relay)
+        .long("nostr-rs-relay 0.8.12 takes ten minutes to build: name its program in NOSTR_RS_RELAY"),
+    test!(an_impostor_is_not_heard_whatever_a_relay_shows_or_hides),
+    test!(claims_whose_authors_relays_say_nothing_hold_nobody_up),
+];
+
+/// The kind that announces an encryption key.
+const ANNOUNCEMENT: Kind = Kind::Custom(10044);
+
+fn sender(bot: PublicKey, relay: &RelayUrl, back: f64) -> Sender {
+    let (identity, encryption) = (Keys::generate(), Keys::generate());
+    Sender { identity, encryption, bot, relay: relay.clone(), now: Timestamp::now().as_secs(), back }
+}
+
+/// The announcement of `key` as `by`'s, dated `ago` seconds back.
+fn announcement(by: &Keys, key: &Keys, ago: u64) -> Event {
+    let date = Timestamp::from_secs(Timestamp::now().as_secs() - ago);
+    let tag = Tag::parse(["n", &key.public_key().to_hex()]).unwrap();
+    EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(date).sign_with_keys(by).unwrap()
+}
+
+fn dm_relays(by: &Keys, relay: &RelayUrl) -> Event {
+    EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone())).sign_with_keys(by).unwrap()
+}
+
+/// A connected client without a key.
+async fn connected(relay: &RelayUrl) -> Client {
+    let client = Client::default();
+    client.add_relay(relay).await.unwrap();
+    client.connect().await;
+    client.wait_for_connection(PATIENCE).await;
+    client
+}
+
+async fn fetch(client: &Client, filter: Filter) -> Vec<Event> {
+    client
+        .fetch_events(filter, Duration::from_secs(10))
+        .await
+        .map(|events| events.into_iter().collect())
+        .unwrap_or_default()
+}
+
+/// Sends a request as a client does, and reads what comes as that client does.
+async fn try_client(form: &ClientForm, client: &Client, sender: &Sender, prefix: &str) {
+    let name = form.name;
+    if form.reads == Reads::EncryptionOnly {
+        // Jumble writes to nobody who announces no key.
+        let filter = Filter::new().kind(ANNOUNCEMENT).author(sender.bot);
+        let event = until("the bot's key", || async { fetch(client, filter.clone()).await.into_iter().next() }).await;
+        let named: Vec<_> = event.tags.iter().map(|tag| tag.as_slice().to_vec()).collect();
+        assert_eq!(named, [["n".to_owned(), sender.bot.to_hex()]]);
+    }
+    if form.lists_relays {
+        client.send_event(&dm_relays(&sender.identity, &sender.relay)).await.unwrap();
+    }
+    if form.announces {
+        client.send_event(&announcement(&sender.identity, &sender.encryption, 60)).await.unwrap();
+    }
+    for wrap in (form.wraps)(sender, prefix) {
+        client.send_event(&wrap).await.unwrap();
+    }
+    // Clients look for wraps to the identity.
+    let filter = Filter::new().kind(Kind::GiftWrap).pubkey(sender.identity.public_key());
+    let is_key = |text: &str| DeliveredKey::read(text).is_some();
+    let messages = until(&format!("{name}: acceptance and key"), || async {
+        let wraps = fetch(client, filter.clone()).await;
+        let opened = |wrap| open(sender, form.reads, wrap).unwrap_or_else(|| panic!("{name}: it cannot be read"));
+        let messages: Vec<_> = wraps.iter().map(opened).collect();
+        messages.iter().any(|(_, rumor)| is_key(&rumor.content)).then_some(messages)
+    })
+    .await;
+    assert_eq!(messages.len(), 2, "{name}: one acceptance and one key");
+    for (seal, rumor) in &messages {
+        assert_eq!((seal.pubkey, rumor.pubkey), (sender.bot, sender.bot), "{name}");
+        assert_eq!(rumor.tags.public_keys().copied().collect::<Vec<_>>(), [sender.identity.public_key()], "{name}");
+        assert_eq!(rumor.tags.event_ids().count(), 1, "{name}: in the thread of the request");
+    }
+    let key = messages.iter().find_map(|(_, rumor)| DeliveredKey::read(&rumor.content)).unwrap();
+    key.assert_starts_with(prefix);
+}
+
+async fn every_client_through(relay: RelayUrl, what: &str) {
+    let mut rng = StdRng::seed_from_u64(seed());
+    let running = Home::new(std::slice::from_ref(&relay)).start().await;
+    let client = connected(&relay).await;
+    for form in FORMS {
+        let began = Instant::now();
+        let sender = sender(running.public_key, &relay, rng.random_range(0.0..1.0));
+        try_client(form, &client, &sender, "da").await;
+        println!("{what}: {} in {:?}", form.name, began.elapsed());
+    }
+    let totals = running.service.totals().unwrap();
+    assert_eq!(totals.accepted + totals.found + totals.delivered, FORMS.len() as u64, "one job a message");
+    running.service.stop().await;
+}
+
+async fn every_client_is_heard_once_and_reads_its_answers_through_the_embedded_relay() {
+    let relay = TestRelay::start().await;
+    every_client_through(relay.url(), "embedded").await;
+}
+
+async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_relay() {
+    needs_foreign_clients();
+    let relay = ForeignRelay::python(ForeignManner::Plain).await;
+    every_client_through(relay.url(), "nostr-relay 1.14").await;
+}
+
+async fn every_client_is_heard_once_and_reads_its_answers_through_nostr_rs_relay() {
+    let program = std::env::var("NOSTR_RS_RELAY").expect("NOSTR_RS_RELAY names the program");
+    let relay = ForeignRelay::rust(Path::new(&program), ForeignManner::Plain).await;
+    every_client_through(relay.url(), "nostr-rs-relay 0.8.12").await;
+}
+
+fn older_jumble() -> &'static ClientForm {
+    FORMS.iter().find(|form| form.name == "Jumble, older").unwrap()
+}
+
+/// Seals signed by a key that their author does not announce, or no longer, or that somebody else
+/// announces. The author's newest word may be at a relay of their own only.
+async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
+    let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
+    let home = Home::new(&[ours.url()]);
+    let process = home.spawn_at_level("debug").await;
+    let (form, bot) = (older_jumble(), process.public_key);
+    let claim = |sender: &Sender| (form.wraps)(sender, "dad");
+
+    let nothing = sender(bot, &ours.url(), 0.5);
+    let another = sender(bot, &ours.url(), 0.5);
+    publish(&ours.url(), &announcement(&another.identity, &Keys::generate(), 60)).await;
+    // The signer announces itself: its word is not the author's.
+    let himself = sender(bot, &ours.url(), 0.5);
+    publish(&ours.url(), &announcement(&himself.encryption, &himself.encryption, 60)).await;
+    // Our relay shows the announcement that was in force before; the author's own has the newer one.
+    let replaced = sender(bot, &ours.url(), 0.5);
+    publish(&ours.url(), &announcement(&replaced.identity, &replaced.encryption, 600)).await;
+    publish(&ours.url(), &dm_relays(&replaced.identity, &theirs.url())).await;
+    publish(&theirs.url(), &announcement(&replaced.identity, &Keys::generate(), 60)).await;
+    // An announcement of the future would stay the newest until then.
+    let future = sender(bot, &ours.url(), 0.5);
+    let date = Timestamp::from_secs(Timestamp::now().as_secs() + 7200);
+    let tag = Tag::parse(["n", &future.encryption.public_key().to_hex()]).unwrap();
+    let early = EventBuilder::new(ANNOUNCEMENT, "").tag(tag).custom_created_at(date);
+    publish(&ours.url(), &early.sign_with_keys(&future.identity).unwrap()).await;
+    let impostors = [nothing, another, himself, replaced, future];
+    for impostor in &impostors {
+        for wrap in claim(impostor) {
+            publish(&ours.url(), &wrap).await;
+        }
+    }
+
+    // Withheld by our relay, and found at the author's own.
+    let genuine = sender(bot, &ours.url(), 0.5);
+    publish(&ours.url(), &dm_relays(&genuine.identity, &theirs.url())).await;
+    publish(&theirs.url(), &announcement(&genuine.identity, &genuine.encryption, 60)).await;
+    for wrap in claim(&genuine) {
+        publish(&ours.url(), &wrap).await;
+    }
+    until("the genuine one has a key", || async {
+        let wraps = theirs.wraps_to(genuine.identity.public_key());
+        let read = |wrap| open(&genuine, Reads::EncryptionOnly, wrap).expect("it can be read");
+        wraps.iter().map(read).find_map(|(_, rumor)| DeliveredKey::read(&rumor.content))
+    })
+    .await
+    .assert_starts_with("dad");
+    let dropped = || home.log().matches("seal and rumor have different authors").count();
+    until("the others are looked up and dropped", || async { (dropped() == impostors.len()).then_some(()) }).await;
+    assert_eq!(home.count("SELECT count(*) FROM seen"), Some(1), "only the genuine one was seen");
+    let written: HashSet<PublicKey> = impostors.iter().map(|one| one.identity.public_key()).collect();
+    for relay in [&ours, &theirs] {
+        assert!(written.iter().all(|key| relay.wraps_to(*key).is_empty()), "nothing is said to them");
+    }
+    let (status, _) = process.stop_with(rustix::process::Signal::TERM).await;
+    assert!(status.success(), "{status}");
+}
+
+/// Claims name authors whose own relay accepts connections and never says a word.
+async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
+    let relay = RawRelay::start(Manner::Honest).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent_url = RelayUrl::parse(&format!("ws://{}", silent.local_addr().unwrap())).unwrap();
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("help").await;
+    let client = connected(&relay.url()).await;
+    for _ in 0..60 {
+        let claimed = sender(running.public_key, &relay.url(), 0.5);
+        client.send_event(&dm_relays(&claimed.identity, &silent_url)).await.unwrap();
+        for wrap in (older_jumble().wraps)(&claimed, "dad") {
+            client.send_event(&wrap).await.unwrap();
+        }
+    }
+    for prefix in ["da", "ha", "ca"] {
+        let began = Instant::now();
+        asker.ask(prefix).await;
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(2), "{prefix}: {took:?}");
+        asker.next_key().await.assert_starts_with(prefix);
+    }
+    assert_eq!(running.service.totals().unwrap().delivered, 3, "and of the others nothing came");
+    running.service.stop().await;
+}
