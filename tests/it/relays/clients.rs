@@ -219,6 +219,8 @@ async fn claims_whose_authors_relays_say_nothing_hold_nobody_up() {
         assert!(took < Duration::from_secs(2), "{prefix}: {took:?}");
         asker.next_key().await.assert_starts_with(prefix);
     }
+    let delivered = || async { (running.service.totals().unwrap().delivered >= 3).then_some(()) };
+    until("the ledger knows that the three keys are delivered", delivered).await;
     assert_eq!(running.service.totals().unwrap().delivered, 3, "and of the others nothing came");
     running.service.stop().await;
 }
