@@ -186,7 +186,7 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
     .await
     .assert_starts_with("dad");
     let dropped = || home.log().matches("seal and rumor have different authors").count();
-    until("the others are looked up and dropped", || async { (dropped() == impostors.len()).then_some(()) }).await;
+    until("the others are looked up and dropped", || async { (dropped() >= impostors.len()).then_some(()) }).await;
     assert_eq!(home.count("SELECT count(*) FROM seen"), Some(1), "only the genuine one was seen");
     let written: HashSet<PublicKey> = impostors.iter().map(|one| one.identity.public_key()).collect();
     for relay in [&ours, &theirs] {
