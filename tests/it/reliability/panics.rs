@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub const TESTS: &[Test] = &[
-    test!(a_panic_at_any_step_costs_no_key_and_no_answer),
+    test!(a_panic_at_any_step_costs_no_key_and_no_answer).alone(),
     test!(a_message_that_always_panics_has_an_answer_and_the_next_one_too),
     test!(a_message_whose_sending_always_panics_delays_no_other),
 ];
