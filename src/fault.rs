@@ -10,8 +10,8 @@
 //!                                                           that NPUBBOT_TEST_GATE names
 //! ```
 //!
-//! Only a build with `debug_assertions` reads the variable. In a release build [`before`] and
-//! [`after`] are empty, so neither an attacker nor a forgotten variable can stop an operator's bot.
+//! Only a build with `debug_assertions` reads the variable. In a release build `before` and
+//! `after` are empty, so neither an attacker nor a forgotten variable can stop an operator's bot.
 //! A cargo feature would do the same, but a plain `cargo test` would then skip the tests that need
 //! it.
 //!

@@ -40,7 +40,7 @@ pub struct Find {
 /// The verified finds of a launch, and the counts by which a device is judged.
 #[derive(Debug, Default)]
 pub struct VerifiedFinds {
-    /// The finds of each start point that has any, in the order of [`Pass::precedence`]. At most
+    /// The finds of each start point that has any, in the order of `Pass::precedence`. At most
     /// one of each start point becomes a key.
     pub by_start: Vec<Vec<Find>>,
     /// Hits whose npub matches a pattern of the pass.
