@@ -1,5 +1,6 @@
 //! Clean shutdown: one side asks the program to end, and every task and thread is notified.
 
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Asks the program to end. So does dropping it.
@@ -33,5 +34,21 @@ impl Shutdown {
     pub async fn stopped(&mut self) {
         // An error means that the stopper was dropped, which also means stop.
         let _ = self.0.wait_for(|stop| *stop).await;
+    }
+
+    /// Runs `round` now and once every `period`, until the program is asked to end. A round that is
+    /// under way then is dropped.
+    pub async fn repeat<F: Future<Output = ()>>(&mut self, period: Duration, mut round: impl FnMut() -> F) {
+        let mut ticks = tokio::time::interval(period);
+        let rounds = async {
+            loop {
+                ticks.tick().await;
+                round().await;
+            }
+        };
+        tokio::select! {
+            () = self.stopped() => {}
+            () = rounds => {}
+        }
     }
 }

@@ -114,7 +114,7 @@ mod nvml {
     /// A GPU in NVML. The library stays loaded as long as this lives.
     #[derive(Debug)]
     pub struct Gpu {
-        library: Library,
+        nvml: Library,
         handle: Handle,
     }
 
@@ -128,13 +128,13 @@ mod nvml {
         pub fn open(bus_id: &str) -> Option<Gpu> {
             let bus_id = CString::new(bus_id).ok()?;
             // SAFETY: this is the driver's own library. Its initialisers may run in any process.
-            let library = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
+            let nvml = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
             let mut handle: Handle = std::ptr::null_mut();
             // SAFETY: the functions have these types (nvml.h), and the pointers are valid during
             // the calls.
             unsafe {
-                let init = library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
-                let by_bus_id = library
+                let init = nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
+                let by_bus_id = nvml
                     .get::<unsafe extern "C" fn(*const c_char, *mut Handle) -> c_int>(
                         b"nvmlDeviceGetHandleByPciBusId_v2\0",
                     )
@@ -143,7 +143,7 @@ mod nvml {
                     return None;
                 }
             }
-            let gpu = Gpu { library, handle };
+            let gpu = Gpu { nvml, handle };
             gpu.joules().map(|_| gpu)
         }
 
@@ -154,7 +154,7 @@ mod nvml {
             // pointer is valid.
             let code = unsafe {
                 let energy = self
-                    .library
+                    .nvml
                     .get::<unsafe extern "C" fn(Handle, *mut c_ulonglong) -> c_int>(
                         b"nvmlDeviceGetTotalEnergyConsumption\0",
                     )
@@ -170,7 +170,7 @@ mod nvml {
             // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and
             // this undoes it.
             unsafe {
-                if let Ok(shutdown) = self.library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
+                if let Ok(shutdown) = self.nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
                     shutdown();
                 }
             }

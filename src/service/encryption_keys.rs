@@ -20,17 +20,7 @@ pub(super) struct RefreshKeys {
 impl RefreshKeys {
     /// Runs until shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
-        let mut ticks = tokio::time::interval(ROUND);
-        let rounds = async {
-            loop {
-                ticks.tick().await;
-                self.round().await;
-            }
-        };
-        tokio::select! {
-            () = shutdown.stopped() => {}
-            () = rounds => {}
-        }
+        shutdown.repeat(ROUND, || self.round()).await;
     }
 
     /// One lookup an asker, one after the other. Askers who write with their own key need none.

@@ -24,17 +24,7 @@ pub(super) struct Vanish {
 impl Vanish {
     /// Runs until shutdown.
     pub async fn run(self, mut shutdown: Shutdown) {
-        let mut ticks = tokio::time::interval(ROUND);
-        let rounds = async {
-            loop {
-                ticks.tick().await;
-                self.round().await;
-            }
-        };
-        tokio::select! {
-            () = shutdown.stopped() => {}
-            () = rounds => {}
-        }
+        shutdown.repeat(ROUND, || self.round()).await;
     }
 
     async fn round(&self) {
