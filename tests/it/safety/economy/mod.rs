@@ -19,8 +19,8 @@ use relays::{HostileRelay, Manner};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(every_kind_of_message_costs_what_the_table_allows),
-    test!(every_manner_of_relay_costs_what_the_table_allows),
+    test!(every_kind_of_message_costs_what_the_table_allows).alone(),
+    test!(every_manner_of_relay_costs_what_the_table_allows).alone(),
     test!(every_kind_through_every_manner_costs_what_the_table_allows).long("an hour: the full form"),
 ];
 
