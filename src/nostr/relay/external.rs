@@ -107,7 +107,7 @@ impl ExternalRelays {
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
         let deadline = Instant::now() + WAIT;
         let relay = loop {
-            match self.dial(url, hosts, visitor).await? {
+            match self.dial_whole(url, hosts, visitor).await? {
                 Some(relay) => break relay,
                 None if Instant::now() < deadline => tokio::time::sleep(ASK_AGAIN).await,
                 None => return Err(NostrError::no_room(url)),
@@ -126,6 +126,15 @@ impl ExternalRelays {
             known.unreachable.insert(hosts.named.clone(), Instant::now());
         }
         Err(NostrError::not_connected(url))
+    }
+
+    /// [`ExternalRelays::dial`], which goes on to its end if this future is dropped: the outbox ends
+    /// attempts early. A relay that was added or removed by half would stay in the client for good,
+    /// which takes [`MOST`] in all.
+    async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
+        let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
+        let gone = NostrError::not_connected(&url);
+        tokio::spawn(async move { this.dial(&url, &hosts, visitor).await }).await.unwrap_or(Err(gone))
     }
 
     /// A relay that is connected or being dialled; `None` if it may get a slot soon.

@@ -14,7 +14,7 @@
 //!
 //! | rank | replaces an unanswered | is replaced by its own rank after |
 //! | --- | --- | --- |
-//! | first relay of an asker with a job | lower rank, a first one after 0.4 s | 0.9 s |
+//! | first relay of an asker with a job | lower rank, a first one after 0.4 s | 0.6 s |
 //! | first relay of another asker | further ones | 0.4 s |
 //! | further relay or attempt, with a job | further one without | 0.4 s |
 //! | further relay or attempt | | 0.4 s |
@@ -40,7 +40,7 @@ const PER_ASKER: usize = 3;
 const LEAST_TIME: Duration = Duration::from_millis(400);
 /// The first connection for an asker with a job may be replaced by another such one after this
 /// time.
-const URGENT_LEAST_TIME: Duration = Duration::from_millis(900);
+const URGENT_LEAST_TIME: Duration = Duration::from_millis(600);
 /// An unanswered connection may be replaced by one of a lower rank after this time.
 const LONG_TIME: Duration = Duration::from_secs(3);
 /// A connection that answered may be replaced after this time without use.
@@ -167,8 +167,9 @@ impl Slots {
             slot.used = now;
             return Admission { granted: true, may_wait: false, leaving: Vec::new() };
         }
-        let mut leaving: Vec<RelayUrl> = self.0.keys().filter(|url| !is_active(url)).cloned().collect();
-        self.0.retain(|url, _| is_active(url));
+        // One look at each relay: it may disconnect meanwhile, and whoever loses a slot must leave.
+        let inactive = self.0.extract_if(|url, _| !is_active(url));
+        let mut leaving: Vec<RelayUrl> = inactive.map(|(url, _)| url).collect();
         let of_host = |slot: &Slot| slot.host == *host;
         let of_class = |slot: &Slot| slot.rank(now).is_urgent() == visitor.urgent;
         let any = |_: &Slot| true;
@@ -344,6 +345,23 @@ mod tests {
                 assert!(is_kept || now >= *dialled + LEAST_TIME, "replaced after {:?}", now - *dialled);
                 is_kept
             });
+        }
+    }
+
+    #[test]
+    fn a_relay_that_disconnects_at_any_moment_leaves_with_its_slot() {
+        for moment in 0..8 {
+            let (mut slots, now) = (Slots::default(), Instant::now());
+            for host in 0..4 {
+                admit(&mut slots, &url(host, 0), visitor(host, false), now, |_| true);
+            }
+            let looks = std::cell::Cell::new(0);
+            let is_active = |known: &RelayUrl| {
+                looks.set(looks.get() + 1);
+                *known != url(0, 0) || looks.get() <= moment
+            };
+            let admission = admit(&mut slots, &url(9, 0), visitor(9, false), now, is_active);
+            assert_eq!(slots.holds(&url(0, 0)), !admission.leaving.contains(&url(0, 0)), "after {moment} looks");
         }
     }
 

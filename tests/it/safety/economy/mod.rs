@@ -3,7 +3,8 @@
 //! can make the bot keep, send, dial, compute or log.
 //!
 //! The long form, an hour: `cargo test --release --test it safety::economy -- --ignored
-//! --nocapture`
+//! --nocapture`. With `NPUBBOT_TEST_PART=3/13` it does a thirteenth of the rows, so that a machine
+//! with many cores can do the parts at the same time (0/13 to 12/13).
 
 mod attack;
 pub mod delay;
@@ -210,5 +211,13 @@ async fn every_kind_through_every_manner_costs_what_the_table_allows() {
     let worst = rates
         .into_iter()
         .flat_map(|a_second| [Manner::Mute, Manner::Silent].map(|manner| (Sort::Help, manner, budget(a_second))));
-    table(worst.chain(pairs)).await;
+    let (part, parts) = part_of_the_table();
+    table(worst.chain(pairs).skip(part).step_by(parts)).await;
+}
+
+/// The part of the full table that `NPUBBOT_TEST_PART` names, and the number of parts.
+fn part_of_the_table() -> (usize, usize) {
+    let Some(text) = std::env::var("NPUBBOT_TEST_PART").ok() else { return (0, 1) };
+    let numbers = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    numbers.filter(|(part, parts)| part < parts).expect("NPUBBOT_TEST_PART is like 3/13")
 }
