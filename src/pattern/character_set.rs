@@ -37,6 +37,12 @@ impl CharacterSet {
         self.0.count_ones()
     }
 
+    /// The 5-bit value number `at` in ascending order, counted from 0. `at` is below the length.
+    pub fn nth(self, at: u32) -> u8 {
+        let rest = (0..at).fold(self.0, |rest, _| rest & rest.wrapping_sub(1));
+        rest.trailing_zeros() as u8
+    }
+
     /// Characters of both.
     pub fn union(self, other: CharacterSet) -> CharacterSet {
         CharacterSet(self.0 | other.0)

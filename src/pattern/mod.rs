@@ -7,6 +7,8 @@
 mod alphabet;
 mod chance;
 mod character_set;
+mod checks;
+mod checksum;
 mod difficulty;
 mod error;
 mod grammar;
@@ -24,6 +26,8 @@ mod tests;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
+pub use checks::{Checks, Member};
+pub use checksum::{CHECKSUM_BITS, ChecksumTables};
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate};
 pub use error::GrammarError;
 pub use kind::Kind;

@@ -1,5 +1,6 @@
 //! One pattern: what a key must look like.
 
+use super::alphabet::{ALPHABET, value_of};
 use super::chance::chance_of_any;
 use super::character_set::CharacterSet;
 use super::difficulty::Difficulty;
@@ -124,6 +125,21 @@ impl Pattern {
         let shape = shapes.list.iter().filter(|shape| shape.matches(&values)).max_by_key(|shape| shape.len())?;
         let parts = shape.met_by(&values);
         Some(parts.iter().map(|&(first, next)| &text[5 + first..5 + next]).collect::<Vec<_>>().join("…"))
+    }
+
+    /// Characters like `other`, as many, that keys of this pattern can begin with. `other` has
+    /// characters of the alphabet.
+    pub fn start_like(&self, other: &str) -> String {
+        let values: Vec<u8> = other.chars().filter_map(value_of).collect();
+        let shapes = self.shapes();
+        let Some(first) = values.first() else { return String::new() };
+        let start = &shapes[usize::from(*first) % shapes.len()].start;
+        let character = |(at, &value): (usize, &u8)| {
+            let set = start.get(at).copied().unwrap_or(CharacterSet::ANY);
+            let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };
+            char::from(ALPHABET[usize::from(value)])
+        };
+        values.iter().enumerate().map(character).collect()
     }
 
     /// Intervals of the upper 64 bits of x that can match: sorted, disjoint, both ends included.

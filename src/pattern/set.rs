@@ -2,6 +2,7 @@
 //! by.
 
 use super::chance::chance_of_any;
+use super::checks::Checks;
 use super::difficulty::Difficulty;
 use super::intervals::share_of;
 use super::pattern::{Pattern, top_of};
@@ -90,6 +91,12 @@ impl PatternSet {
     /// Whether every key inside the intervals matches.
     pub fn is_exact(&self) -> bool {
         self.is_exact
+    }
+
+    /// Conditions on the keys inside the intervals, for devices that check them. `None` if the
+    /// intervals say all, or if there are too many for a device.
+    pub fn checks(&self) -> Option<Checks> {
+        if self.is_exact { None } else { Checks::new(&self.patterns, &self.members, &self.first_member) }
     }
 
     /// Whether the key is inside an interval. A device that searches the intervals hands such keys

@@ -31,6 +31,7 @@ fn main() -> std::process::ExitCode {
         conversation::unsolicited::TESTS,
         delivery::TESTS,
         fuzz_corpora::TESTS,
+        gpu::checks::TESTS,
         gpu::failure::TESTS,
         gpu::kernels::TESTS,
         gpu::secrets::TESTS,

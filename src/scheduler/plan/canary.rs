@@ -25,18 +25,11 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
-/// A canary of the same length as `canary` that agrees with `requested` as far as both reach, so
-/// one of the two is a prefix of the other. The device then filters by a single interval, for which
-/// a GPU has its fastest kernel. It sees only the shorter pattern and cannot tell which is the
-/// canary. Beside a pattern that is no prefix the canary stays as it is.
+/// A canary of the same length as `canary` with which keys of `requested` can begin, so that it adds
+/// no interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
+/// sees only the shorter pattern, and cannot tell which is the canary.
 pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
-    if requested.prefix().is_none() {
-        return canary.clone();
-    }
-    let length = canary.as_str().len();
-    let text: String =
-        requested.as_str().chars().chain(canary.as_str().chars().skip(requested.as_str().len())).collect();
-    Pattern::parse(&text[..length]).unwrap_or_else(|_| canary.clone())
+    Pattern::parse(&requested.start_like(canary.as_str())).unwrap_or_else(|_| canary.clone())
 }
 
 #[cfg(test)]
@@ -56,11 +49,21 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_pattern_of_another_kind_a_canary_stays() {
-        let canary = choose(Some(Rate(80e6)));
-        for requested in ["m0?tane", "=7", "m0ct*cafe"] {
-            assert_eq!(nested(&canary, &requested.parse().unwrap()), canary);
+    fn beside_a_pattern_of_another_kind_a_canary_adds_no_interval() {
+        for rate in [Rate(80e6), Rate(150e9)] {
+            for requested in ["m0?tane", "=7", "m0ct*cafe", "~satosh", "hex:0000c0de", "zeros:40", "words:6"] {
+                let requested: Pattern = requested.parse().unwrap();
+                let canary = choose(Some(rate));
+                let nested = nested(&canary, &requested);
+                assert_eq!(nested.bits(), canary.bits());
+                let alone = PatternSet::new(vec![requested.clone()]).intervals().len();
+                let both = PatternSet::new(vec![nested, requested.clone()]).intervals().len();
+                assert!(both <= alone, "{requested}: {both} intervals, {alone} without a canary");
+            }
         }
+        let anywhere: Pattern = "*cafe".parse().unwrap();
+        let canary = choose(Some(Rate(80e6)));
+        assert_eq!(nested(&canary, &anywhere), canary);
     }
 
     #[test]

@@ -52,6 +52,27 @@ pub struct Interval {
     pub last: u64,
 }
 
+/// An interval of one pattern, and the index of the words that describe its other conditions.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Member {
+    pub first: u64,
+    pub last: u64,
+    pub words: u32,
+    pub unused: u32,
+}
+
+/// Conditions on the keys inside the intervals of a launch. Addresses are device addresses;
+/// `first_member` is 0 if there are none.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Checks {
+    pub first_member: u64,
+    pub members: u64,
+    pub words: u64,
+    pub checksums: u64,
+}
+
 /// The argument of the search kernels. Addresses are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
@@ -87,6 +108,9 @@ const _: () = {
     assert!(offset_of!(Suspect, step) == 4 && offset_of!(Suspect, entry) == 8 && offset_of!(Suspect, which) == 12);
     assert!(offset_of!(Counters, hits) == 4 && offset_of!(Counters, skipped) == 8);
     assert!(offset_of!(Interval, last) == 8);
+    assert!(size_of::<Member>() == 24 && size_of::<Checks>() == 32);
+    assert!(offset_of!(Member, last) == 8 && offset_of!(Member, words) == 16);
+    assert!(offset_of!(Checks, members) == 8 && offset_of!(Checks, words) == 16 && offset_of!(Checks, checksums) == 24);
     assert!(size_of::<Search>() == 14 * 8 + 8 * 4 + 64);
     assert!(
         offset_of!(Search, groups) == 32 && offset_of!(Search, centres) == 56 && offset_of!(Search, counters) == 80
@@ -106,4 +130,4 @@ macro_rules! shared {
     )*};
 }
 
-shared!(Point Suspect Counters Interval Search);
+shared!(Point Suspect Counters Interval Member Checks Search);

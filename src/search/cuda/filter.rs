@@ -2,6 +2,7 @@
 
 use super::abi::Interval;
 use super::buffers::Buffer;
+use super::checks::CheckTables;
 use super::constants::{FINE_BITS, ROUGH_SLACK, SLACK, TENSOR_COARSE_BITS};
 use crate::pattern::{MOST_INTERVALS, PatternSet};
 use cudarc::driver::{
@@ -22,6 +23,8 @@ pub struct Filter {
     /// The only interval of top words, widened by the slack, as first value and width. `None` if
     /// there are several intervals.
     pub single: Option<(u32, u32)>,
+    /// Conditions on the keys inside the intervals.
+    pub checks: CheckTables,
     staging: PinnedHostSlice<Interval>,
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
@@ -41,6 +44,7 @@ impl Filter {
             intervals: stream.alloc_zeros(MOST_INTERVALS)?,
             count: 0,
             single: None,
+            checks: CheckTables::new(stream)?,
             // SAFETY: written before it is read.
             staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
             copied: None,
@@ -67,6 +71,7 @@ impl Filter {
             coarse,
             fine,
             intervals,
+            checks,
             staging,
             count: _,
             single: _,
@@ -75,12 +80,14 @@ impl Filter {
             coarse_bits: _,
             share: _,
         } = self;
-        Ok(vec![
+        let mut buffers = vec![
             Buffer::on_device("coarse filter", coarse),
             Buffer::on_device("fine filter", fine),
             Buffer::on_device("intervals", intervals),
             Buffer::pinned("staged intervals", staging)?,
-        ])
+        ];
+        buffers.extend(checks.buffers());
+        Ok(buffers)
     }
 
     /// Queues the change to `patterns` on the stream. `coarse_bits` is the size of the variant's
@@ -106,6 +113,7 @@ impl Filter {
             _ => None,
         };
         self.share = 1.0;
+        self.checks.set(stream, patterns)?;
         self.patterns = Some(patterns.clone());
         self.coarse_bits = coarse_bits;
         // The previous copy was queued before the previous launch, so this wait is short.

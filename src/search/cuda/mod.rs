@@ -6,6 +6,7 @@
 mod abi;
 #[doc(hidden)]
 pub mod buffers;
+mod checks;
 // Some of these are used by the kernels only.
 #[allow(dead_code)]
 mod constants;

@@ -235,10 +235,14 @@ impl CudaSearcher {
         };
         let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
         at.started.record(stream)?;
-        run(stream, kernel, &search, None, *config)?;
+        run(stream, kernel, &search, *config)?;
         let (blocks, block) = CONFIRM;
         let confirming = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: 0 };
-        run(stream, &self.kernels.confirm, &search, Some(self.geometry.threads()), confirming)?;
+        let (threads, checks) = (self.geometry.threads(), self.filter.checks.argument(stream));
+        let mut confirm = stream.launch_builder(&self.kernels.confirm);
+        confirm.arg(&search).arg(&threads).arg(&checks);
+        // SAFETY: the arguments match `confirm`, which checks the number of suspects.
+        unsafe { confirm.launch(confirming)? };
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
         at.finished.record(stream)
@@ -377,15 +381,11 @@ fn run(
     stream: &Arc<CudaStream>,
     kernel: &CudaFunction,
     search: &Search,
-    threads: Option<u32>,
     config: LaunchConfig,
 ) -> Result<(), DriverError> {
     let mut launch = stream.launch_builder(kernel);
     launch.arg(search);
-    if let Some(threads) = &threads {
-        launch.arg(threads);
-    }
-    // SAFETY: the arguments match the kernel, and every buffer in `search` has the size that the
+    // SAFETY: the argument matches the kernel, and every buffer in `search` has the size that the
     // grid and the extent need.
     unsafe { launch.launch(config)? };
     Ok(())

@@ -2,6 +2,7 @@
 //! host. The test binary can be copied to a machine with a GPU. Tests that cannot run are listed as
 //! skipped.
 
+use super::host_probe::HostProbe;
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
 use npubbot::key::{Rotation, StartPoint, VerifiedHit};
@@ -11,8 +12,7 @@ use npubbot::search::{Launch, cuda};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 pub const TESTS: &[Test] = &[
@@ -265,29 +265,13 @@ fn field_arithmetic_on_the_gpu_is_right() {
 }
 
 fn field_arithmetic_compiled_for_the_host_is_right() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("probe");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/host_probe.cpp");
-    if !std::path::Path::new(source).exists() {
-        skip("kernels/host_probe.cpp is not here");
-    }
-    match Command::new(&compiler).args(["-std=c++17", "-O1", source, "-o"]).arg(&program).status() {
-        Ok(status) => assert!(status.success(), "the kernels do not compile for the host"),
-        Err(error) => skip(&format!("no C++ compiler: {compiler}: {error}")),
-    }
+    let probe = HostProbe::compile();
     check(|operation, pairs| {
         let lines: String = pairs
             .iter()
             .map(|(a, b)| format!("{} {} {}\n", operation as u32, hex::encode(a), hex::encode(b)))
             .collect();
-        let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut input = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
-        let output = child.wait_with_output().unwrap();
-        writer.join().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| hex::decode(line).try_into().unwrap()).collect()
+        probe.run(&[], lines).lines().map(|line| hex::decode(line).try_into().unwrap()).collect()
     });
 }
 

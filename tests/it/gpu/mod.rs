@@ -1,6 +1,8 @@
 //! Tests that run on a GPU, or compile for one.
 
+pub mod checks;
 pub mod failure;
+pub mod host_probe;
 pub mod kernels;
 pub mod secrets;
 pub mod several;
