@@ -24,6 +24,8 @@ mod tests;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
+pub use chance::Effort;
+pub use character_set::MOST_CHOSEN;
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate};
 pub use error::GrammarError;
 pub use kind::Kind;
