@@ -27,6 +27,7 @@ pub fn request(data: &[u8]) {
         asker: &asker,
         pool_jobs: 3,
         split_jobs: 1,
+        intervals: 0,
         rate: Some(Rate(80e6)),
         next_job: JobId(12),
         half: None,

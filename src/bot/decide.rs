@@ -1,5 +1,7 @@
 //! Decisions: a request and the facts lead to one [`Decision`].
 
+use super::accepted::difficulty_of;
+use super::explain::{cheaper_one, explain};
 use super::facts::Facts;
 use super::meaning::Meaning;
 use super::policy;
@@ -9,11 +11,13 @@ use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::Job;
 use crate::message::Channel;
-use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Pattern};
+use crate::pattern::{NINETY_FIVE_PERCENT, Pattern};
 use std::time::Duration;
 
 /// If the expected time is at least this many seconds, the acceptance mentions split keys.
 const EXPENSIVE: u64 = 3600;
+/// If it is at least this many, the acceptance names a cheaper look-alike.
+const LONG: u64 = 60;
 /// An asker is told that a job is late after this multiple of the promised time.
 const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
@@ -88,6 +92,8 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Meaning::Status => Decision::Say(status(facts)),
         Meaning::Cancel(job) => cancel(*job, facts),
         Meaning::Resend(job) => resend(*job, facts),
+        Meaning::Explain(patterns) => Decision::Say(explain(patterns, facts)),
+        Meaning::Kinds => Decision::Say(Reply::Kinds),
         Meaning::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
         Meaning::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
         Meaning::Unsupported(nearest) => Decision::Say(Reply::Unsupported { nearest: nearest.clone() }),
@@ -112,12 +118,12 @@ fn find(
 ) -> Decision {
     let part = if half.is_some() { facts.split_part } else { facts.pool_part };
     let rate = facts.rate_of(part);
-    if let Some(reply) = policy::refusal(patterns, half.is_some(), rate, facts) {
-        return Decision::Say(reply);
-    }
-    let Some(difficulty) = Difficulty::any_of(patterns.iter().map(Pattern::difficulty)) else {
+    let Some(difficulty) = difficulty_of(&patterns[..patterns.len().min(facts.limits.prefixes_per_job)]) else {
         return Decision::Say(Reply::Nothing);
     };
+    if let Some(reply) = policy::refusal(patterns, difficulty, half.is_some(), rate, facts) {
+        return Decision::Say(reply);
+    }
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
     let is_split = half.is_some();
@@ -131,6 +137,11 @@ fn find(
         place: facts.split_place.filter(|_| is_split),
         comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
+        cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
+            None
+        } else {
+            cheaper_one(patterns, rate)
+        },
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
     // The promised time is one within which 95 of 100 jobs are done.
@@ -165,12 +176,12 @@ fn status(facts: &Facts<'_>) -> Reply {
         job: job.id,
         patterns: job.spec.patterns.clone(),
         waited: Duration::from_secs(facts.now.saturating_sub(job.accepted_at)),
-        difficulty: Difficulty::any_of(job.spec.patterns.iter().map(Pattern::difficulty)),
+        difficulty: difficulty_of(&job.spec.patterns),
         rate: facts.rate_of(if job.spec.half.is_some() { facts.own_split_part } else { facts.pool_part }),
     };
     Reply::Status {
         open: facts.asker.open.iter().map(line).collect(),
-        results: facts.asker.results.iter().map(|job| job.id).collect(),
+        results: facts.asker.results.clone(),
         open_jobs: facts.open_jobs(),
         rate: facts.rate,
     }
@@ -186,7 +197,7 @@ fn cancel(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
 }
 
 fn resend(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {
-    let kept: Vec<JobId> = facts.asker.results.iter().map(|job| job.id).collect();
+    let kept = facts.asker.results.clone();
     match kept.iter().copied().find(|id| asked.is_none_or(|asked| asked == *id)) {
         Some(job) => Decision::Resend { job, reply: Reply::SentAgain(job) },
         None => Decision::Say(Reply::NothingToResend { asked, kept }),

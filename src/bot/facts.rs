@@ -31,6 +31,8 @@ pub struct Facts<'a> {
     pub pool_jobs: usize,
     /// Split jobs being searched, of all askers: they take turns with the pool.
     pub split_jobs: usize,
+    /// Intervals that the devices' filters need for all open jobs.
+    pub intervals: usize,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
     /// The number of the job, if the message becomes one.

@@ -3,12 +3,12 @@
 use crate::job::JobId;
 use crate::key::{HalfPoint, HalfPointError};
 use crate::language::Language;
-use crate::pattern::{Pattern, PatternError};
+use crate::pattern::{GrammarError, Pattern};
 
 /// Meaning of the text of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
-    /// One or more prefixes, without repeats, in the order written.
+    /// One or more patterns, without repeats, in the order written.
     Find(Vec<Pattern>),
     Help,
     Status,
@@ -16,13 +16,17 @@ pub(super) enum Meaning {
     Cancel(Option<JobId>),
     /// `None`: the newest result.
     Resend(Option<JobId>),
-    /// Words that are no prefixes, each with the reason; at most three.
-    BadWords(Vec<(String, PatternError)>),
+    /// A question what these patterns mean and how long they take.
+    Explain(Vec<Pattern>),
+    /// A question which kinds of patterns there are.
+    Kinds,
+    /// Words that are no patterns, each with the reason; at most three.
+    BadWords(Vec<(String, GrammarError)>),
     /// A sentence. All its words could be prefixes, but hardly all are meant. These are the less
     /// common ones.
     Sentence(Vec<Pattern>),
     TooManyWords(usize),
-    /// A pattern of a kind that we do not search for, and the nearest prefix that we do.
+    /// A pattern in another notation, or words that ask for an ending; and the nearest prefix.
     Unsupported(Option<Pattern>),
     /// Small talk, with the word as a prefix if it can be one.
     SmallTalk(Option<Pattern>),
@@ -30,7 +34,7 @@ pub(super) enum Meaning {
     SecretKey,
     /// A question about seed words.
     SeedWords,
-    /// Prefixes at the asker's own point: they keep half of the key.
+    /// Patterns at the asker's own point: they keep half of the key.
     Split(HalfPoint, Vec<Pattern>),
     /// `split` with a word that is no point, or without a point.
     BadPoint(Option<HalfPointError>),

@@ -6,14 +6,17 @@
 //!
 //! The texts, and the words understood, are in `texts/`: one table per language.
 
+mod accepted;
 mod decide;
+mod explain;
 mod facts;
 mod meaning;
+mod meanings;
 pub mod notices;
 mod numbers;
+mod patterns;
 mod phrases;
 mod policy;
-mod prefixes;
 mod prose;
 mod reply;
 mod request;
@@ -24,6 +27,7 @@ mod vocabulary;
 mod wording;
 mod words;
 
+pub use accepted::accepted_by_bot;
 pub use decide::{Decision, decide};
 pub use facts::{Facts, SplitCost};
 pub use reply::Reply;

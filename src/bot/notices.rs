@@ -1,21 +1,36 @@
 //! Messages that the bot sends on its own, in the asker's language: results, and notices about
 //! jobs.
 
+use super::meanings::name;
 use super::numbers::span;
 use super::phrases::number;
 use super::tables::{Table, say};
 use crate::key::{Npub, SplitTweak};
 use crate::language::Language;
 use crate::ledger::Job;
-use crate::pattern::Pattern;
+use crate::pattern::{Kind, Pattern};
 use std::time::Duration;
 
 /// The text before and after the line with the nsec.
 pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, waited: Duration) -> (String, String) {
     let t = Table::of(job.language);
-    let (name, pattern, npub) = (job.id.to_string(), pattern.to_string(), npub.to_string());
-    let before = say!(t, "key-found", job = name, waited = span(t, waited), pattern = pattern, npub = npub);
+    let fits = fits(t, pattern, npub);
+    let (job, waited, npub) = (job.id.to_string(), span(t, waited), npub.to_string());
+    let before = say!(t, "key-found", job = job, waited = waited, fits = fits, npub = npub);
     (before, say!(t, "key-found-after"))
+}
+
+/// How a key fits its pattern: `This npub starts with npub1cat`, `This npub has al7ce, which fits
+/// ~alice`.
+fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
+    match pattern.kind() {
+        Kind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),
+        Kind::HexStart(_) | Kind::HexEnd(_) | Kind::Zeros(_) => say!(t, "found-fits", pattern = pattern.to_string()),
+        _ => {
+            let met = pattern.met_by(npub).unwrap_or_default();
+            say!(t, "found-met", met = met, pattern = name(pattern))
+        }
+    }
 }
 
 /// The answer to a message that made the bot panic twice.
@@ -26,9 +41,9 @@ pub fn apology(language: Language) -> String {
 /// The result of a split job: the tweak, which is useless without the asker's half.
 pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, waited: Duration, tweak: &SplitTweak) -> String {
     let t = Table::of(job.language);
-    let (name, waited, pattern) = (job.id.to_string(), span(t, waited), pattern.to_string());
+    let (job, waited, fits) = (job.id.to_string(), span(t, waited), fits(t, pattern, npub));
     let (npub, tweak) = (npub.to_string(), tweak.to_string());
-    say!(t, "tweak-found", job = name, waited = waited, pattern = pattern, npub = npub, tweak = tweak)
+    say!(t, "tweak-found", job = job, waited = waited, fits = fits, npub = npub, tweak = tweak)
 }
 
 /// The one notice of a job that takes longer than was promised. `now`: Unix seconds.

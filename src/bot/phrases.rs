@@ -1,10 +1,11 @@
 //! Parts of sentences: lists of jobs and prefixes, the work going on, reasons of a refusal.
 
+use super::meanings::name;
 use super::numbers::speed;
 use super::tables::{Table, say};
 use crate::job::JobId;
 use crate::key::HalfPointError;
-use crate::pattern::{ALPHABET, MAX_CHARACTERS, Pattern, PatternError, Rate};
+use crate::pattern::{ALPHABET, GrammarError, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, Rate};
 
 /// Jobs named in a list; further ones are only counted.
 const JOBS_LISTED: usize = 8;
@@ -16,13 +17,13 @@ pub(super) fn number(job: JobId) -> String {
     job.0.to_string()
 }
 
-/// The prefixes as text: `npub1cat`, or `npub1cat or npub1dad, whichever is found first`. As many
+/// The patterns as text: `npub1cat`, or `npub1cat or ~dad, whichever is found first`. As many
 /// as fit into `room` characters, but at least one.
 pub(super) fn any_of(t: &Table, patterns: &[Pattern], room: usize) -> String {
     let mut named: Vec<String> = Vec::new();
     let mut length = 0;
     for (number, pattern) in patterns.iter().enumerate() {
-        let name = format!("npub1{pattern}");
+        let name = name(pattern);
         length += name.len() + ", ".len();
         if number > 0 && length > room {
             named.push(say!(t, "more", count = patterns.len() - number));
@@ -66,8 +67,33 @@ pub(super) fn shown(word: &str) -> String {
     start
 }
 
+/// The reason why a word is no pattern, and a remedy.
+pub(super) fn grammar_error(t: &Table, error: &GrammarError) -> String {
+    match error {
+        GrammarError::Prefix { error, look_alike: None } => pattern_error(t, error),
+        GrammarError::Prefix { error, look_alike: Some(pattern) } => {
+            say!(t, "pattern-look-alike", reason = pattern_error(t, error), pattern = pattern.clone())
+        }
+        GrammarError::Anything => say!(t, "pattern-anything"),
+        GrammarError::Class => say!(t, "pattern-class"),
+        GrammarError::Number { keyword, least, most, example } => {
+            let example = format!("{keyword}{example}");
+            say!(t, "pattern-number", keyword = *keyword, least = *least, most = *most, example = example)
+        }
+        GrammarError::Hex => say!(t, "pattern-hex"),
+        GrammarError::Within => say!(t, "pattern-within"),
+        GrammarError::TooMany(characters) => {
+            say!(t, "pattern-too-many", characters = *characters, most = MOST_CHOSEN)
+        }
+        GrammarError::Ending(None) => say!(t, "pattern-ending"),
+        GrammarError::Ending(Some(first)) => say!(t, "pattern-ending-one", first = first.clone()),
+        GrammarError::TooIntricate => say!(t, "pattern-too-intricate"),
+        GrammarError::NotYet(keyword) => say!(t, "pattern-not-yet", keyword = *keyword),
+    }
+}
+
 /// The reason why a word is no prefix, and a remedy.
-pub(super) fn pattern_error(t: &Table, error: &PatternError) -> String {
+fn pattern_error(t: &Table, error: &PatternError) -> String {
     let alphabet = std::str::from_utf8(ALPHABET).unwrap_or_default();
     match error {
         PatternError::Empty => say!(t, "pattern-empty", most = MAX_CHARACTERS, alphabet = alphabet),

@@ -1,5 +1,7 @@
 //! The limits on requests, and what would be accepted instead.
 
+use super::accepted::{ALL_INTERVALS, FEW_INTERVALS, JOB_INTERVALS, accepted_by_bot, intervals_of, nearest_accepted};
+use super::explain::cheaper_one;
 use super::facts::{Facts, SplitCost};
 use super::reply::Reply;
 use crate::job::JobId;
@@ -13,10 +15,19 @@ const UNMEASURED_CHARACTERS: u32 = 6;
 /// Longest list of prefixes that is repeated in a command, bytes.
 const LONGEST_PREFIXES: usize = 300;
 
-/// The refusal of a request, or `None` if it is accepted. `rate` is the rate at which the job would
-/// be searched.
-pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, facts: &Facts<'_>) -> Option<Reply> {
+/// The refusal of a request, or `None` if it is accepted. `difficulty` is that of any of the
+/// patterns, `rate` the rate at which the job would be searched.
+pub(super) fn refusal(
+    patterns: &[Pattern],
+    difficulty: Difficulty,
+    is_split: bool,
+    rate: Option<Rate>,
+    facts: &Facts<'_>,
+) -> Option<Reply> {
     let limits = facts.limits;
+    if let Some(pattern) = patterns.iter().find(|pattern| !accepted_by_bot(pattern)) {
+        return Some(Reply::NotSearched { pattern: pattern.clone(), nearest: nearest_accepted(pattern) });
+    }
     if let Some(work) = facts.owes {
         return Some(Reply::WorkWanted(work));
     }
@@ -40,12 +51,15 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
         let wait = (at + DAY).saturating_sub(facts.now);
         return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
     }
+    if let Some(reply) = too_wide(intervals_of(patterns), facts) {
+        return Some(reply);
+    }
     let refused = match rate {
-        Some(rate) => too_hard(patterns, rate, facts),
+        // The look-alike is named in a command without a half.
+        Some(rate) => too_hard(if is_split { &[] } else { patterns }, difficulty, rate, facts),
         None => {
             let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
-            let requested = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?;
-            (requested.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
+            (difficulty.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
         }
     };
     // Last, so that nobody works for a request that is refused anyway.
@@ -54,12 +68,29 @@ pub(super) fn refusal(patterns: &[Pattern], is_split: bool, rate: Option<Rate>, 
 
 /// The refusal of a split request without the work, with the command that does it.
 fn work_wanted(patterns: &[Pattern], SplitCost { bits, bot }: SplitCost) -> Reply {
-    let mut prefixes = patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ");
+    let mut prefixes = patterns.iter().map(quoted).collect::<Vec<_>>().join(" ");
     if prefixes.len() > LONGEST_PREFIXES {
         prefixes = "PREFIX...".to_owned();
     }
     let command = format!("npubbot split new {prefixes} --out half.age --work {bits} --bot {bot}");
     Reply::SplitWorkWanted { bits, command }
+}
+
+/// A pattern as a shell reads it.
+fn quoted(pattern: &Pattern) -> String {
+    match pattern.prefix() {
+        Some(prefix) => prefix.to_owned(),
+        None => format!("'{pattern}'"),
+    }
+}
+
+/// The refusal of a job that has too many intervals, by itself or beside all others.
+fn too_wide(intervals: usize, facts: &Facts<'_>) -> Option<Reply> {
+    if intervals > JOB_INTERVALS {
+        return Some(Reply::TooWide { asked: intervals, allowed: JOB_INTERVALS });
+    }
+    let is_full = intervals > FEW_INTERVALS && facts.intervals + intervals > ALL_INTERVALS;
+    is_full.then_some(Reply::TooWideNow)
 }
 
 /// An open job with the same request.
@@ -69,9 +100,11 @@ fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
     in_pool.into_iter().find(|job| job.spec.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
 }
 
-fn too_hard(patterns: &[Pattern], rate: Rate, facts: &Facts<'_>) -> Option<Reply> {
+/// The refusal of a request that takes too long. `hinted`: the patterns for which a look-alike may be
+/// named.
+fn too_hard(hinted: &[Pattern], difficulty: Difficulty, rate: Rate, facts: &Facts<'_>) -> Option<Reply> {
     let limit = facts.limits.longest_expected_time;
-    let expected = Difficulty::any_of(patterns.iter().map(Pattern::difficulty))?.expected_time(rate)?;
+    let expected = difficulty.expected_time(rate)?;
     if expected <= limit {
         return None;
     }
@@ -81,5 +114,6 @@ fn too_hard(patterns: &[Pattern], rate: Rate, facts: &Facts<'_>) -> Option<Reply
         difficulty.expected_time(rate).is_some_and(|time| time <= limit)
     };
     let characters = (1..=50).take_while(within).last().unwrap_or(0);
-    Some(Reply::TooHard { expected, limit, characters })
+    let cheaper = cheaper_one(hinted, Some(rate)).filter(|cheaper| cheaper.expected <= limit);
+    Some(Reply::TooHard { expected, limit, characters, cheaper })
 }

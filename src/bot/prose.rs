@@ -1,12 +1,12 @@
 //! Texts that begin with no command: small talk, sentences around a prefix, bare prefixes.
 
 use super::meaning::Meaning;
-use super::prefixes::prefixes;
+use super::patterns::{is_certain, nearest_prefix, patterns};
 use super::vocabulary::{Command, Speech, command};
-use crate::pattern::Pattern;
+use crate::pattern::{Effort, Pattern};
 
 /// Reads a text that begins with no command.
-pub(super) fn free_text(words: &[&str], speech: &Speech) -> Meaning {
+pub(super) fn free_text(words: &[&str], speech: &Speech, effort: &mut Effort) -> Meaning {
     let is_number = |word: &str| matches!(word, "12" | "24" | "twelve" | "seed");
     let asks_for_seed = words.iter().any(|word| speech.is_seed(word))
         || words == ["seed"]
@@ -23,11 +23,11 @@ pub(super) fn free_text(words: &[&str], speech: &Speech) -> Meaning {
     }
     if wants_elsewhere(words, speech) {
         let last = words.iter().rev().find(|word| !speech.is_filler(word) && !speech.is_elsewhere(word));
-        return Meaning::Unsupported(last.and_then(|word| Pattern::parse(word).ok()));
+        return Meaning::Unsupported(last.and_then(|word| nearest_prefix(word)));
     }
-    match meant(words, speech) {
-        Some(meant) => prefixes(&meant, None),
-        None => prefixes(words, Some(speech)),
+    match meant(words, speech, effort) {
+        Some(meant) => patterns(&meant, None, effort),
+        None => patterns(words, Some(speech), effort),
     }
 }
 
@@ -52,14 +52,16 @@ fn wants_elsewhere(words: &[&str], speech: &Speech) -> bool {
     words.iter().any(|word| speech.is_elsewhere(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
 }
 
-/// The prefixes of a sentence, where they are certain: written as `npub1…` or after `starts with`,
-/// among words that cannot be meant as prefixes; or the only one in a sentence of another language
-/// than English.
-fn meant<'a>(words: &[&'a str], speech: &Speech) -> Option<Vec<&'a str>> {
-    let is_marked = |word: &&str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
+/// The patterns of a sentence, where they are certain: written as `npub1…`, with marks as in
+/// `~alice`, or after `starts with`, among words that cannot be meant as prefixes; or the only one in
+/// a sentence of another language than English.
+fn meant<'a>(words: &[&'a str], speech: &Speech, effort: &mut Effort) -> Option<Vec<&'a str>> {
+    let is_npub = |word: &str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
+    let mut is_marked = |word: &&str| is_npub(word) || is_certain(word, effort);
     let is_prose = |word: &&str| speech.is_filler(word) || Pattern::parse(word).is_err();
     let (marked, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| is_marked(word));
-    if !marked.is_empty() && !others.is_empty() && others.iter().all(is_prose) {
+    let is_around = |word: &&str| speech.is_filler(word) || (is_prose(word) && marked.iter().all(|word| is_npub(word)));
+    if !marked.is_empty() && !others.is_empty() && others.iter().all(is_around) {
         return Some(marked);
     }
     let (fillers, others): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|word| speech.is_filler(word));

@@ -4,7 +4,7 @@ use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
 use crate::message::WorkWanted;
-use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
+use crate::pattern::{Difficulty, GrammarError, Pattern, Rate};
 use std::time::Duration;
 
 /// An answer. [`Reply::text`] gives its text.
@@ -48,15 +48,40 @@ pub enum Reply {
         /// Jobs whose result is kept.
         kept: Vec<JobId>,
     },
-    /// Words that cannot be prefixes, each with the reason.
-    BadWords(Vec<(String, PatternError)>),
-    /// A text that reads like a sentence, with the words in it that could be prefixes.
+    /// Words that cannot be patterns, each with the reason.
+    BadWords(Vec<(String, GrammarError)>),
+    /// A text that reads like a sentence, with the words in it that could be patterns.
     Sentence(Vec<Pattern>),
-    /// A pattern of a kind that the bot does not search for.
+    /// A pattern in another notation, or words that ask for an ending.
     Unsupported {
-        /// The nearest prefix that it does search for.
+        /// The nearest prefix.
         nearest: Option<Pattern>,
     },
+    /// A pattern that the bot does not search for.
+    NotSearched {
+        /// The pattern.
+        pattern: Pattern,
+        /// The nearest that it does search for.
+        nearest: Option<Pattern>,
+    },
+    /// A job whose patterns have too many intervals.
+    TooWide {
+        /// Intervals.
+        asked: usize,
+        /// The limit.
+        allowed: usize,
+    },
+    /// All open jobs together have too many intervals for this one.
+    TooWideNow,
+    /// Meanings of patterns, and their expected times.
+    Explained {
+        /// The first few.
+        explained: Vec<Explanation>,
+        /// Number of the others.
+        more: usize,
+    },
+    /// The kinds of patterns.
+    Kinds,
     /// Small talk, not a request.
     SmallTalk {
         /// The word as a prefix, if it can be one.
@@ -100,6 +125,8 @@ pub enum Reply {
         limit: Duration,
         /// The longest prefix that is accepted now, in characters; 0 for none.
         characters: u32,
+        /// A look-alike that would be accepted.
+        cheaper: Option<Cheaper>,
     },
     /// No device has a rate, and the request is longer than this many characters.
     NotMeasured {
@@ -161,7 +188,7 @@ pub enum Reply {
 pub struct Acceptance {
     /// Its number.
     pub job: JobId,
-    /// Its prefixes.
+    /// Its patterns.
     pub patterns: Vec<Pattern>,
     /// Difficulty of any of them.
     pub difficulty: Difficulty,
@@ -177,6 +204,32 @@ pub struct Acceptance {
     pub comes_elsewhere: bool,
     /// Whether it takes so long that a split key is worth mentioning.
     pub expensive: bool,
+    /// A look-alike that is found much sooner.
+    pub cheaper: Option<Cheaper>,
+}
+
+/// A pattern that looks like another one and is found much sooner.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cheaper {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Its expected time.
+    pub expected: Duration,
+}
+
+/// The meaning and the expected time of one pattern.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explanation {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Whether the bot searches for it.
+    pub is_accepted: bool,
+    /// Its expected time, if a rate is measured.
+    pub expected: Option<Duration>,
+    /// The nearest pattern that the bot searches for, if it does not search for this one.
+    pub nearest: Option<Pattern>,
+    /// A look-alike that is found much sooner.
+    pub cheaper: Option<Cheaper>,
 }
 
 /// One open job in a status.
@@ -184,7 +237,7 @@ pub struct Acceptance {
 pub struct JobLine {
     /// Its number.
     pub job: JobId,
-    /// Its prefixes.
+    /// Its patterns.
     pub patterns: Vec<Pattern>,
     /// Time since it was accepted.
     pub waited: Duration,

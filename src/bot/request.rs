@@ -1,14 +1,15 @@
 //! Reading messages: what people write becomes a [`Request`].
 
+use super::accepted::effort;
 use super::meaning::Meaning;
-use super::prefixes::prefixes;
+use super::patterns::patterns;
 use super::prose::free_text;
 use super::vocabulary::{self, Command, Speech};
 use super::words::{is_invisible, words};
 use crate::job::{Asker, EncryptionKey, JobId, RumorId};
 use crate::key::{HalfPoint, SplitWork};
 use crate::language::Language;
-use crate::pattern::{ALPHABET, Pattern};
+use crate::pattern::{ALPHABET, Effort, Pattern};
 use crate::vault::Rumor;
 use unicode_normalization::UnicodeNormalization;
 
@@ -115,7 +116,7 @@ impl From<Meaning> for Reading {
     }
 }
 
-/// Reads any text, in time linear in its length.
+/// Reads any text, in time linear in its length, besides the bounded time of its patterns.
 pub(super) fn read_text(text: &str) -> Reading {
     if has_secret_key(text) {
         return Meaning::SecretKey.into();
@@ -128,14 +129,15 @@ pub(super) fn read_text(text: &str) -> Reading {
     let Some((first, rest)) = words.split_first() else {
         return if text.contains(['?', '？']) { Meaning::Help } else { Meaning::Nothing }.into();
     };
-    command(first, rest).unwrap_or_else(|| {
+    let mut effort = effort();
+    command(first, rest, &mut effort).unwrap_or_else(|| {
         let speech = Speech::of(&words);
-        Reading { meaning: free_text(&words, &speech), languages: speech.languages(), shadowed: None }
+        Reading { meaning: free_text(&words, &speech, &mut effort), languages: speech.languages(), shadowed: None }
     })
 }
 
 /// Reads a text that begins with a command.
-fn command(first: &str, rest: &[&str]) -> Option<Reading> {
+fn command(first: &str, rest: &[&str], effort: &mut Effort) -> Option<Reading> {
     if let (Some(language), []) = (vocabulary::language_named(first), rest)
         && Pattern::parse(first).is_err()
     {
@@ -150,7 +152,7 @@ fn command(first: &str, rest: &[&str]) -> Option<Reading> {
     let meaning = match command {
         Command::Help if is_alone => Meaning::Help,
         Command::Help if matches!(rest, [word] if vocabulary::is_command(word, Command::Split)) => Meaning::SplitHelp,
-        Command::Split => split(rest),
+        Command::Split => split(rest, effort),
         Command::Stop if is_alone => Meaning::Stop,
         Command::Start if is_alone => Meaning::Start,
         Command::Delete if is_alone => Meaning::Delete,
@@ -161,7 +163,12 @@ fn command(first: &str, rest: &[&str]) -> Option<Reading> {
         Command::Cancel if job.is_some() => Meaning::Cancel(job),
         Command::Resend if is_alone => Meaning::Resend(None),
         Command::Resend if job.is_some() => Meaning::Resend(job),
-        Command::Find if !is_alone => prefixes(rest, None),
+        Command::Find if !is_alone => patterns(rest, None, effort),
+        Command::Explain if is_alone => Meaning::Kinds,
+        Command::Explain => match patterns(rest, None, effort) {
+            Meaning::Find(patterns) => Meaning::Explain(patterns),
+            other => other,
+        },
         // `lang` alone is a prefix.
         Command::Language if is_alone && Pattern::parse(first).is_err() => Meaning::Languages,
         // The list of languages shows `lang ja (日本語)`.
@@ -198,10 +205,10 @@ fn has_secret_key(text: &str) -> bool {
     })
 }
 
-/// Reads `split <point> prefix …`. The point may be anywhere among the words, and so may `work:…`.
-fn split(words: &[&str]) -> Meaning {
+/// Reads `split <point> pattern …`. The point may be anywhere among the words, and so may `work:…`.
+fn split(words: &[&str], effort: &mut Effort) -> Meaning {
     let words: Vec<&str> = words.iter().copied().filter(|word| word.parse::<SplitWork>().is_err()).collect();
-    let (points, prefixes): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
+    let (points, asked): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| HalfPoint::is_meant(word));
     let point = match points.as_slice() {
         [] if words.is_empty() => return Meaning::SplitHelp,
         [] => return Meaning::BadPoint(None),
@@ -209,8 +216,8 @@ fn split(words: &[&str]) -> Meaning {
     };
     match point {
         Err(error) => Meaning::BadPoint(Some(error)),
-        Ok(_) if prefixes.is_empty() => Meaning::PointAlone,
-        Ok(point) => match self::prefixes(&prefixes, None) {
+        Ok(_) if asked.is_empty() => Meaning::PointAlone,
+        Ok(point) => match patterns(&asked, None, effort) {
             Meaning::Find(patterns) => Meaning::Split(point, patterns),
             other => other,
         },

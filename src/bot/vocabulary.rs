@@ -19,13 +19,14 @@ pub(super) enum Command {
     Delete,
     Split,
     Find,
+    Explain,
     Language,
     /// `all` in `cancel all`: no command alone.
     All,
 }
 
 /// Commands with the lists of their words.
-const COMMANDS: [(Command, &[&str]); 11] = [
+const COMMANDS: [(Command, &[&str]); 12] = [
     (Command::Help, &["command-help", "also-help"]),
     (Command::Status, &["command-status", "also-status"]),
     (Command::Cancel, &["command-cancel", "also-cancel"]),
@@ -35,6 +36,7 @@ const COMMANDS: [(Command, &[&str]); 11] = [
     (Command::Delete, &["command-delete", "also-delete"]),
     (Command::Split, &["command-split", "also-split"]),
     (Command::Find, &["command-find", "also-find"]),
+    (Command::Explain, &["command-explain", "also-explain"]),
     (Command::Language, &["command-language", "also-language"]),
     (Command::All, &["also-all"]),
 ];

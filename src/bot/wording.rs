@@ -1,16 +1,17 @@
 //! The text of each reply, in every language. The words are in the tables; here is which of them
 //! are said, with which values.
 
+use super::meanings::{all_meanings, means};
 use super::numbers::{expected, odds, span, time_of_day};
-use super::phrases::{any_of, at_work, list, number, pattern_error, point_error, shown};
-use super::reply::{Acceptance, JobLine, Reply};
+use super::phrases::{any_of, at_work, grammar_error, list, number, point_error, shown};
+use super::reply::{Acceptance, Cheaper, Explanation, JobLine, Reply};
 use super::request::Request;
 use super::tables::{Table, say};
 use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::language::Language;
 use crate::ledger::HalfUse;
-use crate::pattern::PatternError;
+use crate::pattern::{GrammarError, Pattern};
 use std::time::Duration;
 
 /// Characters of the longest message: some twenty lines on a phone.
@@ -21,6 +22,10 @@ const JOBS_SHOWN: usize = 5;
 /// prefixes are only counted.
 const PATTERNS_ACCEPTED: usize = 400;
 const PATTERNS_SHOWN: usize = 90;
+/// The same for their meanings in the acceptance.
+const MEANINGS_ACCEPTED: usize = 400;
+/// Lines of the longest message.
+pub(super) const MOST_LINES: usize = 20;
 
 impl Reply {
     /// The text of a reply.
@@ -57,13 +62,14 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
             };
             lines([say!(t, "sentence"), example])
         }
-        Reply::Unsupported { nearest } => {
-            let instead = match nearest {
-                Some(nearest) => say!(t, "unsupported-nearest", nearest = nearest.to_string()),
-                None => say!(t, "unsupported-example"),
-            };
-            lines([say!(t, "unsupported"), instead])
+        Reply::Unsupported { nearest } => lines([say!(t, "unsupported"), instead(t, nearest)]),
+        Reply::NotSearched { pattern, nearest } => {
+            lines([means(t, pattern), say!(t, "needs-start"), say!(t, "nothing-started"), instead(t, nearest)])
         }
+        Reply::TooWide { asked, allowed } => say!(t, "too-wide", asked = *asked, allowed = *allowed),
+        Reply::TooWideNow => say!(t, "too-wide-now"),
+        Reply::Explained { explained, more } => explanations(t, explained, *more),
+        Reply::Kinds => say!(t, "kinds"),
         Reply::SmallTalk { prefix } => match prefix {
             Some(prefix) => lines([say!(t, "hello"), say!(t, "search-for-it", prefix = prefix.to_string())]),
             None => say!(t, "hello"),
@@ -109,13 +115,13 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
         Reply::TooManyToday { allowed, wait_seconds } => {
             say!(t, "too-many-today", allowed = *allowed, span = span(t, Duration::from_secs(*wait_seconds)))
         }
-        Reply::TooHard { expected, limit, characters } => {
+        Reply::TooHard { expected, limit, characters, cheaper } => {
             let refusal = say!(t, "too-hard", span = span(t, *expected), limit = span(t, *limit));
             let instead = match characters {
                 0 => say!(t, "too-hard-all"),
                 _ => say!(t, "too-hard-up-to", characters = *characters),
             };
-            lines([refusal, instead])
+            lines([refusal, instead].into_iter().chain(cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper))))
         }
         Reply::NotMeasured { characters } => say!(t, "not-measured", characters = *characters),
         Reply::NeedsSealed => say!(t, "needs-sealed"),
@@ -137,7 +143,9 @@ fn lines(parts: impl IntoIterator<Item = String>) -> String {
 
 fn acceptance(t: &Table, job: &Acceptance) -> String {
     let patterns = any_of(t, &job.patterns, PATTERNS_ACCEPTED);
-    let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns), odds(t, job.difficulty)];
+    let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns)];
+    said.extend(all_meanings(t, &job.patterns, MEANINGS_ACCEPTED));
+    said.push(odds(t, job.difficulty));
     said.push(match job.rate.and_then(|rate| job.difficulty.expected_time(rate)) {
         Some(mean) => expected(t, mean),
         None => say!(t, "no-speed-yet"),
@@ -154,10 +162,51 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     } else {
         said.push(say!(t, "key-comes"));
     }
+    said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     if job.expensive && !job.is_split {
         said.push(say!(t, "expensive"));
     }
     said.push(say!(t, "to-stop", number = number(job.job)));
+    lines(said)
+}
+
+fn looks_alike(t: &Table, cheaper: &Cheaper) -> String {
+    say!(t, "looks-alike", pattern = cheaper.pattern.to_string(), span = span(t, cheaper.expected))
+}
+
+/// The lines with the nearest pattern, or with an example.
+fn instead(t: &Table, nearest: &Option<Pattern>) -> String {
+    match nearest {
+        Some(nearest) => say!(t, "unsupported-nearest", nearest = nearest.to_string()),
+        None => say!(t, "unsupported-example"),
+    }
+}
+
+/// As many explanations as fit, but at least one.
+fn explanations(t: &Table, explained: &[Explanation], more: usize) -> String {
+    let with = |shown: usize| {
+        let mut said: Vec<String> = explained.iter().take(shown).map(|one| explanation(t, one)).collect();
+        let more = more + explained.len().saturating_sub(shown);
+        if more > 0 {
+            said.push(say!(t, "and-more-jobs", count = more));
+        }
+        if let Some(first) = explained.iter().take(shown).find(|one| one.is_accepted) {
+            said.push(say!(t, "explain-find", pattern = first.pattern.to_string()));
+        }
+        lines(said)
+    };
+    let fits = |text: &String| text.chars().count() <= MOST_CHARACTERS && text.lines().count() <= MOST_LINES;
+    (2..=explained.len()).rev().map(with).find(fits).unwrap_or_else(|| with(1))
+}
+
+fn explanation(t: &Table, one: &Explanation) -> String {
+    let mut said = vec![means(t, &one.pattern), odds(t, one.pattern.difficulty())];
+    if one.is_accepted {
+        said.push(one.expected.map_or_else(|| say!(t, "no-speed-yet"), |mean| expected(t, mean)));
+        said.extend(one.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
+    } else {
+        said.extend([say!(t, "needs-start"), instead(t, &one.nearest)]);
+    }
     lines(said)
 }
 
@@ -220,9 +269,9 @@ fn nothing_to_resend(t: &Table, asked: Option<JobId>, kept: &[JobId]) -> String 
     lines([missing, instead])
 }
 
-fn bad_words(t: &Table, words: &[(String, PatternError)]) -> String {
-    let line = |(word, error): &(String, PatternError)| {
-        say!(t, "bad-word", word = shown(word), reason = pattern_error(t, error))
+fn bad_words(t: &Table, words: &[(String, GrammarError)]) -> String {
+    let line = |(word, error): &(String, GrammarError)| {
+        say!(t, "bad-word", word = shown(word), reason = grammar_error(t, error))
     };
     lines(words.iter().map(line).chain([say!(t, "send-only-the-prefix")]))
 }

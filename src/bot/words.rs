@@ -6,16 +6,46 @@ use unicode_normalization::UnicodeNormalization;
 /// Words of a text in lower case, without quoted lines, punctuation around words, emoji and
 /// invisible marks.
 ///
-/// Full-width and decorated letters are folded (NFKC): `ｍ０ｃ` is `m0c`. Marks inside a word stay, so
-/// that `m0?tane` is not read as two prefixes; so do marks at its edges that patterns have
-/// elsewhere: `*cafe`, `cafe$`.
+/// Full-width and decorated letters are folded (NFKC): `ｍ０ｃ` is `m0c`. The marks of patterns stay,
+/// also at the edges: `~alice`, `[s5]at`, `=7`. So do those that patterns have elsewhere: `cafe$`.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    joined(parts(text))
+}
+
+/// Joins `hex:`, `zeros:`, `words:` and `=` with the word that follows: a space between them changes
+/// nothing.
+fn joined(words: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    let mut words = words.peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let word = words.next()?;
+            if is_keyword(&word) {
+                return Some(word + &words.next().unwrap_or_default());
+            }
+            if word != "=" {
+                return Some(word);
+            }
+            let is_number = |next: &String| next.chars().all(|c| c.is_ascii_digit());
+            if let Some(number) = words.next_if(is_number) {
+                return Some(word + &number);
+            }
+        }
+    })
+}
+
+fn is_keyword(word: &str) -> bool {
+    matches!(word, "hex:" | "zeros:" | "words:")
+}
+
+fn parts(text: &str) -> impl Iterator<Item = String> {
     let is_quote = |line: &&str| line.trim_start().starts_with('>');
     // If a text has only quoted lines, they are what its author wants to say.
     let is_reply = text.lines().any(|line| !is_quote(&line) && !line.trim().is_empty());
     let lines = text.lines().filter(move |line| !(is_reply && is_quote(line)));
     lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || c.is_control() || separates(c))).flat_map(|word| {
         let folded: String = word.nfkc().filter(|&c| !is_invisible(c)).flat_map(char::to_lowercase).collect();
+        // Japanese keyboards have this dash where others have the tilde.
+        let folded = folded.replace('〜', "~");
         // Folding may have made spaces and commas.
         let parts = folded.split(|c: char| c.is_whitespace() || c.is_control() || separates(c));
         let parts = parts.flat_map(by_script).map(strip);
@@ -68,25 +98,44 @@ fn separates(c: char) -> bool {
 /// A word without decoration at its edges.
 fn strip(word: &str) -> String {
     let mut word = word;
-    // `**m0c**`, `_m0c_`, `~~m0c~~` are emphasis. `*cafe` is not, and `*cafe*` may be either.
+    // `**m0c**`, `_m0c_`, `~~m0c~~` are emphasis. `*m0c*` is a pattern.
     loop {
-        let inner = ["**", "_", "~"].iter().find_map(|mark| word.strip_prefix(mark)?.strip_suffix(mark));
+        let inner = ["**", "_", "~~"].iter().find_map(|mark| word.strip_prefix(mark)?.strip_suffix(mark));
         match inner {
             Some(inner) if !inner.is_empty() => word = inner,
             _ => break,
         }
     }
-    let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '*' | '$' | '?' | '^' | '_' | '/');
-    let word = word.trim_matches(is_edge);
-    // Anything may follow the start of an npub, so `cafe*` means the same as `cafe`.
-    let word = word.trim_end_matches(['*', '?', '_', '/', ':']).trim_start_matches(['^', '?', '/']);
-    let word = word.trim_matches(is_edge);
+    if word == "=" {
+        return word.to_owned();
+    }
+    let begins = |c: char| c.is_alphanumeric() || matches!(c, '*' | '$' | '?' | '^' | '_' | '/' | '~' | '=' | '[');
+    let ends = |c: char| c.is_alphanumeric() || matches!(c, '*' | '$' | '?' | '^' | '_' | '/' | ']' | '@' | ':');
+    let trimmed = |word| str::trim_end_matches(str::trim_start_matches(word, |c| !begins(c)), |c| !ends(c));
+    let word = trimmed(word);
+    if is_keyword(word) {
+        return word.to_owned();
+    }
+    // Anything may follow the start of an npub, so `cafe?` means the same as `cafe`. What follows an
+    // end does not.
+    let word = if word.contains('*') { word } else { word.trim_end_matches('?') };
+    let word = word.trim_end_matches(['_', '/', ':']).trim_start_matches(['^', '/']);
+    let word = match word.strip_suffix('*') {
+        Some(plain) if plain.chars().all(char::is_alphanumeric) => plain,
+        _ => word,
+    };
+    let word = trimmed(word);
     if word.chars().any(char::is_alphanumeric) { word.to_owned() } else { String::new() }
 }
 
-/// Whether a word has a character that patterns use elsewhere: wildcards, classes, anchors.
-pub(super) fn has_wildcard(word: &str) -> bool {
-    word.contains(['*', '?', '$', '^', '_', '.', '[', ']', '{', '}', '(', ')', '+', '~', '<', '>', '\\'])
+/// Whether a word has a mark of our patterns: `?`, `[`, `*`, `~`, `=`, `:`, `@`.
+pub(super) fn has_pattern_mark(word: &str) -> bool {
+    word.contains(['?', '[', '*', '~', '=', ':', '@'])
+}
+
+/// Whether a word has a mark that patterns have elsewhere: anchors, groups, regular expressions.
+pub(super) fn has_foreign_wildcard(word: &str) -> bool {
+    word.contains(['$', '^', '_', '.', '{', '}', '(', ')', '+', '<', '>', '\\'])
 }
 
 /// Zero-width characters, marks of the writing direction, variation selectors, the byte-order mark.
@@ -101,16 +150,35 @@ mod tests {
 
     #[test]
     fn decoration_goes_and_wildcards_stay() {
-        let cases: [(&str, &[&str]); 18] = [
+        let cases: [(&str, &[&str]); 37] = [
             ("ｍ０ｃ", &["m0c"]),
             ("#m0c!", &["m0c"]),
             ("🚀 m0c🚀", &["m0c"]),
             ("**m0c** _m0c_", &["m0c", "m0c"]),
             ("\"m0ctane\".", &["m0ctane"]),
-            ("[cat] (dad)", &["cat", "dad"]),
+            ("(cat) {dad}", &["cat", "dad"]),
             ("*cafe", &["*cafe"]),
-            ("*cafe*", &["*cafe"]),
-            ("*cafe*", &["*cafe"]),
+            ("*cafe*", &["*cafe*"]),
+            ("*cafe*@12, =7* '~alice'", &["*cafe*@12", "=7*", "~alice"]),
+            ("*cafe?", &["*cafe?"]),
+            ("[s5]at0sh[l7].", &["[s5]at0sh[l7]"]),
+            ("(~alice)", &["~alice"]),
+            ("~~m0c~~ ~m0c~", &["m0c", "~m0c"]),
+            ("?m0ct", &["?m0ct"]),
+            ("¿m0ct?", &["m0ct"]),
+            ("=7", &["=7"]),
+            ("= 7 = x", &["=7", "x"]),
+            ("hex: c0de", &["hex:c0de"]),
+            ("Zeros：２０", &["zeros:20"]),
+            ("words: 8!", &["words:8"]),
+            ("words:", &["words:"]),
+            ("prefix: m0c", &["prefix", "m0c"]),
+            ("〜cat ～cat", &["~cat", "~cat"]),
+            ("［s5］at＊cafe", &["[s5]at*cafe"]),
+            ("~cat、m0?tane", &["~cat", "m0?tane"]),
+            ("~catをください", &["~cat", "をください"]),
+            ("@npub1m0c", &["npub1m0c"]),
+            ("*m0c*@", &["*m0c*@"]),
             ("cafe$", &["cafe$"]),
             ("m0?tane", &["m0?tane"]),
             ("cafe* cafe?", &["cafe", "cafe"]),

@@ -50,7 +50,7 @@ pub struct AskerView {
     /// Accepted jobs, oldest first.
     pub open: Vec<Job>,
     /// Found and delivered jobs whose result is still kept, newest first.
-    pub results: Vec<Job>,
+    pub results: Vec<JobId>,
     /// Times when the jobs of the last 24 hours were accepted, Unix seconds, oldest first. Ended
     /// jobs count too.
     pub accepted_last_day: Vec<u64>,

@@ -14,8 +14,35 @@ use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use super::shape::Shape;
 use std::collections::HashMap;
 
-/// States after which a computation is given up: some tens of milliseconds.
-const MOST_STATES: usize = 1 << 15;
+/// Steps after which a computation is given up, and steps for each shape of a large set.
+const MOST_STEPS: usize = 1 << 22;
+const STEPS_PER_SHAPE: usize = 1 << 11;
+
+/// Steps that computations of difficulties may still take: a step is one shape of a state and one
+/// kind of character, some tens of nanoseconds. Patterns that share one are bounded together.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    left: usize,
+    per_shape: usize,
+}
+
+impl Effort {
+    /// This many steps, for all computations that share it.
+    pub fn steps(count: usize) -> Effort {
+        Effort { left: count, per_shape: 0 }
+    }
+
+    /// As much as one computation takes at most: some tens of milliseconds, more for large sets.
+    pub fn full() -> Effort {
+        Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE }
+    }
+
+    /// Takes steps. `None` if there are not as many.
+    fn take(&mut self, steps: usize) -> Option<()> {
+        self.left = self.left.checked_sub(steps)?;
+        Some(())
+    }
+}
 
 /// Progress with one shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,8 +73,9 @@ struct Steps<'a> {
     begins: [Vec<u32>; 32],
 }
 
-/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes too long.
-pub fn chance_of_any(shapes: &[Shape]) -> Option<f64> {
+/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes more than `effort`.
+pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
+    effort.left = effort.left.max(effort.per_shape * shapes.len());
     let steps = Steps::new(shapes);
     let mut first = Vec::with_capacity(shapes.len());
     for (at, shape) in shapes.iter().enumerate() {
@@ -59,26 +87,45 @@ pub fn chance_of_any(shapes: &[Shape]) -> Option<f64> {
         }
     }
     let mut layer = HashMap::from([(first, 1.0)]);
-    let (mut met, mut states) = (0.0, 0);
+    let mut met = 0.0;
     for at in 0..NPUB_CHARACTERS {
-        let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
-        let share = 1.0 / f64::from(possible.len());
+        if layer.is_empty() {
+            break;
+        }
+        let kinds = kinds_of_characters(shapes, at);
         let mut next: HashMap<Vec<State>, f64> = HashMap::new();
         for (known, chance) in layer {
-            for value in (0..32u8).filter(|&value| possible.contains(value)) {
+            effort.take(kinds.len() * (known.len() + 1))?;
+            for &(value, share) in &kinds {
                 match steps.advanced(&known, at, value) {
                     None => met += chance * share,
                     Some(after) => *next.entry(after).or_default() += chance * share,
                 }
             }
-            states += 1;
-            if states > MOST_STATES.max(64 * shapes.len()) {
-                return None;
-            }
         }
         layer = next;
     }
     Some(met)
+}
+
+/// The characters of one place, by what the shapes make of them: one of each kind, and the share of
+/// its kind.
+fn kinds_of_characters(shapes: &[Shape], at: usize) -> Vec<(u8, f64)> {
+    let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
+    let mut kinds = vec![possible.0];
+    for shape in shapes {
+        let end = at.checked_sub(shape.end_from()).and_then(|place| shape.end.get(place));
+        let middle = if at < shape.start.len() { &[] } else { shape.middle.as_slice() };
+        for set in shape.start.get(at).into_iter().chain(middle.iter().flatten()).chain(end) {
+            if kinds.len() as u32 == possible.len() {
+                break;
+            }
+            let split = kinds.iter().flat_map(|kind| [kind & set.0, kind & !set.0]);
+            kinds = split.filter(|&kind| kind != 0).collect();
+        }
+    }
+    let all = f64::from(possible.len());
+    kinds.into_iter().map(|kind| (kind.trailing_zeros() as u8, f64::from(kind.count_ones()) / all)).collect()
 }
 
 impl Steps<'_> {

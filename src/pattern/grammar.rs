@@ -3,6 +3,7 @@
 //! No word is both a plain prefix and of another kind: every keyword has a character that cannot
 //! occur in an npub.
 
+use super::chance::Effort;
 use super::character_set::CharacterSet;
 use super::error::GrammarError;
 use super::kind::Kind;
@@ -13,6 +14,7 @@ use super::shape::Shape;
 use super::words::{LONGEST_WORD, SHORTEST_WORD, shapes_of_built_in};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 /// Numbers of equal characters at the start, and anywhere.
 const EQUAL: RangeInclusive<usize> = 2..=51;
@@ -27,17 +29,27 @@ impl FromStr for Pattern {
 
     /// Reads a pattern of any kind, as a person writes it.
     fn from_str(written: &str) -> Result<Pattern, GrammarError> {
-        read(&bare(written))
+        Pattern::read_within(written, &mut Effort::full())
+    }
+}
+
+impl Pattern {
+    /// Reads a pattern of any kind, as `FromStr` does, with a bound on the time: for texts of
+    /// strangers.
+    ///
+    /// Errors: [`GrammarError`]; `TooIntricate` once the effort is used up.
+    pub fn read_within(written: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
+        read(&bare(written), effort)
     }
 }
 
 /// Reads a pattern in lower case, without `npub1`.
-fn read(text: &str) -> Result<Pattern, GrammarError> {
+fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     if let Some(digits) = text.strip_prefix("hex:") {
-        return hex(digits);
+        return hex(digits, effort);
     }
     if let Some(number) = text.strip_prefix("zeros:") {
-        return zeros(number);
+        return zeros(number, effort);
     }
     if let Some(number) = text.strip_prefix('=') {
         return equal(number);
@@ -52,12 +64,12 @@ fn read(text: &str) -> Result<Pattern, GrammarError> {
         return words(number("words:", count, SHORTEST_WORD..=LONGEST_WORD, 8)?);
     }
     if text.contains(['?', '[', ']', '*', '~', '@']) {
-        return parts::read(text);
+        return parts::read(text, effort);
     }
     Pattern::parse(text).map_err(|error| {
         let look_alike = format!("~{text}");
         let is_letters = matches!(error, PatternError::Forbidden { .. });
-        let works = is_letters && parts::read(&look_alike).is_ok();
+        let works = is_letters && parts::read(&look_alike, effort).is_ok();
         GrammarError::Prefix { error, look_alike: works.then_some(look_alike) }
     })
 }
@@ -74,7 +86,7 @@ fn number(
     number.ok_or(GrammarError::Number { keyword, least: *range.start(), most: *range.end(), example })
 }
 
-fn hex(text: &str) -> Result<Pattern, GrammarError> {
+fn hex(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let (is_end, digits) = text.strip_prefix('*').map_or((false, text), |digits| (true, digits));
     let values: Option<Vec<u32>> = digits.chars().map(|c| c.to_digit(16)).collect();
     let values = values.filter(|values| (1..=64).contains(&values.len())).ok_or(GrammarError::Hex)?;
@@ -85,32 +97,42 @@ fn hex(text: &str) -> Result<Pattern, GrammarError> {
         format!("hex:{text}"),
         kind,
         vec![Shape::starting(sets_of_bits(4 * (skipped + values.len()), bit))],
+        effort,
     )
 }
 
-fn zeros(text: &str) -> Result<Pattern, GrammarError> {
+fn zeros(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let count = number("zeros:", text, ZEROS, 40)?;
     let start = sets_of_bits(count, |bit| (bit < count).then_some(false));
-    Pattern::from_shapes(format!("zeros:{count}"), Kind::Zeros(count), vec![Shape::starting(start)])
+    Pattern::from_shapes(format!("zeros:{count}"), Kind::Zeros(count), vec![Shape::starting(start)], effort)
 }
 
 fn equal(text: &str) -> Result<Pattern, GrammarError> {
+    static ANYWHERE: [Made; *EQUAL_ANYWHERE.end() + 1] = [const { OnceLock::new() }; *EQUAL_ANYWHERE.end() + 1];
+    static AT_THE_START: [Made; *EQUAL.end() + 1] = [const { OnceLock::new() }; *EQUAL.end() + 1];
     let each = (0..32).map(|value| CharacterSet(1 << value));
     if let Some(text) = text.strip_suffix('*') {
         let count = number("=", text, EQUAL_ANYWHERE, 7)?;
         let anywhere = |set| Shape { middle: vec![vec![set; count]], ..Shape::starting(Vec::new()) };
-        return Pattern::from_shapes(format!("={count}*"), Kind::EqualAnywhere(count), each.map(anywhere).collect());
+        let shapes = || each.map(anywhere).collect();
+        return once(&ANYWHERE[count], format!("={count}*"), Kind::EqualAnywhere(count), shapes);
     }
     let count = number("=", text, EQUAL, 7)?;
-    Pattern::from_shapes(
-        format!("={count}"),
-        Kind::Equal(count),
-        each.map(|set| Shape::starting(vec![set; count])).collect(),
-    )
+    let shapes = || each.map(|set| Shape::starting(vec![set; count])).collect();
+    once(&AT_THE_START[count], format!("={count}"), Kind::Equal(count), shapes)
 }
 
 fn words(letters: usize) -> Result<Pattern, GrammarError> {
-    Pattern::from_shapes(format!("words:{letters}"), Kind::Words(letters), shapes_of_built_in(letters))
+    static MADE: [Made; LONGEST_WORD + 1] = [const { OnceLock::new() }; LONGEST_WORD + 1];
+    once(&MADE[letters], format!("words:{letters}"), Kind::Words(letters), || shapes_of_built_in(letters))
+}
+
+/// A pattern of many shapes, made at its first use.
+type Made = OnceLock<Result<Pattern, GrammarError>>;
+
+/// The pattern of some shapes: made once, and copies share its tables.
+fn once(made: &Made, text: String, kind: Kind, shapes: impl FnOnce() -> Vec<Shape>) -> Result<Pattern, GrammarError> {
+    made.get_or_init(|| Pattern::from_shapes(text, kind, shapes(), &mut Effort::full())).clone()
 }
 
 /// The characters of which some of the first `count` bits are fixed.

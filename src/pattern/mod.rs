@@ -26,6 +26,8 @@ mod tests;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
+pub use chance::Effort;
+pub use character_set::MOST_CHOSEN;
 pub use checks::{Checks, Member};
 pub use checksum::{CHECKSUM_BITS, ChecksumTables};
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate};

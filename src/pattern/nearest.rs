@@ -1,6 +1,7 @@
 //! Patterns beside the one that was asked for: the nearest that can be searched for, and cheaper
 //! ones that look alike.
 
+use super::chance::Effort;
 use super::kind::Kind;
 use super::pattern::Pattern;
 
@@ -31,10 +32,15 @@ impl Pattern {
 
     /// Patterns that people read as the same, and that are found much sooner; the cheapest first.
     pub fn cheaper(&self) -> Vec<Pattern> {
+        self.cheaper_within(&mut Effort::full())
+    }
+
+    /// As [`Pattern::cheaper`], but for those whose difficulty takes more than `effort`.
+    pub fn cheaper_within(&self, effort: &mut Effort) -> Vec<Pattern> {
         if !matches!(self.kind(), Kind::Prefix | Kind::Open | Kind::Parts { .. }) || self.as_str().starts_with('~') {
             return Vec::new();
         }
-        let alike = format!("~{}", self.as_str()).parse::<Pattern>().ok();
+        let alike = Pattern::read_within(&format!("~{}", self.as_str()), effort).ok();
         let is_cheaper = |other: &Pattern| {
             self.difficulty().candidates() >= WORTH_NAMING * other.difficulty().candidates() && other.is_searchable()
         };

@@ -2,6 +2,7 @@
 //! anywhere or at the end.
 
 use super::alphabet::{look_alikes, value_of};
+use super::chance::Effort;
 use super::character_set::{CharacterSet, LAST_OF_DATA, MOST_CHOSEN, NPUB_CHARACTERS};
 use super::error::GrammarError;
 use super::kind::Kind;
@@ -21,7 +22,7 @@ struct Part {
 
 /// Reads a pattern of parts, divided by stars. A leading `~` makes every letter one of its
 /// look-alikes.
-pub fn read(text: &str) -> Result<Pattern, GrammarError> {
+pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let (is_alike, body) = text.strip_prefix('~').map_or((false, text), |body| (true, body));
     let (body, within) = match body.split_once('@') {
         Some((body, count)) => {
@@ -34,7 +35,7 @@ pub fn read(text: &str) -> Result<Pattern, GrammarError> {
     };
     let mut parts = Vec::new();
     for part in body.split('*') {
-        parts.push(read_part(part, is_alike, text)?);
+        parts.push(read_part(part, is_alike, text, effort)?);
     }
     let start = parts.remove(0);
     let end = parts.pop().unwrap_or(Part { text: String::new(), sets: Vec::new() });
@@ -44,7 +45,7 @@ pub fn read(text: &str) -> Result<Pattern, GrammarError> {
         if within.is_some() {
             return Err(GrammarError::Within);
         }
-        return starting(mark, &start);
+        return starting(mark, &start, effort);
     }
     let shape = Shape {
         start: start.sets,
@@ -63,11 +64,11 @@ pub fn read(text: &str) -> Result<Pattern, GrammarError> {
         within,
         end: named(&end.text),
     };
-    Pattern::from_shapes(written, kind, alternatives(shape))
+    Pattern::from_shapes(written, kind, alternatives(shape), effort)
 }
 
 /// A pattern of characters at the start alone.
-fn starting(mark: &str, start: &Part) -> Result<Pattern, GrammarError> {
+fn starting(mark: &str, start: &Part, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let plain = |error| GrammarError::Prefix { error, look_alike: None };
     if start.sets.is_empty() {
         return Err(if mark.is_empty() { GrammarError::Anything } else { plain(PatternError::Empty) });
@@ -79,19 +80,19 @@ fn starting(mark: &str, start: &Part) -> Result<Pattern, GrammarError> {
         return Pattern::parse(&start.text).map_err(plain);
     }
     let kind = if mark.is_empty() { Kind::Open } else { Kind::LookAlike };
-    Pattern::from_shapes(format!("{mark}{}", start.text), kind, vec![Shape::starting(start.sets.clone())])
+    Pattern::from_shapes(format!("{mark}{}", start.text), kind, vec![Shape::starting(start.sets.clone())], effort)
 }
 
 /// Reads the places of a part. `whole` is the whole pattern, for the error.
-fn read_part(text: &str, is_alike: bool, whole: &str) -> Result<Part, GrammarError> {
-    let set_of = |character: char| {
+fn read_part(text: &str, is_alike: bool, whole: &str, effort: &mut Effort) -> Result<Part, GrammarError> {
+    let mut set_of = |character: char| {
         let set = if is_alike {
             let alike = look_alikes(character).chars().filter_map(CharacterSet::from_char);
             alike.fold(CharacterSet::NONE, CharacterSet::union)
         } else {
             CharacterSet::from_char(character).unwrap_or(CharacterSet::NONE)
         };
-        if set == CharacterSet::NONE { Err(forbidden(character, is_alike, whole)) } else { Ok(set) }
+        if set == CharacterSet::NONE { Err(forbidden(character, is_alike, whole, effort)) } else { Ok(set) }
     };
     let (mut sets, mut written) = (Vec::new(), String::new());
     let mut rest = text.chars();
@@ -123,11 +124,12 @@ fn read_part(text: &str, is_alike: bool, whole: &str) -> Result<Part, GrammarErr
 }
 
 /// The error for a character that cannot stand in a pattern.
-fn forbidden(character: char, is_alike: bool, whole: &str) -> GrammarError {
+fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) -> GrammarError {
     let nearest =
         if is_alike { Vec::new() } else { spellings(whole, |c| value_of(c).is_some() || "?[]*@".contains(c)) };
     let look_alike = format!("~{whole}");
-    let works = !is_alike && character.is_ascii_alphanumeric() && !whole.contains('~') && read(&look_alike).is_ok();
+    let works =
+        !is_alike && character.is_ascii_alphanumeric() && !whole.contains('~') && read(&look_alike, effort).is_ok();
     GrammarError::Prefix {
         error: PatternError::Forbidden { character, nearest },
         look_alike: works.then_some(look_alike),

@@ -1,7 +1,7 @@
 //! One pattern: what a key must look like.
 
 use super::alphabet::{ALPHABET, value_of};
-use super::chance::chance_of_any;
+use super::chance::{Effort, chance_of_any};
 use super::character_set::CharacterSet;
 use super::difficulty::Difficulty;
 use super::error::GrammarError;
@@ -54,13 +54,18 @@ impl Pattern {
 
     /// A pattern of those of these alternatives that some key can have.
     ///
-    /// Errors: there is none, every key has one, or the difficulty takes too long to compute.
-    pub(super) fn from_shapes(text: String, kind: Kind, mut list: Vec<Shape>) -> Result<Pattern, GrammarError> {
+    /// Errors: there is none, every key has one, or the difficulty takes more than `effort`.
+    pub(super) fn from_shapes(
+        text: String,
+        kind: Kind,
+        mut list: Vec<Shape>,
+        effort: &mut Effort,
+    ) -> Result<Pattern, GrammarError> {
         list.retain_mut(|shape| shape.respect_padding() && is_possible(&shape.start));
         if list.is_empty() {
             return Err(GrammarError::Prefix { error: PatternError::Impossible, look_alike: None });
         }
-        let chance = chance_of_any(&list).ok_or(GrammarError::TooIntricate)?;
+        let chance = chance_of_any(&list, effort).ok_or(GrammarError::TooIntricate)?;
         if chance >= 1.0 {
             return Err(GrammarError::Anything);
         }
@@ -147,6 +152,14 @@ impl Pattern {
         match &self.form {
             Form::Range(first, last) => vec![(top_of(first), top_of(last))],
             Form::Shapes(shapes) => shapes.intervals.list.clone(),
+        }
+    }
+
+    /// Number of intervals that a device's filter needs for it.
+    pub fn interval_count(&self) -> usize {
+        match &self.form {
+            Form::Range(..) => 1,
+            Form::Shapes(shapes) => shapes.intervals.list.len(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The patterns of one launch: which of them a key matches, and the intervals that a device filters
 //! by.
 
-use super::chance::chance_of_any;
+use super::chance::{Effort, chance_of_any};
 use super::checks::Checks;
 use super::difficulty::Difficulty;
 use super::intervals::share_of;
@@ -109,6 +109,11 @@ impl PatternSet {
     /// that overlap are counted once, but for sets that are too intricate: there the sum of the
     /// chances is taken.
     pub fn difficulty(&self) -> Option<Difficulty> {
+        self.difficulty_within(&mut Effort::full())
+    }
+
+    /// As [`PatternSet::difficulty`]: sets that take more than `effort` are too intricate.
+    pub fn difficulty_within(&self, effort: &mut Effort) -> Option<Difficulty> {
         if self.is_empty() {
             return None;
         }
@@ -116,7 +121,7 @@ impl PatternSet {
             return Some(Difficulty::from_chance(share_of(&self.intervals)));
         }
         let shapes: Vec<_> = self.patterns.iter().flat_map(Pattern::shapes).collect();
-        match chance_of_any(&shapes) {
+        match chance_of_any(&shapes, effort) {
             Some(chance) => Some(Difficulty::from_chance(chance)),
             None => Difficulty::any_of(self.patterns.iter().map(Pattern::difficulty)),
         }

@@ -14,12 +14,19 @@ const MOST_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// A message that waits for its answer, read once.
+/// A message whose turn it is, read once.
 pub(super) struct Waiting {
     /// The message.
     pub message: IncomingMessage,
     /// Its meaning.
     pub request: Request,
+}
+
+/// A message that waits for its turn. It is read then, so that floods are not read.
+struct Held {
+    message: IncomingMessage,
+    /// Its meaning, if its turn came and its half was in use.
+    request: Option<Request>,
     /// Whether its asker has an open job, if that was looked up.
     has_job: Option<bool>,
 }
@@ -27,7 +34,7 @@ pub(super) struct Waiting {
 /// The waiting messages, oldest first.
 #[derive(Default)]
 pub(super) struct Backlog {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Held>,
     dropped: u64,
     told: Option<Instant>,
 }
@@ -40,7 +47,7 @@ impl Backlog {
 
     /// Adds a message.
     pub fn push(&mut self, message: IncomingMessage) {
-        self.waiting.push_back(Waiting { request: bot::read(&message.rumor), message, has_job: None });
+        self.waiting.push_back(Held { message, request: None, has_job: None });
     }
 
     /// Takes messages that can be decided independently, in order: one per asker, and no half
@@ -54,14 +61,21 @@ impl Backlog {
         let mut taken = Vec::new();
         let mut left = VecDeque::new();
         for mut next in self.waiting.drain(..) {
-            let half = next.request.half().map(|half| half.family());
             let asker = next.message.rumor.author;
             // The asker's later messages wait too, so that their order is kept.
-            let is_first = askers.insert(asker) && half.is_none_or(|half| halves.insert(half));
-            let may = is_first
+            let may = askers.insert(asker)
                 && taken.len() < AT_ONCE
                 && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));
-            if may { taken.push(next) } else { left.push_back(next) }
+            if !may {
+                left.push_back(next);
+                continue;
+            }
+            let request = next.request.take().unwrap_or_else(|| bot::read(&next.message.rumor));
+            if request.half().is_none_or(|half| halves.insert(half.family())) {
+                taken.push(Waiting { message: next.message, request });
+            } else {
+                left.push_back(Held { request: Some(request), ..next });
+            }
         }
         let mut room = MOST_WAITING;
         let before = left.len();
@@ -115,12 +129,13 @@ mod tests {
         }
     }
 
+    fn number(message: &IncomingMessage) -> u16 {
+        let key = message.rumor.author.0;
+        u16::from_be_bytes([key[0], key[1]])
+    }
+
     fn askers(taken: &[Waiting]) -> Vec<u16> {
-        let number = |waiting: &Waiting| {
-            let key = waiting.message.rumor.author.0;
-            u16::from_be_bytes([key[0], key[1]])
-        };
-        taken.iter().map(number).collect()
+        taken.iter().map(|waiting| number(&waiting.message)).collect()
     }
 
     #[test]
@@ -158,6 +173,8 @@ mod tests {
         (0..3000).for_each(|asker| backlog.push(message(asker, "help")));
         assert!(backlog.take(&mut limits, |_| false, now).is_empty());
         assert_eq!(backlog.waiting.len(), MOST_WAITING);
-        assert!(askers(&backlog.waiting.make_contiguous()[..2]) == [0, 1], "the oldest stay");
+        let oldest: Vec<u16> = backlog.waiting.iter().take(2).map(|held| number(&held.message)).collect();
+        assert_eq!(oldest, [0, 1], "the oldest stay");
+        assert!(backlog.waiting.iter().all(|held| held.request.is_none()), "a message is read when its turn comes");
     }
 }

@@ -265,6 +265,7 @@ impl Requests {
             asker: &asker,
             pool_jobs: shares.pool_jobs,
             split_jobs: shares.split_jobs,
+            intervals: shares.intervals,
             rate: self.scheduler.rate(),
             next_job,
             half: match request.half() {

@@ -1,6 +1,6 @@
 //! The conversation in other languages than English.
 
-use super::manners::{Filling, answers, notices};
+use super::manners::{Filling, KINDS, answers, notices};
 use super::*;
 use crate::bot::meaning::Meaning;
 use crate::bot::request::{Reading, read_text};
@@ -90,6 +90,9 @@ fn the_commands_that_a_language_shows_are_understood() {
         reads(shown("command-start"), Meaning::Start);
         reads(shown("command-delete"), Meaning::Delete);
         reads(format!("{find} gm"), Meaning::Find(vec![Pattern::parse("gm").unwrap()]));
+        let explain = shown("command-explain");
+        reads(explain.clone(), Meaning::Kinds);
+        reads(format!("{explain} ~cat, m0?t"), Meaning::Explain(["~cat", "m0?t"].map(|p| p.parse().unwrap()).to_vec()));
         reads(format!("{} {}", shown("command-language"), language.code()), Meaning::Language(language));
         reads(format!("lang {}", language.code()), Meaning::Language(language));
         for word in Table::of(language).words("also-all") {
@@ -178,6 +181,8 @@ fn a_prefix_in_a_sentence_of_any_language_is_found() {
     ] {
         let (meaning, read) = read_for(text, English);
         assert_eq!((meaning, read), (Meaning::Find(vec![Pattern::parse("m0c").unwrap()]), language), "{text:?}");
+        let alike = text.replace("npub1m0c", "m0c").replace("ｍ０ｃ", "m0c").replace("m0c", "~m0c");
+        assert_eq!(read_for(&alike, English).0, Meaning::Find(vec!["~m0c".parse().unwrap()]), "{alike:?}");
     }
     for text in ["quiero una clave", "Ich möchte cat oder dad", "catとdadが欲しい"] {
         assert!(matches!(read_text(text).meaning, Meaning::Sentence(_)), "{text:?}");
@@ -191,9 +196,12 @@ fn a_prefix_in_a_sentence_of_any_language_is_found() {
 /// Every text, as askers of each language read it.
 #[test]
 fn every_text_in_every_language() {
-    let pattern = |text: &str| Pattern::parse(text).unwrap();
     let filling = |yes: bool| Filling {
-        patterns: if yes { vec![pattern("m0ctane"), pattern("cats")] } else { vec![pattern("m0ctane")] },
+        patterns: if yes {
+            ["m0ctane", "cats"].into_iter().chain(KINDS).map(|text| text.parse().unwrap()).collect()
+        } else {
+            vec![Pattern::parse("m0ctane").unwrap()]
+        },
         jobs: if yes { (12..22).map(JobId).collect() } else { vec![JobId(12)] },
         text: "b0b töm".to_owned(),
         count: if yes { 3 } else { 1 },

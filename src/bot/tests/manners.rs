@@ -1,8 +1,9 @@
 //! Rules for every text of the bot: plain text without markup, and short.
 
 use crate::bot::meaning::Meaning;
-use crate::bot::reply::{Acceptance, JobLine};
-use crate::bot::wording::MOST_CHARACTERS;
+use crate::bot::phrases::shown;
+use crate::bot::reply::{Acceptance, Cheaper, Explanation, JobLine};
+use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
 use crate::job::{JobId, JobSpec, RumorId};
@@ -10,7 +11,7 @@ use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
 use crate::message::WorkWanted;
-use crate::pattern::{Difficulty, Pattern, PatternError, Rate};
+use crate::pattern::{Difficulty, GrammarError, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use secp256k1::Scalar;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ use std::time::Duration;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 35;
+const LAST: usize = 40;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -37,12 +38,34 @@ pub(super) struct Filling {
     pub yes: bool,
 }
 
+/// A pattern of each kind, and long ones.
+pub(super) const KINDS: [&str; 16] = [
+    "~alice",
+    "m0?tane",
+    "[s5]at0sh[l7]",
+    "=7",
+    "=7*",
+    "hex:00000000000000000000000000000000000000000000000000000000c0dec0de",
+    "hex:*beef",
+    "zeros:40",
+    "words:8",
+    "m0ct*cafe",
+    "~m0ct*alice*cafe",
+    "*al7ce*@12",
+    "~*sat0sh*hal*@30",
+    "~sat0sh*b0nd*",
+    "[234567][234567][234567][234567][234567][234567][234567][234567][234567]?????q",
+    "????????????????????????????????????cafe*q",
+];
+
 fn filling() -> impl Strategy<Value = Filling> {
     let prefix = "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,51}".prop_map(|text| Pattern::parse(&text).unwrap());
+    let other = prop::sample::select(KINDS.to_vec()).prop_map(|text| text.parse().unwrap());
+    let pattern = prop_oneof![prefix, other];
     let jobs = prop::collection::vec((1..=i64::MAX).prop_map(JobId), 1..40);
     let rate = prop::option::of((1.0..1e15).prop_map(Rate));
     let numbers = (0..=usize::MAX, any::<u64>(), rate, 0.0..=1.0, any::<bool>());
-    (prop::collection::vec(prefix, 1..=64), jobs, text(), numbers).prop_map(
+    (prop::collection::vec(pattern, 1..=64), jobs, text(), numbers).prop_map(
         |(patterns, jobs, text, (count, seconds, rate, part, yes))| Filling {
             patterns,
             jobs,
@@ -110,6 +133,14 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         difficulty: yes.then_some(difficulty),
         rate,
     };
+    let cheaper = yes.then(|| Cheaper { pattern: patterns[0].clone(), expected: time });
+    let explained = |pattern: &Pattern| Explanation {
+        pattern: pattern.clone(),
+        is_accepted: yes,
+        expected: rate.map(|_| time),
+        nearest: Some(patterns[0].clone()),
+        cheaper: cheaper.clone(),
+    };
     let accepted = |is_split| Acceptance {
         job,
         patterns: patterns.clone(),
@@ -120,6 +151,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         place: yes.then_some(count),
         comes_elsewhere: filling.part < 0.5,
         expensive: yes,
+        cheaper: cheaper.clone(),
     };
     let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
     let asked = yes.then_some(job);
@@ -149,7 +181,13 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::AlreadySearching { job },
         Reply::TooManyOpen { open: jobs.clone(), allowed: count },
         Reply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
-        Reply::TooHard { expected: time, limit: time, characters: count as u32 % 52 },
+        Reply::TooHard { expected: time, limit: time, characters: count as u32 % 52, cheaper: cheaper.clone() },
+        Reply::NotSearched { pattern: patterns[0].clone(), nearest: yes.then(|| patterns[0].clone()) },
+        Reply::TooWide { asked: count, allowed: count },
+        Reply::TooWideNow,
+        Reply::Explained { explained: patterns.iter().take(5).map(explained).collect(), more: count },
+        Reply::Explained { explained: vec![explained(&patterns[0])], more: 0 },
+        Reply::Kinds,
         Reply::NotMeasured { characters: count as u32 % 52 },
         Reply::Unsupported { nearest: yes.then(|| patterns[0].clone()) },
         Reply::SmallTalk { prefix: yes.then(|| patterns[0].clone()) },
@@ -171,9 +209,12 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::Stopped { open: count },
         Reply::Started,
         Reply::Forgotten { open: count },
-        // Errors that random texts hardly ever cause.
-        Reply::BadWords(vec![("q".to_owned(), PatternError::Impossible), ("q".to_owned(), PatternError::Empty)]),
     ];
+    answers.extend(
+        errors()
+            .chunks(3)
+            .map(|errors| Reply::BadWords(errors.iter().map(|error| ("q".to_owned(), error.clone())).collect())),
+    );
     answers.push(Reply::Restored);
     answers.extend(half_errors.map(|error| Reply::BadPoint(Some(error))));
     // The asker's words are repeated in the form in which they were read.
@@ -181,6 +222,33 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         answers.push(Reply::BadWords(words));
     }
     answers
+}
+
+/// Errors that random texts hardly ever cause.
+fn errors() -> Vec<GrammarError> {
+    let prefix = |error| GrammarError::Prefix { error, look_alike: None };
+    let number = |keyword| GrammarError::Number { keyword, least: 2, most: 51, example: 7 };
+    let long = "m0ctane".repeat(7);
+    vec![
+        prefix(PatternError::Impossible),
+        prefix(PatternError::Empty),
+        prefix(PatternError::TooLong(53)),
+        GrammarError::Anything,
+        GrammarError::Class,
+        number("="),
+        number("zeros:"),
+        GrammarError::Hex,
+        GrammarError::Within,
+        GrammarError::TooMany(47),
+        GrammarError::Ending(None),
+        GrammarError::Ending(Some(long.clone())),
+        GrammarError::TooIntricate,
+        GrammarError::NotYet("surprise"),
+        GrammarError::Prefix {
+            error: PatternError::Forbidden { character: 'b', nearest: vec![long.clone(), long.clone()] },
+            look_alike: Some(long),
+        },
+    ]
 }
 
 /// Number of the variant. A new variant must be added here to compile, and to [`answers`] to pass.
@@ -221,7 +289,12 @@ fn variant(reply: &Reply) -> usize {
         Reply::Restored => 32,
         Reply::SplitWorkWanted { .. } => 33,
         Reply::LanguageSet => 34,
-        Reply::Languages => LAST,
+        Reply::Languages => 35,
+        Reply::NotSearched { .. } => 36,
+        Reply::TooWide { .. } => 37,
+        Reply::TooWideNow => 38,
+        Reply::Explained { .. } => 39,
+        Reply::Kinds => LAST,
     }
 }
 
@@ -249,6 +322,28 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         notices::lost(&open),
         notices::apology(language),
     ]
+}
+
+/// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
+const EXAMPLES: [&str; 4] = ["~m0ctane", "*m0ct*@12", "[s5]at0sh", "[s5]"];
+
+/// A text without the patterns in it: those of the filling, its words, and the examples.
+fn without_patterns(text: &str, filling: &Filling) -> String {
+    let mut shown_words: Vec<String> = filling.patterns.iter().map(Pattern::to_string).collect();
+    if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
+        for (word, error) in words {
+            shown_words.push(shown(&word));
+            if let GrammarError::Prefix { error, look_alike } = error {
+                shown_words.extend(look_alike);
+                if let PatternError::Forbidden { nearest, .. } = error {
+                    shown_words.extend(nearest);
+                }
+            }
+        }
+    }
+    shown_words.extend(EXAMPLES.map(str::to_owned));
+    shown_words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    shown_words.iter().filter(|word| !word.is_empty()).fold(text.to_owned(), |text, word| text.replace(word, "x"))
 }
 
 /// The first characters in a text that a client may show as markup.
@@ -287,10 +382,11 @@ proptest! {
         for text in Language::ALL.into_iter().flat_map(texts) {
             let hidden = text.chars().find(|&c| is_invisible(c) || (c.is_control() && c != '\n'));
             prop_assert_eq!(hidden, None, "{:?}", text);
-            prop_assert_eq!(markup(&text), None, "{}", text);
+            let plain = without_patterns(&text, &filling);
+            prop_assert_eq!(markup(&plain), None, "{}", text);
             let length = text.chars().count();
             prop_assert!(length <= MOST_CHARACTERS && !text.trim().is_empty(), "{} characters: {}", length, text);
-            prop_assert!(text.lines().count() <= 20, "{}", text);
+            prop_assert!(text.lines().count() <= MOST_LINES, "{}", text);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod languages;
 mod manners;
+mod patterns;
 mod reading;
 mod tables;
 
@@ -83,6 +84,7 @@ fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
         asker,
         pool_jobs: 0,
         split_jobs: 0,
+        intervals: 0,
         rate,
         next_job: JobId(1),
         half,
@@ -149,7 +151,7 @@ fn help_and_status_are_short() {
     insta::assert_snapshot!(say("hello", &nobody()));
     let asker = AskerView {
         open: vec![job(3, "m0ctane", JobState::Accepted)],
-        results: vec![job(2, "cat", JobState::Delivered)],
+        results: vec![JobId(2)],
         accepted_last_day: vec![NOW - 60],
         silent: false,
         known: true,
@@ -190,7 +192,7 @@ fn cancel_and_resend_touch_only_the_askers_own() {
     let open = vec![job(3, "m0ctane", JobState::Accepted), job(5, "sugar", JobState::Accepted)];
     let asker = AskerView {
         open,
-        results: vec![job(2, "cat", JobState::Delivered)],
+        results: vec![JobId(2)],
         accepted_last_day: Vec::new(),
         silent: false,
         known: true,

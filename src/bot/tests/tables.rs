@@ -6,8 +6,9 @@ use fluent_syntax::parser;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files that say texts, by the names of the texts.
-const SAYING: [&str; 6] = [
+const SAYING: [&str; 7] = [
     include_str!("../wording.rs"),
+    include_str!("../meanings.rs"),
     include_str!("../phrases.rs"),
     include_str!("../numbers.rs"),
     include_str!("../notices.rs"),

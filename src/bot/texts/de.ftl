@@ -16,6 +16,7 @@ command-start = beginnen
 command-delete = löschen
 command-split = split
 command-find = finde
+command-explain = erkläre
 command-language = lang
 
 ## Further words for the same, separated by spaces.
@@ -27,6 +28,7 @@ also-start = los
 also-delete = loeschen
 also-split = teilen
 also-find = finden
+also-explain = erklär erklären
 also-all = alles
 names = deutsch german
 
@@ -135,6 +137,7 @@ help =
     { command-status }: deine Aufträge
     { command-cancel }: alle abbrechen (oder: { command-cancel } 12)
     { command-resend }: den letzten Schlüssel noch einmal
+    { command-explain }: was ich noch suchen kann, etwa ähnliche Zeichen
     { command-find } gm: ein Wort suchen, das ich sonst anders verstehe
     { command-stop }: ich schreibe dir nichts mehr
     { command-delete }: ich vergesse dich
@@ -206,12 +209,24 @@ pattern-forbidden-one = „{ $character }“ kommt in keinem npub vor; „{ $fir
 pattern-forbidden-two = „{ $character }“ kommt in keinem npub vor; „{ $first }“ oder „{ $second }“ ginge
 pattern-impossible =
     so beginnt kein öffentlicher Schlüssel; das letzte von { $most } Zeichen kann nur q oder s sein, schicke also 51
+pattern-look-alike = { $reason }; { $pattern } nimmt jede Schreibweise mit ähnlichen Zeichen
+pattern-anything = das passt auf jeden Schlüssel; nenne mindestens ein Zeichen
+pattern-class = mehrere Zeichen für eine Stelle schreibt man als [s5]
+pattern-number = nach { $keyword } kommt eine Zahl von { $least } bis { $most }, zum Beispiel { $example }
+pattern-hex = nach hex: kommen 1 bis 64 der Ziffern 0 bis 9 und a bis f, zum Beispiel hex:c0de
+pattern-within = @ folgt auf ein Wort zwischen Sternen und sagt, innerhalb wie vieler Zeichen, zum Beispiel *m0ct*@12
+pattern-too-many = mit einem Teil an anderer Stelle lassen sich höchstens { $most } Zeichen wählen; das sind { $characters }
+pattern-ending = das siebte Zeichen von hinten ist immer q oder s
+pattern-ending-one = das siebte Zeichen von hinten ist immer q oder s; { $first } wäre möglich
+pattern-too-intricate = das hat zu viele offene Stellen; lass einige weg
+pattern-not-yet = { $keyword } kann ich noch nicht; words:7 sucht ein Wort mit sieben oder mehr Buchstaben
 sentence =
     Das sieht wie ein Satz aus. Es wurde nichts gestartet.
     Schicke nur die Anfangszeichen:
 unsupported =
-    Ich suche nur die Zeichen direkt nach npub1: keine Platzhalter, keine Endungen.
-    Es wurde nichts gestartet.
+    Das kann ich nicht suchen: nur, was am Anfang eines Schlüssels steht.
+    Es wurde nichts gestartet. Um zu sehen, was ich verstehe, schicke:
+    { command-explain }
 unsupported-nearest =
     Am nächsten kommt:
     { command-find } { $nearest }
@@ -243,6 +258,55 @@ text-only =
 no-groups =
     Diese Nachricht ging an mehrere Personen, und ein Schlüssel ist nur für dich.
     Frage mich in einem Chat, in dem sonst niemand ist.
+
+## Patterns
+
+means = { $pattern }: { $meaning }.
+meaning-start = beginnt mit npub1{ $text }
+meaning-alike = beginnt mit npub1 und etwas, das sich wie „{ $text }“ liest
+meaning-middle =
+    { $from ->
+        [start] hat danach irgendwo { $text }
+       *[npub] hat irgendwo nach npub1 { $text }
+    }
+meaning-within = hat { $text } innerhalb der ersten { $count } Zeichen nach npub1
+meaning-end = endet auf { $text } (mit Prüfsumme)
+spelling = etwas, das sich wie „{ $text }“ liest
+meaning-equal = beginnt mit npub1 und { $count } gleichen Zeichen
+meaning-equal-anywhere = hat { $count } gleiche Zeichen hintereinander
+meaning-hex-start = der öffentliche Schlüssel beginnt in Hex mit { $text }
+meaning-hex-end = der öffentliche Schlüssel endet in Hex auf { $text }
+meaning-zeros = Nullbits am Anfang des öffentlichen Schlüssels: { $count }
+meaning-words = beginnt mit npub1 und einem Wort meiner Liste mit { $count } oder mehr Buchstaben
+open-place = ? ist ein beliebiges Zeichen
+one-of = eines der Zeichen in Klammern
+looks-alike =
+    Das sieht ähnlich aus. Dauer: { $span }:
+    { command-find } { $pattern }
+needs-start = Das kann ich nicht suchen: zu wenig davon steht am Anfang eines Schlüssels.
+nothing-started = Es wurde nichts gestartet.
+too-wide =
+    Das erlaubt { $asked } verschiedene Anfänge eines Schlüssels, und ich nehme höchstens { $allowed } pro Auftrag.
+    Es wurde nichts gestartet. Schicke weniger Muster, oder mit weniger offenen Stellen.
+too-wide-now =
+    Ich suche gerade so viele verschiedene Anfänge, dass ich nur einfache Muster annehmen kann.
+    Es wurde nichts gestartet. Versuche es später noch einmal, oder schicke Anfangszeichen:
+    { -example }
+explain-find =
+    Um danach zu suchen, schicke:
+    { command-find } { $pattern }
+kinds =
+    Ich suche Schlüssel nach diesen Mustern:
+    { -example }: diese Zeichen nach npub1
+    m0?tane: ? ist ein beliebiges Zeichen
+    { "[s5]at0sh" }: eines der Zeichen in Klammern
+    { "~m0ctane" }: jede Schreibweise mit ähnlichen Zeichen
+    =7: sieben gleiche Zeichen
+    hex:c0de: der öffentliche Schlüssel in Hex
+    zeros:24: Nullbits am Anfang des öffentlichen Schlüssels
+    words:8: ein Wort meiner Liste mit 8 oder mehr Buchstaben
+    Um zu erfahren, was eines bedeutet und wie lange es dauert, schicke:
+    { command-explain } { "~m0ctane" }
 
 ## Limits
 
@@ -367,8 +431,11 @@ choose-language = lang { $code } ({ $name })
 
 ## Results and notices
 
+found-prefix = Dieser npub beginnt mit npub1{ $pattern }
+found-met = Dieser npub hat { $met }, das passt zu { $pattern }
+found-fits = Dieser npub passt zu { $pattern }
 key-found =
-    Auftrag { $job } ist fertig. Dauer: { $waited }. Dieser npub beginnt mit npub1{ $pattern }:
+    Auftrag { $job } ist fertig. Dauer: { $waited }. { $fits }:
     { $npub }
     Das ist sein geheimer Schlüssel. Wer ihn hat, ist diese Identität. Bewahre ihn gut auf und zeige ihn niemandem:
 key-found-after =
@@ -376,7 +443,7 @@ key-found-after =
     Um diese Nachricht noch einmal zu bekommen, schicke:
     { command-resend }
 tweak-found =
-    Auftrag { $job } ist fertig. Dauer: { $waited }. Dieser npub beginnt mit npub1{ $pattern }:
+    Auftrag { $job } ist fertig. Dauer: { $waited }. { $fits }:
     { $npub }
     Das ist der Tweak. Er ist nicht geheim:
     { $tweak }

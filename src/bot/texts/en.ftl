@@ -18,6 +18,7 @@ command-start = start
 command-delete = delete
 command-split = split
 command-find = find
+command-explain = explain
 command-language = lang
 
 ## Further words for the same, separated by spaces.
@@ -138,6 +139,7 @@ help =
     { command-status }: your jobs
     { command-cancel }: stop them (or: { command-cancel } 12)
     { command-resend }: the last key again
+    { command-explain }: what else I can search for, such as look-alikes
     { command-find } gm: search for a word that I would take for something else
     { command-stop }: I write nothing more to you
     { command-delete }: I forget you
@@ -209,12 +211,24 @@ pattern-forbidden-one = “{ $character }” cannot occur in an npub; “{ $firs
 pattern-forbidden-two = “{ $character }” cannot occur in an npub; “{ $first }” or “{ $second }” would work
 pattern-impossible =
     no public key starts like that; the last of { $most } characters can only be q or s, so send 51
+pattern-look-alike = { $reason }; { $pattern } takes any spelling that looks like it
+pattern-anything = that fits every key; name at least one character
+pattern-class = write several characters for one place as [s5]
+pattern-number = after { $keyword } comes a number from { $least } to { $most }, like { $example }
+pattern-hex = after hex: come 1 to 64 of the digits 0 to 9 and a to f, like hex:c0de
+pattern-within = @ follows a word between stars and says within how many characters, like *m0ct*@12
+pattern-too-many = with a part elsewhere, at most { $most } characters can be chosen; these are { $characters }
+pattern-ending = the seventh character from the end is always q or s
+pattern-ending-one = the seventh character from the end is always q or s; { $first } would be possible
+pattern-too-intricate = that has too many open places; leave some out
+pattern-not-yet = I cannot do { $keyword } yet; words:7 looks for a word of seven letters or more
 sentence =
     This looks like a sentence. Nothing was started.
     Send only the prefix:
 unsupported =
-    I search only for the characters right after npub1: no wildcards, no endings.
-    Nothing was started.
+    I cannot search for that: only for what is at the start of a key.
+    Nothing was started. To see what I understand, send:
+    { command-explain }
 unsupported-nearest =
     The nearest I can do:
     { command-find } { $nearest }
@@ -246,6 +260,58 @@ text-only =
 no-groups =
     This message went to several people, and a key is for you alone.
     Ask me in a chat with nobody else.
+
+## Patterns
+
+means = { $pattern }: { $meaning }.
+meaning-start = starts with npub1{ $text }
+meaning-alike = starts with npub1 and any spelling that looks like “{ $text }”
+meaning-middle =
+    { $from ->
+        [start] has { $text } anywhere after that
+       *[npub] has { $text } anywhere after npub1
+    }
+meaning-within = has { $text } within the first { $count } characters after npub1
+meaning-end = ends with { $text } (checksum included)
+spelling = any spelling that looks like “{ $text }”
+meaning-equal = starts with npub1 and { $count } equal characters
+meaning-equal-anywhere = has { $count } equal characters in a row
+meaning-hex-start = its public key in hex starts with { $text }
+meaning-hex-end = its public key in hex ends with { $text }
+meaning-zeros = its public key starts with { $count } zero { $count ->
+        [one] bit
+       *[other] bits
+    }
+meaning-words = starts with npub1 and a word of my list, { $count } letters or longer
+open-place = ? is any character
+one-of = one of the characters in brackets
+looks-alike =
+    This looks alike and takes { $span }:
+    { command-find } { $pattern }
+needs-start = I cannot search for that: too little of it is at the start of a key.
+nothing-started = Nothing was started.
+too-wide =
+    That allows { $asked } different starts of a key, and I take at most { $allowed } a job.
+    Nothing was started. Send fewer patterns, or with fewer open places.
+too-wide-now =
+    I search for so many different starts of keys now that I can take only simple patterns.
+    Nothing was started. Try again later, or send a prefix:
+    { -example }
+explain-find =
+    To search for it, send:
+    { command-find } { $pattern }
+kinds =
+    I search for keys by these patterns:
+    { -example }: these characters after npub1
+    m0?tane: ? is any character
+    { "[s5]at0sh" }: one of the characters in brackets
+    { "~m0ctane" }: any spelling that looks like it
+    =7: seven equal characters
+    hex:c0de: the public key in hex
+    zeros:24: leading zero bits of the public key
+    words:8: a word of my list, 8 letters or longer
+    To learn what one means and how long it takes, send:
+    { command-explain } { "~m0ctane" }
 
 ## Limits
 
@@ -380,8 +446,11 @@ choose-language = { command-language } { $code } ({ $name })
 
 ## Results and notices
 
+found-prefix = This npub starts with npub1{ $pattern }
+found-met = This npub has { $met }, which fits { $pattern }
+found-fits = This npub fits { $pattern }
 key-found =
-    Job { $job } is done after { $waited }. This npub starts with npub1{ $pattern }:
+    Job { $job } is done after { $waited }. { $fits }:
     { $npub }
     This is its secret key. Whoever has it is this identity. Keep it safe, and show it to nobody:
 key-found-after =
@@ -389,7 +458,7 @@ key-found-after =
     To get this message again, send:
     { command-resend }
 tweak-found =
-    Job { $job } is done after { $waited }. This npub starts with npub1{ $pattern }:
+    Job { $job } is done after { $waited }. { $fits }:
     { $npub }
     This is the tweak. It is no secret:
     { $tweak }

@@ -15,6 +15,7 @@ command-start = iniciar
 command-delete = borrar
 command-split = split
 command-find = buscar
+command-explain = explicar
 command-language = idioma
 
 ## Further words for the same, separated by spaces.
@@ -26,6 +27,7 @@ also-start = comenzar
 also-delete = eliminar olvídame olvidame
 also-split = dividir
 also-find = encontrar busca
+also-explain = explica
 also-all = todo todos
 names = español espanol castellano spanish
 
@@ -132,6 +134,7 @@ help =
     { command-status }: tus trabajos
     { command-cancel }: cancelarlos (o: { command-cancel } 12)
     { command-resend }: la última clave otra vez
+    { command-explain }: qué más puedo buscar, como letras parecidas
     { command-find } gm: buscar una palabra que yo entendería de otro modo
     { command-stop }: no te escribo nada más
     { command-delete }: borro tus datos
@@ -203,12 +206,24 @@ pattern-forbidden-one = «{ $character }» no puede aparecer en un npub; «{ $fi
 pattern-forbidden-two = «{ $character }» no puede aparecer en un npub; «{ $first }» o «{ $second }» sí servirían
 pattern-impossible =
     ninguna clave pública empieza así; el último de { $most } caracteres solo puede ser q o s, así que envía 51
+pattern-look-alike = { $reason }; { $pattern } admite cualquier forma de escribirlo con letras parecidas
+pattern-anything = eso lo cumple cualquier clave; indica al menos un carácter
+pattern-class = varios caracteres para un mismo lugar se escriben [s5]
+pattern-number = después de { $keyword } va un número de { $least } a { $most }, por ejemplo { $example }
+pattern-hex = después de hex: van de 1 a 64 de las cifras 0 a 9 y a a f, por ejemplo hex:c0de
+pattern-within = @ sigue a una palabra entre asteriscos e indica dentro de cuántos caracteres, por ejemplo *m0ct*@12
+pattern-too-many = con una parte en otro lugar se pueden elegir como máximo { $most } caracteres; estos son { $characters }
+pattern-ending = el séptimo carácter desde el final siempre es q o s
+pattern-ending-one = el séptimo carácter desde el final siempre es q o s; { $first } sería posible
+pattern-too-intricate = tiene demasiados lugares abiertos; quita algunos
+pattern-not-yet = { $keyword } todavía no lo sé hacer; words:7 busca una palabra de siete letras o más
 sentence =
     Esto parece una frase. No se ha iniciado nada.
     Envía solo el prefijo:
 unsupported =
-    Solo busco los caracteres que siguen a npub1: sin comodines ni finales.
-    No se ha iniciado nada.
+    Eso no lo puedo buscar: solo lo que está al principio de una clave.
+    No se ha iniciado nada. Para ver lo que entiendo, envía:
+    { command-explain }
 unsupported-nearest =
     Lo más parecido que puedo hacer:
     { command-find } { $nearest }
@@ -240,6 +255,55 @@ text-only =
 no-groups =
     Este mensaje fue a varias personas, y una clave es solo para ti.
     Pídemela en un chat sin nadie más.
+
+## Patterns
+
+means = { $pattern }: { $meaning }.
+meaning-start = empieza con npub1{ $text }
+meaning-alike = empieza con npub1 y algo que se lee como «{ $text }»
+meaning-middle =
+    { $from ->
+        [start] después tiene { $text } en cualquier lugar
+       *[npub] tiene { $text } en cualquier lugar después de npub1
+    }
+meaning-within = tiene { $text } dentro de los primeros { $count } caracteres después de npub1
+meaning-end = termina en { $text } (suma de control incluida)
+spelling = algo que se lee como «{ $text }»
+meaning-equal = empieza con npub1 y { $count } caracteres iguales
+meaning-equal-anywhere = tiene { $count } caracteres iguales seguidos
+meaning-hex-start = su clave pública en hexadecimal empieza con { $text }
+meaning-hex-end = su clave pública en hexadecimal termina en { $text }
+meaning-zeros = bits a cero al principio de su clave pública: { $count }
+meaning-words = empieza con npub1 y una palabra de mi lista de { $count } letras o más
+open-place = ? es cualquier carácter
+one-of = uno de los caracteres entre corchetes
+looks-alike =
+    Esto se parece y tarda { $span }:
+    { command-find } { $pattern }
+needs-start = Eso no lo puedo buscar: muy poco de ello está al principio de una clave.
+nothing-started = No se ha iniciado nada.
+too-wide =
+    Eso permite { $asked } comienzos de clave distintos, y acepto como máximo { $allowed } por trabajo.
+    No se ha iniciado nada. Envía menos patrones, o con menos lugares abiertos.
+too-wide-now =
+    Ahora busco tantos comienzos distintos que solo puedo aceptar patrones sencillos.
+    No se ha iniciado nada. Inténtalo más tarde, o envía un prefijo:
+    { -example }
+explain-find =
+    Para buscarlo, envía:
+    { command-find } { $pattern }
+kinds =
+    Busco claves con estos patrones:
+    { -example }: estos caracteres después de npub1
+    m0?tane: ? es cualquier carácter
+    { "[s5]at0sh" }: uno de los caracteres entre corchetes
+    { "~m0ctane" }: cualquier forma de escribirlo con letras parecidas
+    =7: siete caracteres iguales
+    hex:c0de: la clave pública en hexadecimal
+    zeros:24: bits a cero al principio de la clave pública
+    words:8: una palabra de mi lista de 8 letras o más
+    Para saber qué significa uno y cuánto tarda, envía:
+    { command-explain } { "~m0ctane" }
 
 ## Limits
 
@@ -373,8 +437,11 @@ choose-language = lang { $code } ({ $name })
 
 ## Results and notices
 
+found-prefix = Este npub empieza con npub1{ $pattern }
+found-met = Este npub tiene { $met }, que cumple { $pattern }
+found-fits = Este npub cumple { $pattern }
 key-found =
-    El trabajo { $job } terminó en { $waited }. Este npub empieza con npub1{ $pattern }:
+    El trabajo { $job } terminó en { $waited }. { $fits }:
     { $npub }
     Esta es su clave secreta. Quien la tiene es esta identidad. Guárdala bien y no se la enseñes a nadie:
 key-found-after =
@@ -382,7 +449,7 @@ key-found-after =
     Para recibir este mensaje otra vez, envía:
     { command-resend }
 tweak-found =
-    El trabajo { $job } terminó en { $waited }. Este npub empieza con npub1{ $pattern }:
+    El trabajo { $job } terminó en { $waited }. { $fits }:
     { $npub }
     Este es el tweak. No es secreto:
     { $tweak }

@@ -15,6 +15,7 @@ command-start = commencer
 command-delete = supprimer
 command-split = split
 command-find = trouver
+command-explain = expliquer
 command-language = lang
 
 ## Further words for the same, separated by spaces.
@@ -26,6 +27,7 @@ also-start = démarrer
 also-delete = oublier oublie-moi
 also-split = diviser
 also-find = trouve
+also-explain = explique expliquez
 also-all = tout tous
 names = français francais french
 
@@ -138,6 +140,7 @@ help =
     { command-status } : vos demandes
     { command-cancel } : les annuler (ou : { command-cancel } 12)
     { command-resend } : la dernière clé à nouveau
+    { command-explain } : ce que je peux chercher d’autre, comme les lettres ressemblantes
     { command-find } gm : chercher un mot que je comprendrais autrement
     { command-stop } : je ne vous écris plus
     { command-delete } : je vous oublie
@@ -209,12 +212,24 @@ pattern-forbidden-one = « { $character } » est impossible dans un npub ; « { 
 pattern-forbidden-two = « { $character } » est impossible dans un npub ; « { $first } » ou « { $second } » conviendrait
 pattern-impossible =
     aucune clé publique ne commence ainsi ; le dernier de { $most } caractères ne peut être que q ou s, envoyez-en donc 51
+pattern-look-alike = { $reason } ; { $pattern } accepte toute écriture en caractères ressemblants
+pattern-anything = toutes les clés conviennent ; donnez au moins un caractère
+pattern-class = plusieurs caractères pour une même place s’écrivent [s5]
+pattern-number = après { $keyword } vient un nombre de { $least } à { $most }, par exemple { $example }
+pattern-hex = après hex: viennent 1 à 64 des chiffres 0 à 9 et a à f, par exemple hex:c0de
+pattern-within = @ suit un mot entre étoiles et dit dans combien de caractères, par exemple *m0ct*@12
+pattern-too-many = avec une partie ailleurs, on peut choisir au plus { $most } caractères ; ceux-ci sont { $characters }
+pattern-ending = le septième caractère avant la fin est toujours q ou s
+pattern-ending-one = le septième caractère avant la fin est toujours q ou s ; { $first } serait possible
+pattern-too-intricate = il y a trop de places ouvertes ; retirez-en
+pattern-not-yet = je ne sais pas encore faire { $keyword } ; words:7 cherche un mot de sept lettres ou plus
 sentence =
     Cela ressemble à une phrase. Rien n’a été lancé.
     Envoyez seulement le préfixe :
 unsupported =
-    Je cherche seulement les caractères juste après npub1 : ni jokers, ni fins.
-    Rien n’a été lancé.
+    Je ne peux pas chercher cela : seulement ce qui est au début d’une clé.
+    Rien n’a été lancé. Pour voir ce que je comprends, envoyez :
+    { command-explain }
 unsupported-nearest =
     Le plus proche que je puisse faire :
     { command-find } { $nearest }
@@ -246,6 +261,55 @@ text-only =
 no-groups =
     Ce message est allé à plusieurs personnes, et une clé n’est que pour vous.
     Demandez-la dans une conversation sans personne d’autre.
+
+## Patterns
+
+means = { $pattern } : { $meaning }.
+meaning-start = commence par npub1{ $text }
+meaning-alike = commence par npub1 et une écriture qui ressemble à « { $text } »
+meaning-middle =
+    { $from ->
+        [start] contient ensuite { $text } n’importe où
+       *[npub] contient { $text } n’importe où après npub1
+    }
+meaning-within = contient { $text } dans les { $count } premiers caractères après npub1
+meaning-end = finit par { $text } (somme de contrôle comprise)
+spelling = une écriture qui ressemble à « { $text } »
+meaning-equal = commence par npub1 et { $count } caractères égaux
+meaning-equal-anywhere = contient { $count } caractères égaux de suite
+meaning-hex-start = sa clé publique en hexadécimal commence par { $text }
+meaning-hex-end = sa clé publique en hexadécimal finit par { $text }
+meaning-zeros = bits nuls au début de sa clé publique : { $count }
+meaning-words = commence par npub1 et un mot de ma liste de { $count } lettres ou plus
+open-place = ? est n’importe quel caractère
+one-of = un des caractères entre crochets
+looks-alike =
+    Ceci ressemble et prend { $span } :
+    { command-find } { $pattern }
+needs-start = Je ne peux pas chercher cela : trop peu se trouve au début d’une clé.
+nothing-started = Rien n’a été lancé.
+too-wide =
+    Cela permet { $asked } débuts de clé différents, et j’en accepte au plus { $allowed } par demande.
+    Rien n’a été lancé. Envoyez moins de motifs, ou avec moins de places ouvertes.
+too-wide-now =
+    Je cherche en ce moment tant de débuts différents que je ne peux accepter que des motifs simples.
+    Rien n’a été lancé. Réessayez plus tard, ou envoyez un préfixe :
+    { -example }
+explain-find =
+    Pour le chercher, envoyez :
+    { command-find } { $pattern }
+kinds =
+    Je cherche des clés selon ces motifs :
+    { -example } : ces caractères après npub1
+    m0?tane : ? est n’importe quel caractère
+    { "[s5]at0sh" } : un des caractères entre crochets
+    { "~m0ctane" } : toute écriture en caractères ressemblants
+    =7 : sept caractères égaux
+    hex:c0de : la clé publique en hexadécimal
+    zeros:24 : bits nuls au début de la clé publique
+    words:8 : un mot de ma liste de 8 lettres ou plus
+    Pour savoir ce qu’un motif signifie et combien de temps il prend, envoyez :
+    { command-explain } { "~m0ctane" }
 
 ## Limits
 
@@ -379,8 +443,11 @@ choose-language = lang { $code } ({ $name })
 
 ## Results and notices
 
+found-prefix = Ce npub commence par npub1{ $pattern }
+found-met = Ce npub contient { $met }, qui correspond à { $pattern }
+found-fits = Ce npub correspond à { $pattern }
 key-found =
-    La demande { $job } est terminée, en { $waited }. Ce npub commence par npub1{ $pattern } :
+    La demande { $job } est terminée, en { $waited }. { $fits } :
     { $npub }
     Voici sa clé secrète. Qui la possède est cette identité. Gardez-la bien et ne la montrez à personne :
 key-found-after =
@@ -388,7 +455,7 @@ key-found-after =
     Pour recevoir ce message à nouveau, envoyez :
     { command-resend }
 tweak-found =
-    La demande { $job } est terminée, en { $waited }. Ce npub commence par npub1{ $pattern } :
+    La demande { $job } est terminée, en { $waited }. { $fits } :
     { $npub }
     Voici le tweak. Il n’est pas secret :
     { $tweak }

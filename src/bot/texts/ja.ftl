@@ -15,6 +15,7 @@ command-start = 開始
 command-delete = 削除
 command-split = split
 command-find = 検索
+command-explain = 説明
 command-language = 言語
 
 ## Further words for the same, separated by spaces.
@@ -28,6 +29,7 @@ also-start = スタート 再開 はじめる 始める
 also-delete = 消去 さくじょ 忘れて
 also-split = 分割 スプリット
 also-find = さがす 探す 探して さがして
+also-explain = せつめい 解説
 also-all = 全部 すべて 全て ぜんぶ
 also-language = げんご
 names = 日本語 にほんご japanese
@@ -124,6 +126,7 @@ help =
     { command-status }：自分のジョブを見る
     { command-cancel }：ジョブをやめる（{ command-cancel } 12 とも書けます）
     { command-resend }：最後の鍵をもう一度受け取る
+    { command-explain }：ほかに探せるもの（似た文字など）を見る
     { command-find } gm：ほかの意味に取られる言葉を探す
     { command-stop }：こちらから何も送らないようにする
     { command-delete }：あなたの記録を消す
@@ -179,12 +182,24 @@ pattern-forbidden = 「{ $character }」はnpubに使えません。使える文
 pattern-forbidden-one = 「{ $character }」はnpubに使えません。「{ $first }」なら使えます
 pattern-forbidden-two = 「{ $character }」はnpubに使えません。「{ $first }」や「{ $second }」なら使えます
 pattern-impossible = このように始まる公開鍵はありません。{ $most }文字のうち最後はqかsだけなので、51文字で送ってください
+pattern-look-alike = { $reason }。{ $pattern } なら似た文字のどの書き方でも探します
+pattern-anything = どの鍵にも当てはまります。少なくとも1文字を指定してください
+pattern-class = 1か所に複数の文字を許すには [s5] のように書きます
+pattern-number = { $keyword } のあとには{ $least }から{ $most }までの数を書きます。例：{ $example }
+pattern-hex = hex: のあとには0〜9とa〜fを1〜64桁書きます。例：hex:c0de
+pattern-within = @ はアスタリスクで囲んだ文字のあとに置き、何文字以内かを表します。例：*m0ct*@12
+pattern-too-many = 先頭以外も指定するとき、選べるのは{ $most }文字までです。これは{ $characters }文字です
+pattern-ending = 最後から7文字目は必ずqかsです
+pattern-ending-one = 最後から7文字目は必ずqかsです。{ $first } なら可能です
+pattern-too-intricate = 決まっていない場所が多すぎます。減らしてください
+pattern-not-yet = { $keyword } はまだできません。words:7 なら7文字以上の単語を探します
 sentence =
     文章のようです。何も始めていません。
     文字だけを送ってください。
 unsupported =
-    探せるのはnpub1のすぐあとの文字だけです。ワイルドカードや末尾の指定はできません。
-    何も始めていません。
+    それは探せません。探せるのは鍵の先頭にあるものだけです。
+    何も始めていません。使えるパターンを見るには：
+    { command-explain }
 unsupported-nearest =
     いちばん近いのはこちらです。
     { command-find } { $nearest }
@@ -216,6 +231,55 @@ text-only =
 no-groups =
     このメッセージは複数の人に送られています。鍵はあなただけのものです。
     ほかに誰もいないチャットで送ってください。
+
+## Patterns
+
+means = { $pattern }：{ $meaning }。
+meaning-start = npub1{ $text }で始まる
+meaning-alike = npub1のあとが「{ $text }」に似た文字の書き方で始まる
+meaning-middle =
+    { $from ->
+        [start] そのあとのどこかに { $text } がある
+       *[npub] npub1のあとのどこかに { $text } がある
+    }
+meaning-within = npub1のあとの{ $count }文字以内に { $text } がある
+meaning-end = { $text } で終わる（チェックサムを含む）
+spelling = 「{ $text }」に似た文字の書き方
+meaning-equal = npub1のあとが同じ文字{ $count }個で始まる
+meaning-equal-anywhere = どこかに同じ文字が{ $count }個続く
+meaning-hex-start = 公開鍵の16進数が { $text } で始まる
+meaning-hex-end = 公開鍵の16進数が { $text } で終わる
+meaning-zeros = 公開鍵の先頭{ $count }ビットが0
+meaning-words = npub1のあとが、リストにある{ $count }文字以上の単語で始まる
+open-place = ? はどの文字でもよい
+one-of = かっこの中はそのうちの1文字
+looks-alike =
+    見た目が似ていて、こちらなら{ $span }です。
+    { command-find } { $pattern }
+needs-start = それは探せません。鍵の先頭で決まる部分が少なすぎます。
+nothing-started = 何も始めていません。
+too-wide =
+    鍵の始まり方が{ $asked }通りになります。1つのジョブで受け付けるのは{ $allowed }通りまでです。
+    何も始めていません。パターンか、決まっていない場所を減らしてください。
+too-wide-now =
+    今は探している始まり方が多すぎるため、簡単なパターンだけを受け付けます。
+    何も始めていません。あとでもう一度試すか、先頭の文字だけを送ってください。
+    { -example }
+explain-find =
+    探すには、次のように送ってください。
+    { command-find } { $pattern }
+kinds =
+    次のようなパターンで鍵を探します。
+    { -example }：npub1のあとの文字
+    m0?tane：? はどの文字でもよい
+    { "[s5]at0sh" }：かっこの中のどれか1文字
+    { "~m0ctane" }：似た文字のどの書き方でもよい
+    =7：同じ文字7個
+    hex:c0de：公開鍵の16進数
+    zeros:24：公開鍵の先頭の0のビット
+    words:8：リストにある8文字以上の単語
+    意味とかかる時間を知るには、次のように送ってください。
+    { command-explain } { "~m0ctane" }
 
 ## Limits
 
@@ -330,8 +394,11 @@ choose-language = lang { $code }（{ $name }）
 
 ## Results and notices
 
+found-prefix = このnpubはnpub1{ $pattern }で始まります
+found-met = このnpubには { $met } があり、{ $pattern } に当てはまります
+found-fits = このnpubは { $pattern } に当てはまります
 key-found =
-    ジョブ{ $job }が終わりました（{ $waited }）。このnpubはnpub1{ $pattern }で始まります。
+    ジョブ{ $job }が終わりました（{ $waited }）。{ $fits }。
     { $npub }
     次は秘密鍵です。これを持つ人がこのアカウントの持ち主になります。大切に保管し、誰にも見せないでください。
 key-found-after =
@@ -339,7 +406,7 @@ key-found-after =
     このメッセージをもう一度受け取るには、次のように送ってください。
     { command-resend }
 tweak-found =
-    ジョブ{ $job }が終わりました（{ $waited }）。このnpubはnpub1{ $pattern }で始まります。
+    ジョブ{ $job }が終わりました（{ $waited }）。{ $fits }。
     { $npub }
     次が「tweak」です。秘密ではありません。
     { $tweak }

@@ -15,6 +15,7 @@ command-start = iniciar
 command-delete = excluir
 command-split = split
 command-find = buscar
+command-explain = explicar
 command-language = idioma
 
 ## Further words for the same, separated by spaces.
@@ -27,6 +28,7 @@ also-start = começar comecar
 also-delete = esqueça-me
 also-split = dividir
 also-find = procurar
+also-explain = explica explique
 also-all = tudo todos
 names = português portugues portuguese brasileiro
 
@@ -139,6 +141,7 @@ help =
     { command-status }: os seus pedidos
     { command-cancel }: cancelar os pedidos (ou: { command-cancel } 12)
     { command-resend }: a última chave de novo
+    { command-explain }: o que mais posso procurar, como letras parecidas
     { command-find } gm: procurar uma palavra que eu entenderia de outro jeito
     { command-stop }: não escrevo mais nada para você
     { command-delete }: apago os seus dados
@@ -210,12 +213,24 @@ pattern-forbidden-one = “{ $character }” não pode aparecer em um npub; “{
 pattern-forbidden-two = “{ $character }” não pode aparecer em um npub; “{ $first }” ou “{ $second }” serviria
 pattern-impossible =
     nenhuma chave pública começa assim; o último de { $most } caracteres só pode ser q ou s, então envie 51
+pattern-look-alike = { $reason }; { $pattern } aceita qualquer grafia com letras parecidas
+pattern-anything = qualquer chave serve para isso; escolha pelo menos um caractere
+pattern-class = vários caracteres para um mesmo lugar se escrevem [s5]
+pattern-number = depois de { $keyword } vem um número de { $least } a { $most }, por exemplo { $example }
+pattern-hex = depois de hex: vêm de 1 a 64 dos dígitos 0 a 9 e a até f, por exemplo hex:c0de
+pattern-within = @ vem depois de uma palavra entre asteriscos e diz dentro de quantos caracteres, por exemplo *m0ct*@12
+pattern-too-many = com uma parte em outro lugar dá para escolher no máximo { $most } caracteres; esses são { $characters }
+pattern-ending = o sétimo caractere a partir do fim é sempre q ou s
+pattern-ending-one = o sétimo caractere a partir do fim é sempre q ou s; { $first } seria possível
+pattern-too-intricate = há lugares abertos demais; tire alguns
+pattern-not-yet = { $keyword } ainda não sei fazer; words:7 procura uma palavra de sete letras ou mais
 sentence =
     Isso parece uma frase. Nada foi iniciado.
     Envie só o prefixo:
 unsupported =
-    Só procuro os caracteres logo depois de npub1: sem curingas, sem finais.
-    Nada foi iniciado.
+    Isso não posso procurar: só o que está no começo de uma chave.
+    Nada foi iniciado. Para ver o que entendo, envie:
+    { command-explain }
 unsupported-nearest =
     O mais próximo que posso fazer:
     { command-find } { $nearest }
@@ -247,6 +262,55 @@ text-only =
 no-groups =
     Esta mensagem foi para várias pessoas, e uma chave é só para você.
     Peça em um chat sem mais ninguém.
+
+## Patterns
+
+means = { $pattern }: { $meaning }.
+meaning-start = começa com npub1{ $text }
+meaning-alike = começa com npub1 e algo que se lê como “{ $text }”
+meaning-middle =
+    { $from ->
+        [start] depois tem { $text } em qualquer lugar
+       *[npub] tem { $text } em qualquer lugar depois de npub1
+    }
+meaning-within = tem { $text } dentro dos primeiros { $count } caracteres depois de npub1
+meaning-end = termina em { $text } (soma de verificação incluída)
+spelling = algo que se lê como “{ $text }”
+meaning-equal = começa com npub1 e { $count } caracteres iguais
+meaning-equal-anywhere = tem { $count } caracteres iguais seguidos
+meaning-hex-start = a chave pública em hexadecimal começa com { $text }
+meaning-hex-end = a chave pública em hexadecimal termina em { $text }
+meaning-zeros = bits zero no começo da chave pública: { $count }
+meaning-words = começa com npub1 e uma palavra da minha lista com { $count } letras ou mais
+open-place = ? é qualquer caractere
+one-of = um dos caracteres entre colchetes
+looks-alike =
+    Isto se parece e leva { $span }:
+    { command-find } { $pattern }
+needs-start = Isso não posso procurar: muito pouco está no começo de uma chave.
+nothing-started = Nada foi iniciado.
+too-wide =
+    Isso permite { $asked } começos de chave diferentes, e aceito no máximo { $allowed } por pedido.
+    Nada foi iniciado. Envie menos padrões, ou com menos lugares abertos.
+too-wide-now =
+    Agora procuro tantos começos diferentes que só posso aceitar padrões simples.
+    Nada foi iniciado. Tente mais tarde, ou envie um prefixo:
+    { -example }
+explain-find =
+    Para procurar, envie:
+    { command-find } { $pattern }
+kinds =
+    Procuro chaves com estes padrões:
+    { -example }: estes caracteres depois de npub1
+    m0?tane: ? é qualquer caractere
+    { "[s5]at0sh" }: um dos caracteres entre colchetes
+    { "~m0ctane" }: qualquer grafia com letras parecidas
+    =7: sete caracteres iguais
+    hex:c0de: a chave pública em hexadecimal
+    zeros:24: bits zero no começo da chave pública
+    words:8: uma palavra da minha lista com 8 letras ou mais
+    Para saber o que um significa e quanto tempo leva, envie:
+    { command-explain } { "~m0ctane" }
 
 ## Limits
 
@@ -380,8 +444,11 @@ choose-language = lang { $code } ({ $name })
 
 ## Results and notices
 
+found-prefix = Este npub começa com npub1{ $pattern }
+found-met = Este npub tem { $met }, que corresponde a { $pattern }
+found-fits = Este npub corresponde a { $pattern }
 key-found =
-    O pedido { $job } terminou em { $waited }. Este npub começa com npub1{ $pattern }:
+    O pedido { $job } terminou em { $waited }. { $fits }:
     { $npub }
     Esta é a chave secreta dele. Quem a tem é esta identidade. Guarde bem e não mostre a ninguém:
 key-found-after =
@@ -389,7 +456,7 @@ key-found-after =
     Para receber esta mensagem de novo, envie:
     { command-resend }
 tweak-found =
-    O pedido { $job } terminou em { $waited }. Este npub começa com npub1{ $pattern }:
+    O pedido { $job } terminou em { $waited }. { $fits }:
     { $npub }
     Este é o tweak. Não é secreto:
     { $tweak }

@@ -70,7 +70,7 @@ fn finished_wraps_go_when_they_expire_and_unfinished_ones_stay() {
     bench.finish(message.id).unwrap();
     bench.clock.set(NOW + 30 * DAY - 1);
     bench.ledger.clean().unwrap();
-    assert_eq!(ids(&bench.ledger.asker_view(asker(1)).unwrap().results), [other.0, id.0]);
+    assert_eq!(numbers(&bench.ledger.asker_view(asker(1)).unwrap().results), [other.0, id.0]);
     bench.clock.set(NOW + 30 * DAY);
     bench.ledger.clean().unwrap();
     assert!(bench.ledger.asker_view(asker(1)).unwrap().results.is_empty(), "an expired result is offered to nobody");

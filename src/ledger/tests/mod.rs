@@ -118,6 +118,10 @@ fn reply(from: u8, rumor: u8) -> Answer {
     }
 }
 
+fn numbers(jobs: &[JobId]) -> Vec<i64> {
+    jobs.iter().map(|job| job.0).collect()
+}
+
 fn ids(jobs: &[Job]) -> Vec<i64> {
     jobs.iter().map(|job| job.id.0).collect()
 }

@@ -97,7 +97,7 @@ fn a_view_of_an_asker_shows_nobody_else() {
     let fourth = bench.accept(1, 14);
     let view = bench.ledger.asker_view(asker(1)).unwrap();
     assert_eq!(ids(&view.open), [third.0, fourth.0]);
-    assert_eq!(ids(&view.results), [second.0, first.0]);
+    assert_eq!(numbers(&view.results), [second.0, first.0]);
     assert_eq!(view.accepted_last_day, [NOW, NOW, NOW, NOW + DAY / 2]);
     bench.clock.set(NOW + DAY);
     assert_eq!(bench.ledger.asker_view(asker(1)).unwrap().accepted_last_day, [NOW + DAY / 2]);

@@ -1,6 +1,6 @@
 //! Difficulties against counting.
 
-use super::super::chance::chance_of_any;
+use super::super::chance::{Effort, chance_of_any};
 use super::super::character_set::NPUB_CHARACTERS;
 use super::super::shape::{Shape, values_of};
 use super::super::{Difficulty, PatternSet};
@@ -35,7 +35,7 @@ fn of_four_characters_all_are_counted() {
         let patterns: Vec<Pattern> = texts.iter().map(|text| pattern(text)).collect();
         let mut shapes: Vec<Shape> = patterns.iter().flat_map(Pattern::shapes).collect();
         shapes.retain(|shape| shape.len() <= 4);
-        let (chance, expected) = (chance_of_any(&shapes).unwrap(), counted(&shapes));
+        let (chance, expected) = (chance_of_any(&shapes, &mut Effort::full()).unwrap(), counted(&shapes));
         assert!((chance / expected - 1.0).abs() < 1e-12, "{texts:?}: {chance} is not {expected}");
         if !texts.contains(&"words:4") {
             let of_set = PatternSet::new(patterns.clone()).difficulty().unwrap().candidates();

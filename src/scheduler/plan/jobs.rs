@@ -4,6 +4,7 @@ use super::lane::Lane;
 use super::pattern_index::PatternIndex;
 use super::split_line::{Seats, SplitLine};
 use crate::job::{JobId, JobSpec};
+use crate::pattern::Pattern;
 use std::collections::BTreeMap;
 
 /// All open jobs: those of the pool indexed by pattern, split jobs in their line. A change costs
@@ -13,6 +14,8 @@ pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
     pool: PatternIndex,
     split: SplitLine,
+    /// Intervals of all patterns.
+    intervals: usize,
     /// Number of changes so far. A device compares it to learn whether its passes may be out of
     /// date.
     changes: u64,
@@ -27,6 +30,7 @@ impl OpenJobs {
         } else {
             self.pool.insert(job, &spec);
         }
+        self.intervals += intervals_of(&spec);
         self.jobs.insert(job, spec);
     }
 
@@ -34,6 +38,7 @@ impl OpenJobs {
     pub fn remove(&mut self, job: JobId) {
         self.changes += 1;
         if let Some(spec) = self.jobs.remove(&job) {
+            self.intervals -= intervals_of(&spec);
             if spec.half.is_some() {
                 self.split.remove(job, &spec);
             } else {
@@ -50,6 +55,11 @@ impl OpenJobs {
     /// Number of open jobs.
     pub fn len(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// Intervals that the devices' filters need for all open jobs.
+    pub fn intervals(&self) -> usize {
+        self.intervals
     }
 
     /// Number of changes so far.
@@ -77,4 +87,8 @@ impl OpenJobs {
         let job = self.split.take_turn(lane, seats)?;
         self.jobs.get(&job).map(|spec| (job, spec))
     }
+}
+
+fn intervals_of(spec: &JobSpec) -> usize {
+    spec.patterns.iter().map(Pattern::interval_count).sum()
 }

@@ -12,6 +12,8 @@ pub struct Shares {
     pub pool_jobs: usize,
     /// Open split jobs.
     pub split_jobs: usize,
+    /// Intervals of the patterns of all open jobs.
+    pub intervals: usize,
     /// The pool's part, once it has a job.
     pub pool_part: f64,
     /// The part of each split job of this asker, once it has a seat.
@@ -33,6 +35,7 @@ impl Shares {
         let takes_new_seat = own == 0 && !seats.is_full;
         Shares {
             pool_jobs,
+            intervals: jobs.intervals(),
             split_jobs,
             pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
             own_split_part: each(askers, own, seats.has_waiting),

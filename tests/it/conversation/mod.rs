@@ -2,6 +2,7 @@
 
 pub mod conventions;
 pub mod languages;
+pub mod patterns;
 pub mod refusals;
 pub mod requests;
 pub mod split;

@@ -113,9 +113,14 @@ impl Asker {
         self.next_that(|text| !is_result(text)).await.content
     }
 
+    /// Waits for the message with a key or a tweak and returns its text.
+    pub async fn next_result(&mut self) -> String {
+        self.next_that(is_result).await.content
+    }
+
     /// Waits for the message with a key and returns it.
     pub async fn next_key(&mut self) -> DeliveredKey {
-        let text = self.next_that(is_result).await.content;
+        let text = self.next_result().await;
         DeliveredKey::read(&text).unwrap_or_else(|| panic!("no key in: {text}"))
     }
 }

@@ -1,0 +1,69 @@
+//! The patterns that the bot searches for, and how many of them.
+
+use crate::pattern::{Difficulty, Effort, Kind, Pattern, PatternSet};
+
+/// Steps that the difficulties of one message may take to compute: a few milliseconds.
+const STEPS: usize = 1 << 14;
+/// Largest part of all keys that a device may hand on to be checked in full: six characters.
+const MOST_HANDED_ON: f64 = 1.0 / (1 << 30) as f64;
+/// Intervals of a job at most. The longest list of words has 1,794.
+pub(super) const JOB_INTERVALS: usize = 4096;
+/// Intervals of all open jobs up to which further ones with many are accepted: as many as a list of
+/// 100,000 words has, beside which every job keeps most of its rate.
+pub(super) const ALL_INTERVALS: usize = 1 << 17;
+/// Intervals of a job that is accepted beside any others.
+pub(super) const FEW_INTERVALS: usize = 64;
+
+/// The effort for the difficulties of one message: in reading it, and again in deciding about it.
+pub(super) fn effort() -> Effort {
+    Effort::steps(STEPS)
+}
+
+/// Whether the bot searches for a pattern: the devices decide, or hand on so few keys that checking
+/// them costs no rate. Every pattern that [`Pattern::is_searchable`] takes could be accepted once
+/// the devices check the rest themselves.
+pub fn accepted_by_bot(pattern: &Pattern) -> bool {
+    if pattern.prefix().is_some() {
+        return true;
+    }
+    let set = PatternSet::new(vec![pattern.clone()]);
+    let part: f64 = set.intervals().iter().map(|&(first, last)| (last - first) as f64 / 64f64.exp2()).sum();
+    pattern.is_searchable() && (set.is_exact() || part <= MOST_HANDED_ON)
+}
+
+/// The accepted pattern that is nearest to one that is not.
+pub(super) fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
+    let nearest = pattern.nearest_searchable().filter(accepted_by_bot);
+    nearest.or_else(|| all_at_the_start(pattern).filter(accepted_by_bot))
+}
+
+/// The same characters at the start, without open places between them.
+fn all_at_the_start(pattern: &Pattern) -> Option<Pattern> {
+    let text = match pattern.kind() {
+        Kind::Parts { start, middle, end, .. } => {
+            let parts = middle.iter().chain([end]).map(|part| part.trim_start_matches('~'));
+            format!("{start}{}", parts.max_by_key(|part| part.len())?)
+        }
+        Kind::Open | Kind::LookAlike => pattern.as_str().replace('?', ""),
+        Kind::EqualAnywhere(count) => format!("={count}"),
+        Kind::HexEnd(digits) => format!("hex:{digits}"),
+        _ => return None,
+    };
+    text.parse().ok()
+}
+
+/// Difficulty of any of these patterns; those that overlap are counted once. `None` for no pattern.
+pub(super) fn difficulty_of(patterns: &[Pattern]) -> Option<Difficulty> {
+    PatternSet::new(patterns.to_vec()).difficulty_within(&mut effort())
+}
+
+/// A pattern that looks like this one, is accepted, and is found much sooner.
+pub(super) fn cheaper(pattern: &Pattern) -> Option<Pattern> {
+    let cheaper = pattern.cheaper_within(&mut effort());
+    cheaper.into_iter().find(|other| accepted_by_bot(other) && other.interval_count() <= JOB_INTERVALS)
+}
+
+/// Intervals of all these patterns.
+pub(super) fn intervals_of(patterns: &[Pattern]) -> usize {
+    patterns.iter().map(Pattern::interval_count).sum()
+}

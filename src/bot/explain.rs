@@ -1,0 +1,36 @@
+//! Answers to `explain`, and hints to cheaper look-alikes.
+
+use super::accepted::{accepted_by_bot, cheaper, nearest_accepted};
+use super::facts::Facts;
+use super::reply::{Cheaper, Explanation, Reply};
+use crate::pattern::{Pattern, Rate};
+
+/// Patterns of one message that are explained, at most.
+const EXPLAINED: usize = 5;
+
+/// The cheaper look-alike of the only pattern, with its expected time.
+pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>) -> Option<Cheaper> {
+    let [only] = patterns else { return None };
+    let pattern = cheaper(only)?;
+    let expected = pattern.difficulty().expected_time(rate?)?;
+    Some(Cheaper { pattern, expected })
+}
+
+/// The meaning and the expected time of each pattern, at the rate of the pool.
+pub(super) fn explain(patterns: &[Pattern], facts: &Facts<'_>) -> Reply {
+    let rate = facts.rate_of(facts.pool_part);
+    let explanation = |pattern: &Pattern| {
+        let is_accepted = accepted_by_bot(pattern);
+        Explanation {
+            pattern: pattern.clone(),
+            expected: rate.and_then(|rate| pattern.difficulty().expected_time(rate)).filter(|_| is_accepted),
+            is_accepted,
+            nearest: if is_accepted { None } else { nearest_accepted(pattern) },
+            cheaper: cheaper_one(std::slice::from_ref(pattern), rate),
+        }
+    };
+    Reply::Explained {
+        explained: patterns.iter().take(EXPLAINED).map(explanation).collect(),
+        more: patterns.len().saturating_sub(EXPLAINED),
+    }
+}

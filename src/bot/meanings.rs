@@ -1,0 +1,89 @@
+//! Meanings of patterns, in words.
+
+use super::tables::{Table, say};
+use crate::pattern::{Kind, Pattern};
+
+/// A pattern as a sentence names it: `npub1m0?tane`, `~alice`.
+pub(super) fn name(pattern: &Pattern) -> String {
+    match pattern.kind() {
+        Kind::Prefix | Kind::Open => format!("npub1{pattern}"),
+        _ => pattern.to_string(),
+    }
+}
+
+/// `starts with npub1 and any spelling that looks like “alice”`
+pub(super) fn meaning(t: &Table, pattern: &Pattern) -> String {
+    let mut said = match pattern.kind() {
+        Kind::Prefix | Kind::Open => vec![say!(t, "meaning-start", text = pattern.to_string())],
+        Kind::LookAlike => vec![alike(t, pattern.as_str())],
+        Kind::Parts { start, middle, within, end } => parts(t, start, middle, *within, end),
+        Kind::Equal(count) => vec![say!(t, "meaning-equal", count = *count)],
+        Kind::EqualAnywhere(count) => vec![say!(t, "meaning-equal-anywhere", count = *count)],
+        Kind::HexStart(digits) => vec![say!(t, "meaning-hex-start", text = digits.clone())],
+        Kind::HexEnd(digits) => vec![say!(t, "meaning-hex-end", text = digits.clone())],
+        Kind::Zeros(count) => vec![say!(t, "meaning-zeros", count = *count)],
+        Kind::Words(letters) => vec![say!(t, "meaning-words", count = *letters)],
+    };
+    if pattern.as_str().contains('?') {
+        said.push(say!(t, "open-place"));
+    }
+    if pattern.as_str().contains('[') {
+        said.push(say!(t, "one-of"));
+    }
+    said.join(&say!(t, "comma"))
+}
+
+/// `~alice: starts with npub1 and any spelling that looks like “alice”.`
+pub(super) fn means(t: &Table, pattern: &Pattern) -> String {
+    say!(t, "means", pattern = name(pattern), meaning = meaning(t, pattern))
+}
+
+/// The meanings of those patterns that are more than a prefix, a line each: as many as fit into
+/// `room` characters.
+pub(super) fn all_meanings(t: &Table, patterns: &[Pattern], mut room: usize) -> Vec<String> {
+    let lines = patterns.iter().filter(|pattern| pattern.prefix().is_none()).map(|pattern| means(t, pattern));
+    lines
+        .take_while(|line| {
+            let length = line.chars().count();
+            let fits = length <= room;
+            room = room.saturating_sub(length);
+            fits
+        })
+        .take(MEANINGS)
+        .collect()
+}
+
+/// Meanings in one message at most.
+const MEANINGS: usize = 5;
+
+fn alike(t: &Table, word: &str) -> String {
+    say!(t, "meaning-alike", text = word.trim_start_matches('~').to_owned())
+}
+
+/// A part as it is read: itself, or any spelling that looks like it.
+fn part(t: &Table, text: &str) -> String {
+    match text.strip_prefix('~') {
+        Some(word) => say!(t, "spelling", text = word.to_owned()),
+        None => text.to_owned(),
+    }
+}
+
+fn parts(t: &Table, start: &str, middle: &[String], within: Option<usize>, end: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    if start.starts_with('~') {
+        said.push(alike(t, start));
+    } else if !start.is_empty() {
+        said.push(say!(t, "meaning-start", text = start.to_owned()));
+    }
+    for text in middle {
+        let from = if said.is_empty() { "npub" } else { "start" };
+        said.push(match within {
+            Some(count) => say!(t, "meaning-within", text = part(t, text), count = count),
+            None => say!(t, "meaning-middle", text = part(t, text), from = from),
+        });
+    }
+    if !end.is_empty() {
+        said.push(say!(t, "meaning-end", text = part(t, end)));
+    }
+    said
+}

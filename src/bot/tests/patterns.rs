@@ -1,0 +1,209 @@
+//! Patterns of every kind in messages: taken, refused, and bounded.
+
+use super::*;
+use crate::bot::accepted::{ALL_INTERVALS, JOB_INTERVALS, accepted_by_bot, effort};
+use crate::pattern::{Difficulty, GrammarError};
+
+/// One of each kind that the bot searches for, as it is written, with its meaning in English.
+const TAKEN: [(&str, &str); 13] = [
+    ("m0?tane", "npub1m0?tane: starts with npub1m0?tane, ? is any character."),
+    ("[s5]at0sh[l7]", "npub1[5s]at0sh[7l]: starts with npub1[5s]at0sh[7l], one of the characters in brackets."),
+    ("~Alice", "~alice: starts with npub1 and any spelling that looks like “alice”."),
+    ("?m0ct", "npub1?m0ct: starts with npub1?m0ct, ? is any character."),
+    ("=7", "=7: starts with npub1 and 7 equal characters."),
+    ("HEX:C0DE", "hex:c0de: its public key in hex starts with c0de."),
+    ("zeros:30", "zeros:30: its public key starts with 30 zero bits."),
+    ("zeros:1", "zeros:1: its public key starts with 1 zero bit."),
+    ("words:8", "words:8: starts with npub1 and a word of my list, 8 letters or longer."),
+    ("words", "words:5: starts with npub1 and a word of my list, 5 letters or longer."),
+    ("*ca*@4", "*ca*@4: has ca within the first 4 characters after npub1."),
+    ("~*ca*@4", "~*ca*@4: has any spelling that looks like “ca” within the first 4 characters after npub1."),
+    ("hex: c0de", "hex:c0de: its public key in hex starts with c0de."),
+];
+
+/// The reply to a message that starts no job.
+fn refused(text: &str) -> Reply {
+    match decide_for(text, &nobody()) {
+        Decision::Say(reply) => reply,
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+fn difficulty_said(text: &str) -> Difficulty {
+    match decide_for(text, &nobody()) {
+        Decision::Accept { reply: Reply::Accepted(accepted), .. } => accepted.difficulty,
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_kind_is_taken_and_its_meaning_said() {
+    for (text, meaning) in TAKEN {
+        let answer = say(text, &nobody());
+        assert!(answer.lines().any(|line| line == meaning), "{text}: {answer}");
+        let pattern: Pattern = text.replace(' ', "").parse().unwrap();
+        assert_eq!(requested(text), [pattern.as_str()]);
+        let asked = format!("split {POINT} {text}");
+        let Decision::Accept { spec, .. } = decide_for(&asked, &nobody()) else { panic!("{asked}") };
+        assert_eq!(spec.patterns, [pattern], "{asked}");
+    }
+    assert_eq!(requested("~cat, m0?t\n=7"), ["~cat", "m0?t", "=7"]);
+    assert!(matches!(refused("~cat m0?t =7 zeros:9"), Reply::TooManyPrefixes { asked: 4, allowed: 3 }));
+}
+
+#[test]
+fn a_pattern_in_a_sentence_is_found() {
+    for text in ["I would like ~m0ct please", "hi! can I have ~m0ct?", "'~m0ct'", "find ~m0ct", "~M0ct 🚀"] {
+        assert_eq!(requested(text), ["~m0ct"], "{text:?}");
+    }
+    assert!(matches!(refused("no idea, b%b or ~m0ct"), Reply::BadWords(_) | Reply::Sentence(_)), "nothing is left out");
+}
+
+/// A text with other marks is another pattern, or none.
+#[test]
+fn no_pattern_is_read_as_another() {
+    assert_eq!(requested("[cat]"), ["[act]"], "one character");
+    assert_eq!(requested("=7"), ["=7"], "not the prefix 7");
+    assert_eq!(requested("?cat"), ["?cat"]);
+    for text in
+        ["[cat", "cat]", "=1", "=", "hex:", "hex:xyz", "zeros:", "words:10", "*ca*@", "*ca*@0", "best", "best 10m"]
+    {
+        let reply = refused(text);
+        assert!(matches!(reply, Reply::BadWords(_) | Reply::Nothing), "{text}: {reply:?}");
+    }
+    for text in ["*cafe*", "*cafe", "=7*", "hex:*beef", "m0c*cafe", "c?????????afe"] {
+        assert!(matches!(refused(text), Reply::NotSearched { .. }), "{text}");
+    }
+}
+
+/// Both sides of the one place that decides it.
+#[test]
+fn a_pattern_that_says_too_little_at_the_start_is_refused_with_the_nearest() {
+    for (text, nearest) in [
+        ("*cafe", Some("cafe")),
+        ("*al7ce*", Some("al7ce")),
+        ("~*alice", Some("~alice")),
+        ("=7*", Some("=7")),
+        ("hex:*beef", Some("hex:beef")),
+        ("m0ct*cafe", Some("m0ctcafe")),
+        ("~m0ct*al7ce*", Some("~m0ctal7ce")),
+        ("m0ct*??*", Some("m0ct??")),
+        ("m0ct??????????cafe", Some("m0ctcafe")),
+        ("m0c*cafe", Some("m0ccafe")),
+    ] {
+        let pattern: Pattern = text.parse().unwrap();
+        assert!(!accepted_by_bot(&pattern), "{text}");
+        let Reply::NotSearched { nearest: named, .. } = refused(text) else { panic!("{text}") };
+        assert_eq!(named.as_ref().map(Pattern::as_str), nearest, "{text}");
+        assert!(named.is_none_or(|named| accepted_by_bot(&named)), "{text}");
+        assert!(matches!(refused(&format!("split {POINT} cat {text}")), Reply::NotSearched { .. }), "{text}");
+    }
+    for text in ["m0ctan*cafe", "m0ctan*ne*", "q", "m0ctanem0ctanem0ctane", "????????????m0ctane*q"] {
+        let pattern: Pattern = text.parse().unwrap();
+        assert_eq!(accepted_by_bot(&pattern), !text.starts_with('?'), "{text}");
+    }
+    insta::assert_snapshot!(format!("{}\n---\n{}", say("m0ct*cafe", &nobody()), say("explain m0ct*cafe", &nobody())));
+}
+
+#[test]
+fn overlapping_patterns_are_counted_once() {
+    assert_eq!(difficulty_said("cat ca"), Difficulty::from_bits(10));
+    let chance = 1.0 / difficulty_said("ca?t ?at").candidates();
+    let expected = [(1.0, -15), (1.0, -10), (-1.0, -20)].map(|(sign, bits)| sign * f64::from(bits).exp2());
+    assert!((chance / expected.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{chance}");
+    let words = |text: &str| text.parse::<Pattern>().unwrap().difficulty();
+    assert_eq!(difficulty_said("words:5 words:8"), words("words:5"));
+}
+
+#[test]
+fn a_cheaper_look_alike_is_named_with_its_time() {
+    let answer = say("m0ctane", &nobody());
+    assert!(answer.contains("about 7 min") && answer.contains("takes 54 seconds:\nfind ~m0ctane"), "{answer}");
+    assert!(!say("m0ct", &nobody()).contains('~'), "nobody waits for that");
+    assert!(!say("~m0ctane", &nobody()).contains("looks alike"));
+    let Reply::TooHard { cheaper, .. } = refused("m0ctanetae") else { panic!("too hard") };
+    assert_eq!(cheaper, None, "it would be too hard, too");
+    insta::assert_snapshot!(say("aeaeaeaea", &nobody()));
+}
+
+#[test]
+fn a_job_has_a_limited_number_of_intervals_and_so_have_all_together() {
+    let wide = "?[s5][s5][s5][s5][s5][s5][s5]";
+    assert_eq!(requested(wide), ["?[5s][5s][5s][5s][5s][5s][5s]"]);
+    let asked = JOB_INTERVALS + 16;
+    assert_eq!(refused(&format!("{wide} ~aeae")), Reply::TooWide { asked, allowed: JOB_INTERVALS });
+    for letters in 4..=9 {
+        assert_eq!(requested(&format!("words:{letters}")), [format!("words:{letters}")]);
+    }
+    let (limits, asker) = (limits(), nobody());
+    let full = Facts { rate: Some(Rate(80e6)), intervals: ALL_INTERVALS, ..context(&limits, &asker) };
+    assert!(matches!(decide(&rumor("words:5"), &full), Decision::Say(Reply::TooWideNow)));
+    assert!(matches!(decide(&rumor("~alice cat"), &full), Decision::Accept { .. }), "simple ones are always taken");
+    let nearly = Facts { intervals: ALL_INTERVALS - JOB_INTERVALS, ..full };
+    assert!(matches!(decide(&rumor("words:5"), &nearly), Decision::Accept { .. }));
+}
+
+/// The patterns of one message share one bound.
+#[test]
+fn an_intricate_pattern_costs_a_bounded_time() {
+    let intricate = "m0ctan*q?????????????q*";
+    let many = format!("{intricate} ").repeat(64);
+    for text in [
+        intricate,
+        "~m0ct*b8b8b8b8b8b8b8b8b8b8b*",
+        &many,
+        &format!("explain {intricate}"),
+        &format!("split {POINT} {intricate}"),
+    ] {
+        let Reply::BadWords(words) = refused(text) else { panic!("{text}") };
+        assert!(words.iter().any(|(_, error)| *error == GrammarError::TooIntricate), "{words:?}");
+    }
+    // Each alone is fine.
+    for text in ["m0ctan*al7ce*cafe", "~m0ctan*alice*", "m0ctan*[qp]?[ry]?[9x]?[8g]*"] {
+        assert!(Pattern::read_within(text, &mut effort()).is_ok(), "{text}");
+    }
+    let long = "[qpzry9x8gf2tvdw0s3jn54khce6mua7]".repeat(20);
+    assert!(matches!(refused(&long), Reply::BadWords(_)), "it would fill the answer");
+}
+
+#[test]
+fn patterns_are_explained_without_a_job() {
+    insta::assert_snapshot!(say("explain m0ctane ~Satoshi", &nobody()));
+    insta::assert_snapshot!(say("explain *cafe", &nobody()));
+    insta::assert_snapshot!(say("explain", &nobody()));
+    assert!(matches!(refused("explain b0b"), Reply::BadWords(_)));
+    let many = say("explain cat dad ham =5 zeros:9 words:8 ~dad", &nobody());
+    assert!(many.contains("more.") && many.contains("find cat"), "{many}");
+    // Beside a split job the pool has half of the devices.
+    let (limits, asker) = (limits(), nobody());
+    let shared = Facts { rate: Some(Rate(80e6)), pool_part: 0.5, ..context(&limits, &asker) };
+    let Decision::Say(reply) = decide(&rumor("explain m0ctane"), &shared) else { panic!("no job") };
+    assert!(reply.text(English).contains("about 14 min"), "{reply:?}");
+}
+
+#[test]
+fn the_command_for_work_is_quoted_for_a_shell() {
+    let (limits, asker) = (limits(), nobody());
+    let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
+    let facts = Facts { rate: Some(Rate(80e6)), split_work, ..context(&limits, &asker) };
+    let Decision::Say(reply) = decide(&rumor(&format!("split {POINT} cat ~dad m0?t")), &facts) else { panic!("work") };
+    let Reply::SplitWorkWanted { command, .. } = reply else { panic!("{reply:?}") };
+    assert!(command.starts_with("npubbot split new cat '~dad' 'm0?t' --out half.age --work 18"), "{command}");
+}
+
+#[test]
+fn the_result_says_which_spelling_was_met() {
+    let x = Npub(std::array::from_fn(|at| if at < 4 { [0xc7, 0x52, 0x61, 0x9e][at] } else { 0x55 }));
+    let text = x.to_string();
+    let start: String = text.chars().skip(5).take(4).collect();
+    let one = job(3, "cat", JobState::Delivered);
+    let found = |pattern: &str| {
+        let pattern: Pattern = pattern.parse().unwrap();
+        assert!(pattern.matches(&x), "{pattern} {text}");
+        crate::bot::notices::key_found(&one, &pattern, &x, Duration::from_secs(3)).0
+    };
+    let open = format!("{}?{}", &start[..2], &start[3..]);
+    assert!(found(&open).contains(&format!("This npub has {start}, which fits npub1{open}:")), "{}", found(&open));
+    assert!(found(&start).contains(&format!("This npub starts with npub1{start}:")));
+    assert!(found("hex:c752").contains("This npub fits hex:c752:"));
+}

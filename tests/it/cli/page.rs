@@ -1,0 +1,151 @@
+//! The web page has the grammar of patterns in its own language. `web/tests/patterns.json` holds it
+//! to this one: `NPUBBOT_WRITE_VECTORS=1 cargo test --test it the_page_reads` writes the file.
+
+use crate::support::harness::{Test, test};
+use npubbot::key::Npub;
+use npubbot::pattern::{Kind, Pattern, PatternSet};
+use serde_json::{Value, json};
+use std::path::Path;
+
+pub const TESTS: &[Test] = &[test!(the_page_reads_patterns_as_the_bot_does)];
+
+/// As people write them: alone, several, and such as are refused.
+const WRITTEN: [&str; 62] = [
+    "m0ctane",
+    "NPUB1Cat",
+    "nostr:npub1dad",
+    "cat ca",
+    "cat, dad",
+    "q",
+    "l",
+    "m0?tane",
+    "?m0ct",
+    "m0ct??",
+    "[s5]at0sh[l7]",
+    "[cat]",
+    "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]at",
+    "[s]at",
+    "ca?t ?at",
+    "~alice",
+    "~Bitcoin",
+    "~cat ca",
+    "~m0?t",
+    "~b8",
+    "=7",
+    "=2",
+    "=51",
+    "=3 qqqq",
+    "hex:c0de",
+    "HEX:0000",
+    "hex:f",
+    "hex: c0de",
+    "zeros:1",
+    "zeros:40",
+    "zeros:255",
+    "zeros:256",
+    "words",
+    "words:4",
+    "words:9",
+    "words:5 cat",
+    "words:10",
+    "*ca*@4",
+    "~*ca*@4",
+    "*ca*@5",
+    "c*a*@4",
+    "*cafe",
+    "*al7ce*",
+    "m0ct*cafe",
+    "~m0ct*alice*cafe",
+    "=7*",
+    "hex:*beef",
+    "*csafecat",
+    "*caafecat",
+    "b0b",
+    "*b*",
+    "?",
+    "??*",
+    "",
+    "[st",
+    "s]t",
+    "[]t",
+    "=1",
+    "zeros:0",
+    "hex:xyz",
+    "best",
+    "*ca*@",
+];
+
+/// Keys whose own characters the patterns below are made of.
+fn keys() -> Vec<Npub> {
+    let mut keys = vec![Npub([0; 32]), Npub(std::array::from_fn(|at| if at < 4 { 0 } else { 0xa5 }))];
+    for seed in 1..=8u8 {
+        // A fixed sequence: any numbers do.
+        keys.push(Npub(std::array::from_fn(|at| (at as u8).wrapping_mul(89).wrapping_add(seed.wrapping_mul(57)))));
+    }
+    keys
+}
+
+/// Patterns of each kind that this key has.
+fn patterns_of(npub: &Npub) -> Vec<String> {
+    let text = npub.to_string()[5..].to_owned();
+    let hex = crate::support::hex::encode(npub.0);
+    vec![
+        text[..4].to_owned(),
+        text[..52].to_owned(),
+        format!("{}?{}", &text[..2], &text[3..5]),
+        format!("~{}", &text[..3]),
+        format!("[q{}]{}", &text[..1], &text[1..3]),
+        format!("*{}", &text[54..]),
+        format!("*{}", &text[50..]),
+        format!("*{}*", &text[20..23]),
+        format!("{}*{}*{}", &text[..2], &text[30..32], &text[56..]),
+        format!("*{}*@9", &text[6..9]),
+        format!("*{}*@8", &text[6..9]),
+        format!("*{}*{}*", &text[10..12], &text[12..14]),
+        format!("hex:{}", &hex[..5]),
+        format!("hex:{hex}"),
+        format!("hex:*{}", &hex[61..]),
+    ]
+}
+
+fn vectors() -> Value {
+    let keys = keys();
+    let own = keys.iter().flat_map(patterns_of);
+    let one = |written: String| {
+        // A blank after a colon changes nothing, as in a message.
+        let joined = written.replace(": ", ":");
+        let read: Result<Vec<Pattern>, _> =
+            joined.split([' ', ',']).filter(|word| !word.is_empty() || written.is_empty()).map(str::parse).collect();
+        let Ok(patterns) = read else { return json!({ "written": written }) };
+        let is_elsewhere = |pattern: &Pattern| match pattern.kind() {
+            Kind::Parts { .. } => !PatternSet::new(vec![pattern.clone()]).is_exact(),
+            Kind::EqualAnywhere(_) => true,
+            _ => false,
+        };
+        let difficulty = PatternSet::new(patterns.clone()).difficulty().expect("there is a pattern");
+        let bits = (!patterns.iter().any(is_elsewhere)).then(|| difficulty.candidates().log2());
+        let fits = |npub: &Npub| patterns.iter().any(|pattern| pattern.matches(npub));
+        let fitting: Vec<usize> = (0..keys.len()).filter(|&at| fits(&keys[at])).collect();
+        let texts: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
+        json!({ "written": written, "texts": texts, "bits": bits, "fits": fitting })
+    };
+    let npubs: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    let patterns: Vec<Value> = WRITTEN.map(str::to_owned).into_iter().chain(own).map(one).collect();
+    json!({ "npubs": npubs, "patterns": patterns })
+}
+
+fn the_page_reads_patterns_as_the_bot_does() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/tests/patterns.json");
+    let mut lines = String::from("{\"npubs\":");
+    let vectors = vectors();
+    lines += &vectors["npubs"].to_string();
+    lines += ",\"patterns\":[\n";
+    let patterns: Vec<String> = vectors["patterns"].as_array().unwrap().iter().map(Value::to_string).collect();
+    lines += &patterns.join(",\n");
+    lines += "\n]}\n";
+    if std::env::var_os("NPUBBOT_WRITE_VECTORS").is_some() {
+        std::fs::write(&file, &lines).unwrap();
+    }
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept == lines, "web/tests/patterns.json is not what the grammar says; write it again and fit the page");
+}

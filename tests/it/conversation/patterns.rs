@@ -1,0 +1,110 @@
+//! Patterns of every kind, asked for through a relay.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, gate, test};
+use crate::support::hex;
+use crate::support::relay::TestRelay;
+
+pub const TESTS: &[Test] = &[
+    test!(a_key_of_every_kind_is_delivered_with_what_was_met),
+    test!(jobs_of_every_kind_survive_a_kill).holding("launch:before"),
+    test!(a_question_about_patterns_starts_nothing),
+];
+
+/// Whether the characters after `npub1`, or the key in hex, are what the kind promises. Plain string
+/// comparisons, without the grammar.
+type Fits = fn(&str, &str) -> bool;
+
+const KINDS: [(&str, Fits); 10] = [
+    ("~cat", |text, _| text.starts_with('c') && at(text, 1, "a4") && at(text, 2, "t7")),
+    ("c?t4", |text, _| text.starts_with('c') && at(text, 2, "t") && at(text, 3, "4")),
+    ("[cd]a[ty]", |text, _| at(text, 0, "cd") && at(text, 1, "a") && at(text, 2, "ty")),
+    ("=4", |text, _| text[..4].chars().all(|c| text.starts_with(c))),
+    ("hex:c0d", |_, hex| hex.starts_with("c0d")),
+    ("zeros:13", |_, hex| hex.starts_with("000") && u8::from_str_radix(&hex[3..4], 16).unwrap() < 8),
+    ("*ca7*@5", |text, _| text[..5].contains("ca7")),
+    ("??cat", |text, _| text[2..].starts_with("cat")),
+    ("cat*", |text, _| text.starts_with("cat")),
+    ("words", |text, _| text.len() == 58),
+];
+
+fn at(text: &str, place: usize, of: &str) -> bool {
+    of.contains(&text[place..=place])
+}
+
+fn assert_fits(npub: &str, fits: Fits, kind: &str) {
+    let (_, bytes) = bech32::decode(npub).unwrap();
+    assert!(fits(&npub["npub1".len()..], &hex::encode(&bytes)), "{npub} for {kind}");
+}
+
+async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 40\n");
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    for (kind, fits) in KINDS {
+        let acceptance = asker.ask(kind).await;
+        assert!(acceptance.contains("Job #"), "{kind}: {acceptance}");
+        let result = asker.next_result().await;
+        let key = crate::support::asker::DeliveredKey::read(&result).unwrap();
+        assert_fits(&key.npub, fits, kind);
+        let met = result.split("This npub has ").nth(1).and_then(|rest| rest.split(',').next());
+        if let Some(met) = met {
+            assert!(key.npub.contains(met), "{kind}: {result}");
+        }
+        assert!(met.is_some() || kind.contains(':') || kind == "cat*", "{kind}: {result}");
+    }
+    // Several kinds in one message: the first one found ends the job.
+    let acceptance = asker.ask("~dad, d?d hex:dad").await;
+    for part in ["~dad", "npub1d?d", "hex:dad", "looks like", "any character"] {
+        assert!(acceptance.contains(part), "{part}: {acceptance}");
+    }
+    let npub = asker.next_key().await.npub;
+    let any: Fits = |text, hex| text.starts_with('d') && at(text, 2, "d") || hex.starts_with("dad");
+    assert_fits(&npub, any, "any of them");
+    running.service.stop().await;
+}
+
+/// The ledger keeps patterns as text. After a kill they are what they were.
+async fn jobs_of_every_kind_survive_a_kill() {
+    let relay = TestRelay::start().await;
+    let limits = "[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 40\n";
+    let home = Home::with(&[relay.url()], limits);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    let all = KINDS.map(|(kind, _)| kind);
+    for kind in all {
+        assert!(asker.ask(kind).await.contains("Job #"), "{kind}");
+    }
+    process.kill();
+    gate::open();
+    let process = home.spawn().await;
+    let mut keys = Vec::new();
+    for _ in all {
+        keys.push(asker.next_key().await.npub);
+    }
+    for (kind, fits) in KINDS {
+        let fitting = |npub: &&String| {
+            let (_, bytes) = bech32::decode(npub).unwrap();
+            fits(&npub["npub1".len()..], &hex::encode(&bytes))
+        };
+        assert!(keys.iter().any(|npub| fitting(&npub)), "{kind}: {keys:?}");
+    }
+    process.kill();
+}
+
+async fn a_question_about_patterns_starts_nothing() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let answer = asker.ask("explain ~alice m0ct*cafe").await;
+    for part in ["looks like “alice”", "About 1 key in 4.2 million fits.", "ends with cafe", "find m0ctcafe"] {
+        assert!(answer.contains(part), "{part}: {answer}");
+    }
+    let refusal = asker.ask("m0ct*cafe").await;
+    assert!(refusal.contains("Nothing was started") && refusal.contains("find m0ctcafe"), "{refusal}");
+    let totals = running.service.totals().unwrap();
+    assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 0));
+    running.service.stop().await;
+}
