@@ -23,6 +23,7 @@ fn main() -> std::process::ExitCode {
         architecture::words::TESTS,
         cli::commands::TESTS,
         cli::doctor::TESTS,
+        cli::places::TESTS,
         conversation::conventions::TESTS,
         conversation::languages::TESTS,
         conversation::refusals::TESTS,
