@@ -2,7 +2,8 @@
 //! Generates Rust constants from `kernels/constants.h`.
 //!
 //! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`.
-//! `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
+//! `NPUBBOT_COMMIT` names the commit; otherwise cargo's record in a package does, or git in a release
+//! build. `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
 //! developing; `NPUBBOT_CUDA_ARCHS=none` skips nvcc.
 
 use std::collections::HashSet;
@@ -43,6 +44,40 @@ fn main() {
         },
     };
     println!("cargo::rustc-env=NPUBBOT_KERNELS_BUILT={built}");
+    println!("cargo::rustc-env=NPUBBOT_COMMIT={}", commit());
+    println!("cargo::rustc-env=NPUBBOT_TARGET={}", env::var("TARGET").unwrap_or_default());
+    let features = [("demo", env::var_os("CARGO_FEATURE_DEMO"))];
+    let features: Vec<&str> = features.iter().filter(|(_, set)| set.is_some()).map(|(name, _)| *name).collect();
+    println!(
+        "cargo::rustc-env=NPUBBOT_FEATURES={}",
+        if features.is_empty() { "none".into() } else { features.join(" ") }
+    );
+}
+
+/// The commit that is built. A debug build does not ask git: it would be compiled again after every
+/// commit.
+fn commit() -> String {
+    println!("cargo::rerun-if-env-changed=NPUBBOT_COMMIT");
+    if let Ok(commit) = env::var("NPUBBOT_COMMIT") {
+        return commit;
+    }
+    if let Ok(record) = fs::read_to_string(".cargo_vcs_info.json") {
+        let after = record.split("\"sha1\": \"").nth(1);
+        return after.and_then(|text| text.split('"').next()).unwrap_or("unknown").to_owned();
+    }
+    if env::var("PROFILE").as_deref() != Ok("release") {
+        return "unknown (a debug build)".to_owned();
+    }
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file]).filter(|path| Path::new(path).exists()) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    git(&["rev-parse", "HEAD"]).unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn find_nvcc() -> Option<PathBuf> {

@@ -1,6 +1,5 @@
 //! `npubbot`: the program. All code worth testing is in the library.
 
-use clap::Parser;
 use npubbot::cli::{Cli, exit_code, explain};
 use npubbot::memory::{Counted, tune_malloc};
 use std::alloc::System;
@@ -14,7 +13,7 @@ static ALLOCATOR: Counted<ZeroAlloc<System>> = Counted(ZeroAlloc(System));
 
 fn main() -> ExitCode {
     tune_malloc();
-    match Cli::parse().run() {
+    match Cli::from_arguments().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             explain(&error);

@@ -1,6 +1,5 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
-use super::log;
 use super::patterns::{check_searchable, patterns};
 use super::search_flags::SearchFlags;
 use crate::scheduler::{Measurement, Trial, measure};
@@ -68,7 +67,6 @@ struct Line {
 impl Bench {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        log::start("warn");
         let options = self.search.over(SearchOptions::default());
         let chosen = patterns(&self.chosen)?;
         check_searchable(&chosen)?;

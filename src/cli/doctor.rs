@@ -1,19 +1,20 @@
 //! `npubbot doctor`: checks the installation and says how to fix each problem.
 
-use super::identity::IdentityFlags;
-use super::log;
+use super::identity::{IdentityFlags, identity_file};
 use super::runtime::runtime;
 use crate::service::{Verdict, doctor};
 use anyhow::bail;
 use clap::Args;
-use std::path::PathBuf;
 
 /// Flags of `npubbot doctor`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot doctor                            the bot of this user
+  npubbot doctor --data /var/lib/npubbot    another bot; the configuration is found as usual
+
+Exit code 1: something is marked BAD.")]
 pub(super) struct Doctor {
-    /// Configuration file.
-    #[arg(long, value_name = "FILE", default_value = "relays.toml")]
-    config: PathBuf,
     #[command(flatten)]
     identity: IdentityFlags,
 }
@@ -21,8 +22,8 @@ pub(super) struct Doctor {
 impl Doctor {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        log::start("error");
-        let findings = runtime()?.block_on(doctor(&self.config, &self.identity.data, &self.identity.file()));
+        let folders = self.identity.find()?;
+        let findings = runtime()?.block_on(doctor(&folders.config, &folders.data, &identity_file(&folders.data)));
         for finding in &findings {
             let mark = match finding.verdict {
                 Verdict::Good => "ok  ",

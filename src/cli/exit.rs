@@ -1,5 +1,6 @@
 //! Error messages and exit codes.
 
+use super::folders::FolderError;
 use super::identity::NoIdentity;
 use crate::config::ConfigError;
 use crate::ledger::LedgerError;
@@ -8,6 +9,15 @@ use crate::service::ServiceError;
 use crate::vault::VaultError;
 use std::io::Write;
 use std::process::ExitCode;
+
+/// The exit codes, for help and manual pages.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done, or stopped as asked
+  1    failed; the same again may succeed
+  2    something must be put right first: flags, configuration, passphrase, identity or ledger
+  3    no bot runs, so there is nothing to show or change
+  130  ended at once by a second Ctrl-C";
 
 /// Exit code for errors that a restart cannot fix. Service managers stop restarting on it. clap
 /// uses it for wrong flags.
@@ -30,7 +40,11 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     };
     let wrong_ledger =
         matches!(ledger, Some(LedgerError::TooNew { .. } | LedgerError::OtherBot { .. } | LedgerError::Corrupt(_)));
-    let needs_operator =
-        error.is::<ConfigError>() || error.is::<NoIdentity>() || is_wrong_key || kernel || wrong_ledger;
+    let needs_operator = error.is::<ConfigError>()
+        || error.is::<FolderError>()
+        || error.is::<NoIdentity>()
+        || is_wrong_key
+        || kernel
+        || wrong_ledger;
     if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }
 }

@@ -1,6 +1,5 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
-use super::log;
 use super::patterns::{in_95_percent, meaning, patterns, refusal, time};
 use super::search_flags::SearchFlags;
 use crate::pattern::{Difficulty, Pattern, Rate};
@@ -61,7 +60,6 @@ struct Cheaper {
 impl Explain {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        log::start("warn");
         let patterns = patterns(&self.patterns)?;
         let trial =
             Trial { patterns: 1, chosen: Vec::new(), characters: None, seconds: MEASURED_SECONDS, split: false };

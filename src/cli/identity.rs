@@ -1,63 +1,67 @@
-//! The bot's identity file: where it is, and how it is made and opened.
+//! The bot's identity file: how it is made and opened.
 
+use super::folders::{FolderError, FolderFlags, Folders, IDENTITY_FILE, LEDGER_FILE};
 use super::unlock::UnlockFlags;
 use crate::vault::Vault;
 use anyhow::Context;
 use clap::Args;
 use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Name of the identity file in the data folder.
-const IDENTITY_FILE: &str = "identity.age";
-/// Name of the ledger in the data folder.
-const LEDGER_FILE: &str = "ledger.sqlite";
-
-/// Flags that name and open the identity.
+/// Flags that name a bot's folders and open its identity.
 #[derive(Args, Clone, Debug)]
 pub(super) struct IdentityFlags {
-    /// Folder with the identity and the ledger.
-    #[arg(long, value_name = "DIR", default_value = ".npubbot")]
-    pub data: PathBuf,
+    #[command(flatten)]
+    pub folders: FolderFlags,
     #[command(flatten)]
     unlock: UnlockFlags,
 }
 
+/// Path of the identity file.
+pub(super) fn identity_file(data: &Path) -> PathBuf {
+    data.join(IDENTITY_FILE)
+}
+
 impl IdentityFlags {
-    /// Path of the identity file.
-    pub fn file(&self) -> PathBuf {
-        self.data.join(IDENTITY_FILE)
+    /// The folders of the bot.
+    ///
+    /// Errors: [`FolderError`].
+    pub fn find(&self) -> Result<Folders, FolderError> {
+        self.folders.find()
     }
 
-    /// Makes a new identity. Errors: there is one already.
-    pub fn create(&self) -> anyhow::Result<Vault> {
+    /// Makes a new identity in a folder, which is made too. Errors: there is one already.
+    pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
         // A new folder is for its owner only.
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.data)
-            .with_context(|| format!("the data folder {} cannot be made", self.data.display()))?;
+            .create(data)
+            .with_context(|| format!("the data folder {} cannot be made", data.display()))?;
         let unlock = self.unlock.unlock("Choose a passphrase for the bot's identity: ", true)?;
-        Ok(Vault::create(&self.file(), &unlock)?)
+        Ok(Vault::create(&identity_file(data), &unlock)?)
     }
 
     /// Opens the identity. If there is none, asks on the terminal whether to make one.
     ///
     /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
-    pub fn open(&self) -> anyhow::Result<Vault> {
-        if self.file().exists() {
+    pub fn open(&self, data: &Path) -> anyhow::Result<Vault> {
+        let file = identity_file(data);
+        if file.exists() {
             let unlock = self.unlock.unlock("Passphrase of the bot's identity: ", false)?;
-            return Ok(Vault::open(&self.file(), &unlock)?);
+            return Ok(Vault::open(&file, &unlock)?);
         }
-        let path = self.file().display().to_string();
-        if self.data.join(LEDGER_FILE).exists() {
-            return Err(NoIdentity::Lost { path, ledger: self.data.join(LEDGER_FILE).display().to_string() }.into());
+        let path = file.display().to_string();
+        let ledger = data.join(LEDGER_FILE);
+        if ledger.exists() {
+            return Err(NoIdentity::Lost { path, ledger: ledger.display().to_string() }.into());
         }
         if !std::io::stdin().is_terminal() || !wants_identity(&path)? {
             return Err(NoIdentity::Missing { path }.into());
         }
-        self.create()
+        self.create(data)
     }
 }
 
@@ -74,7 +78,10 @@ fn wants_identity(path: &str) -> anyhow::Result<bool> {
 #[derive(Debug, Error)]
 pub(super) enum NoIdentity {
     /// There is no identity file.
-    #[error("there is no identity at {path}; make one with `npubbot init`, or name its folder with --data")]
+    #[error(
+        "there is no identity at {path}; make one with `npubbot init`, or name its folder with --data \
+         (earlier versions kept it in .npubbot of the working folder)"
+    )]
     Missing {
         /// Path of the file.
         path: String,

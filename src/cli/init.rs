@@ -1,36 +1,116 @@
 //! `npubbot init`: writes the configuration and makes the identity.
 
-use super::identity::IdentityFlags;
-use crate::config::Config;
+use super::identity::{IdentityFlags, identity_file};
+use super::questions::{ask, ask_until};
+use crate::config::{Choices, Config};
+use crate::search::DeviceChoice;
+use anyhow::bail;
 use clap::Args;
-use nostr::ToBech32;
-use std::path::PathBuf;
+use nostr::{RelayUrl, ToBech32};
+use std::io::IsTerminal;
 
 /// Flags of `npubbot init`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  npubbot init                                   ask for a passphrase
-  npubbot init --passphrase-file secret.txt      for a service without a terminal
-  npubbot init --data /var/lib/npubbot           another folder")]
+  npubbot init                                      ask for name, relays, device and a passphrase
+  npubbot init --name ann --relay wss://nos.lol --passphrase-file secret.txt
+                                                    without a terminal
+  npubbot init --data /srv/bot2 --config /srv/bot2/relays.toml
+                                                    a second bot on this machine
+
+It never changes a configuration or an identity that exists.")]
 pub(super) struct Init {
-    /// Configuration file. Written with the defaults if it does not exist.
-    #[arg(long, value_name = "FILE", default_value = "relays.toml")]
-    config: PathBuf,
+    /// The bot's name in its profile.
+    #[arg(short, long, value_name = "NAME")]
+    name: Option<String>,
+    /// Relay where askers write to the bot. Give it up to three times.
+    #[arg(short, long = "relay", value_name = "URL")]
+    relays: Vec<String>,
+    /// Where to search: `cpu`, `cuda` (every GPU), `cuda:N`, or `all` (every GPU; the CPU if there
+    /// is none).
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    device: Option<String>,
+    /// Publish neither the live status nor the daily note.
+    #[arg(long)]
+    no_status: bool,
     #[command(flatten)]
     identity: IdentityFlags,
+}
+
+/// Checks the name of a device.
+fn device(text: &str) -> Result<String, String> {
+    text.parse::<DeviceChoice>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 impl Init {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        if Config::write_default(&self.config)? {
-            eprintln!("The configuration is in {}. Choose your relays and limits there.", self.config.display());
-        } else {
-            eprintln!("The configuration {} was there already and is left as it is.", self.config.display());
+        let folders = self.identity.folders.find_for_new()?;
+        let identity = identity_file(&folders.data);
+        if identity.exists() {
+            bail!("there is an identity at {} already; name another folder with --data", identity.display());
         }
-        let vault = self.identity.create()?;
+        if folders.config.exists() {
+            eprintln!("The configuration {} was there already and is left as it is.", folders.config.display());
+        } else {
+            Config::write_new(&folders.config, &self.choices()?)?;
+            eprintln!("The configuration is in {}. Each key is explained there.", folders.config.display());
+        }
+        let vault = self.identity.create(&folders.data)?;
+        eprintln!(
+            "The identity is in {}. Keep a copy elsewhere, and the passphrase apart from it.",
+            identity.display()
+        );
+        eprintln!("The bot's address, which people write to:");
         println!("{}", vault.public_key().to_bech32()?);
+        let flags = folders.flags(&self.identity.folders);
+        eprintln!("Next, check it and start it:\n  npubbot doctor{flags}\n  npubbot serve{flags}");
         Ok(())
+    }
+
+    /// The flags; on a terminal, what they leave open is asked.
+    fn choices(&self) -> anyhow::Result<Choices> {
+        let mut choices = Choices {
+            name: self.name.clone(),
+            relays: self.relays.clone(),
+            device: self.device.clone(),
+            status: self.no_status.then_some(false),
+        };
+        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            return Ok(choices);
+        }
+        eprintln!("Four questions. Enter takes what is in brackets; all of it can be changed later.");
+        let defaults = Config::embedded_default()?;
+        if choices.name.is_none() {
+            choices.name = Some(ask("The bot's name", &defaults.bot.name)?);
+        }
+        if choices.relays.is_empty() {
+            let shipped: Vec<String> =
+                defaults.relays.iter().filter(|relay| relay.inbox).map(|relay| relay.url.to_string()).collect();
+            let shipped = shipped.join(" ");
+            choices.relays = ask_until("Relays where people write to it, one to three", &shipped, |answer| {
+                let relays: Vec<String> =
+                    answer.split([' ', ',']).filter(|one| !one.is_empty()).map(str::to_owned).collect();
+                match relays.iter().find(|relay| RelayUrl::parse(relay).is_err()) {
+                    Some(relay) => Err(format!("{relay} is no relay; one looks like wss://nos.lol")),
+                    None => Ok(relays),
+                }
+            })?;
+        }
+        if choices.device.is_none() {
+            choices.device = Some(ask_until("Search on (all, cpu, cuda, cuda:0, ...)", "all", device)?);
+        }
+        if choices.status.is_none() {
+            choices.status =
+                Some(ask_until("Publish its speed and daily totals (yes, no)", "yes", |answer| {
+                    match answer.to_lowercase().as_str() {
+                        "y" | "yes" => Ok(true),
+                        "n" | "no" => Ok(false),
+                        _ => Err("say yes or no".to_owned()),
+                    }
+                })?);
+        }
+        Ok(choices)
     }
 }

@@ -1,13 +1,56 @@
 //! Log lines on standard error.
 
+use clap::{ArgAction, Args};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// Starts the log of npubbot at `level` (`info`, `warn`, …). Libraries are silent. `RUST_LOG`
-/// overrides both.
-pub(super) fn start(level: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    // A second call, in a test, has no effect.
-    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
+/// Levels, from the quietest.
+const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// Flags that set how much is logged.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct LogFlags {
+    /// Log more; twice for everything.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+    /// Log errors only.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+}
+
+impl LogFlags {
+    /// The level for a command that logs at `usual` without flags.
+    fn level(self, usual: &str) -> &'static str {
+        let usual = LEVELS.iter().position(|level| *level == usual).unwrap_or(1);
+        let wanted = if self.quiet { 0 } else { usual + usize::from(self.verbose) };
+        LEVELS[wanted.min(LEVELS.len() - 1)]
+    }
+
+    /// Starts the log of npubbot at the level `usual`, or as the flags say. Libraries are silent.
+    /// `RUST_LOG` overrides all of it. Colours need a terminal and no `NO_COLOR`.
+    pub fn start(self, usual: &str) {
+        let level = self.level(usual);
+        let filter =
+            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        // A second call, in a test, has no effect.
+        let _ = log.with_ansi(std::io::stderr().is_terminal() && !no_color).try_init();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_v_is_one_level_more_and_q_leaves_errors() {
+        let level = |verbose, quiet, usual| LogFlags { verbose, quiet }.level(usual);
+        assert_eq!((level(0, false, "info"), level(0, false, "warn")), ("info", "warn"));
+        assert_eq!(
+            (level(1, false, "info"), level(2, false, "info"), level(9, false, "warn")),
+            ("debug", "trace", "trace")
+        );
+        assert_eq!(level(0, true, "info"), "error");
+    }
 }

@@ -1,10 +1,10 @@
 //! `npubbot mine`: a local search, without a relay.
 
 use super::key_file::KeyFile;
-use super::log;
 use super::patterns::{check_searchable, patterns, patterns_of_list, text_of, time};
 use super::search_flags::SearchFlags;
 use super::unlock::{ask, first_line};
+use crate::duration;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Difficulty, Pattern, PatternSet, patterns_of_words};
@@ -47,10 +47,10 @@ pub(super) struct Mine {
     #[arg(short = 'f', long = "file", value_name = "LIST")]
     list: Option<PathBuf>,
     /// Number of keys to find; 0 for no end.
-    #[arg(long, default_value_t = 1, conflicts_with = "split")]
+    #[arg(short = 'n', long, default_value_t = 1, conflicts_with = "split")]
     count: u32,
-    /// Stop after this time, like 10m or 2h.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Stop after this time, like "90 s", 10m or "2 h".
+    #[arg(short, long, value_name = "TIME", value_parser = duration::parse)]
     time: Option<Duration>,
     /// Append the keys to this file and print only their npubs. The file must be readable by you
     /// alone.
@@ -85,7 +85,6 @@ struct Output {
 impl Mine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        log::start("warn");
         let patterns = self.patterns()?;
         check_searchable(&patterns)?;
         let set = PatternSet::new(patterns.clone());
@@ -204,7 +203,8 @@ impl Output {
         match &mut self.file {
             Some(file) => {
                 file.append(&lines)?;
-                writeln!(out, "{}", find.hit.npub())?;
+                let npub = find.hit.npub();
+                if self.json { writeln!(out, r#"{{"npub":"{npub}"}}"#)? } else { writeln!(out, "{npub}")? }
             }
             None => out.write_all(&lines)?,
         }

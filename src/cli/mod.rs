@@ -1,29 +1,37 @@
 //! The command line: one small file per command.
 
+mod arguments;
 mod bench;
 mod combine;
+mod completions;
 #[cfg(feature = "demo")]
 mod demo;
 mod doctor;
 mod exit;
 mod explain;
+mod folders;
 mod half_mark;
 mod identity;
 mod init;
 mod key_file;
 mod log;
+mod man;
 mod mine;
 mod patterns;
+mod questions;
 mod runtime;
 mod search_flags;
 mod serve;
 mod signals;
 mod split;
+#[cfg(test)]
+mod tests;
 mod unlock;
+mod version;
 
 pub use exit::{exit_code, explain};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Examples at the end of `npubbot --help`.
 const EXAMPLES: &str = "\
@@ -35,12 +43,16 @@ Examples:
   npubbot serve --device cuda:0    run it on the first GPU only
   npubbot doctor                   check the installation
 
-`npubbot COMMAND --help` shows the options and examples of a command.";
+`npubbot COMMAND --help` shows the options and examples of a command. Every option --some-option can
+also be given as the environment variable NPUBBOT_SOME_OPTION; secrets are read from files only.";
 
 /// A Nostr bot that finds vanity npubs and sends the nsec by encrypted message.
 #[derive(Parser, Debug)]
-#[command(name = "npubbot", version, about, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "npubbot", version, long_version = version::LONG, about, propagate_version = true)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES))]
 pub struct Cli {
+    #[command(flatten)]
+    log: log::LogFlags,
     #[command(subcommand)]
     command: Command,
 }
@@ -66,15 +78,25 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Measure how fast this machine searches. Only verified hits count.
     Bench(bench::Bench),
+    /// Print the file with which a shell completes commands and options.
+    Completions(completions::Completions),
+    /// Write a manual page for every command.
+    Man(man::ManPages),
 }
 
 impl Cli {
+    /// The arguments of this process. Prints help and errors, and ends the process then.
+    pub fn from_arguments() -> Cli {
+        Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
     /// Runs the command.
     ///
     /// Errors: their text says what is wrong and what would work; [`exit_code`] tells whether a
     /// restart can help.
     pub fn run(self) -> anyhow::Result<()> {
         no_core_dumps();
+        self.log.start(self.command.usual_log_level());
         match self.command {
             #[cfg(feature = "demo")]
             Command::Demo(demo) => demo.run(),
@@ -86,6 +108,25 @@ impl Cli {
             Command::Combine(combine) => combine.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Completions(completions) => completions.run(command_line()),
+            Command::Man(man) => man.run(command_line()),
+        }
+    }
+}
+
+/// The whole command line, as clap knows it.
+fn command_line() -> clap::Command {
+    arguments::with_variables(Cli::command())
+}
+
+impl Command {
+    /// The log level without `--verbose` and `--quiet`.
+    fn usual_log_level(&self) -> &'static str {
+        match self {
+            Command::Serve(_) => "info",
+            // Its findings say the same.
+            Command::Doctor(_) => "error",
+            _ => "warn",
         }
     }
 }

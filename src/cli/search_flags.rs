@@ -12,7 +12,7 @@ pub(super) struct SearchFlags {
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,
     /// CPU threads [default: one per core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// CPU kernel: `auto`, `ifma` or `portable`.
     #[arg(long, value_name = "KERNEL")]

@@ -1,7 +1,6 @@
 //! `npubbot serve`: runs the bot until a signal stops it.
 
 use super::identity::IdentityFlags;
-use super::log;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use super::signals;
@@ -13,7 +12,6 @@ use crate::service::Service;
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long to wait for other threads after the service has ended.
@@ -30,11 +28,9 @@ Examples:
   npubbot serve --passphrase-file secret.txt     for a service without a terminal
   npubbot serve --device cuda:1                  search on the second GPU only
 
-Exit codes: 0 stopped; 1 failed, a restart may help; 2 the operator must change something first.")]
+Exit codes: 0 stopped; 1 failed, a restart may help; 2 the operator must change something first.
+SIGINT and SIGTERM stop it cleanly within two seconds.")]
 pub(super) struct Serve {
-    /// Configuration file.
-    #[arg(long, value_name = "FILE", default_value = "relays.toml")]
-    config: PathBuf,
     #[command(flatten)]
     identity: IdentityFlags,
     #[command(flatten)]
@@ -44,12 +40,12 @@ pub(super) struct Serve {
 impl Serve {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        log::start("info");
-        let mut config = Config::load(&self.config)?;
+        let folders = self.identity.find()?;
+        let mut config = Config::load(&folders.config)?;
         config.search = self.search.over(config.search);
-        let vault = self.identity.open()?;
+        let vault = self.identity.open(&folders.data)?;
         println!("{}", vault.public_key().to_bech32()?);
-        let data = self.identity.data;
+        let data = folders.data;
         // Signals are caught from here on. Before this point there is nothing to shut down.
         let mut shutdown = signals::listen()?;
         let runtime = runtime()?;

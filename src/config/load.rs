@@ -1,14 +1,12 @@
 //! Reading and writing the configuration file.
 
+use super::edit::{Choices, SHIPPED};
 use super::error::ConfigError;
 use super::raw;
 use super::types::Config;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-
-/// The configuration file that ships with npubbot: every key with its default.
-pub(super) const SHIPPED: &str = include_str!("../../relays.toml");
 
 impl Config {
     /// Reads and checks a file.
@@ -31,14 +29,19 @@ impl Config {
         raw::read(text, name)
     }
 
-    /// Writes the default configuration to `path`. Returns `false` and changes nothing if the file
-    /// exists.
+    /// Writes a configuration with these choices and the defaults to `path`, and makes its folder.
+    /// Returns `false` and changes nothing if the file exists.
     ///
-    /// Errors: [`ConfigError::Unwritable`].
-    pub fn write_default(path: &Path) -> Result<bool, ConfigError> {
+    /// Errors: [`ConfigError::Unwritable`], or a choice that no configuration may have.
+    pub fn write_new(path: &Path, choices: &Choices) -> Result<bool, ConfigError> {
         let unwritable = |error| ConfigError::Unwritable { file: path.display().to_string(), error };
+        let text = choices.text();
+        Config::parse(&text, &path.display().to_string())?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(unwritable)?;
+        }
         match OpenOptions::new().create_new(true).write(true).open(path) {
-            Ok(mut file) => file.write_all(SHIPPED.as_bytes()).map(|()| true).map_err(unwritable),
+            Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true).map_err(unwritable),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(unwritable(error)),
         }

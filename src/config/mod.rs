@@ -1,12 +1,13 @@
 //! `relays.toml` as checked types. A value of these types is always valid.
 
+mod edit;
 mod error;
 mod load;
 mod raw;
 #[cfg(test)]
 mod tests;
-mod time;
 mod types;
 
+pub use edit::Choices;
 pub use error::ConfigError;
 pub use types::{BotConfig, Config, Limits, RelayEntry, WebConfig};

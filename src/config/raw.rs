@@ -1,8 +1,8 @@
 //! Parsing. Every value keeps its position in the file until it is checked.
 
 use super::error::ConfigError;
-use super::time;
 use super::types::{BotConfig, Config, Limits, RelayEntry, WebConfig};
+use crate::duration;
 use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
@@ -133,10 +133,10 @@ impl Place<'_> {
         (least, why): (&str, &str),
     ) -> Result<Duration, ConfigError> {
         let (text, span) = value.as_ref().map_or((default, 0..0), |value| (value.get_ref().as_str(), value.span()));
-        let Some(time) = time::parse(text) else {
-            return Err(self.wrong(span, format!("`{key}` is \"{text}\"; allowed is {}", time::ALLOWED)));
+        let Ok(time) = duration::parse(text) else {
+            return Err(self.wrong(span, format!("`{key}` is \"{text}\"; allowed is {}", duration::ALLOWED)));
         };
-        if time::parse(least).is_some_and(|least| time < least) {
+        if duration::parse(least).is_ok_and(|least| time < least) {
             let what = format!(
                 "`{key}` is \"{text}\", and {why}; write \"{least}\" or more (it is \"{default}\" if you say nothing)"
             );

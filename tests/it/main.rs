@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         cli::commands::TESTS,
         cli::doctor::TESTS,
         cli::page::TESTS,
+        cli::places::TESTS,
         conversation::conventions::TESTS,
         conversation::languages::TESTS,
         conversation::patterns::TESTS,

@@ -3,7 +3,6 @@
 
 mod asker;
 
-use super::log;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use crate::clock::Clock;
@@ -33,12 +32,18 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 /// longer.
 const SEARCH_PATIENCE: f64 = 14.0;
 
+/// Flags of `npubbot demo`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot demo                        a word that this machine finds in seconds
+  npubbot demo --prefix cat           another prefix
+  npubbot demo --json | jq .npub      the result for a script; the conversation goes to standard error")]
 pub(super) struct Demo {
     /// Prefix to ask for, after `npub1` [default: a word this machine finds in seconds].
-    #[arg(long)]
+    #[arg(short, long)]
     prefix: Option<String>,
-    /// Print the result as a JSON object on the last line.
+    /// Print nothing but the result, as a JSON object. The conversation goes to standard error.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -55,8 +60,8 @@ struct Line {
 }
 
 impl Demo {
+    /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        log::start("warn");
         let request = self.prefix.as_deref().map(Pattern::parse).transpose().context("--prefix")?;
         let runtime = runtime()?;
         let line = runtime.block_on(self.play(request))?;
@@ -82,7 +87,10 @@ impl Demo {
         let service = Service::start(config, folder.path(), vault, Clock::System).await?;
         for device in service.devices() {
             let rate = device.rate.unwrap_or_default();
-            println!("The bot searches on {} ({}, kernel {}): {rate}.", device.id, device.name, device.kernel);
+            self.show(&format!(
+                "The bot searches on {} ({}, kernel {}): {rate}.",
+                device.id, device.name, device.kernel
+            ));
         }
         let fast = service.rate().is_some_and(|rate| rate >= FAST);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
@@ -90,13 +98,13 @@ impl Demo {
 
         let mut asker = Asker::connect(url, bot).await?;
         let began = Instant::now();
-        say("asker", request.as_str());
+        self.say("asker", request.as_str());
         asker.send(request.as_str()).await?;
         let acceptance = timeout(ANSWER_PATIENCE, asker.next_message()).await.context("the bot did not answer")??;
-        say("bot", &acceptance);
+        self.say("bot", &acceptance);
         let result = wait_for_result(&service, &mut asker, &request).await?;
         let seconds = began.elapsed().as_secs_f64();
-        say("bot", &result);
+        self.say("bot", &result);
 
         let npub = asker::npub_of_secret_in(&result).context("the bot sent no key; its last message says why")?;
         let verified = request.matches(&npub);
@@ -107,6 +115,19 @@ impl Demo {
             bail!("the key is wrong: its npub is {npub}, which does not start with {request}");
         }
         Ok(Line { prefix: request.to_string(), npub: npub.to_string(), verified, seconds })
+    }
+
+    /// Prints one message of the conversation.
+    fn say(&self, who: &str, text: &str) {
+        for (at, line) in text.lines().enumerate() {
+            let speaker = if at == 0 { who } else { "" };
+            self.show(&format!("{speaker:>6} | {line}"));
+        }
+    }
+
+    /// Prints a line for people: on standard error if standard output is for a program.
+    fn show(&self, line: &str) {
+        if self.json { eprintln!("{line}") } else { println!("{line}") }
     }
 }
 
@@ -139,12 +160,4 @@ fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
 /// A configuration with one relay for all roles.
 fn config_text(relay: &str) -> String {
     format!("[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n")
-}
-
-/// Prints one message of the conversation.
-fn say(who: &str, text: &str) {
-    for (at, line) in text.lines().enumerate() {
-        let speaker = if at == 0 { who } else { "" };
-        println!("{speaker:>6} | {line}");
-    }
 }

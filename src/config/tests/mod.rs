@@ -1,7 +1,7 @@
 //! Mistakes in a configuration, and the error messages that operators read.
 
-use super::Config;
-use super::load::SHIPPED;
+use super::edit::SHIPPED;
+use super::{Choices, Config};
 use crate::search::DeviceChoice;
 use std::time::Duration;
 
@@ -79,11 +79,11 @@ fn a_file_that_is_missing_or_no_text_is_named() {
     let file = folder.path().join("relays.toml");
     assert!(Config::load(&file).unwrap_err().to_string().contains("`npubbot init` writes one"));
     // The default file that we write can be read back, and an existing file is never overwritten.
-    assert!(Config::write_default(&file).unwrap());
+    assert!(Config::write_new(&file, &Choices::default()).unwrap());
     assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
     std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();
     let error = Config::load(&file).unwrap_err().to_string();
     assert!(error.ends_with("relays.toml, line 2: this is not UTF-8 text; save the file as UTF-8"), "{error}");
-    assert!(!Config::write_default(&file).unwrap());
+    assert!(!Config::write_new(&file, &Choices::default()).unwrap());
     assert!(std::fs::read(&file).unwrap().starts_with(b"[bot]"));
 }

@@ -26,9 +26,11 @@ pub const TESTS: &[Test] = &[
     test!(commands_named_in_the_readme_exist),
 ];
 
+/// The JSON object that standard output is, alone.
 fn json(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", stderr(output));
-    serde_json::from_str(stdout(output).lines().last().unwrap()).unwrap()
+    assert_eq!(stdout(output).lines().count(), 1, "{}", stdout(output));
+    serde_json::from_str(&stdout(output)).unwrap()
 }
 
 fn mine_prints_an_npub_and_the_nsec_that_belongs_to_it() {
@@ -141,14 +143,16 @@ fn split_new_refuses_more_prefixes_than_a_bot_accepts() {
     assert!(split(61).status.success());
 }
 
-/// Writes a passphrase file and returns the flags that use it.
+/// Makes a folder with an age key, and returns the flags of a bot in it.
 fn folder_with_passphrase() -> (tempfile::TempDir, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let key = age::x25519::Identity::generate().to_string();
     let file = folder.path().join("key.txt");
     fs::write(&file, age::secrecy::ExposeSecret::expose_secret(&key)).unwrap();
     let data = folder.path().join("data");
-    let flags = ["--data", data.to_str().unwrap(), "--age-identity", file.to_str().unwrap()];
+    let config = folder.path().join("relays.toml");
+    let [data, file, config] = [&data, &file, &config].map(|path| path.to_str().unwrap());
+    let flags = ["--data", data, "--age-identity", file, "--config", config];
     let flags = flags.map(str::to_owned).to_vec();
     (folder, flags)
 }
@@ -160,9 +164,7 @@ fn with<'a>(command: &'a str, flags: &'a [String]) -> Vec<&'a str> {
 fn init_makes_an_identity_once() {
     let (folder, flags) = folder_with_passphrase();
     let config = folder.path().join("relays.toml");
-    let mut arguments = with("init", &flags);
-    arguments.extend(["--config", config.to_str().unwrap()]);
-    let first = run(&arguments);
+    let first = run(&with("init", &flags));
     assert!(first.status.success(), "{}", stderr(&first));
     assert!(stderr(&first).contains("relays.toml"), "{}", stderr(&first));
     let shipped = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("relays.toml")).unwrap();
@@ -185,9 +187,7 @@ fn a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts() {
     fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
     let other = age::x25519::Identity::generate().to_string();
     fs::write(folder.path().join("key.txt"), age::secrecy::ExposeSecret::expose_secret(&other)).unwrap();
-    let mut arguments = with("serve", &flags);
-    arguments.extend(["--config", config.to_str().unwrap()]);
-    let output = run(&arguments);
+    let output = run(&with("serve", &flags));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
@@ -201,11 +201,10 @@ fn the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends() {
 
 /// A folder with an identity, its flags, and a configuration that needs no network.
 fn initialised() -> (tempfile::TempDir, Vec<String>) {
-    let (folder, mut flags) = folder_with_passphrase();
+    let (folder, flags) = folder_with_passphrase();
     assert!(run(&with("init", &flags)).status.success());
     let config = folder.path().join("relays.toml");
     fs::write(&config, "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n").unwrap();
-    flags.extend(["--config".to_owned(), config.display().to_string()]);
     (folder, flags)
 }
 
@@ -246,7 +245,8 @@ fn a_damaged_ledger_stops_the_start_and_the_error_names_the_remedy() {
 fn without_a_terminal_the_error_asks_for_a_passphrase_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let output = run(&["init", "--data", data.to_str().unwrap()]);
+    let config = folder.path().join("relays.toml");
+    let output = run(&["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()]);
     assert!(!output.status.success());
     assert!(stderr(&output).contains("--passphrase-file"), "{}", stderr(&output));
 }
@@ -262,10 +262,8 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
     for (text, expected) in cases {
         let file = folder.path().join("relays.toml");
         fs::write(&file, text).unwrap();
-        let mut arguments = with("serve", &flags);
-        arguments.extend(["--config", file.to_str().unwrap()]);
         let began = Instant::now();
-        let output = run(&arguments);
+        let output = run(&with("serve", &flags));
         assert_eq!(output.status.code(), Some(2), "a restart cannot help");
         for part in *expected {
             assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
@@ -276,9 +274,13 @@ fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {
 }
 
 fn the_demo_ends_with_a_verified_key() {
-    let line = json(&run(&["demo", "--prefix", "cat", "--device", "cpu", "--json"]));
+    let output = run(&["demo", "--prefix", "cat", "--device", "cpu", "--json"]);
+    let line = json(&output);
     assert_eq!(line["prefix"], "cat");
     assert_eq!(line["verified"], true);
+    for said in ["asker | cat", "bot | "] {
+        assert!(stderr(&output).contains(said), "the conversation is on standard error: {}", stderr(&output));
+    }
     assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");
     assert!(line["seconds"].as_f64().unwrap() > 0.0);
 }

@@ -3,3 +3,4 @@
 pub mod commands;
 pub mod doctor;
 pub mod page;
+pub mod places;

@@ -169,9 +169,9 @@ impl Home {
     pub fn command(&self) -> Command {
         // `serve` does not make an identity, so make one first.
         drop(self.vault());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_npubbot"));
+        let mut command = super::program::command();
         command.arg("serve").arg("--config").arg(self.config_file()).arg("--data").arg(self.data());
-        command.arg("--age-identity").arg(self.age_identity()).stdin(Stdio::null());
+        command.arg("--age-identity").arg(self.age_identity());
         command
     }
 

@@ -1,22 +1,37 @@
 //! Runs the program `npubbot` to its end.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+/// `npubbot` without standard input. It sees no variable and no folder of the person who runs the
+/// tests: home is no folder, so that nothing is written there.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_npubbot"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if (text.starts_with("NPUBBOT_") && !text.starts_with("NPUBBOT_TEST_")) || text.starts_with("XDG_") {
+            command.env_remove(&name);
+        }
+    }
+    command.env("HOME", "/dev/null").env_remove("RUST_LOG").env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
 
 /// Runs `npubbot` without standard input.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_npubbot")).args(arguments).stdin(Stdio::null()).output().unwrap()
+    command().args(arguments).output().unwrap()
+}
+
+/// Runs `npubbot` in `folder`, with a home folder.
+pub fn run_at_home<S: AsRef<std::ffi::OsStr>>(home: &Path, folder: &Path, arguments: &[S]) -> Output {
+    command().env("HOME", home).current_dir(folder).args(arguments).output().unwrap()
 }
 
 /// Runs `npubbot` with a text on its standard input.
 pub fn run_with_input(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_npubbot"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = command().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
     // A program that refuses its arguments may exit before it reads.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()

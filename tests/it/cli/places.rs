@@ -1,0 +1,218 @@
+//! Where the program finds a bot, and what it says of itself: folders, variables, version,
+//! completions, manual pages, and the questions of `init`.
+
+use crate::support::harness::{Test, skip, test};
+use crate::support::program::{command, run, run_at_home, stderr, stdout};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub const TESTS: &[Test] = &[
+    test!(another_working_folder_makes_no_second_identity),
+    test!(the_bot_of_an_earlier_version_goes_on_being_found),
+    test!(two_bots_that_could_be_meant_stop_the_start),
+    test!(a_variable_stands_for_a_flag_and_a_flag_comes_first),
+    test!(on_a_terminal_init_asks_and_writes_the_answers),
+    test!(the_next_command_that_init_names_works),
+    test!(the_version_has_commit_kernels_and_features),
+    test!(completions_and_manual_pages_name_every_command),
+    test!(logs_have_no_colours_where_they_are_not_wanted),
+];
+
+/// A home folder with an age key, and its path for `--age-identity`.
+fn home() -> (tempfile::TempDir, String) {
+    let home = tempfile::tempdir().unwrap();
+    let key = age::x25519::Identity::generate().to_string();
+    let file = home.path().join("key.txt");
+    fs::write(&file, age::secrecy::ExposeSecret::expose_secret(&key)).unwrap();
+    for folder in ["one", "two"] {
+        fs::create_dir(home.path().join(folder)).unwrap();
+    }
+    (home, file.display().to_string())
+}
+
+fn another_working_folder_makes_no_second_identity() {
+    let (home, key) = home();
+    let at = |name: &str| home.path().join(name);
+    let init = |folder: &str| run_at_home(home.path(), &at(folder), &["init", "--age-identity", &key]);
+    let first = init("one");
+    assert!(first.status.success(), "{}", stderr(&first));
+    assert!(at(".local/share/npubbot/identity.age").exists() && at(".config/npubbot/relays.toml").exists());
+    let second = init("two");
+    assert_eq!(second.status.code(), Some(1));
+    assert!(stderr(&second).contains("already"), "{}", stderr(&second));
+    let doctor = stdout(&run_at_home(home.path(), &at("two"), &["doctor"]));
+    assert!(doctor.contains("ok    identity"), "{doctor}");
+    assert_eq!(fs::read_dir(at("one")).unwrap().count() + fs::read_dir(at("two")).unwrap().count(), 0);
+}
+
+fn the_bot_of_an_earlier_version_goes_on_being_found() {
+    let (home, key) = home();
+    let at = |name: &str| home.path().join(name);
+    // As 0.1 made it: in the working folder.
+    let flags = ["init", "--age-identity", &key, "--config", "relays.toml", "--data", ".npubbot"];
+    let made = run_at_home(home.path(), &at("one"), &flags);
+    assert!(made.status.success(), "{}", stderr(&made));
+    fs::write(at("one/relays.toml"), "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\nx = 1\n").unwrap();
+    // The configuration is wrong, so the error names the one that was read.
+    let serve = run_at_home(home.path(), &at("one"), &["serve", "--age-identity", &key]);
+    let said = stderr(&serve);
+    assert!(said.contains("relays.toml, line 4") && said.contains("using .npubbot"), "{said}");
+    let again = run_at_home(home.path(), &at("one"), &["init", "--age-identity", &key]);
+    assert!(stderr(&again).contains("already") && !at(".local").exists(), "{}", stderr(&again));
+}
+
+fn two_bots_that_could_be_meant_stop_the_start() {
+    let (home, key) = home();
+    let at = |name: &str| home.path().join(name);
+    for data in [at("one/.npubbot"), at(".local/share/npubbot")] {
+        let config = at("relays.toml").display().to_string();
+        let data = data.display().to_string();
+        let flags = ["init", "--age-identity", &key, "--config", &config, "--data", &data];
+        assert!(run_at_home(home.path(), &at("one"), &flags).status.success());
+    }
+    let serve = run_at_home(home.path(), &at("one"), &["serve", "--age-identity", &key]);
+    assert_eq!(serve.status.code(), Some(2), "{}", stderr(&serve));
+    assert!(stderr(&serve).contains("name one of them with --data"), "{}", stderr(&serve));
+}
+
+fn a_variable_stands_for_a_flag_and_a_flag_comes_first() {
+    let explain = |variables: &[(&str, &str)], flags: &[&str]| {
+        let mut command = command();
+        command.args(["explain", "m0ctane"]).args(flags).envs(variables.iter().copied()).output().unwrap()
+    };
+    let cpu = [("NPUBBOT_DEVICE", "cpu"), ("NPUBBOT_THREADS", "1"), ("NPUBBOT_JSON", "1")];
+    assert!(stdout(&explain(&cpu, &[])).starts_with("{\"pattern\""));
+    let off = [cpu[0], cpu[1], ("NPUBBOT_JSON", "0")];
+    assert!(stdout(&explain(&off, &[])).starts_with("m0ctane\n"));
+    assert!(stderr(&explain(&[("NPUBBOT_DEVICE", "gpu")], &[])).contains("gpu"));
+    assert!(explain(&[("NPUBBOT_DEVICE", "gpu")], &["--device", "cpu", "-j", "1"]).status.success());
+    let missing = command().arg("serve").env("NPUBBOT_CONFIG", "/nonexistent/relays.toml").output().unwrap();
+    assert!(
+        stderr(&missing).contains("no home folder") || stderr(&missing).contains("/nonexistent"),
+        "{}",
+        stderr(&missing)
+    );
+}
+
+/// The answers are typed into a terminal that util-linux's `script` makes.
+fn on_a_terminal_init_asks_and_writes_the_answers() {
+    if Command::new("script").arg("--version").output().is_err() {
+        skip("there is no `script` (util-linux), which makes a terminal");
+    }
+    let (home, key) = home();
+    let config = home.path().join(".config/npubbot/relays.toml");
+    let typed = format!("'{}' init --age-identity '{key}'", env!("CARGO_BIN_EXE_npubbot"));
+    let mut child = Command::new("script")
+        .args(["-qec", &typed, "/dev/null"])
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_DATA_HOME")
+        .current_dir(home.path().join("one"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let answers = "Ann's bot\nhttps://no.example\nwss://one.example, wss://two.example\ncuda:7\nno\n";
+    child.stdin.take().unwrap().write_all(answers.as_bytes()).unwrap();
+    let said = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();
+    assert!(said.contains("https://no.example is no relay") && said.contains("npubbot serve"), "{said}");
+    let written = npubbot::config::Config::load(&config).unwrap();
+    assert_eq!(written.bot.name, "Ann's bot");
+    assert!(!written.bot.live_status && !written.bot.daily_note);
+    assert_eq!(written.relays.iter().filter(|relay| relay.inbox).count(), 2);
+    assert_eq!(format!("{:?}", written.search.devices), "CudaOrdinal(7)");
+}
+
+fn the_next_command_that_init_names_works() {
+    let (home, key) = home();
+    let data = home.path().join("it's a bot");
+    let config = home.path().join("its relays.toml");
+    let flags =
+        ["init", "--age-identity", &key, "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    let made = run_at_home(home.path(), home.path(), &flags);
+    let said = stderr(&made);
+    let next =
+        said.lines().map(str::trim).find_map(|line| line.strip_prefix("npubbot doctor")).expect("it names a command");
+    let script = format!("'{}' doctor{next}", env!("CARGO_BIN_EXE_npubbot"));
+    let output = Command::new("sh").args(["-c", &script]).env("HOME", "/dev/null").output().unwrap();
+    assert!(stdout(&output).contains("ok    identity"), "{script}: {}{}", stdout(&output), stderr(&output));
+}
+
+fn the_version_has_commit_kernels_and_features() {
+    let text = stdout(&run(&["--version"]));
+    assert!(text.starts_with(concat!("npubbot ", env!("CARGO_PKG_VERSION"), "\n")), "{text}");
+    for part in ["commit: ", "CUDA kernels: ", "features: demo", "target: "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(stdout(&run(&["-V"])).lines().count(), 1);
+}
+
+fn completions_and_manual_pages_name_every_command() {
+    let help = stdout(&run(&["--help"]));
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.len() > 8, "{help}");
+    for shell in ["bash", "zsh", "fish"] {
+        let text = stdout(&run(&["completions", shell]));
+        let missing: Vec<&&str> = commands.iter().filter(|name| !text.contains(**name)).collect();
+        assert!(missing.is_empty(), "{shell}: {missing:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    let written = run(&["man", pages.to_str().unwrap()]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    let page = |name: &str| fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for name in commands {
+        assert!(page(&format!("npubbot-{name}.1")).contains(".TH"), "{name}");
+    }
+    let first = page("npubbot.1");
+    for part in ["EXIT STATUS", "FILES", "ENVIRONMENT", "NPUBBOT_SOME_OPTION"] {
+        assert!(first.contains(part), "{part}");
+    }
+    let nowhere = run(&["man", Path::new("/dev/null/x").to_str().unwrap()]);
+    assert!(!nowhere.status.success() && stderr(&nowhere).contains("/dev/null/x"), "{}", stderr(&nowhere));
+}
+
+/// The program's log on a terminal, with `NO_COLOR` and without it.
+fn logs_have_no_colours_where_they_are_not_wanted() {
+    if Command::new("script").arg("--version").output().is_err() {
+        skip("there is no `script` (util-linux), which makes a terminal");
+    }
+    let home = crate::support::bot::Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    drop(home.vault());
+    let log = |no_color: &str| {
+        let serve = format!(
+            "'{}' serve --config '{}' --data '{}' --age-identity '{}'",
+            env!("CARGO_BIN_EXE_npubbot"),
+            home.config_file().display(),
+            home.data().display(),
+            home.age_identity().display()
+        );
+        let mut command = Command::new("script");
+        command
+            .args(["-qec", &serve, "/dev/null"])
+            .env("NO_COLOR", no_color)
+            .env("TERM", "xterm")
+            .env_remove("RUST_LOG");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut keyboard, screen) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let lines = screen.lines().map(Result::unwrap);
+        let line = lines.into_iter().find(|line| line.contains("open jobs are taken up"));
+        // Ctrl-C.
+        keyboard.write_all(b"\x03").unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        line.expect("it logs what it does")
+    };
+    let (colours, none) = (log(""), log("1"));
+    assert!(colours.contains("\u{1b}["), "{colours}");
+    assert!(!none.contains("\u{1b}["), "{none}");
+}
