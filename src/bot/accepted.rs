@@ -4,7 +4,7 @@ use crate::pattern::{Difficulty, Effort, Kind, Pattern, PatternSet};
 
 /// Steps that the difficulties of one message may take to compute: a few milliseconds.
 const STEPS: usize = 1 << 14;
-/// Largest part of all keys that a device may hand on to be checked in full: six characters.
+/// Largest part of all keys that one pattern may make a device check in full: six characters.
 const MOST_HANDED_ON: f64 = 1.0 / (1 << 30) as f64;
 /// Intervals of a job at most. The longest list of words has 1,794.
 pub(super) const JOB_INTERVALS: usize = 4096;
@@ -19,9 +19,9 @@ pub(super) fn effort() -> Effort {
     Effort::steps(STEPS)
 }
 
-/// Whether the bot searches for a pattern: the devices decide, or hand on so few keys that checking
-/// them costs no rate. Every pattern that [`Pattern::is_searchable`] takes could be accepted once
-/// the devices check the rest themselves.
+/// Whether the bot searches for a pattern: the first bits decide, or let so few keys pass that
+/// checking them in full costs no rate, even for thousands of such patterns from strangers.
+/// `npubbot mine` takes every pattern that [`Pattern::is_searchable`] takes.
 pub fn accepted_by_bot(pattern: &Pattern) -> bool {
     if pattern.prefix().is_some() {
         return true;

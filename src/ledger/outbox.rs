@@ -178,12 +178,16 @@ pub(super) fn queue(
 fn due(connection: &Connection, limit: i64, now: i64) -> Result<Vec<DueMessage>, LedgerError> {
     let (mut due, mut unreadable) = (Vec::new(), Vec::new());
     {
+        // Sorted by id first: the messages themselves take kilobytes each.
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on,
-                 result_of IS NOT NULL OR EXISTS (
+            "WITH next AS MATERIALIZED (
+                 SELECT id, result_of IS NOT NULL OR EXISTS (
                      SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
-             FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
-             ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2"
+                 FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
+                 ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2)
+             SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on, urgent
+             FROM next CROSS JOIN mail USING (id)
+             ORDER BY urgent DESC, attempts > 0, due_at, id"
         ))?;
         let mut rows = statement.query(params![now, limit])?;
         while let Some(row) = rows.next()? {

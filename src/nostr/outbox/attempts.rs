@@ -64,7 +64,7 @@ impl Outbox {
     /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the
     /// attempt early.
     pub(super) async fn attempt(&self, message: &DueMessage, cancel: &Notify) -> Attempt {
-        let Ok(event) = Event::from_json(&message.wrap.json) else {
+        let Ok(event) = Event::from_json(&message.wrap.json).map(Arc::new) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
             return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
         };
@@ -132,7 +132,7 @@ impl Outbox {
     async fn publish(
         &self,
         message: &DueMessage,
-        event: &Event,
+        event: &Arc<Event>,
         (first, mut then): (Vec<RelayUrl>, Vec<RelayUrl>),
         cancel: &Notify,
     ) -> Published {
@@ -186,11 +186,11 @@ impl Outbox {
     }
 
     /// Starts to send to the relays that have not acknowledged the message yet.
-    fn send(&self, sending: &mut JoinSet<Sent>, message: &DueMessage, event: &Event, urls: &[RelayUrl]) {
+    fn send(&self, sending: &mut JoinSet<Sent>, message: &DueMessage, event: &Arc<Event>, urls: &[RelayUrl]) {
         let is_result = message.result_of.is_some();
         let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent, retries: message.attempts > 0 };
         for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
-            let (relays, event) = (self.relays.clone(), event.clone());
+            let (relays, event) = (self.relays.clone(), Arc::clone(event));
             sending.spawn(async move {
                 let sent = relays.publish_for(&url, &event, visitor).await;
                 if sent.is_ok() && is_result {
