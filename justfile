@@ -54,6 +54,14 @@ docs:
 ci:
     .ci/run
 
+# Builds the files of a release: packages, sums, SBOM. `just release --twice` compares two builds.
+release *ARGS:
+    packaging/release.sh {{ ARGS }}
+
+# Installs the Debian package of the release build in a clean Debian 12, and runs the container.
+check-packages: build
+    packaging/check.sh target/release/npubbot
+
 # Records the demo again: docs/images/demo.svg
 demo-svg: build
     test -x {{ venv }}/bin/termtosvg || \

@@ -1,6 +1,7 @@
 //! The version, and what this build was made of.
 
-/// The text of `npubbot --version` after the program's name: version, commit, kernels, features.
+/// The text of `npubbot --version` after the program's name. The kernels are the compute capabilities
+/// that have machine code; with none, NVRTC compiles them at the first start.
 pub(super) const LONG: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit: ",
@@ -9,7 +10,6 @@ pub(super) const LONG: &str = concat!(
     env!("NPUBBOT_TARGET"),
     "\nCUDA kernels: ",
     env!("NPUBBOT_KERNELS_BUILT"),
-    " (compute capabilities; newer GPUs use PTX, and without kernels NVRTC compiles them)",
     "\nfeatures: ",
     env!("NPUBBOT_FEATURES"),
 );

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Builds the files of a release from the committed sources: `just release`.
+#
+#   packaging/release.sh [--twice] [--no-cuda] [--only x86_64|aarch64] [FOLDER]
+#
+# FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, the crate, an
+# SBOM (CycloneDX), the Containerfile and SHA256SUMS. Nothing is uploaded.
+#
+# --twice builds the first program again in another folder and compares both byte for byte.
+# --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
+#
+# Needs: Rust, a C compiler, nvcc (NVCC, CUDA_HOME or PATH; docs/developers/release.md), dpkg-deb, and
+# for aarch64 the package gcc-aarch64-linux-gnu.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+twice="" processors="x86_64 aarch64" folder=target/release-files cuda="built"
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --twice) twice=yes ;;
+        --no-cuda) cuda=none ;;
+        --only) processors="$2" && shift ;;
+        -*) echo "unknown option $1; the first lines of $0 name them" >&2 && exit 2 ;;
+        *) folder="$1" ;;
+    esac
+    shift
+done
+fail() { printf '%s\n' "$*" >&2 && exit 1; }
+
+[ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; a release is made of a commit"
+NPUBBOT_COMMIT="$(git rev-parse HEAD)"
+SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)"
+export NPUBBOT_COMMIT SOURCE_DATE_EPOCH
+if [ "$cuda" = none ]; then
+    export NPUBBOT_CUDA_ARCHS=none
+else
+    unset NPUBBOT_CUDA_ARCHS
+    "${NVCC:-${CUDA_HOME:+$CUDA_HOME/bin/}nvcc}" --version >/dev/null 2>&1 ||
+        fail "there is no nvcc (NVCC, CUDA_HOME or PATH); --no-cuda builds without GPU kernels"
+fi
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+# The newest C library that a program may ask for: Debian 12's.
+newest_glibc=2.36
+
+mkdir -p "$folder"
+folder="$(realpath "$folder")"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+registry="${CARGO_HOME:-$HOME/.cargo}"
+
+# Builds the committed sources in a folder of their own. Prints the program's path.
+# Paths of this machine are kept out of the program, so that two folders give the same bytes.
+build() { # PROCESSOR FOLDER
+    local triple="$1-unknown-linux-gnu" source="$2/npubbot"
+    mkdir -p "$source"
+    git archive HEAD | tar -x -C "$source"
+    local maps="-ffile-prefix-map=$source=/npubbot -ffile-prefix-map=$registry=/cargo"
+    (
+        cd "$source"
+        export RUSTFLAGS="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo"
+        export CARGO_TARGET_DIR="$2/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo
+        export CFLAGS_x86_64_unknown_linux_gnu="$maps" CFLAGS_aarch64_unknown_linux_gnu="$maps"
+        if [ "$1" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
+            export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
+            export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+        fi
+        if command -v rustup >/dev/null; then rustup target add "$triple" >&2; fi
+        cargo build --release --locked --bin npubbot --target "$triple" >&2
+    )
+    echo "$2/target/$triple/release/npubbot"
+}
+
+runnable=""
+for processor in $processors; do
+    printf '\n== %s\n' "$processor"
+    program="$(build "$processor" "$work/$processor")"
+    glibc="$(grep -aoE 'GLIBC_[0-9]+\.[0-9]+' "$program" | sort -uV | tail -1)"
+    printf '%s\n' "${glibc#GLIBC_}" "$newest_glibc" | sort -CV ||
+        fail "the program needs $glibc, but Debian 12 has $newest_glibc; build on Debian 12"
+    if [ "$processor" = "$(uname -m)" ]; then
+        runnable="$program"
+        "$program" --version
+    fi
+    if [ "$cuda" = built ] && ! grep -aq "CUDA kernels: [0-9]" "$program"; then
+        fail "the kernels were not compiled; nvcc's reason is above"
+    fi
+    if [ -n "$twice" ]; then
+        printf '\n== %s, a second time\n' "$processor"
+        second="$(build "$processor" "$work/second")"
+        sha256sum "$program" "$second"
+        cmp "$program" "$second" || fail "two builds differ"
+        echo "two builds in two folders are equal"
+        twice=""
+        rm -rf "$work/second"
+    fi
+    case "$processor" in x86_64) debian=amd64 ;; aarch64) debian=arm64 ;; esac
+    packaging/deb.sh "$program" "$debian" "$folder" ${runnable:+"$runnable"}
+    name="npubbot-$version-$processor-linux"
+    mkdir "$work/$name"
+    cp "$program" README.md CHANGELOG.md LICENSE relays.toml docs/operators/npubbot.service "$work/$name/"
+    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" \
+        -c "$name" | gzip -9n >"$folder/$name.tar.gz"
+    # The next processor needs the place; this one's program only if it runs here.
+    if [ "$program" != "$runnable" ]; then rm -rf "${work:?}/$processor"; fi
+done
+
+printf '\n== crate, SBOM, sums\n'
+# Not verified by building: this is the source that was built above.
+cargo package --locked --no-verify --target-dir "$work/crate"
+cp "$work/crate/package/npubbot-$version.crate" "$folder/"
+if ! cargo cyclonedx --version >/dev/null 2>&1; then cargo install -q --locked cargo-cyclonedx; fi
+mkdir "$work/sbom"
+git archive HEAD | tar -x -C "$work/sbom"
+(cd "$work/sbom" && cargo cyclonedx --format json --override-filename sbom)
+sed "s|$work/sbom|/npubbot|g" "$work/sbom/sbom.json" >"$folder/npubbot-$version.cdx.json"
+cp packaging/Containerfile "$folder/"
+(cd "$folder" && rm -f SHA256SUMS && sha256sum -- *"$version"* Containerfile >SHA256SUMS && cat SHA256SUMS)
