@@ -62,8 +62,8 @@ pub enum Next {
 const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
-    /// Messages that are due, at most `limit`: first urgent ones, then new ones before repeated
-    /// ones, each the longest due first.
+    /// Messages that are due: first the urgent ones, at most `limit`, then at most as many others.
+    /// Of each, new ones come before repeated ones, and the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let now = self.now();
@@ -178,16 +178,18 @@ pub(super) fn queue(
 fn due(connection: &Connection, limit: i64, now: i64) -> Result<Vec<DueMessage>, LedgerError> {
     let (mut due, mut unreadable) = (Vec::new(), Vec::new());
     {
-        // Sorted by id first: the messages themselves take kilobytes each.
+        // Sorted without the messages themselves, which take kilobytes each.
         let mut statement = connection.prepare_cached(&format!(
-            "WITH next AS MATERIALIZED (
-                 SELECT id, result_of IS NOT NULL OR EXISTS (
+            "WITH due AS (
+                 SELECT id, attempts, due_at, result_of IS NOT NULL OR EXISTS (
                      SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
-                 FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
-                 ORDER BY urgent DESC, attempts > 0, due_at, id LIMIT ?2)
+                 FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')),
+             placed AS MATERIALIZED (
+                 SELECT id, urgent,
+                     row_number() OVER (PARTITION BY urgent ORDER BY attempts > 0, due_at, id) AS place
+                 FROM due)
              SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on, urgent
-             FROM next CROSS JOIN mail USING (id)
-             ORDER BY urgent DESC, attempts > 0, due_at, id"
+             FROM placed CROSS JOIN mail USING (id) WHERE place <= ?2 ORDER BY urgent DESC, place"
         ))?;
         let mut rows = statement.query(params![now, limit])?;
         while let Some(row) = rows.next()? {

@@ -59,6 +59,17 @@ fn the_longest_due_comes_first_and_no_more_than_asked_for() {
 }
 
 #[test]
+fn messages_for_askers_with_a_job_leave_room_for_others_however_many_they_are() {
+    let bench = bench();
+    for rumor in 10..20 {
+        bench.accept(1, rumor);
+    }
+    bench.ledger.answer(&reply(2, 50)).unwrap();
+    let due = bench.ledger.due_messages(3).unwrap();
+    assert_eq!(due.iter().map(|message| message.urgent).collect::<Vec<_>>(), [true, true, true, false]);
+}
+
+#[test]
 fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
     let bench = bench();
     let id = bench.accept(1, 10);
