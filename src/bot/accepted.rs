@@ -32,7 +32,7 @@ pub fn accepted_by_bot(pattern: &Pattern) -> bool {
 }
 
 /// The accepted pattern that is nearest to one that is not.
-pub(super) fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
+pub fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
     let nearest = pattern.nearest_searchable().filter(accepted_by_bot);
     nearest.or_else(|| all_at_the_start(pattern).filter(accepted_by_bot))
 }

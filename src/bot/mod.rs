@@ -27,7 +27,7 @@ mod vocabulary;
 mod wording;
 mod words;
 
-pub use accepted::accepted_by_bot;
+pub use accepted::{accepted_by_bot, nearest_accepted};
 pub use decide::{Decision, decide};
 pub use facts::{Facts, SplitCost};
 pub use reply::Reply;

@@ -87,7 +87,7 @@ fn unit_of(span: Span) -> (&'static str, u64) {
 /// `That takes about 7 min, rarely more than 21.`: the mean, and the time that 95 of 100 searches
 /// keep.
 pub(super) fn expected(table: &Table, mean: Duration) -> String {
-    let most = mean.mul_f64(NINETY_FIVE_PERCENT);
+    let most = Duration::try_from_secs_f64(mean.as_secs_f64() * NINETY_FIVE_PERCENT).unwrap_or(Duration::MAX);
     let (mean_span, most_span) = (Span::from(mean), Span::from(most));
     let mean = span(table, mean);
     if mean_span == most_span {
@@ -229,5 +229,6 @@ mod tests {
             let text = expected(Table::of(English), Duration::from_secs_f64(seconds));
             assert_eq!(text, format!("That takes {said}."), "{seconds}");
         }
+        assert!(expected(Table::of(English), Duration::MAX).contains("years"), "no length overflows");
     }
 }

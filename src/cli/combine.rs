@@ -1,7 +1,7 @@
 //! `npubbot combine`: makes the key from half and tweak, offline.
 
 use super::half_mark::{Earlier, mark};
-use super::split::prefixes;
+use super::patterns::patterns;
 use super::unlock::{UnlockFlags, ask, first_line};
 use crate::key::SplitTweak;
 use crate::pattern::Pattern;
@@ -28,9 +28,10 @@ pub(super) struct Combine {
     /// standard input.
     #[arg(long, value_name = "FILE")]
     half: Option<PathBuf>,
-    /// Prefix you asked for, to check the tweak against. The half's file already holds it.
-    #[arg(long = "prefix", value_name = "PREFIX", required_unless_present = "half")]
-    prefixes: Vec<String>,
+    /// Prefix or other pattern you asked for, to check the tweak against. The half's file already
+    /// holds it.
+    #[arg(long = "prefix", visible_alias = "pattern", value_name = "PATTERN", required_unless_present = "half")]
+    patterns: Vec<String>,
     /// Print the key encrypted with a password (NIP-49) instead of the nsec.
     #[arg(long)]
     ncryptsec: bool,
@@ -45,13 +46,13 @@ impl Combine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let tweak: SplitTweak = self.tweak.parse()?;
-        let mut requested = prefixes(&self.prefixes)?;
+        let mut requested = patterns(&self.patterns)?;
         let (half, named) = self.half()?;
         if requested.is_empty() {
             requested = named;
         }
         if requested.is_empty() {
-            bail!("the prefix you asked for is not known; give it with --prefix");
+            bail!("the pattern you asked for is not known; give it with --prefix");
         }
         let key = half.combine(&tweak, &requested)?;
         self.mark(&tweak);

@@ -1,5 +1,6 @@
 //! Patterns as they are given on the command line, and their description in words.
 
+use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
 use crate::pattern::{Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
 use anyhow::{Context, bail};
@@ -46,6 +47,15 @@ pub(super) fn refusal(pattern: &Pattern) -> String {
         Some(nearest) => format!("{reason}; the nearest that works is {nearest}"),
         None => reason,
     }
+}
+
+/// Why bots do not take a pattern, and what they would take. `None` if they take it.
+pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
+    if accepted_by_bot(pattern) {
+        return None;
+    }
+    let nearest = nearest_accepted(pattern).map_or_else(String::new, |nearest| format!("; they take {nearest}"));
+    Some(format!("bots do not search for `{pattern}`: too little of it is at the start of a key{nearest}"))
 }
 
 /// `4 seconds, 95 % within 12 seconds`.

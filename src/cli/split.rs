@@ -1,6 +1,7 @@
 //! `npubbot split new`: makes the asker's half of a key, offline. Only its point is sent to the
 //! bot.
 
+use super::patterns::{patterns, refusal_of_bots};
 use super::unlock::UnlockFlags;
 use crate::bot::MOST_SPLIT_PREFIXES;
 use crate::key::{HalfPoint, SplitWork, WorkTarget};
@@ -39,16 +40,16 @@ enum SplitCommand {
 #[command(after_help = "\
 Examples:
   npubbot split new m0ctane --out half.age    keep the half in a file
-  npubbot split new cat dxg --print           keep it yourself
+  npubbot split new cat '~alice' --print      keep it yourself; the first one found counts
   npubbot split new m0ctane --out half.age --work 18 --bot npub1...
                                               do the work that a bot with many split jobs asks for
 
 Send the printed line to the bot. When the tweak arrives:
   npubbot combine ntweak1... --half half.age")]
 struct New {
-    /// Prefix of the npub, after `npub1`. With several, the first one found counts.
-    #[arg(required = true, value_name = "PREFIX")]
-    prefixes: Vec<String>,
+    /// Pattern of any kind, as `mine` takes it. With several, the first one found counts.
+    #[arg(required = true, value_name = "PATTERN")]
+    patterns: Vec<String>,
     /// File for the half, encrypted with age. Never overwritten.
     #[arg(long, value_name = "FILE", required_unless_present = "print")]
     out: Option<PathBuf>,
@@ -75,13 +76,16 @@ impl Split {
 
 impl New {
     fn run(self) -> anyhow::Result<()> {
-        let prefixes = prefixes(&self.prefixes)?;
-        if prefixes.len() > MOST_SPLIT_PREFIXES {
+        let patterns = patterns(&self.patterns)?;
+        if patterns.len() > MOST_SPLIT_PREFIXES {
             bail!(
-                "{} prefixes are more than any bot reads, so no half was made; name {MOST_SPLIT_PREFIXES} at most (a bot as \
+                "{} patterns are more than any bot reads, so no half was made; name {MOST_SPLIT_PREFIXES} at most (a bot as \
                  it ships takes 10)",
-                prefixes.len()
+                patterns.len()
             );
+        }
+        if let Some(refusal) = patterns.iter().find_map(refusal_of_bots) {
+            bail!("{refusal}; no half was made");
         }
         let half = Half::draw()?;
         // Before the half is stored: an interrupted command leaves no file behind.
@@ -92,7 +96,7 @@ impl New {
         let mut out = std::io::stdout().lock();
         if let Some(path) = &self.out {
             let unlock = self.unlock.unlock("Choose a passphrase for your half: ", true)?;
-            half.keep(path, &unlock, &prefixes)?;
+            half.keep(path, &unlock, &patterns)?;
             writeln!(std::io::stderr(), "Your secret half is in {}. Keep it until the tweak comes.", path.display())?;
         } else {
             writeln!(
@@ -103,7 +107,7 @@ impl New {
             writeln!(out)?;
         }
         let work = work.map(|work| work.to_string());
-        let words: Vec<&str> = prefixes.iter().map(Pattern::as_str).chain(work.as_deref()).collect();
+        let words: Vec<&str> = patterns.iter().map(Pattern::as_str).chain(work.as_deref()).collect();
         writeln!(std::io::stderr(), "Send this to the bot. It holds no secret:")?;
         writeln!(out, "split {} {}", half.point(), words.join(" "))?;
         out.flush()?;
@@ -127,9 +131,4 @@ fn work(bits: u32, bot: &str, half: &HalfPoint) -> anyhow::Result<SplitWork> {
     });
     bar.clear();
     work.ok().flatten().context("no number has that many bits; ask for fewer")
-}
-
-/// Parses prefixes as people type them.
-pub(super) fn prefixes(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
-    words.iter().map(|word| Pattern::parse(word).with_context(|| format!("`{word}` is not a prefix"))).collect()
 }

@@ -10,7 +10,7 @@ import { pointOf } from './key';
 import { forgetKey, showKey } from './key-card';
 import type { BotLink } from './link';
 import { mine, type Mining } from './mining';
-import { parsePatterns } from './patterns';
+import { nameOf, parsePatterns } from './patterns';
 import { allowOnly } from './policy';
 import { clearPrefix, expectedFor, setRate, startPrefixField } from './prefix-field';
 import { Lines } from './relays';
@@ -114,7 +114,7 @@ function run(request: AskRequest, fresh: boolean): void {
   running = now;
   void now.lines.send(inboxList(request));
   if (fresh) sendRequest(now);
-  say('waiting-title', `Searching for ${request.patterns.map((pattern) => `npub1${pattern}`).join(' or ')}`);
+  say('waiting-title', `Searching for ${request.patterns.map(nameOf).join(' or ')}`);
   for (const id of ['ask-section', 'kept-section', 'manual', 'no-bot']) show(id, false);
   show('lead', false);
   show('waiting', true);

@@ -68,6 +68,11 @@ export function copies(name: string, areaId: string, saidId = `${name}-said`): v
   onClick(`copy-${name}`, () => void copy(area(areaId).value, saidId, area(areaId)));
 }
 
+/** A pattern as a part of a file's name: its letters and digits. */
+export function fileName(pattern = ''): string {
+  return pattern.replace(/[^a-z0-9]/g, '') || 'key';
+}
+
 /** Offers a file to the browser's downloads. */
 export function download(name: string, content: BlobPart, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));

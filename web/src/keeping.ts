@@ -1,6 +1,6 @@
 // Keeping a request under a passphrase, and going on with a kept one.
 
-import { attemptSlowly, chosenFile, download, element, input, onClick, onSubmit, say, show } from './dom';
+import { attemptSlowly, chosenFile, download, element, fileName, input, onClick, onSubmit, say, show } from './dom';
 import { decrypted, encrypted, forget, keep, kept, LARGEST_FILE, stored, type Kept } from './keep';
 import { fromLines, toLines, type AskRequest } from './request';
 
@@ -36,7 +36,7 @@ export function keepRequest(request: AskRequest | undefined, where: 'browser' | 
     if (where === 'browser') {
       state = { entry: keep(request.asked, file), kept: true };
     } else {
-      download(`npubbot-${request.patterns[0]}.age`, file, 'application/octet-stream');
+      download(`npubbot-${fileName(request.patterns[0])}.age`, file, 'application/octet-stream');
       state = { kept: true };
     }
     show('keep-fields', false);

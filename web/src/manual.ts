@@ -1,15 +1,18 @@
 // Both steps by hand: make a half and a message to send, and combine the half with the bot's
 // answer. Works offline.
 
-import { area, attempt, attemptSlowly, chosenFile, copies, download, element, goTo, input, onSubmit, say, show } from './dom';
-import { odds } from './estimate';
+import { area, attempt, attemptSlowly, chosenFile, copies, download, element, fileName, goTo, input, onClick, onSubmit, say, show } from './dom';
+import { chanceAfter, odds } from './estimate';
 import { decrypted, encrypted, LARGEST_FILE } from './keep';
-import { halfText, parseHalf, pointHex, randomHalf } from './key';
+import { halfText, parseHalf, pointHex, pointOf, randomHalf } from './key';
 import { forgetKey, showKey } from './key-card';
-import { bits, parsePatterns } from './patterns';
+import { parseLink } from './link';
+import { mine, type Mining } from './mining';
+import { bits, isPrefix, meaningOf, parsePatterns } from './patterns';
 import { qrOf } from './qr';
 import { splitMessage } from './request';
 import { combine, parseTweak } from './tweak';
+import { MOST_BITS, workTarget, workText, workWanted } from './work';
 
 /** Whether a half was made here that its owner has not said to have kept. */
 let unkept = false;
@@ -24,12 +27,15 @@ function ask(): void {
   const half = randomHalf();
   const message = splitMessage(half, patterns);
   area('half-made').value = halfText(half);
-  area('message').value = message;
-  element('qr').replaceChildren(qrOf(message, 'QR code of the message'));
+  stopWork();
+  area('work-answer').value = '';
+  say('work-said', '');
+  asked = patterns;
+  showMessage(message);
   input('kept').checked = false;
   input('asked-for').value = patterns.join(' ');
   for (const id of ['half-said', 'half-saved', 'half-error']) say(id, '');
-  say('rarity', `About ${odds(bits(patterns))} starts like that.`);
+  say('rarity', rarityOf(patterns));
   say('message-said', '');
   show('send', false);
   show('made', true);
@@ -37,14 +43,69 @@ function ask(): void {
   goTo('half-title');
 }
 
+/** `About 1 key in 34 million starts like that.`, with the meaning of what is more than a start. */
+function rarityOf(patterns: readonly string[]): string {
+  const difficulty = bits(patterns);
+  const fits = patterns.every(isPrefix) ? 'starts like that' : 'fits';
+  const rare = difficulty === undefined ? 'The bot says how rare that is.' : `About ${odds(difficulty)} ${fits}.`;
+  const meant = patterns.filter((text) => !isPrefix(text)).map((text) => `${text}: ${meaningOf(text)}.`);
+  return [...meant, rare].join(' ');
+}
+
+function showMessage(message: string): void {
+  area('message').value = message;
+  element('qr').replaceChildren(qrOf(message, 'QR code of the message'));
+}
+
+/** The patterns of the message made here. */
+let asked: readonly string[] = [];
+
+/** The proof of work under way. */
+let mining: Mining | undefined;
+let drawing: ReturnType<typeof setInterval> | undefined;
+
+function stopWork(): void {
+  mining?.stop();
+  mining = undefined;
+  clearInterval(drawing);
+  show('work-stop', false);
+}
+
+/** Does the work that the bot's refusal asks for, and adds it to the message. */
+function work(): void {
+  const answer = area('work-answer').value;
+  // Only a part of the command may be pasted.
+  const bits = workWanted(` ${answer}`);
+  if (bits === undefined) {
+    throw new Error(`There is no “--work” with a number up to ${MOST_BITS} in it. Paste the bot’s whole answer.`);
+  }
+  const to = parseLink(answer.match(/--bot (npub1\w+)/)?.[1] ?? '');
+  if (to === undefined) throw new Error('There is no “--bot npub1…” in it. Paste the bot’s whole answer.');
+  const half = parseHalf(area('half-made').value);
+  const patterns = asked;
+  stopWork();
+  const order = { target: workTarget(to.bot, pointOf(half)), bits };
+  const now = mine(order, (number) => {
+    stopWork();
+    showMessage(splitMessage(half, patterns, workText(number)));
+    say('work-said', 'Done: the message above holds the work now. Send it to the bot.');
+    goTo('message');
+  });
+  mining = now;
+  const draw = () => say('work-said', `Working: ${Math.round(100 * chanceAfter(now.tried, 2 ** bits))} of 100 are done by now.`);
+  drawing = setInterval(draw, 1000);
+  draw();
+  show('work-stop', true);
+}
+
 /** The same age file as `npubbot split new` writes. */
 function saveHalf(): void {
   const ids = { button: 'save-half-button', said: 'half-saved', error: 'half-error', field: 'half-passphrase' };
   void attemptSlowly(ids, async () => {
-    const [, point, ...patterns] = area('message').value.split(' ');
-    const lines = `${area('half-made').value}\n# prefixes: ${patterns.join(' ')}\n`;
+    const point = area('message').value.split(' ')[1];
+    const lines = `${area('half-made').value}\n# prefixes: ${asked.join(' ')}\n`;
     const file = await encrypted(lines, input('half-passphrase').value);
-    download(`npubbot-half-${patterns[0]}-${point?.slice(2, 10)}.age`, file, 'application/octet-stream');
+    download(`npubbot-half-${fileName(asked[0])}-${point?.slice(2, 10)}.age`, file, 'application/octet-stream');
     return 'Saved, unless your browser asked you and you said no.';
   });
 }
@@ -88,6 +149,11 @@ function useOf(half: bigint, pasted: string): string {
 export function startManual(): void {
   onSubmit('hand', () => attempt('patterns-error', ['patterns'], ask));
   onSubmit('finish', () => attempt('finish-error', ['half', 'tweak', 'asked-for'], finish));
+  onSubmit('work', () => attempt('work-error', ['work-answer'], work));
+  onClick('work-stop', () => {
+    stopWork();
+    say('work-said', 'Stopped.');
+  });
   onSubmit('save-half', saveHalf);
   onSubmit('open-half', openHalf);
   copies('half', 'half-made');

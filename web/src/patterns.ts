@@ -1,15 +1,37 @@
-// Prefixes: the characters that follow `npub1`.
+// Patterns: what an npub may be asked to look like. The grammar is that of `src/pattern/`
+// (docs/askers/patterns.md), and tests/patterns.json holds both to the same answers.
 
-export const ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+import {
+  ALPHABET,
+  ANY,
+  chanceOfStarts,
+  charactersOf,
+  has,
+  MAX_CHARACTERS,
+  NPUB_CHARACTERS,
+  possibleShapes,
+  setText,
+  starting,
+  type Characters,
+  type Shape,
+} from './shapes';
+import { ENGLISH, JAPANESE } from './words';
 
-/** Characters of an npub that say something about the key; the six behind them are a checksum. */
-export const MAX_CHARACTERS = 52;
-
-const FIELD = 2n ** 256n - 2n ** 32n - 977n;
+/** Characters that can be chosen together with an ending. */
+const MOST_CHOSEN = 46;
+/** Places within the first characters, up to which a part is an alternative for each. */
+const FEW_PLACES = 3;
 
 const NEAREST: Readonly<Record<string, string>> = { '1': 'l7j', b: '86d', i: 'ljy', o: '0qu' };
 
-/** A word that is no prefix, with words that would work in its place. */
+/** A pattern, as it is written and as it is meant: an npub has it if it has one of its shapes. */
+export interface Pattern {
+  readonly text: string;
+  readonly meaning: string;
+  readonly shapes: readonly Shape[];
+}
+
+/** A word that is no pattern, with words that would work in its place. */
 export class PatternError extends Error {
   constructor(
     message: string,
@@ -21,65 +43,304 @@ export class PatternError extends Error {
 }
 
 /** Reads one pattern. Upper case, a leading `nostr:`, `/` or `npub1` are forgiven. */
-export function parsePattern(written: string): string {
+export function readPattern(written: string): Pattern {
   const text = written
     .trim()
     .toLowerCase()
     .replace(/^nostr:/, '')
     .replace(/^\/+/, '')
     .replace(/^npub1/, '');
+  if (text.startsWith('hex:')) return hex(text.slice(4));
+  if (text.startsWith('zeros:')) return zeros(text.slice(6));
+  if (text.startsWith('=')) return equal(text.slice(1));
+  if (text === 'words') return words(5);
+  if (text.startsWith('words:')) return words(number('words:', text.slice(6), 4, 9, 8));
+  if (/^(best|surprise)$/.test(text)) throw new PatternError(`“${text}” is not searched for yet. Write words:7, for example.`);
+  if (/[?[\]*~@]/.test(text)) return ofParts(text);
+  return prefix(text);
+}
+
+const once = new Map<string, Pattern>();
+
+/** The pattern of a text that was read before, or is read now. */
+function pattern(text: string): Pattern {
+  const known = once.get(text) ?? readPattern(text);
+  if (once.size > 100) once.clear();
+  once.set(text, known);
+  return known;
+}
+
+/** Reads one pattern and writes it as everybody writes it. */
+export function parsePattern(written: string): string {
+  return readPattern(written).text;
+}
+
+/** Reads several patterns, separated by blanks, commas or line breaks; each is kept once. */
+export function parsePatterns(written: string): string[] {
+  // A blank behind `hex:` or `=` changes nothing.
+  const joined = written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
+  const parts = joined.split(/[\s,;]+/).filter((word) => word !== '');
+  if (parts.length === 0) throw new PatternError('No pattern yet. Write what should follow npub1, for example m0ctane.');
+  return [...new Set(parts.map(parsePattern))];
+}
+
+/** What a pattern means, in words. */
+export function meaningOf(text: string): string {
+  return pattern(text).meaning;
+}
+
+/** Whether a text is a plain start of an npub. */
+export function isPrefix(text: string): boolean {
+  return [...text].every((letter) => ALPHABET.includes(letter));
+}
+
+/** A pattern as a sentence names it: `npub1m0ctane`, `~alice`. */
+export function nameOf(text: string): string {
+  return /[~*=:]/.test(text) ? text : `npub1${text}`;
+}
+
+/** Whether the npub has one of the patterns. */
+export function matches(npub: string, patterns: readonly string[]): boolean {
+  const values = [...npub.slice(5)].map((letter) => ALPHABET.indexOf(letter));
+  return patterns.some((text) => pattern(text).shapes.some((shape) => has(values, shape)));
+}
+
+/**
+ * Candidates that have to be tried on average, as a power of two; patterns that overlap are
+ * counted once. `undefined` for patterns with a part elsewhere than at the start: the page does
+ * not compute them.
+ */
+export function bits(patterns: readonly string[]): number | undefined {
+  const shapes = patterns.flatMap((text) => pattern(text).shapes);
+  if (shapes.some((shape) => shape.middle.length > 0 || shape.end.length > 0)) return undefined;
+  return -Math.log2(chanceOfStarts(shapes.map((shape) => shape.start)));
+}
+
+/** A pattern of look-alikes that is found sooner than this one; `undefined` if there is none. */
+export function lookAlike(text: string): string | undefined {
+  if (text.startsWith('~') || /[=:]/.test(text)) return undefined;
+  const own = bits([text]);
+  const alike = bits([`~${text}`]);
+  return own !== undefined && alike !== undefined && own - alike > 0.92 ? `~${text}` : undefined;
+}
+
+function made(text: string, meaning: string, shapes: readonly Shape[]): Pattern {
+  const possible = possibleShapes(shapes);
+  if (possible.length === 0) throw new PatternError('No public key is like that. Leave out the last character.');
+  const all = possible.every((shape) => shape.middle.length === 0 && shape.end.length === 0);
+  if (all && chanceOfStarts(possible.map((shape) => shape.start)) >= 1) {
+    throw new PatternError('That fits every key. Name at least one character.');
+  }
+  return { text, meaning, shapes: possible };
+}
+
+function prefix(text: string): Pattern {
   if (text === '') {
     throw new PatternError(`There is no prefix in it. Write 1 to ${MAX_CHARACTERS} of the characters ${ALPHABET}.`);
   }
   const letters = [...text];
   const strange = letters.find((letter) => !ALPHABET.includes(letter));
   if (strange !== undefined) throw explain(text, strange);
-  if (letters.length > MAX_CHARACTERS) {
-    throw new PatternError(
-      `${letters.length} characters are too many: an npub has ${MAX_CHARACTERS} that can be chosen. Write fewer.`,
-    );
+  if (letters.length > MAX_CHARACTERS) throw tooLong(letters.length);
+  const shapes = possibleShapes([starting(letters.map((letter) => charactersOf(letter, false)))]);
+  if (shapes.length === 0) throw new PatternError('No public key starts like that. Leave out the last character.');
+  return { text, meaning: `starts with npub1${text}`, shapes };
+}
+
+function tooLong(length: number): PatternError {
+  return new PatternError(
+    `${length} characters are too many: an npub has ${MAX_CHARACTERS} that can be chosen. Write fewer.`,
+  );
+}
+
+function number(keyword: string, text: string, least: number, most: number, example: number): number {
+  const value = /^[1-9]\d*$/.test(text) ? Number(text) : NaN;
+  if (value >= least && value <= most) return value;
+  throw new PatternError(`Behind “${keyword}” comes a number from ${least} to ${most}. Write ${keyword}${example}, for example.`);
+}
+
+/** Sets of characters of which some of the first bits are fixed. */
+function ofBits(length: number, bit: (at: number) => boolean | undefined): Characters[] {
+  const fits = (at: number, value: number) =>
+    [0, 1, 2, 3, 4].every((place) => {
+      const fixed = bit(5 * at + place);
+      return fixed === undefined || fixed === (((value >> (4 - place)) & 1) === 1);
+    });
+  const set = (at: number) => {
+    let all = 0;
+    for (let value = 0; value < 32; value += 1) if (fits(at, value)) all |= 1 << value;
+    return all >>> 0;
+  };
+  return Array.from({ length: Math.ceil(length / 5) }, (_, at) => set(at));
+}
+
+function hex(text: string): Pattern {
+  const atTheEnd = text.startsWith('*');
+  const digits = atTheEnd ? text.slice(1) : text;
+  if (!/^[0-9a-f]{1,64}$/.test(digits)) {
+    throw new PatternError('Behind “hex:” come 1 to 64 of the digits 0 to 9 and a to f. Write hex:c0de, for example.');
   }
-  if (!possible(text)) throw new PatternError('No public key starts like that. Leave out the last character.');
-  return text;
+  const skipped = atTheEnd ? 64 - digits.length : 0;
+  const bit = (at: number) => {
+    const digit = digits[Math.floor(at / 4) - skipped];
+    return digit === undefined ? undefined : ((parseInt(digit, 16) >> (3 - (at % 4))) & 1) === 1;
+  };
+  const meaning = `the public key in hex ${atTheEnd ? 'ends' : 'starts'} with ${digits}`;
+  return made(`hex:${text}`, meaning, [starting(ofBits(4 * (skipped + digits.length), bit))]);
 }
 
-/** Reads several patterns, separated by blanks, commas or line breaks; each is kept once. */
-export function parsePatterns(written: string): string[] {
-  const words = written.split(/[\s,;]+/).filter((word) => word !== '');
-  if (words.length === 0) throw new PatternError('No prefix yet. Write what should follow npub1, for example m0ctane.');
-  return [...new Set(words.map(parsePattern))];
+function zeros(text: string): Pattern {
+  const length = number('zeros:', text, 1, 255, 40);
+  const shape = starting(ofBits(length, (at) => (at < length ? false : undefined)));
+  return made(`zeros:${length}`, `the public key starts with ${length} zero bit${length === 1 ? '' : 's'}`, [shape]);
 }
 
-/** Whether the npub starts with one of the patterns. */
-export function matches(npub: string, patterns: readonly string[]): boolean {
-  return patterns.some((pattern) => npub.startsWith(`npub1${pattern}`));
+function equal(text: string): Pattern {
+  const each = Array.from({ length: 32 }, (_, value) => (1 << value) >>> 0);
+  if (text.endsWith('*')) {
+    const length = number('=', text.slice(0, -1), 2, 12, 7);
+    const anywhere = each.map((set) => ({ ...starting([]), middle: [Array<Characters>(length).fill(set)] }));
+    return made(`=${length}*`, `has ${length} equal characters in a row`, anywhere);
+  }
+  const length = number('=', text, 2, 51, 7);
+  const meaning = `starts with npub1 and ${length} equal characters`;
+  return made(`=${length}`, meaning, each.map((set) => starting(Array<Characters>(length).fill(set))));
 }
 
-/** Candidates that have to be tried on average, as a power of two. */
-export function bits(patterns: readonly string[]): number {
-  const chance = patterns.reduce((sum, pattern) => sum + 2 ** -Math.min(5 * pattern.length, 256), 0);
-  return -Math.log2(chance);
+/** A letter that cannot occur stands for its look-alikes; all others for themselves. */
+function words(length: number): Pattern {
+  const set = (letter: string) => charactersOf(letter, !ALPHABET.includes(letter));
+  const long = [...new Set(`${ENGLISH} ${JAPANESE}`.split(' ').filter((word) => word.length >= length))];
+  const meaning = `starts with npub1 and a word of the bot’s list, ${length} letters or longer`;
+  return made(`words:${length}`, meaning, long.map((word) => starting([...word].map(set))));
+}
+
+interface Part {
+  readonly text: string;
+  readonly sets: readonly Characters[];
+}
+
+/** Reads a pattern of parts, divided by stars; a leading `~` makes every letter a look-alike. */
+function ofParts(text: string): Pattern {
+  const alike = text.startsWith('~');
+  let body = alike ? text.slice(1) : text;
+  let within: number | undefined;
+  const limit = body.indexOf('@');
+  if (limit >= 0) {
+    const written = body.slice(limit + 1);
+    body = body.slice(0, limit);
+    const between = body.endsWith('*') && body.split('*').length > 2;
+    within = /^[1-9]\d*$/.test(written) && between ? Number(written) : NaN;
+    if (!(within <= NPUB_CHARACTERS)) throw wrongWithin();
+  }
+  const parts = body.split('*').map((part) => readPart(part, alike, text));
+  const start = parts.shift() ?? { text: '', sets: [] };
+  const end = parts.pop() ?? { text: '', sets: [] };
+  const middle = parts.filter((part) => part.sets.length > 0);
+  const mark = alike ? '~' : '';
+  if (middle.length === 0 && end.sets.length === 0) {
+    if (within !== undefined) throw wrongWithin();
+    return ofStart(mark, start);
+  }
+  const shape = {
+    start: start.sets,
+    middle: middle.map((part) => part.sets),
+    within: within ?? NPUB_CHARACTERS,
+    end: end.sets,
+  };
+  const chosen = [shape.start, ...shape.middle].flat().length;
+  if (chosen + shape.end.length > MOST_CHOSEN) {
+    throw new PatternError(`With a part elsewhere, at most ${MOST_CHOSEN} characters can be chosen. Leave some out.`);
+  }
+  if (chosen > shape.within) throw wrongWithin();
+  if (possibleShapes([shape]).length === 0) {
+    throw new PatternError('The seventh character from the end is always q or s. Write one of them there.');
+  }
+  const written = `${mark}${start.text}${middle.map((part) => `*${part.text}`).join('')}*${end.text}`;
+  const meaning = meaningOfParts(alike, start.text, middle.map((part) => part.text), within, end.text);
+  return made(within === undefined ? written : `${written}@${within}`, meaning, alternatives(shape));
+}
+
+function wrongWithin(): PatternError {
+  return new PatternError('“@” follows a word between stars and says within how many characters. Write *m0ct*@12, for example.');
+}
+
+function meaningOfParts(alike: boolean, start: string, middle: readonly string[], within: number | undefined, end: string): string {
+  const part = (text: string) => (alike ? `any spelling that looks like “${text}”` : text);
+  const said: string[] = [];
+  if (start !== '') said.push(alike ? `starts with npub1 and ${part(start)}` : `starts with npub1${start}`);
+  for (const text of middle) {
+    const place = within === undefined ? `anywhere after ${said.length > 0 ? 'that' : 'npub1'}` : `within the first ${within} characters`;
+    said.push(`has ${part(text)} ${place}`);
+  }
+  if (end !== '') said.push(`ends with ${part(end)} (checksum included)`);
+  return said.join(', ') + places(start + middle.join('') + end);
+}
+
+function places(text: string): string {
+  return (text.includes('?') ? '; ? is any character' : '') + (text.includes('[') ? '; one of the characters in brackets' : '');
+}
+
+/** A pattern of characters at the start alone. */
+function ofStart(mark: string, start: Part): Pattern {
+  if (start.sets.length === 0) throw new PatternError('That fits every key. Name at least one character.');
+  if (start.sets.length > MAX_CHARACTERS) throw tooLong(start.sets.length);
+  if (mark === '' && isPrefix(start.text)) return prefix(start.text);
+  const meaning =
+    mark === '' ? `starts with npub1${start.text}` : `starts with npub1 and any spelling that looks like “${start.text}”`;
+  return made(`${mark}${start.text}`, meaning + places(start.text), [starting(start.sets)]);
+}
+
+function readPart(text: string, alike: boolean, whole: string): Part {
+  const sets: Characters[] = [];
+  let written = '';
+  const one = (letter: string): Characters => {
+    const set = charactersOf(letter, alike);
+    if (set === 0) throw alike ? new PatternError(`“${letter}” cannot occur in an npub. Leave it out.`) : explain(whole, letter);
+    return set;
+  };
+  for (let at = 0; at < text.length; at += 1) {
+    const letter = text[at] ?? '';
+    if (letter === '?') {
+      sets.push(ANY);
+      written += '?';
+    } else if (letter === '[' || letter === ']') {
+      const close = text.indexOf(']', at);
+      const inside = text.slice(at + 1, close);
+      if (letter === ']' || close < 0 || inside === '' || /[[?]/.test(inside)) {
+        throw new PatternError('Several characters for one place are written [s5].');
+      }
+      const set = [...inside].reduce((all, each) => all | one(each), 0) >>> 0;
+      sets.push(set);
+      written += alike ? `[${inside}]` : setText(set);
+      at = close;
+    } else {
+      sets.push(one(letter));
+      written += letter;
+    }
+  }
+  return { text: written, sets };
+}
+
+/** The shape, or one alternative for each place of a part within the first few characters. */
+function alternatives(shape: Shape): Shape[] {
+  const [part] = shape.middle;
+  const places = shape.within + 1 - shape.start.length - (part?.length ?? 0);
+  if (part === undefined || shape.middle.length > 1 || shape.end.length > 0 || places > FEW_PLACES) return [shape];
+  return Array.from({ length: places }, (_, open) =>
+    starting([...shape.start, ...Array<Characters>(open).fill(ANY), ...part]),
+  );
 }
 
 function explain(text: string, strange: string): PatternError {
   const shown = `“${strange}” cannot occur in an npub`;
   if (!(strange in NEAREST)) return new PatternError(`${shown}. Use the characters ${ALPHABET}.`, text);
+  const stays = (letter: string) => ALPHABET.includes(letter) || '?[]*@'.includes(letter);
   const spell = (choice: number) =>
-    [...text].map((letter) => (ALPHABET.includes(letter) ? letter : NEAREST[letter]?.[choice])).join('');
-  const whole = [...text].every((letter) => ALPHABET.includes(letter) || letter in NEAREST);
+    [...text].map((letter) => (stays(letter) ? letter : NEAREST[letter]?.[choice])).join('');
+  const whole = [...text].every((letter) => stays(letter) || letter in NEAREST);
   const why = `${shown}: the letters 1, b, i and o are left out of its alphabet because they are easily misread.`;
   if (!whole) return new PatternError(why, text);
   const instead = [spell(0), spell(1)];
-  return new PatternError(`${why} “${instead[0]}” or “${instead[1]}” would work.`, text, instead);
-}
-
-/**
- * The 52nd character holds one bit of the key and four of padding, and x is below the field's
- * prime.
- */
-function possible(text: string): boolean {
-  const value = [...text].reduce((sum, letter) => sum * 32n + BigInt(ALPHABET.indexOf(letter)), 0n);
-  const spare = 256 - 5 * text.length;
-  if (spare >= 0) return value << BigInt(spare) < FIELD;
-  return (value & 15n) === 0n && value >> 4n < FIELD;
+  return new PatternError(`${why} “${instead[0]}” or “${instead[1]}” would work.`, text, [...instead, `~${text}`]);
 }

@@ -1,14 +1,16 @@
-// What the page says while a prefix is typed: how rare it is, how long it takes, and look-alikes
-// for what cannot occur.
+// What the page says while a pattern is typed: what it means, how rare it is, how long it takes, and
+// look-alikes for what cannot occur or takes long.
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE } from './estimate';
-import { bits, parsePatterns, PatternError } from './patterns';
+import { bits, isPrefix, lookAlike, meaningOf, parsePatterns, PatternError } from './patterns';
 
 /** Beyond this the page says how to make it shorter: a month, in seconds. */
 const TOO_LONG = 30 * 86_400;
 
-const ALLOWED = 'Lower-case letters and digits; 1, b, i and o cannot occur. Several words mean any of them.';
+const ALLOWED =
+  'Lower-case letters and digits; 1, b, i and o cannot occur. Several words mean any of them. ' +
+  'Also: m0?tane (any character), ~alice (look-alikes), =7 (equal ones), hex:c0de, words:8.';
 
 /** Candidates a second, once the bot is known. */
 let rate: number | undefined;
@@ -18,14 +20,33 @@ export function setRate(known: number | undefined): void {
   describe();
 }
 
-/** Expected seconds at the bot's speed; `undefined` where it is not known. */
+/** Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. */
 export function expectedFor(patterns: readonly string[]): number | undefined {
-  return rate === undefined ? undefined : 2 ** bits(patterns) / rate;
+  const difficulty = bits(patterns);
+  return rate === undefined || difficulty === undefined ? undefined : 2 ** difficulty / rate;
+}
+
+/** From this many seconds on, a look-alike that is found sooner is offered. */
+const LONG = 60;
+
+/** The meanings of those that are more than a start, then how rare they are and how long it takes. */
+function described(patterns: readonly string[]): string {
+  const meant = patterns.filter((text) => !isPrefix(text)).map((text) => `${text}: ${meaningOf(text)}.`);
+  return [...meant, told(patterns)].join(' ');
+}
+
+/** The cheaper look-alike of the only pattern, if that takes long. */
+function cheaperThan(patterns: readonly string[]): string | undefined {
+  const [only, ...more] = patterns;
+  if (only === undefined || more.length > 0 || (expectedFor(patterns) ?? 0) < LONG) return undefined;
+  return lookAlike(only);
 }
 
 /** `About 1 key in 34 million fits. The bot takes about 5 seconds, rarely more than 15 seconds.` */
 function told(patterns: readonly string[]): string {
-  const rarity = `About ${odds(bits(patterns))} fits.`;
+  const difficulty = bits(patterns);
+  if (difficulty === undefined) return 'The bot says how rare that is, and how long it takes.';
+  const rarity = `About ${odds(difficulty)} fits.`;
   const seconds = expectedFor(patterns);
   if (seconds === undefined) return rarity;
   if (seconds > TOO_LONG) {
@@ -45,9 +66,12 @@ function describe(): void {
   const written = input('prefix').value;
   let text = written.trim() === '' ? ALLOWED : '';
   let problem: PatternError | undefined;
+  let cheaper: string | undefined;
   if (written.trim() !== '') {
     try {
-      text = told(parsePatterns(written));
+      const patterns = parsePatterns(written);
+      text = described(patterns);
+      cheaper = cheaperThan(patterns);
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
       problem = error;
@@ -56,21 +80,25 @@ function describe(): void {
   say('prefix-odds', text);
   say('prefix-error', problem?.message ?? '');
   input('prefix').setAttribute('aria-invalid', String(problem !== undefined));
-  offer(problem);
+  const instead = problem?.instead ?? (cheaper === undefined ? [] : [cheaper]);
+  offer(instead, problem?.word ?? (cheaper === undefined ? '' : written.trim().toLowerCase()));
 }
 
-function offer(problem: PatternError | undefined): void {
-  const choices = (problem?.instead ?? []).map((instead) => {
+/** Buttons for what to write instead of a word. */
+function offer(all: readonly string[], word: string): void {
+  const choices = all.map((instead) => {
     const choice = document.createElement('button');
     choice.type = 'button';
     choice.className = 'mono';
-    choice.textContent = instead;
-    choice.setAttribute('aria-label', `Use ${instead}`);
+    const seconds = expectedFor([instead]);
+    const time = seconds === undefined || !instead.startsWith('~') ? '' : `, ${duration(seconds)}`;
+    choice.textContent = `${instead}${time}`;
+    choice.setAttribute('aria-label', `Use ${instead}${time}`);
     choice.addEventListener('click', () => {
       const field = input('prefix');
       // The word as it was written may have npub1 before it, and other case.
-      const at = field.value.toLowerCase().indexOf(problem?.word ?? '');
-      field.value = field.value.slice(0, at) + instead + field.value.slice(at + (problem?.word.length ?? 0));
+      const at = field.value.toLowerCase().indexOf(word);
+      field.value = field.value.slice(0, at) + instead + field.value.slice(at + word.length);
       describe();
       button('ask-button').focus();
     });

@@ -3,7 +3,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToNumberBE } from '@noble/curves/utils.js';
 import { LAMBDA, npubOf, ORDER, pointOf } from './key';
-import { matches } from './patterns';
+import { isPrefix, matches, nameOf } from './patterns';
 import { decode } from './text';
 
 export class TweakError extends Error {}
@@ -30,7 +30,7 @@ export function fingerprintOf(point: Uint8Array): Uint8Array {
   return sha256(point).slice(0, 8);
 }
 
-/** The key. `patterns` may be empty; otherwise the npub must start with one of them. */
+/** The key. `patterns` may be empty; otherwise the npub must have one of them. */
 export function combine(half: bigint, tweak: Tweak, patterns: readonly string[]): { key: bigint; npub: string } {
   // A point given as an npub stands for the one of the two with an even y, and that may be -H.
   const ours = [half, ORDER - half].find((scalar) => same(fingerprintOf(pointOf(scalar)), tweak.fingerprint));
@@ -45,8 +45,8 @@ export function combine(half: bigint, tweak: Tweak, patterns: readonly string[])
   const npub = npubOf(key);
   if (patterns.length > 0 && !matches(npub, patterns)) {
     throw new TweakError(
-      `The key this makes is ${npub}, which does not start with ${patterns.map((p) => `npub1${p}`).join(' or ')}. ` +
-        'Check the prefix you asked for; if it is right, the bot answered wrongly: make a new half and ask again.',
+      `The key this makes is ${npub}, which does not ${patterns.every(isPrefix) ? 'start with' : 'fit'} ${patterns.map(nameOf).join(' or ')}. ` +
+        'Check the pattern you asked for; if it is right, the bot answered wrongly: make a new half and ask again.',
     );
   }
   return { key, npub };

@@ -59,6 +59,37 @@ describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () =>
     process.stderr.write(`first ten minutes:\n${lines.join('\n')}\n`);
   });
 
+  it('says what a pattern means while it is typed, and asks for every kind', async () => {
+    const shot = camera('patterns');
+    await at.arrive();
+    const field = at.page.getByRole('textbox', { name: 'Your npub starts with' });
+    await field.fill('~alice, =9 hex:c0de');
+    await at.says('#prefix-odds', /~alice: starts with npub1 and any spelling that looks like “alice”\. =9: .*9 equal/);
+    await at.says('#prefix-odds', /hex:c0de: .*About 1 key in 65 thousand fits\. The bot takes /);
+    await shot(at.page, 'typed');
+    // No figure that the page cannot compute.
+    await field.fill('m0ctane*cafe');
+    await at.says('#prefix-odds', /ends with cafe.*The bot says how rare that is/);
+    await field.fill('=1');
+    await at.says('#prefix-error', /number from 2 to 51/);
+    // A look-alike that is found sooner, with its time.
+    await field.fill('m0ctanem0');
+    await at.page.getByRole('button', { name: /^Use ~m0ctanem0, / }).click();
+    expect(await field.inputValue()).toBe('~m0ctanem0');
+
+    await at.ask('~hank');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/^npub1h[a4]nk/);
+    expect(npubOf(await at.shownNsec())).toBe(await at.npub());
+  });
+
+  it('shows the refusal of a pattern that the bot does not search for', async () => {
+    await at.arrive();
+    await at.ask('*cafe');
+    await at.says('#bot-words', /too little of it is at the start of a key/);
+    await at.page.getByRole('button', { name: /something else|new request|again/i }).first().click();
+  });
+
   it('hands the key over as nsec, QR code and ncryptsec, and saves it in a password manager', async () => {
     const shot = camera('hand-over');
     // The browser's own dialog cannot be pressed by a test; what it is asked for can be seen.

@@ -16,6 +16,7 @@ import { decrypt } from 'nostr-tools/nip49';
 import { decode } from 'nostr-tools/nip19';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { workBits, workTarget } from '../src/work';
 import { chromiumPath, launch } from './chromium';
 import { faint, unnamed } from './harness';
 import file from './vectors.json';
@@ -189,6 +190,48 @@ describe.skipIf(path === undefined)('the page', { timeout: 60_000 }, () => {
     await page.locator('#tweak').fill('x');
     expect(await page.locator('#done').isVisible()).toBe(false);
     expect(await value('nsec')).toBe('');
+  });
+
+  it('takes patterns of every kind, says what they mean, and checks the key', async () => {
+    const { half, message, point } = await make('~q, p?p');
+    expect(message).toMatch(/^split 0[23][0-9a-f]{64} ~q p\?p$/);
+    expect(await page.locator('#rarity').textContent()).toMatch(/~q: .*looks like “q”\. p\?p: .*any character\. About .* fits\./);
+    const { tweak, npub } = mine(point, 'q');
+    await finish(half, tweak, '=9');
+    await refused(/does not fit =9/);
+    await finish(half, tweak, '~q p?p');
+    expect(await value('npub')).toBe(npub);
+  });
+
+  it('does the work that a bot asks for, for this half and this bot', async () => {
+    const { half, message, point } = await make('cat ~dad');
+    const bot = { npub: 'npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6', hex: '' };
+    bot.hex = decode(bot.npub as `npub1${string}`).data as unknown as string;
+    const work = page.locator('#work-answer');
+    await page.getByText('The bot asks for proof of work').click();
+    const go = page.getByRole('button', { name: 'Do the work' });
+    await work.fill('Please wait.');
+    await go.click();
+    expect(await page.locator('#work-error').textContent()).toMatch(/no “--work”/);
+    await work.fill(`Nothing was started.\nnpubbot split new cat '~dad' --out half.age --work 12 --bot ${bot.npub}\n`);
+    await go.click();
+    await page.getByText(/^Done: the message/).waitFor({ timeout: 30_000 });
+    const worked = await value('message');
+    expect(worked.startsWith(`${message} work:`)).toBe(true);
+    const number = parseInt(worked.split('work:')[1]!, 16);
+    const target = workTarget(bot.hex, secp256k1.Point.fromHex(point).toBytes(true));
+    expect(workBits(target, number)).toBeGreaterThanOrEqual(12);
+    expect(await readQr()).toBe(worked);
+    expect(await value('half-made')).toBe(half);
+    await shot('by-hand-work');
+    // Work that takes long can be stopped; another half begins without any.
+    await work.fill(`--work 40 --bot ${bot.npub}`);
+    await go.click();
+    await page.locator('#work-stop').click();
+    expect(await page.locator('#work-said').textContent()).toBe('Stopped.');
+    const other = await make('cat');
+    expect(other.message).not.toContain('work:');
+    expect(await value('work-answer')).toBe('');
   });
 
   it('says that a half has served, and warns when it makes another key', async () => {

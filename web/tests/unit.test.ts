@@ -133,7 +133,7 @@ describe('patterns', () => {
     expect(() => parsePattern('zo1')).toThrow(/“o” cannot/);
     expect(() => parsePattern('l1')).toThrow(/“1” cannot/);
     expect(() => parsePattern('é')).toThrow(/Use the characters/);
-    expect(() => parsePatterns('')).toThrow(/No prefix yet/);
+    expect(() => parsePatterns('')).toThrow(/No pattern yet/);
     expect(() => parsePattern('npub1')).toThrow(/no prefix in it/);
   });
 

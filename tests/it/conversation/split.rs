@@ -16,6 +16,8 @@ pub const TESTS: &[Test] = &[
     test!(a_half_in_a_file_includes_its_prefixes),
     test!(a_half_is_never_an_argument_and_a_bad_one_is_named),
     test!(the_work_that_a_refusal_asks_for_is_what_split_new_does),
+    test!(a_split_key_of_every_kind_is_checked_against_its_pattern),
+    test!(a_half_is_not_made_for_what_bots_do_not_search_for),
 ];
 
 /// Open split jobs of others from which a further one costs work (`FREE_JOBS`).
@@ -188,4 +190,45 @@ async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
     let key = lines(&run_with_input(&["combine", &tweak_in(&answer), "--prefix", "dad"], half));
     DeliveredKey::read(&key.join("\n")).expect("an nsec").assert_starts_with("dad");
     bot.service.stop().await;
+}
+
+async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\njobs_per_day = 100\n");
+    let bot = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    for kind in ["~cat", "c?t", "[cd]at", "=3", "hex:c0d", "zeros:11", "words:4", "*ca*@4"] {
+        let (half, message) = new_half(kind);
+        let acceptance = asker.ask(&message).await;
+        assert!(acceptance.contains("Job #") && acceptance.contains("at your own point"), "{kind}: {acceptance}");
+        let tweak = tweak_in(&asker.next_result().await);
+        let key = DeliveredKey::read(&lines(&run_with_input(&["combine", &tweak, "--prefix", kind], &half)).join("\n"));
+        let npub = key.expect("an nsec").npub;
+        let x = npubbot::key::Npub(bech32::decode(&npub).unwrap().1.try_into().unwrap());
+        assert!(kind.parse::<npubbot::pattern::Pattern>().unwrap().matches(&x), "{npub} for {kind}");
+        // The same tweak for another pattern is refused.
+        let other = if kind == "=3" { "?l?9?x?8" } else { "=9" };
+        assert!(
+            refusal(&run_with_input(&["combine", &tweak, "--pattern", other], &half)).contains("not one you asked for")
+        );
+    }
+    // The file of a half has the patterns in it.
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("pass"), "correct horse\n").unwrap();
+    let (file, pass) = (path("half.age"), path("pass"));
+    let made = lines(&run_with_input(&["split", "new", "~cat, =4", "--out", &file, "--passphrase-file", &pass], ""));
+    assert!(made[0].ends_with(" ~cat =4"), "{made:?}");
+    asker.ask(&made[0]).await;
+    let tweak = tweak_in(&asker.next_result().await);
+    let combine = ["combine", &tweak, "--half", &file, "--passphrase-file", &pass];
+    assert!(DeliveredKey::read(&lines(&run_with_input(&combine, "")).join("\n")).is_some());
+    bot.service.stop().await;
+}
+
+fn a_half_is_not_made_for_what_bots_do_not_search_for() {
+    let error = refusal(&run_with_input(&["split", "new", "m0ct*cafe", "--print"], ""));
+    assert!(error.contains("they take m0ctcafe; no half was made"), "{error}");
+    let error = refusal(&run_with_input(&["split", "new", "b0b", "--print"], ""));
+    assert!(error.contains("`b0b` is no pattern") && error.contains("~b0b"), "{error}");
 }

@@ -1,0 +1,132 @@
+// Shapes: sets of characters at the start of an npub, anywhere in it, or at its end; and the chance
+// that a random key has one.
+
+export const ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+
+/** Characters of an npub that say something about the key; the six behind them are a checksum. */
+export const MAX_CHARACTERS = 52;
+
+/** All characters behind `npub1`. */
+export const NPUB_CHARACTERS = 58;
+/** Place of the last character of the key: one bit of it, and four that are zero. */
+const LAST_OF_KEY = 51;
+
+const FIELD = 2n ** 256n - 2n ** 32n - 977n;
+
+/** Characters that people read as a letter or digit; all others stand for themselves. */
+const ALIKE: Readonly<Record<string, string>> = {
+  '0': '0', o: '0', '1': 'l', '2': '2z', '3': '3e', '4': '4a', '5': '5s', '7': '7t', '9': '9g',
+  a: 'a4', b: '86', e: 'e3', g: 'g9', i: 'lj', s: 's5', t: 't7', u: 'uv', v: 'vu', z: 'z2',
+};
+
+/** Characters that may stand at one place: a bit for each, by its place in the alphabet. */
+export type Characters = number;
+
+export const ANY: Characters = 0xffffffff;
+/** The only ones at the last place of the key: `q` and `s`. */
+const PADDED: Characters = (1 << 0) | (1 << 16);
+
+/** Characters at the start, parts anywhere behind it, characters at the end. */
+export interface Shape {
+  readonly start: readonly Characters[];
+  readonly middle: readonly (readonly Characters[])[];
+  readonly within: number;
+  readonly end: readonly Characters[];
+}
+
+export const starting = (start: readonly Characters[]): Shape => ({ start, middle: [], within: NPUB_CHARACTERS, end: [] });
+
+/** Characters of one letter or digit; none where it cannot occur. */
+export function charactersOf(letter: string, alike: boolean): Characters {
+  const all = alike ? (ALIKE[letter] ?? letter) : letter;
+  return [...all].reduce((set, one) => (ALPHABET.includes(one) ? set | (1 << ALPHABET.indexOf(one)) : set), 0) >>> 0;
+}
+
+function count(set: Characters): number {
+  let bits = 0;
+  for (let rest = set; rest !== 0; rest = (rest & (rest - 1)) >>> 0) bits += 1;
+  return bits;
+}
+
+/** The shapes that some key can have. */
+export function possibleShapes(shapes: readonly Shape[]): Shape[] {
+  const padded = (sets: readonly Characters[], at: number): readonly Characters[] =>
+    sets.map((set, place) => (place === at ? (set & PADDED) >>> 0 : set));
+  return shapes
+    .map((shape) => ({
+      ...shape,
+      start: padded(shape.start, LAST_OF_KEY),
+      end: padded(shape.end, LAST_OF_KEY - (NPUB_CHARACTERS - shape.end.length)),
+    }))
+    .filter(({ start, middle, end }) => [start, ...middle, end].flat().every((set) => set !== 0) && fitsField(start));
+}
+
+/** A start is possible if the smallest x with it is below the field's prime. */
+function fitsField(start: readonly Characters[]): boolean {
+  if (start.length > MAX_CHARACTERS) return false;
+  const smallest = start.reduce((sum, set) => sum * 32n + BigInt(31 - Math.clz32(set & -set)), 0n);
+  const spare = 256 - 5 * start.length;
+  return (spare >= 0 ? smallest << BigInt(spare) : smallest >> BigInt(-spare)) < FIELD;
+}
+
+/** One character as it is, all as `?`, several as `[5s]`. */
+export function setText(set: Characters): string {
+  const letters = [...ALPHABET].filter((_, at) => ((set >>> at) & 1) === 1).sort();
+  if (letters.length === 1) return letters[0] ?? '';
+  return letters.length === 32 ? '?' : `[${letters.join('')}]`;
+}
+
+/** Whether the characters of an npub have a shape. */
+export function has(values: readonly number[], { start, middle, within, end }: Shape): boolean {
+  const fits = (part: readonly Characters[], from: number) =>
+    part.every((set, at) => (((set >>> (values[from + at] ?? 0)) & 1) === 1));
+  const endFrom = NPUB_CHARACTERS - end.length;
+  if (!fits(start, 0) || !fits(end, endFrom)) return false;
+  let from = start.length;
+  const to = Math.min(within, endFrom);
+  for (const part of middle) {
+    while (from + part.length <= to && !fits(part, from)) from += 1;
+    if (from + part.length > to) return false;
+    from += part.length;
+  }
+  return true;
+}
+
+/**
+ * The chance, 0 to 1, that a random key has one of these starts. Characters are independent, so it
+ * is summed place by place over the starts that still fit.
+ */
+export function chanceOfStarts(starts: readonly (readonly Characters[])[]): number {
+  let met = 0;
+  let layer = new Map<string, { fitting: readonly number[]; chance: number }>();
+  const enter = (fitting: readonly number[], chance: number, at: number, into: typeof layer) => {
+    if (fitting.some((one) => starts[one]?.length === at)) {
+      met += chance;
+    } else if (fitting.length > 0) {
+      const name = fitting.join();
+      into.set(name, { fitting, chance: chance + (into.get(name)?.chance ?? 0) });
+    }
+  };
+  enter(starts.map((_, at) => at), 1, 0, layer);
+  for (let at = 0; layer.size > 0; at += 1) {
+    const possible = at === LAST_OF_KEY ? PADDED : ANY;
+    const next: typeof layer = new Map();
+    for (const { fitting, chance } of layer.values()) {
+      for (const kind of kindsOf(possible, fitting.map((one) => starts[one]?.[at] ?? 0))) {
+        const still = fitting.filter((one) => ((starts[one]?.[at] ?? 0) & kind) !== 0);
+        enter(still, (chance * count(kind)) / count(possible), at + 1, next);
+      }
+    }
+    layer = next;
+  }
+  return met;
+}
+
+/** The possible characters, divided into those that all sets have or lack together. */
+function kindsOf(possible: Characters, sets: readonly Characters[]): Characters[] {
+  let kinds = [possible];
+  for (const set of new Set(sets)) {
+    kinds = kinds.flatMap((kind) => [(kind & set) >>> 0, (kind & ~set) >>> 0]).filter((kind) => kind !== 0);
+  }
+  return kinds;
+}

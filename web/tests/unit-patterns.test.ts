@@ -1,0 +1,74 @@
+// The page's grammar against the bot's: tests/patterns.json is written by `tests/it/cli/page.rs`.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { bits, lookAlike, matches, meaningOf, nameOf, parsePattern, parsePatterns, PatternError } from '../src/patterns';
+import { ENGLISH, JAPANESE } from '../src/words';
+import file from './patterns.json';
+
+interface Vector {
+  readonly written: string;
+  readonly texts?: readonly string[];
+  readonly bits?: number | null;
+  readonly fits?: readonly number[];
+}
+
+describe('patterns as the bot reads them', () => {
+  const vectors = file.patterns as readonly Vector[];
+
+  it('has all kinds, and refusals', () => {
+    expect(vectors.length).toBeGreaterThan(150);
+    expect(vectors.filter((one) => one.texts === undefined).length).toBeGreaterThan(15);
+    expect(vectors.filter((one) => one.bits === null).length).toBeGreaterThan(40);
+  });
+
+  for (const { written, texts, bits: expected, fits } of vectors) {
+    it(`“${written}”`, () => {
+      if (texts === undefined) {
+        expect(() => parsePatterns(written)).toThrow(PatternError);
+        return;
+      }
+      const patterns = parsePatterns(written);
+      expect(patterns).toEqual([...new Set(texts)]);
+      // A second reading changes nothing.
+      expect(parsePatterns(patterns.join(' '))).toEqual(patterns);
+      const own = bits(patterns);
+      if (expected === null) expect(own).toBeUndefined();
+      else expect(Math.abs((own ?? NaN) - (expected ?? NaN))).toBeLessThan(1e-9);
+      const fitting = file.npubs.flatMap((npub, at) => (matches(npub, patterns) ? [at] : []));
+      expect(fitting).toEqual(fits);
+      for (const text of patterns) expect(meaningOf(text)).not.toBe('');
+    });
+  }
+
+  it('has the words of the built-in list', () => {
+    const list = (name: string) =>
+      readFileSync(new URL(`../../src/pattern/words/${name}.txt`, import.meta.url), 'utf8')
+        .split('\n')
+        .filter((line) => !line.startsWith('#'))
+        .join(' ')
+        .trim()
+        .split(/\s+/);
+    expect(ENGLISH.split(' ')).toEqual(list('english'));
+    expect(JAPANESE.split(' ')).toEqual(list('japanese'));
+  });
+
+  it('offers look-alikes for what cannot occur, and where they are sooner', () => {
+    const instead = (text: string) => {
+      try {
+        parsePattern(text);
+      } catch (error) {
+        return error instanceof PatternError ? error.instead : undefined;
+      }
+      return undefined;
+    };
+    expect(instead('b0b')).toEqual(['808', '606', '~b0b']);
+    expect([lookAlike('m0ctane'), lookAlike('kmn'), lookAlike('~cat'), lookAlike('=7')]).toEqual([
+      '~m0ctane',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([nameOf('m0?t'), nameOf('~cat'), nameOf('=7')]).toEqual(['npub1m0?t', '~cat', '=7']);
+  });
+});
