@@ -22,6 +22,7 @@ fn main() -> std::process::ExitCode {
         architecture::rules::TESTS,
         architecture::words::TESTS,
         cli::commands::TESTS,
+        cli::control::TESTS,
         cli::doctor::TESTS,
         cli::places::TESTS,
         conversation::conventions::TESTS,

@@ -19,7 +19,7 @@ const STOREYS: &[&[&str]] = &[
     &["message"],
     &["progress", "ledger", "vault", "search"],
     &["config"],
-    &["bot", "nostr", "scheduler", "web"],
+    &["bot", "nostr", "scheduler", "web", "control"],
     &["service", "web"],
     &["cli"],
 ];
