@@ -2,6 +2,7 @@
 
 use super::folders::FolderError;
 use super::identity::NoIdentity;
+use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
 use crate::ledger::LedgerError;
@@ -38,10 +39,16 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     if matches!(error.downcast_ref(), Some(ControlError::NothingRuns { .. })) {
         return ExitCode::from(NOTHING_RUNS);
     }
-    let is_wrong_key = matches!(error.downcast_ref(), Some(VaultError::WrongKey { .. }));
+    let backup = error.downcast_ref::<BackupError>();
+    let vault = match backup {
+        Some(BackupError::Vault(vault)) => Some(vault),
+        _ => error.downcast_ref(),
+    };
+    let is_wrong_key = matches!(vault, Some(VaultError::WrongKey { .. }));
+    let wrong_backup = matches!(backup, Some(BackupError::TooNew { .. } | BackupError::Occupied { .. }));
     let kernel = matches!(error.downcast_ref(), Some(ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })));
-    let ledger = match error.downcast_ref() {
-        Some(ServiceError::Ledger(ledger)) => Some(ledger),
+    let ledger = match (error.downcast_ref(), backup) {
+        (Some(ServiceError::Ledger(ledger)), _) | (_, Some(BackupError::Ledger(ledger))) => Some(ledger),
         _ => error.downcast_ref(),
     };
     let wrong_ledger =
@@ -50,6 +57,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         || error.is::<FolderError>()
         || error.is::<NoIdentity>()
         || is_wrong_key
+        || wrong_backup
         || kernel
         || wrong_ledger;
     if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }

@@ -1,6 +1,7 @@
 //! The command line: one small file per command.
 
 mod arguments;
+mod backup;
 mod bench;
 mod combine;
 mod completions;
@@ -82,6 +83,10 @@ enum Command {
     Reload(operate::Simple),
     /// Set how much the running bot logs.
     Log(operate::Log),
+    /// Write one encrypted file with all that the bot is, while it runs.
+    Backup(backup::Backup),
+    /// Make the bot of a backup, on another machine.
+    Restore(backup::Restore),
     /// Search for a key without a bot, and print it.
     Mine(mine::Mine),
     /// Say what patterns mean and how long they take, without searching.
@@ -124,6 +129,8 @@ impl Cli {
             Command::Resume(simple) => simple.run(control::Command::Resume),
             Command::Reload(simple) => simple.run(control::Command::Reload),
             Command::Log(log) => log.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Mine(mine) => mine.run(),
             Command::Explain(explain) => explain.run(),
             Command::Split(split) => split.run(),

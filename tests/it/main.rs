@@ -21,6 +21,7 @@ fn main() -> std::process::ExitCode {
         architecture::imports::TESTS,
         architecture::rules::TESTS,
         architecture::words::TESTS,
+        cli::backup::TESTS,
         cli::commands::TESTS,
         cli::control::TESTS,
         cli::doctor::TESTS,

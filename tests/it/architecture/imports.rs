@@ -20,7 +20,7 @@ const STOREYS: &[&[&str]] = &[
     &["progress", "ledger", "vault", "search"],
     &["config"],
     &["bot", "nostr", "scheduler", "web", "control"],
-    &["service", "web"],
+    &["service", "web", "backup"],
     &["cli"],
 ];
 

@@ -1,5 +1,6 @@
 //! The program as an operator meets it.
 
+pub mod backup;
 pub mod commands;
 pub mod control;
 pub mod doctor;
