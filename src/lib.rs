@@ -5,14 +5,18 @@
 //! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account
+//! - [`control`]: the operator's local socket
+//! - [`backup`]: all of a bot in one encrypted file
 //! - [`service`]: the rooms wired together; [`cli`]: one small file per command
 //!
 //! Start reading at `ARCHITECTURE.md`, then [`service`].
 
+pub mod backup;
 pub mod bot;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod duration;
 #[doc(hidden)]
 pub mod fault;

@@ -2,7 +2,9 @@
 
 use super::folders::FolderError;
 use super::identity::NoIdentity;
+use crate::backup::BackupError;
 use crate::config::ConfigError;
+use crate::control::ControlError;
 use crate::ledger::LedgerError;
 use crate::search::SearchError;
 use crate::service::ServiceError;
@@ -22,6 +24,8 @@ Exit codes:
 /// Exit code for errors that a restart cannot fix. Service managers stop restarting on it. clap
 /// uses it for wrong flags.
 const NEEDS_OPERATOR: u8 = 2;
+/// Exit code where no bot runs.
+const NOTHING_RUNS: u8 = 3;
 
 /// Prints an error with all its causes to standard error.
 pub fn explain(error: &anyhow::Error) {
@@ -29,13 +33,22 @@ pub fn explain(error: &anyhow::Error) {
     let _ = writeln!(std::io::stderr(), "npubbot: {error:#}");
 }
 
-/// Exit code of an error: 2 if the operator has to change something before a restart can succeed,
-/// else 1.
+/// Exit code of an error: 3 if no bot runs that could be asked, 2 if the operator has to change
+/// something before a restart can succeed, else 1.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    let is_wrong_key = matches!(error.downcast_ref(), Some(VaultError::WrongKey { .. }));
+    if matches!(error.downcast_ref(), Some(ControlError::NothingRuns { .. })) {
+        return ExitCode::from(NOTHING_RUNS);
+    }
+    let backup = error.downcast_ref::<BackupError>();
+    let vault = match backup {
+        Some(BackupError::Vault(vault)) => Some(vault),
+        _ => error.downcast_ref(),
+    };
+    let is_wrong_key = matches!(vault, Some(VaultError::WrongKey { .. }));
+    let wrong_backup = matches!(backup, Some(BackupError::TooNew { .. } | BackupError::Occupied { .. }));
     let kernel = matches!(error.downcast_ref(), Some(ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })));
-    let ledger = match error.downcast_ref() {
-        Some(ServiceError::Ledger(ledger)) => Some(ledger),
+    let ledger = match (error.downcast_ref(), backup) {
+        (Some(ServiceError::Ledger(ledger)), _) | (_, Some(BackupError::Ledger(ledger))) => Some(ledger),
         _ => error.downcast_ref(),
     };
     let wrong_ledger =
@@ -44,6 +57,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         || error.is::<FolderError>()
         || error.is::<NoIdentity>()
         || is_wrong_key
+        || wrong_backup
         || kernel
         || wrong_ledger;
     if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }

@@ -31,10 +31,10 @@ const FORMER_DATA: &str = ".npubbot";
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct FolderFlags {
     /// Configuration file [default: ~/.config/npubbot/relays.toml].
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder with the identity and the ledger [default: ~/.local/share/npubbot].
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, global = true, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 

@@ -28,14 +28,32 @@ impl LogFlags {
 
     /// Starts the log of npubbot at the level `usual`, or as the flags say. Libraries are silent.
     /// `RUST_LOG` overrides all of it. Colours need a terminal and no `NO_COLOR`.
-    pub fn start(self, usual: &str) {
+    pub fn start(self, usual: &str) -> LogLevel {
         let level = self.level(usual);
         let filter =
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
-        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+        let log = log.with_ansi(std::io::stderr().is_terminal() && !no_color).with_filter_reloading();
+        let handle = log.reload_handle();
         // A second call, in a test, has no effect.
-        let _ = log.with_ansi(std::io::stderr().is_terminal() && !no_color).try_init();
+        let _ = log.try_init();
+        LogLevel(Box::new(move |filter| handle.reload(filter).map_err(|error| error.to_string())))
+    }
+}
+
+/// The level of the running log.
+pub(super) struct LogLevel(Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>);
+
+impl LogLevel {
+    /// Logs npubbot at another level from now on.
+    ///
+    /// Errors: an unknown level.
+    pub fn set(&self, level: &str) -> Result<(), String> {
+        if !LEVELS.contains(&level) {
+            return Err(format!("`{level}` is no level; say {}", LEVELS.join(", ")));
+        }
+        (self.0)(EnvFilter::new(format!("off,npubbot={level}")))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one small file per command.
 
 mod arguments;
+mod backup;
 mod bench;
 mod combine;
 mod completions;
@@ -17,8 +18,10 @@ mod key_file;
 mod log;
 mod man;
 mod mine;
+mod operate;
 mod patterns;
 mod questions;
+mod reload;
 mod runtime;
 mod search_flags;
 mod serve;
@@ -31,6 +34,7 @@ mod version;
 
 pub use exit::{exit_code, explain};
 
+use crate::control;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Examples at the end of `npubbot --help`.
@@ -42,6 +46,7 @@ Examples:
   npubbot serve                    run the bot
   npubbot serve --device cuda:0    run it on the first GPU only
   npubbot doctor                   check the installation
+  npubbot status                   look at the running bot
 
 `npubbot COMMAND --help` shows the options and examples of a command. Every option --some-option can
 also be given as the environment variable NPUBBOT_SOME_OPTION; secrets are read from files only.";
@@ -66,6 +71,22 @@ enum Command {
     Serve(serve::Serve),
     /// Write a configuration and make a bot's identity.
     Init(init::Init),
+    /// Show the state of the running bot: rate, devices, relays, jobs.
+    Status(operate::ShowStatus),
+    /// Show the open jobs of the running bot, or give one up.
+    Jobs(operate::Jobs),
+    /// Stop the search of the running bot for a while.
+    Pause(operate::Simple),
+    /// Go on with the search.
+    Resume(operate::Simple),
+    /// Have the running bot read its configuration again.
+    Reload(operate::Simple),
+    /// Set how much the running bot logs.
+    Log(operate::Log),
+    /// Write one encrypted file with all that the bot is, while it runs.
+    Backup(backup::Backup),
+    /// Make the bot of a backup, on another machine.
+    Restore(backup::Restore),
     /// Search for a key without a bot, and print it.
     Mine(mine::Mine),
     /// Say what patterns mean and how long they take, without searching.
@@ -96,12 +117,20 @@ impl Cli {
     /// restart can help.
     pub fn run(self) -> anyhow::Result<()> {
         no_core_dumps();
-        self.log.start(self.command.usual_log_level());
+        let level = self.log.start(self.command.usual_log_level());
         match self.command {
             #[cfg(feature = "demo")]
             Command::Demo(demo) => demo.run(),
-            Command::Serve(serve) => serve.run(),
+            Command::Serve(serve) => serve.run(level),
             Command::Init(init) => init.run(),
+            Command::Status(status) => status.run(),
+            Command::Jobs(jobs) => jobs.run(),
+            Command::Pause(simple) => simple.run(control::Command::Pause),
+            Command::Resume(simple) => simple.run(control::Command::Resume),
+            Command::Reload(simple) => simple.run(control::Command::Reload),
+            Command::Log(log) => log.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Mine(mine) => mine.run(),
             Command::Explain(explain) => explain.run(),
             Command::Split(split) => split.run(),

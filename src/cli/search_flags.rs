@@ -1,5 +1,6 @@
 //! Flags for the devices of a search.
 
+use crate::config::Config;
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, SearchOptions};
 use clap::Args;
@@ -20,6 +21,11 @@ pub(super) struct SearchFlags {
 }
 
 impl SearchFlags {
+    /// Replaces the values of a configuration by the flags that were given.
+    pub fn in_config(&self, config: Config) -> Config {
+        Config { search: self.over(config.search.clone()), ..config }
+    }
+
     /// Replaces the values of `options` by the flags that were given.
     pub fn over(&self, options: SearchOptions) -> SearchOptions {
         SearchOptions {

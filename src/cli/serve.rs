@@ -1,6 +1,9 @@
 //! `npubbot serve`: runs the bot until a signal stops it.
 
+use super::folders::Folders;
 use super::identity::IdentityFlags;
+use super::log::LogLevel;
+use super::reload::Reload;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use super::signals;
@@ -9,9 +12,12 @@ use crate::config::Config;
 use crate::ledger::LedgerError;
 use crate::scheduler::Health;
 use crate::service::Service;
+use crate::shutdown::Shutdown;
+use crate::vault::Vault;
 use crate::web::{PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long to wait for other threads after the service has ended.
@@ -29,7 +35,8 @@ Examples:
   npubbot serve --device cuda:1                  search on the second GPU only
 
 Exit codes: 0 stopped; 1 failed, a restart may help; 2 the operator must change something first.
-SIGINT and SIGTERM stop it cleanly within two seconds.")]
+SIGINT and SIGTERM stop it cleanly within two seconds. Without a terminal, SIGHUP reads the
+configuration again, like `npubbot reload`.")]
 pub(super) struct Serve {
     #[command(flatten)]
     identity: IdentityFlags,
@@ -37,47 +44,93 @@ pub(super) struct Serve {
     search: SearchFlags,
 }
 
+/// The end of one run of the service.
+enum End {
+    /// A signal asked for it.
+    Stopped,
+    /// The operator wants this configuration.
+    Reloaded(Box<Config>),
+}
+
 impl Serve {
     /// Runs the command.
-    pub fn run(self) -> anyhow::Result<()> {
+    pub fn run(self, level: LogLevel) -> anyhow::Result<()> {
         let folders = self.identity.find()?;
-        let mut config = Config::load(&folders.config)?;
-        config.search = self.search.over(config.search);
+        let config = self.search.in_config(Config::load(&folders.config)?);
         let vault = self.identity.open(&folders.data)?;
         println!("{}", vault.public_key().to_bech32()?);
-        let data = folders.data;
         // Signals are caught from here on. Before this point there is nothing to shut down.
-        let mut shutdown = signals::listen()?;
+        let shutdown = signals::listen()?;
         let runtime = runtime()?;
-        let served = runtime.block_on(async move {
-            if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
-                println!("{}", page.link());
-                tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
-                tokio::spawn(page.run(shutdown.clone()));
-            }
-            let service = tokio::select! {
-                service = Service::start(config, &data, vault, Clock::System) => service?,
-                () = shutdown.stopped() => return Ok(()),
-            };
-            for device in service.devices() {
-                match &device.health {
-                    Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
-                        threads = device.threads, rate = %device.rate.unwrap_or_default(), "searching on"),
-                    Health::Out(reason) => tracing::warn!(device = %device.id, reason, "a device is not in use"),
-                }
-            }
-            tracing::info!("serving; Ctrl-C stops");
-            let damage = tokio::select! {
-                () = shutdown.stopped() => None,
-                damage = damaged(&service) => Some(damage),
-            };
-            service.stop().await;
-            damage.map_or(Ok(()), |damage| Err(damage.into()))
-        });
+        let reload = Arc::new(Reload::new(folders.config.clone(), self.search, level));
+        let served = runtime.block_on(serve(config, folders, vault, shutdown, reload));
         // Threads that still wait for a device or the network are abandoned.
         runtime.shutdown_timeout(LAST_PATIENCE);
         served
     }
+}
+
+/// Runs the service, and again after each change of the configuration, until shutdown.
+async fn serve(
+    mut config: Config,
+    folders: Folders,
+    vault: Vault,
+    shutdown: Shutdown,
+    reload: Arc<Reload>,
+) -> anyhow::Result<()> {
+    if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
+        println!("{}", page.link());
+        tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
+        tokio::spawn(page.run(shutdown.clone()));
+    }
+    reload.listen_for_hangup()?;
+    let mut former: Option<Config> = None;
+    loop {
+        match run_once(&config, &folders, &vault, shutdown.clone(), &reload).await {
+            Ok(End::Stopped) => return Ok(()),
+            Ok(End::Reloaded(new)) => former = Some(std::mem::replace(&mut config, *new)),
+            // A device or relay that does not exist is only found by the start.
+            Err(error) => match former.take() {
+                Some(old) => {
+                    tracing::error!("the new configuration does not work, so the old one stays: {error:#}");
+                    config = old;
+                }
+                None => return Err(error),
+            },
+        }
+    }
+}
+
+/// Runs the service with one configuration.
+async fn run_once(
+    config: &Config,
+    folders: &Folders,
+    vault: &Vault,
+    mut shutdown: Shutdown,
+    reload: &Arc<Reload>,
+) -> anyhow::Result<End> {
+    let mut service = tokio::select! {
+        service = Service::start(config.clone(), &folders.data, vault.clone(), Clock::System) => service?,
+        () = shutdown.stopped() => return Ok(End::Stopped),
+    };
+    for device in service.devices() {
+        match &device.health {
+            Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
+                threads = device.threads, rate = %device.rate.unwrap_or_default(), "searching on"),
+            Health::Out(reason) => tracing::warn!(device = %device.id, reason, "a device is not in use"),
+        }
+    }
+    if let Err(error) = service.open_door(&folders.data, Arc::clone(reload)) {
+        tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
+    }
+    tracing::info!("serving; Ctrl-C stops");
+    let ended = tokio::select! {
+        () = shutdown.stopped() => Ok(End::Stopped),
+        damage = damaged(&service) => Err(damage.into()),
+        config = reload.wanted() => Ok(End::Reloaded(config)),
+    };
+    service.stop().await;
+    ended
 }
 
 /// Returns once the ledger is found to be damaged. Serving on could damage it further.

@@ -22,6 +22,7 @@ mod answer;
 mod asker;
 mod budget;
 mod clean;
+mod copy;
 mod days;
 mod error;
 mod halves;
@@ -44,6 +45,7 @@ mod used_halves;
 
 pub use answer::{Answer, Effect, Recorded};
 pub use budget::{Budget, Sizes};
+pub use copy::{copy, is_present, restore, used_halves};
 pub use days::DayFigures;
 pub use error::LedgerError;
 pub use halves::HalfUse;

@@ -177,7 +177,7 @@ pub(super) fn read_history(folder: &Path) -> Result<History, LedgerError> {
 
 /// Reads all lines into the history. Returns the number of bytes up to a last line that is
 /// incomplete or torn.
-fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<usize, LedgerError> {
+pub(super) fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<usize, LedgerError> {
     let mut complete = 0;
     for (number, line) in (1..).zip(text.split_inclusive(|&byte| byte == b'\n')) {
         let is_last = complete + line.len() == text.len();
@@ -196,6 +196,16 @@ fn read_lines(text: &[u8], path: &Path, history: &mut History) -> Result<usize, 
         complete += line.len();
     }
     Ok(complete)
+}
+
+/// The text of a file that was closed at `generation`, with these used families.
+pub(super) fn closed_text(families: &[Family], generation: i64) -> String {
+    let mut text = format!("{HEADER}\n");
+    for family in families {
+        write_use(&mut text, generation, family);
+    }
+    let _ = writeln!(text, "{generation} closed");
+    text
 }
 
 /// Writes the record of a use.

@@ -127,6 +127,17 @@ impl Scheduler {
         self.workers.devices()
     }
 
+    /// Stops the search after the launches in flight, or goes on with it. Jobs stay open, and new
+    /// ones can be added. Devices go on within half a second.
+    pub fn pause(&self, paused: bool) {
+        self.pool.pause(paused);
+    }
+
+    /// Whether the search is paused.
+    pub fn is_paused(&self) -> bool {
+        self.pool.is_paused()
+    }
+
     /// Asks every device to end after the launches in flight, and returns at once. Dropping the
     /// scheduler waits for them.
     pub fn close(&self) {

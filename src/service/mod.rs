@@ -11,6 +11,7 @@ mod context;
 mod doctor;
 mod encryption_keys;
 mod maintenance;
+mod operator;
 mod requests;
 mod results;
 mod status;
@@ -19,9 +20,11 @@ mod tasks;
 mod vanish;
 
 pub use doctor::{Finding, Verdict, doctor};
+pub use operator::Levers;
 
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
+use crate::control::Door;
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Relays, nip11};
@@ -31,6 +34,8 @@ use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
 use context::{Context, Wakes};
+use maintenance::Maintenance;
+use operator::OperatorRequests;
 use results::Results;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +54,7 @@ const RELAYS_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The running bot.
 pub struct Service {
+    context: Context,
     scheduler: Arc<Scheduler>,
     ledger: Ledger,
     relays: Relays,
@@ -96,8 +102,23 @@ impl Service {
         let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
         tokio::spawn(warn_of_bad_relays(config.relays.clone()));
-        let tasks = tasks::start(context, Arc::clone(&scheduler), relays.clone()).await;
-        Ok(Service { scheduler, ledger, relays, stopper, tasks })
+        let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
+        Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
+    }
+
+    /// Opens the local socket in the data folder and serves the operator's requests there.
+    ///
+    /// Errors: the socket cannot be made. The bot works without it.
+    pub fn open_door(&mut self, data: &Path, levers: impl Levers) -> std::io::Result<()> {
+        let door = Door::open(data)?;
+        let maintenance = Maintenance {
+            context: self.context.clone(),
+            scheduler: Arc::clone(&self.scheduler),
+            relays: self.relays.clone(),
+        };
+        let requests = OperatorRequests { maintenance, since: Instant::now(), levers };
+        self.tasks.spawn(door.run(Arc::new(requests), self.context.shutdown.clone()));
+        Ok(())
     }
 
     /// The measured rate of all devices together.

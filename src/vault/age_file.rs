@@ -4,7 +4,7 @@ use super::error::VaultError;
 use super::random::Source;
 use super::secret::SecretText;
 use super::unlock::Unlock;
-use age::secrecy::ExposeSecret;
+use age::secrecy::{ExposeSecret, SecretString};
 use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ pub(super) fn unusable(path: &Path, reason: impl ToString) -> VaultError {
 }
 
 /// An error about the key or passphrase for the file at `path`.
-fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
+pub(super) fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
     VaultError::WrongKey { path: path.display().to_string(), reason: reason.to_string() }
 }
 
@@ -93,8 +93,7 @@ fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText
         .map_err(|_| unusable(path, "it is not an age file; name the right file or restore a copy"))?;
     let reader = match (unlock, file.is_scrypt()) {
         (Unlock::Passphrase(passphrase), true) => {
-            let mut key = scrypt::Identity::new(passphrase.clone());
-            key.set_max_work_factor(WORK);
+            let key = passphrase_identity(passphrase);
             file.decrypt(std::iter::once(&key as &dyn age::Identity))
         }
         (Unlock::AgeIdentityFile(key_file), false) => {
@@ -126,8 +125,15 @@ fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText
     Ok(text)
 }
 
+/// The key that a passphrase gives, for a file of bearable cost.
+pub(super) fn passphrase_identity(passphrase: &SecretString) -> scrypt::Identity {
+    let mut key = scrypt::Identity::new(passphrase.clone());
+    key.set_max_work_factor(WORK);
+    key
+}
+
 /// The keys in the `AGE-SECRET-KEY-1…` lines of a file; at least one.
-fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
+pub(super) fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519::Identity>, VaultError> {
     let about = |reason: &str| wrong_key(path, format!("{}: {reason}", key_file.display()));
     let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
     let mut text = SecretText::with_capacity(LARGEST as usize);

@@ -25,6 +25,7 @@ mod seal;
 mod secret;
 mod signer;
 mod start_points;
+mod stream;
 mod unlock;
 mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
@@ -41,6 +42,7 @@ pub use half::{CombineError, CombinedKey, Half};
 pub use rumor::Rumor;
 pub use signer::BotSigner;
 pub use start_points::StartId;
+pub use stream::{Lock, decrypt, encrypt};
 pub use unlock::Unlock;
 pub use vault::Vault;
 pub use verified::VerifiedEvent;

@@ -107,6 +107,15 @@ impl Relays {
         }
     }
 
+    /// The addresses of our own relays, and whether each is connected.
+    pub async fn states(&self) -> Vec<(String, bool)> {
+        let mut states = Vec::new();
+        for entry in self.entries.iter() {
+            states.push((entry.url.to_string(), self.is_connected(&entry.url).await));
+        }
+        states
+    }
+
     /// Disconnects from all relays.
     pub async fn disconnect(&self) {
         tokio::join!(self.client.shutdown(), self.external.disconnect());

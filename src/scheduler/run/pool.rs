@@ -30,6 +30,8 @@ pub struct Pool {
 struct State {
     jobs: OpenJobs,
     closed: bool,
+    /// Whether the operator has paused the search.
+    paused: bool,
 }
 
 /// The subscribed devices.
@@ -151,6 +153,16 @@ impl Pool {
         self.change(|state| state.closed = true);
     }
 
+    /// Gives workers nothing to search from now on, or something again.
+    pub fn pause(&self, paused: bool) {
+        self.change(|state| state.paused = paused);
+    }
+
+    /// Whether the search is paused.
+    pub fn is_paused(&self) -> bool {
+        self.lock().paused
+    }
+
     /// Whether the pool was closed.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
@@ -171,6 +183,9 @@ impl Pool {
         let mut state = self.lock();
         if state.closed {
             return Next::End;
+        }
+        if state.paused {
+            return Next::Wait;
         }
         subscription.plan.next(&mut state.jobs, fleet, rate).map_or(Next::Wait, Next::Search)
     }

@@ -19,8 +19,8 @@ const STOREYS: &[&[&str]] = &[
     &["message"],
     &["progress", "ledger", "vault", "search"],
     &["config"],
-    &["bot", "nostr", "scheduler", "web"],
-    &["service", "web"],
+    &["bot", "nostr", "scheduler", "web", "control"],
+    &["service", "web", "backup"],
     &["cli"],
 ];
 

@@ -27,6 +27,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("search", "crate::job", "a device does not know jobs"),
     ("web", "crate::vault", "the public web server holds no secret"),
     ("web", "crate::ledger", "the public web server knows no job"),
+    ("control", "crate::vault", "no secret passes the local socket"),
+    ("control", "crate::ledger", "the local socket knows no SQL"),
     ("key", "SecretKey::new", "this room makes no secret"),
     ("scheduler", "crate::message", "the scheduler writes no messages"),
 ];

@@ -1,6 +1,7 @@
 //! Where the program finds a bot, and what it says of itself: folders, variables, version,
 //! completions, manual pages, and the questions of `init`.
 
+use crate::support::bot::Home;
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{command, run, run_at_home, stderr, stdout};
 use std::fs;
@@ -186,9 +187,9 @@ fn logs_have_no_colours_where_they_are_not_wanted() {
     if Command::new("script").arg("--version").output().is_err() {
         skip("there is no `script` (util-linux), which makes a terminal");
     }
-    let home = crate::support::bot::Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
-    drop(home.vault());
     let log = |no_color: &str| {
+        let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+        drop(home.vault());
         let serve = format!(
             "'{}' serve --config '{}' --data '{}' --age-identity '{}'",
             env!("CARGO_BIN_EXE_npubbot"),

@@ -1,0 +1,80 @@
+//! The format of a backup.
+
+use crate::ledger::LedgerError;
+use crate::vault::VaultError;
+use serde::{Deserialize, Serialize};
+use std::io;
+use thiserror::Error;
+
+/// The version of this format. A later one is refused.
+pub(super) const FORMAT: u32 = 1;
+
+/// Names of the entries.
+pub(super) const MANIFEST: &str = "manifest.json";
+pub(super) const IDENTITY: &str = "identity.age";
+pub(super) const CONFIG: &str = "relays.toml";
+pub(super) const LEDGER: &str = "ledger.sqlite";
+pub(super) const HALVES: &str = "used-halves";
+
+/// The first entry: what the others are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this format.
+    pub format: u32,
+    /// Version of the program that made it.
+    pub version: String,
+    /// When it was made, Unix seconds.
+    pub made_at: u64,
+}
+
+/// Why a backup was not made or restored. Nothing was left behind.
+#[derive(Debug, Error)]
+pub enum BackupError {
+    /// The encryption: a wrong passphrase, a file that is none of ours, or one that exists.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The ledger in the backup or in the data folder.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The backup was made by a later npubbot.
+    #[error(
+        "the backup is of npubbot {version} and has format {format}; this program reads up to {FORMAT}: use a newer one"
+    )]
+    TooNew {
+        /// Version of the program that made it.
+        version: String,
+        /// Version of its format.
+        format: u32,
+    },
+    /// The backup is cut, damaged, or none.
+    #[error("the backup is damaged or cut ({reason}); nothing was restored, take another copy")]
+    Damaged {
+        /// The damage.
+        reason: String,
+    },
+    /// There is something already at a place where a bot would be restored.
+    #[error("there is {path} already; a bot is restored to an empty place only, so that no half serves twice")]
+    Occupied {
+        /// The path.
+        path: String,
+    },
+    /// There is no bot to back up.
+    #[error("there is no {path}; name the bot's folder with --data")]
+    NoBot {
+        /// The missing file.
+        path: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        error: io::Error,
+    },
+}
+
+/// Names the path in an error of the system.
+pub(super) fn at(path: &std::path::Path) -> impl Fn(io::Error) -> BackupError + '_ {
+    move |error| BackupError::File { path: path.display().to_string(), error }
+}

@@ -1,0 +1,247 @@
+//! The commands that look at a running bot or change it: `status`, `jobs`, `pause`, `resume`,
+//! `reload`, `log`.
+
+use super::folders::FolderFlags;
+use crate::control::{self, Command, JobStatus, Reply, Status};
+use crate::duration::humanize;
+use crate::pattern::Rate;
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use std::io::Write;
+use std::time::Duration;
+
+/// Flags of a command without arguments of its own: `pause`, `resume`, `reload`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot pause     stop searching, for a while; messages are still answered
+  npubbot resume    search again
+  npubbot reload    take up a changed relays.toml; a wrong one changes nothing
+
+Exit code 3: no bot runs.")]
+pub(super) struct Simple {
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Simple {
+    /// Sends `command` and prints the bot's words.
+    pub fn run(self, command: Command) -> anyhow::Result<()> {
+        carry_out(&self.folders, command)
+    }
+}
+
+/// Flags of `npubbot status`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot status                             the bot of this user
+  npubbot status --json | jq .open_jobs      one number, for a script
+  sudo npubbot status                        the bot of the service
+
+Exit code 3: no bot runs.")]
+pub(super) struct ShowStatus {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl ShowStatus {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        for reply in replies(&self.folders, Command::Status)? {
+            if let Reply::Status(status) = reply {
+                let text = if self.json { serde_json::to_string(&status)? + "\n" } else { status_text(&status) };
+                std::io::stdout().write_all(text.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Flags of `npubbot jobs`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot jobs                 open jobs, oldest first
+  npubbot jobs --json          one JSON object a line
+  npubbot jobs show 5          one job
+  npubbot jobs cancel 5        give it up; its asker is told
+
+Exit code 3: no bot runs.")]
+pub(super) struct Jobs {
+    #[command(subcommand)]
+    command: Option<JobCommand>,
+    /// Print one JSON object a line.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+/// Commands under `npubbot jobs`.
+#[derive(Subcommand, Debug)]
+enum JobCommand {
+    /// Show one open job.
+    #[command(after_help = "Examples:\n  npubbot jobs show 5 --json")]
+    Show {
+        /// Its number.
+        #[arg(value_name = "N")]
+        job: i64,
+    },
+    /// Give a job up and tell its asker.
+    #[command(after_help = "Examples:\n  npubbot jobs cancel 5")]
+    Cancel {
+        /// Its number.
+        #[arg(value_name = "N")]
+        job: i64,
+    },
+}
+
+impl Jobs {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let command = match self.command {
+            Some(JobCommand::Cancel { job }) => return carry_out(&self.folders, Command::Cancel { job }),
+            Some(JobCommand::Show { job }) => Command::Show { job },
+            None => Command::Jobs,
+        };
+        let mut out = std::io::stdout().lock();
+        let replies = replies(&self.folders, command)?;
+        if replies.is_empty() && !self.json {
+            writeln!(out, "No job is open.")?;
+        }
+        for reply in replies {
+            match reply {
+                Reply::Job(job) if self.json => writeln!(out, "{}", serde_json::to_string(&job)?)?,
+                Reply::Job(job) => write!(out, "{}", job_text(&job))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Flags of `npubbot log`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot log debug    log more, until the next start
+  npubbot log info     as usual
+
+Exit code 3: no bot runs.")]
+pub(super) struct Log {
+    /// The level: `error`, `warn`, `info`, `debug` or `trace`.
+    #[arg(value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    level: String,
+    #[command(flatten)]
+    folders: FolderFlags,
+}
+
+impl Log {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        carry_out(&self.folders, Command::Log { level: self.level })
+    }
+}
+
+/// Sends a command and prints the bot's words.
+fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Result<()> {
+    for reply in replies(folders, command)? {
+        if let Reply::Said(text) = reply {
+            eprintln!("{text}");
+        }
+    }
+    Ok(())
+}
+
+/// Sends a command to the running bot. Errors: no bot runs, or it refuses.
+fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result<Vec<Reply>> {
+    let mut replies = Vec::new();
+    control::ask(&folders.find()?.data, command, |reply| replies.push(reply))?;
+    if let Some(Reply::Refused(reason)) = replies.iter().find(|reply| matches!(reply, Reply::Refused(_))) {
+        bail!("{reason}");
+    }
+    Ok(replies)
+}
+
+fn status_text(status: &Status) -> String {
+    let rate = |rate: Option<f64>| rate.map_or_else(|| "not measured".to_owned(), |rate| Rate(rate).to_string());
+    let mut text = format!(
+        "{}\nnpubbot {}, up {}\n",
+        status.npub,
+        status.version,
+        humanize(Duration::from_secs(status.uptime_seconds))
+    );
+    text += &format!("{} together\n", rate(status.rate));
+    for device in &status.devices {
+        text += &format!("  {:8} {:12} {}, {}\n", device.id, rate(device.rate), device.name, device.state);
+    }
+    text += "relays\n";
+    for relay in &status.relays {
+        text += &format!("  {:12} {}\n", relay.state, relay.url);
+    }
+    text += &format!(
+        "{} open jobs, {} undelivered messages, {} MiB of heap\n",
+        status.open_jobs,
+        status.undelivered,
+        status.memory_bytes >> 20
+    );
+    text
+}
+
+fn job_text(job: &JobStatus) -> String {
+    let expected = job.expected_seconds.map_or_else(
+        || "time not known".to_owned(),
+        |seconds| format!("{} expected", humanize(Duration::from_secs_f64(seconds.min(1e12)))),
+    );
+    format!("#{} {} {}, {expected}, {}\n", job.job, job.kind, job.patterns.join(" "), job.asker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{DeviceStatus, RelayStatus};
+
+    #[test]
+    fn status_and_jobs_are_short_for_people() {
+        let status = Status {
+            version: "0.1.0".to_owned(),
+            npub: "npub1x".to_owned(),
+            uptime_seconds: 7300,
+            rate: Some(1.6e9),
+            devices: vec![DeviceStatus {
+                id: "cpu".to_owned(),
+                name: "x86_64".to_owned(),
+                rate: None,
+                state: "paused".to_owned(),
+            }],
+            relays: vec![RelayStatus { url: "wss://nos.lol".to_owned(), state: "connected".to_owned() }],
+            open_jobs: 2,
+            undelivered: 1,
+            memory_bytes: 40 << 20,
+        };
+        insta::assert_snapshot!(status_text(&status), @r"
+        npub1x
+        npubbot 0.1.0, up 2 h 2 min
+        1.60 G/s together
+          cpu      not measured x86_64, paused
+        relays
+          connected    wss://nos.lol
+        2 open jobs, 1 undelivered messages, 40 MiB of heap
+        ");
+        let job = JobStatus {
+            job: 5,
+            asker: "npub1y".to_owned(),
+            patterns: vec!["m0ctane".to_owned()],
+            kind: "pool".to_owned(),
+            accepted_at: 1,
+            expires_at: 2,
+            difficulty: 1.0,
+            expected_seconds: Some(34.0),
+        };
+        insta::assert_snapshot!(job_text(&job), @"#5 pool m0ctane, 34 seconds expected, npub1y");
+    }
+}

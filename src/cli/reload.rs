@@ -1,0 +1,79 @@
+//! Changes to a running bot: another configuration, another log level.
+
+use super::log::LogLevel;
+use super::search_flags::SearchFlags;
+use crate::config::Config;
+use crate::service::Levers;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+/// Reads the configuration again on request, and hands it to the loop of `serve`.
+pub(super) struct Reload {
+    file: PathBuf,
+    flags: SearchFlags,
+    level: LogLevel,
+    /// A checked configuration that is not taken up yet.
+    next: Mutex<Option<Box<Config>>>,
+    changed: Notify,
+}
+
+impl Reload {
+    /// `flags` replace values of each configuration that is read.
+    pub fn new(file: PathBuf, flags: SearchFlags, level: LogLevel) -> Reload {
+        Reload { file, flags, level, next: Mutex::default(), changed: Notify::new() }
+    }
+
+    /// Reads the configuration at each SIGHUP, from now on. With a terminal the signal means that
+    /// the terminal is gone, and ends the program as usual.
+    pub fn listen_for_hangup(self: &Arc<Reload>) -> std::io::Result<()> {
+        if std::io::stderr().is_terminal() {
+            return Ok(());
+        }
+        let mut hangup = signal(SignalKind::hangup())?;
+        let reload = Arc::clone(self);
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                // The log has what came of it.
+                let _ = reload.reload();
+            }
+        });
+        Ok(())
+    }
+
+    /// Waits for a checked configuration.
+    pub async fn wanted(&self) -> Box<Config> {
+        loop {
+            if let Some(config) = self.next.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return config;
+            }
+            self.changed.notified().await;
+        }
+    }
+}
+
+impl Levers for Arc<Reload> {
+    fn reload(&self) -> Result<String, String> {
+        match Config::load(&self.file) {
+            Ok(config) => {
+                tracing::info!("the configuration is read again");
+                *self.next.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Box::new(self.flags.in_config(config)));
+                self.changed.notify_one();
+                let file = self.file.display();
+                Ok(format!("{file} is right; the bot takes it up within seconds (`[web]` at the next start)"))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the configuration is wrong, so the old one stays");
+                Err(format!("{error}; the old configuration stays"))
+            }
+        }
+    }
+
+    fn log(&self, level: &str) -> Result<String, String> {
+        self.level.set(level)?;
+        Ok(format!("the log has the level {level} until the next start"))
+    }
+}

@@ -1,0 +1,67 @@
+//! The operator's side of the local socket.
+
+use super::protocol::{Answer, Command, Reply, Request, VERSION, socket};
+use interprocess::local_socket::{GenericFilePath, Stream, prelude::*};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Longest wait for a line of the answer.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// The longest answer that is read, in bytes.
+const ANSWER_BYTES: u64 = 256 << 20;
+
+/// Why a running bot was not asked.
+#[derive(Debug, Error)]
+pub enum ControlError {
+    /// No bot runs with this data folder.
+    #[error("no bot runs with the data folder {folder}; start it with `npubbot serve`, or name another with --data")]
+    NothingRuns {
+        /// The data folder.
+        folder: String,
+    },
+    /// The socket belongs to another user.
+    #[error(
+        "{socket} is another user's; ask as the user that runs the bot, or as root (`sudo -u npubbot npubbot ...`)"
+    )]
+    NotYours {
+        /// Path of the socket.
+        socket: String,
+    },
+    /// The bot does not answer as expected.
+    #[error("the running bot did not answer ({reason}); its log may say why")]
+    NoAnswer {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// Sends a request to the bot of a data folder and gives each line of its answer to `each`.
+///
+/// Errors: [`ControlError`]. A request that is refused is no error: the line says so.
+pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result<(), ControlError> {
+    let path = socket(data);
+    let no_answer = |error: io::Error| ControlError::NoAnswer { reason: error.to_string() };
+    let name = path.as_path().to_fs_name::<GenericFilePath>().map_err(no_answer)?;
+    let stream = Stream::connect(name).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
+            ControlError::NothingRuns { folder: data.display().to_string() }
+        }
+        io::ErrorKind::PermissionDenied => ControlError::NotYours { socket: path.display().to_string() },
+        _ => no_answer(error),
+    })?;
+    stream.set_recv_timeout(Some(PATIENCE)).map_err(no_answer)?;
+    let mut request = serde_json::to_vec(&Request { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
+    request.push(b'\n');
+    (&stream).write_all(&request).map_err(no_answer)?;
+    for line in BufReader::new((&stream).take(ANSWER_BYTES)).lines() {
+        let answer: Answer = serde_json::from_str(&line.map_err(no_answer)?)
+            .map_err(|error| ControlError::NoAnswer { reason: format!("it is another version: {error}") })?;
+        match answer.reply {
+            Reply::End => return Ok(()),
+            reply => each(reply),
+        }
+    }
+    Err(ControlError::NoAnswer { reason: "it closed the connection".to_owned() })
+}

@@ -1,0 +1,19 @@
+//! The local socket of a running bot: the operator's door.
+//!
+//! One request a connection, as one line of JSON; the answer is lines of JSON, the last of which is
+//! `end`. The socket is a file in the data folder that only its owner and root can open. No secret
+//! passes it: a request cannot ask for one, and no type of an answer has room for one.
+//!
+//! ```text
+//! → {"v":1,"command":{"do":"cancel","job":5}}
+//! ← {"v":1,"reply":{"said":"job #5 is given up; its asker is told"}}
+//! ← {"v":1,"reply":"end"}
+//! ```
+
+mod client;
+mod protocol;
+mod server;
+
+pub use client::{ControlError, ask};
+pub use protocol::{Command, DeviceStatus, JobStatus, RelayStatus, Reply, Status};
+pub use server::{Door, Operator};

@@ -1,0 +1,140 @@
+//! The bot's side of the local socket.
+
+use super::protocol::{Answer, AnyRequest, Command, Reply, Request, VERSION, socket};
+use crate::shutdown::Shutdown;
+use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
+use interprocess::local_socket::{GenericFilePath, ListenerOptions};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// The most connections served at once. Further ones wait.
+const CONNECTIONS: usize = 8;
+/// The longest request, in bytes.
+const REQUEST_BYTES: u64 = 4096;
+/// Time to send a request.
+const REQUEST_TIME: Duration = Duration::from_secs(5);
+/// Time for a request to be carried out and its answer to be read.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// Pause after a connection could not be accepted, as without free file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// Permissions of the socket: only its owner and root connect.
+const MODE: u32 = 0o600;
+
+/// Carries out the operator's requests.
+pub trait Operator: Send + Sync + 'static {
+    /// Carries out a request and returns the lines of the answer, without the last.
+    fn carry_out(&self, command: Command) -> impl Future<Output = Vec<Reply>> + Send;
+}
+
+/// The open socket. The file is deleted when it is dropped.
+pub struct Door(Listener);
+
+impl Door {
+    /// Opens the socket in a data folder. The caller holds the folder's lock, so a socket that is
+    /// there is left over from a crash and is replaced.
+    ///
+    /// Errors: the socket cannot be made, as where its path has more than 107 bytes.
+    pub fn open(data: &Path) -> io::Result<Door> {
+        let name = socket(data).to_fs_name::<GenericFilePath>()?;
+        let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
+        options.create_tokio().map(Door)
+    }
+
+    /// Serves requests until shutdown. Each connection is a task of its own, and a panic in one
+    /// ends that one.
+    pub async fn run(self, operator: Arc<impl Operator>, mut shutdown: Shutdown) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut connections = JoinSet::new();
+        let serve = async {
+            loop {
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                match self.0.accept().await {
+                    Ok(stream) => {
+                        let operator = Arc::clone(&operator);
+                        connections.spawn(async move {
+                            // The other side may leave at any time, and may read the reason itself.
+                            let _ = serve(stream, &*operator).await;
+                            drop(place);
+                        });
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection to the local socket failed");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+                while connections.try_join_next().is_some() {}
+            }
+        };
+        tokio::select! {
+            () = shutdown.stopped() => {}
+            () = serve => {}
+        }
+    }
+}
+
+/// Serves one connection.
+async fn serve(stream: Stream, operator: &impl Operator) -> io::Result<()> {
+    let mut line = Vec::new();
+    let mut reader = BufReader::new((&stream).take(REQUEST_BYTES));
+    timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
+    let answer = async {
+        let replies = match read(&line) {
+            Ok(command) => operator.carry_out(command).await,
+            Err(reason) => vec![Reply::Refused(reason)],
+        };
+        let mut writer = &stream;
+        for reply in replies.into_iter().chain([Reply::End]) {
+            let mut text = serde_json::to_vec(&Answer { v: VERSION, reply })?;
+            text.push(b'\n');
+            writer.write_all(&text).await?;
+        }
+        writer.flush().await
+    };
+    timeout(ANSWER_TIME, answer).await?
+}
+
+/// Reads a request. Errors: words for the operator.
+fn read(line: &[u8]) -> Result<Command, String> {
+    if !line.ends_with(b"\n") {
+        return Err(format!("a request is one line of at most {REQUEST_BYTES} bytes"));
+    }
+    match serde_json::from_slice::<AnyRequest>(line) {
+        Ok(request) if request.v != VERSION => Err(format!(
+            "the running npubbot is {} and speaks version {VERSION} of the local socket, not {}; use the same program",
+            env!("CARGO_PKG_VERSION"),
+            request.v
+        )),
+        Ok(_) => serde_json::from_slice::<Request>(line)
+            .map(|request| request.command)
+            .map_err(|error| format!("this request is not known: {error}")),
+        Err(error) => Err(format!("this is no request: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_wrong_is_refused_with_words() {
+        assert_eq!(read(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"), Ok(Command::Pause));
+        let cases: [(&[u8], &str); 5] = [
+            (b"", "one line"),
+            (b"{\"v\":1", "one line"),
+            (b"hello\n", "no request"),
+            (b"{\"v\":2,\"command\":{\"do\":\"future\"}}\n", "version 1"),
+            (b"{\"v\":1,\"command\":{\"do\":\"nsec\"}}\n", "not known"),
+        ];
+        for (line, expected) in cases {
+            let reason = read(line).unwrap_err();
+            assert!(reason.contains(expected), "{reason}");
+        }
+    }
+}

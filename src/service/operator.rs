@@ -1,0 +1,152 @@
+//! The operator's requests over the local socket.
+
+use super::context::Context;
+use super::maintenance::Maintenance;
+use crate::control::{Command, DeviceStatus, JobStatus, Operator, RelayStatus, Reply, Status};
+use crate::job::JobId;
+use crate::key::Npub;
+use crate::ledger::{Job, LedgerError};
+use crate::memory;
+use crate::pattern::{PatternSet, Rate};
+use crate::scheduler::{DeviceView, Health};
+use std::time::Instant;
+
+/// Changes to the whole program that a running service cannot make itself. An error is words for
+/// the operator.
+pub trait Levers: Send + Sync + 'static {
+    /// Reads the configuration again and, if it is right, has the bot take it up.
+    fn reload(&self) -> Result<String, String>;
+
+    /// Sets the level of the log.
+    fn log(&self, level: &str) -> Result<String, String>;
+}
+
+/// Carries out the operator's requests.
+pub(super) struct OperatorRequests<L> {
+    /// The parts of the service, and the way to give a job up.
+    pub maintenance: Maintenance,
+    /// When the bot was ready.
+    pub since: Instant,
+    /// Changes to the program.
+    pub levers: L,
+}
+
+impl<L: Levers> Operator for OperatorRequests<L> {
+    async fn carry_out(&self, command: Command) -> Vec<Reply> {
+        let said = match command {
+            Command::Status => return self.status().await,
+            Command::Jobs => return self.jobs(),
+            Command::Show { job } => return self.show(job),
+            Command::Cancel { job } => self.cancel(job),
+            Command::Pause => Ok(self.pause(true)),
+            Command::Resume => Ok(self.pause(false)),
+            Command::Reload => self.levers.reload(),
+            Command::Log { level } => self.levers.log(&level),
+        };
+        vec![said.map_or_else(Reply::Refused, Reply::Said)]
+    }
+}
+
+impl<L: Levers> OperatorRequests<L> {
+    fn context(&self) -> &Context {
+        &self.maintenance.context
+    }
+
+    async fn status(&self) -> Vec<Reply> {
+        let totals = match self.context().ledger.totals() {
+            Ok(totals) => totals,
+            Err(error) => return vec![unreadable(&error)],
+        };
+        let scheduler = &self.maintenance.scheduler;
+        let is_paused = scheduler.is_paused();
+        let relays = self.maintenance.relays.states().await;
+        let state = |is_connected| if is_connected { "connected" } else { "disconnected" };
+        vec![Reply::Status(Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            npub: Npub(self.context().vault.public_key().to_bytes()).to_string(),
+            uptime_seconds: self.since.elapsed().as_secs(),
+            rate: scheduler.rate().map(|Rate(rate)| rate),
+            devices: scheduler.devices().iter().map(|device| device_status(device, is_paused)).collect(),
+            relays: relays
+                .into_iter()
+                .map(|(url, is_connected)| RelayStatus { url, state: state(is_connected).to_owned() })
+                .collect(),
+            open_jobs: totals.accepted,
+            undelivered: totals.unsent_messages,
+            memory_bytes: memory::heap_in_use() as u64,
+        })]
+    }
+
+    fn jobs(&self) -> Vec<Reply> {
+        match self.context().ledger.open_jobs() {
+            Ok(jobs) => jobs.iter().map(|job| Reply::Job(self.job_status(job))).collect(),
+            Err(error) => vec![unreadable(&error)],
+        }
+    }
+
+    fn show(&self, job: i64) -> Vec<Reply> {
+        match self.context().ledger.open_job(JobId(job)) {
+            Ok(Some(job)) => vec![Reply::Job(self.job_status(&job))],
+            Ok(None) => vec![Reply::Refused(format!("no open job has the number {job}"))],
+            Err(error) => vec![unreadable(&error)],
+        }
+    }
+
+    fn cancel(&self, job: i64) -> Result<String, String> {
+        let job = match self.context().ledger.open_job(JobId(job)) {
+            Ok(Some(job)) => job,
+            Ok(None) => return Err(format!("no open job has the number {job}")),
+            Err(error) => return Err(error.to_string()),
+        };
+        let now = self.context().clock.now();
+        self.maintenance.give_up_early(job.clone(), now).map_err(|error| error.to_string())?;
+        self.context().wakes.status.wake();
+        tracing::info!(job = %job.id, "given up by the operator");
+        Ok(format!("job {} is given up; its asker is told", job.id))
+    }
+
+    fn pause(&self, is_paused: bool) -> String {
+        self.maintenance.scheduler.pause(is_paused);
+        tracing::info!(is_paused, "the operator changed whether the devices search");
+        let said = match is_paused {
+            true => "the search is paused; messages are still answered, and jobs wait until `npubbot resume`",
+            false => "the devices search again",
+        };
+        said.to_owned()
+    }
+
+    fn job_status(&self, job: &Job) -> JobStatus {
+        let difficulty = PatternSet::new(job.spec.patterns.clone()).difficulty();
+        let expected = difficulty
+            .zip(self.maintenance.scheduler.rate())
+            .and_then(|(difficulty, rate)| difficulty.expected_time(rate));
+        JobStatus {
+            job: job.id.0,
+            asker: Npub(job.spec.asker.0).to_string(),
+            patterns: job.spec.patterns.iter().map(ToString::to_string).collect(),
+            kind: if job.spec.half.is_some() { "split" } else { "pool" }.to_owned(),
+            accepted_at: job.accepted_at,
+            expires_at: job.spec.expires_at,
+            difficulty: difficulty.map_or(f64::INFINITY, |difficulty| difficulty.candidates()),
+            expected_seconds: expected.map(|time| time.as_secs_f64()),
+        }
+    }
+}
+
+fn unreadable(error: &LedgerError) -> Reply {
+    Reply::Refused(format!("the ledger cannot be read: {error}"))
+}
+
+fn device_status(device: &DeviceView, is_paused: bool) -> DeviceStatus {
+    let state = match &device.health {
+        Health::Out(reason) => format!("out: {reason}"),
+        Health::Working if is_paused => "paused".to_owned(),
+        Health::Working => "working".to_owned(),
+    };
+    DeviceStatus {
+        id: device.id.to_string(),
+        name: device.name.clone(),
+        rate: device.rate.map(|Rate(rate)| rate),
+        state,
+    }
+}

@@ -1,0 +1,242 @@
+//! `npubbot backup` of a running bot and `npubbot restore` on another machine.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::program::{command, stderr};
+use crate::support::relay::TestRelay;
+use npubbot::vault::Half;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+pub const TESTS: &[Test] = &[
+    test!(a_bot_backed_up_while_it_runs_goes_on_elsewhere),
+    test!(no_half_serves_twice_after_a_restore),
+    test!(a_backup_that_does_not_open_or_is_cut_leaves_nothing),
+    test!(a_backup_of_a_later_version_is_refused),
+    test!(neither_command_overwrites_anything),
+    test!(a_backup_for_a_recipient_opens_with_its_key_alone),
+];
+
+/// Another machine: an empty data folder and a place for the configuration.
+fn elsewhere(home: &Home) -> (PathBuf, PathBuf) {
+    (home.folder.path().join("elsewhere"), home.folder.path().join("elsewhere.toml"))
+}
+
+fn passphrase(home: &Home, text: &str) -> PathBuf {
+    let file = home.folder.path().join(format!("passphrase-{}", text.len()));
+    fs::write(&file, text).unwrap();
+    file
+}
+
+fn backup(home: &Home, file: &Path, flags: &[&str]) -> Output {
+    let mut command = command();
+    command.arg("backup").arg(file).args(flags).arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
+    command.output().unwrap()
+}
+
+fn restore(home: &Home, file: &Path, flags: &[&str]) -> Output {
+    let (data, config) = elsewhere(home);
+    command().arg("restore").arg(file).args(flags).arg("--data").arg(data).arg("--config").arg(config).output().unwrap()
+}
+
+/// Makes a backup with a passphrase; returns its file and the flags that open it.
+fn backed_up(home: &Home) -> (PathBuf, Vec<String>) {
+    let file = home.folder.path().join("bot.age");
+    let flags = vec!["--passphrase-file".to_owned(), passphrase(home, "correct horse").display().to_string()];
+    let made = backup(home, &file, &refs(&flags));
+    assert!(made.status.success(), "{}", stderr(&made));
+    (file, flags)
+}
+
+fn refs(flags: &[String]) -> Vec<&str> {
+    flags.iter().map(String::as_str).collect()
+}
+
+/// The bot of this home, started from the restored folder.
+fn restored(home: &Home) {
+    let (data, config) = elsewhere(home);
+    fs::rename(home.data(), home.folder.path().join("old")).unwrap();
+    fs::rename(data, home.data()).unwrap();
+    assert_eq!(fs::read(config).unwrap(), fs::read(home.config_file()).unwrap());
+}
+
+async fn a_bot_backed_up_while_it_runs_goes_on_elsewhere() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    let (file, flags) = backed_up(&home);
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
+    let left: Vec<_> = fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".backup")), "no copy is left: {left:?}");
+    running.kill();
+
+    let made = restore(&home, &file, &refs(&flags));
+    assert!(made.status.success(), "{}", stderr(&made));
+    assert!(stderr(&made).contains("npubbot serve") && stderr(&made).contains("two machines"), "{}", stderr(&made));
+    restored(&home);
+    let again = home.spawn().await;
+    assert_eq!(again.public_key, asker.bot, "the same identity");
+    assert!(asker.ask("status").await.contains("#1"), "its open job of the pool is searched again");
+    home.assert_sound();
+}
+
+async fn no_half_serves_twice_after_a_restore() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let [served, open, later] = [Half::draw().unwrap(), Half::draw().unwrap(), Half::draw().unwrap()];
+    let split = |half: &Half, prefix: &str| format!("split {} {prefix}", half.point());
+    // One half serves before the backup, one is open in it, one serves after it.
+    asker.ask(&split(&served, "cat")).await;
+    while !asker.next_text().await.contains("ntweak1") {}
+    assert!(asker.ask(&split(&open, "qqqqqqqqq")).await.contains('#'));
+    let (file, flags) = backed_up(&home);
+    asker.ask(&split(&later, "cat")).await;
+    while !asker.next_text().await.contains("ntweak1") {}
+    running.kill();
+
+    let halves = home.data().join("used-halves");
+    let flags = [refs(&flags), vec!["--used-halves", halves.to_str().unwrap()]].concat();
+    let made = restore(&home, &file, &flags);
+    assert!(made.status.success(), "{}", stderr(&made));
+    restored(&home);
+    let _again = home.spawn().await;
+    let lost = asker.next_text().await;
+    assert!(lost.contains("backup") || lost.contains("new half"), "the open split job is given up: {lost}");
+    for half in [&served, &later] {
+        let refused = asker.ask(&split(half, "dad")).await;
+        assert!(refused.contains("new half") || refused.contains("split new"), "{refused}");
+    }
+    assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(0));
+}
+
+fn a_backup_that_does_not_open_or_is_cut_leaves_nothing() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    drop(home.vault());
+    drop(npubbot::ledger::Ledger::open(&home.data(), npubbot::clock::Clock::System).unwrap());
+    let (file, flags) = backed_up(&home);
+    let (data, config) = elsewhere(&home);
+    let nothing_is_left = |output: &Output, code, because: &str| {
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
+        assert!(stderr(output).contains(because), "{because}: {}", stderr(output));
+        let entries = fs::read_dir(&data).map_or(0, Iterator::count);
+        assert!(entries == 0 && !config.exists(), "{entries} files are left");
+    };
+    let wrong = passphrase(&home, "wrong");
+    let wrong = ["--passphrase-file", wrong.to_str().unwrap()];
+    nothing_is_left(&restore(&home, &file, &wrong), 2, "wrong passphrase");
+    let whole = fs::read(&file).unwrap();
+    let cut = home.folder.path().join("cut.age");
+    // In the header, in the first chunk, within the ledger, and without the last byte.
+    for length in [0, 60, 400, whole.len() / 2, whole.len() - 1] {
+        fs::write(&cut, &whole[..length]).unwrap();
+        let output = restore(&home, &cut, &refs(&flags));
+        let code = output.status.code().unwrap();
+        assert!(code == 1 || code == 2, "{length}: {code}");
+        nothing_is_left(&output, code, "");
+    }
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    fs::write(&cut, changed).unwrap();
+    nothing_is_left(&restore(&home, &cut, &refs(&flags)), 1, "damaged");
+    assert!(restore(&home, &file, &refs(&flags)).status.success());
+}
+
+/// A backup that a later version made is a tar archive with another manifest.
+fn a_backup_of_a_later_version_is_refused() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    let made = |entries: &[(&str, &str)]| {
+        let mut tar = Vec::new();
+        for (name, text) in entries {
+            // A header of ustar, with its sum.
+            let mut header = [0u8; 512];
+            header[..name.len()].copy_from_slice(name.as_bytes());
+            header[100..108].copy_from_slice(b"0000600\0");
+            header[124..136].copy_from_slice(format!("{:011o}\0", text.len()).as_bytes());
+            header[156] = b'0';
+            header[257..265].copy_from_slice(b"ustar\x0000");
+            header[148..156].copy_from_slice(b"        ");
+            let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+            header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+            tar.extend(header);
+            tar.extend(text.as_bytes());
+            tar.resize(tar.len().next_multiple_of(512), 0);
+        }
+        tar.extend([0; 1024]);
+        let key: age::x25519::Identity = fs::read_to_string(home.age_identity()).unwrap().trim().parse().unwrap();
+        let file = home.folder.path().join("made.age");
+        fs::write(&file, age::encrypt(&key.to_public(), &tar).unwrap()).unwrap();
+        let key = home.age_identity();
+        restore(&home, &file, &["--age-identity", key.to_str().unwrap()])
+    };
+    let manifest = |format: u32| format!("{{\"format\":{format},\"version\":\"9.1.0\",\"made_at\":1}}");
+    let later = made(&[("manifest.json", &manifest(2)), ("identity.age", "x")]);
+    assert_eq!(later.status.code(), Some(2), "{}", stderr(&later));
+    assert!(stderr(&later).contains("npubbot 9.1.0"), "{}", stderr(&later));
+    for entries in [
+        &[("identity.age", "x")][..],
+        &[("manifest.json", "{}")],
+        &[("manifest.json", &manifest(1)), ("../evil", "x")],
+        &[("manifest.json", &manifest(1)), ("relays.toml", "x")],
+    ] {
+        let output = made(entries);
+        assert_eq!(output.status.code(), Some(1), "{entries:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("damaged"), "{entries:?}: {}", stderr(&output));
+        assert!(!home.folder.path().join("evil").exists() && !elsewhere(&home).0.join("evil").exists());
+    }
+    // A ledger of a later schema.
+    drop(home.vault());
+    drop(npubbot::ledger::Ledger::open(&home.data(), npubbot::clock::Clock::System).unwrap());
+    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    ledger.pragma_update(None, "user_version", 999).unwrap();
+    drop(ledger);
+    let key = home.age_identity();
+    let output = backup(&home, &home.folder.path().join("x.age"), &["--age-identity", key.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+fn neither_command_overwrites_anything() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    drop(home.vault());
+    let (file, flags) = backed_up(&home);
+    let before = fs::read(&file).unwrap();
+    let again = backup(&home, &file, &refs(&flags));
+    assert!(!again.status.success() && fs::read(&file).unwrap() == before, "{}", stderr(&again));
+    let (data, _) = elsewhere(&home);
+    for occupied in ["identity.age", "ledger.sqlite", "used-halves"] {
+        fs::create_dir_all(&data).unwrap();
+        fs::write(data.join(occupied), "mine").unwrap();
+        let output = restore(&home, &file, &refs(&flags));
+        assert_eq!(output.status.code(), Some(2), "{occupied}: {}", stderr(&output));
+        assert_eq!(fs::read(data.join(occupied)).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 1);
+        fs::remove_dir_all(&data).unwrap();
+    }
+    let nothing = home.folder.path().join("nothing");
+    let output =
+        command().args(["backup", "x", "--data"]).arg(&nothing).arg("--config").arg(&nothing).output().unwrap();
+    assert!(!output.status.success());
+}
+
+fn a_backup_for_a_recipient_opens_with_its_key_alone() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    drop(home.vault());
+    let key: age::x25519::Identity = fs::read_to_string(home.age_identity()).unwrap().trim().parse().unwrap();
+    let file = home.folder.path().join("bot.age");
+    let made = backup(&home, &file, &["--recipient", &key.to_public().to_string()]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let other = home.folder.path().join("other");
+    fs::write(&other, age::secrecy::ExposeSecret::expose_secret(&age::x25519::Identity::generate().to_string()))
+        .unwrap();
+    let wrong = restore(&home, &file, &["--age-identity", other.to_str().unwrap()]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+    let right = restore(&home, &file, &["--age-identity", home.age_identity().to_str().unwrap()]);
+    assert!(right.status.success(), "{}", stderr(&right));
+    let none = backup(&home, &home.folder.path().join("y.age"), &["--recipient", "age1nobody"]);
+    assert!(!none.status.success() && stderr(&none).contains("no recipient"), "{}", stderr(&none));
+}

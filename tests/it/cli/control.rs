@@ -1,0 +1,251 @@
+//! The local socket of a running bot: what the operator sees and changes, and what strangers on the
+//! same machine cannot.
+
+use crate::support::asker::Asker;
+use crate::support::bot::{BotProcess, Home};
+use crate::support::harness::{Test, skip, test};
+use crate::support::program::{command, stderr, stdout};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::*;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Output};
+
+pub const TESTS: &[Test] = &[
+    test!(where_nothing_runs_every_command_says_so_with_code_3),
+    test!(status_has_the_promised_fields_and_names_nobody),
+    test!(a_paused_search_finds_nothing_until_it_resumes),
+    test!(a_cancelled_job_is_gone_and_its_asker_is_told),
+    test!(a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up),
+    test!(the_level_of_the_log_changes_while_it_runs),
+    test!(nobody_else_on_the_machine_opens_the_socket),
+    test!(garbage_floods_and_slow_connections_do_not_keep_the_operator_out),
+];
+
+/// A pattern that one core does not find within a test.
+const LONG: &str = "qqqqqqqqq";
+
+/// Runs an operator's command for a bot.
+fn operate(home: &Home, arguments: &[&str]) -> Output {
+    command().args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file()).output().unwrap()
+}
+
+/// The bot as a process whose socket is open.
+async fn started(home: &Home) -> BotProcess {
+    let bot = home.spawn_at_level("info").await;
+    answering(home).await;
+    bot
+}
+
+/// Waits until the bot answers on its socket.
+async fn answering(home: &Home) {
+    until("the bot answers", || async { operate(home, &["status"]).status.success().then_some(()) }).await;
+}
+
+fn lines(output: &Output) -> Vec<serde_json::Value> {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn where_nothing_runs_every_command_says_so_with_code_3() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    std::fs::create_dir(home.data()).unwrap();
+    let ask_all = || {
+        let commands: [&[&str]; 8] = [
+            &["status"],
+            &["status", "--json"],
+            &["jobs"],
+            &["jobs", "show", "1"],
+            &["jobs", "cancel", "1"],
+            &["pause"],
+            &["reload"],
+            &["log", "debug"],
+        ];
+        for arguments in commands {
+            let output = operate(&home, arguments);
+            assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
+            assert!(stderr(&output).contains("no bot runs") && stdout(&output).is_empty(), "{}", stderr(&output));
+        }
+    };
+    ask_all();
+    // A socket that a killed bot has left.
+    drop(std::os::unix::net::UnixListener::bind(home.data().join("control.sock")).unwrap());
+    ask_all();
+}
+
+async fn status_has_the_promised_fields_and_names_nobody() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let npub = bot.public_key.to_bech32().unwrap();
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(asker.ask(LONG).await.contains("#1"));
+
+    let status = lines(&operate(&home, &["status", "--json"]));
+    let [status] = &status[..] else { panic!("one object: {status:?}") };
+    let fields: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut promised =
+        ["version", "npub", "uptime_seconds", "rate", "devices", "relays", "open_jobs", "undelivered", "memory_bytes"];
+    promised.sort_unstable();
+    assert_eq!(fields, promised, "keys of serde_json's map are sorted");
+    assert_eq!((&status["npub"], &status["open_jobs"]), (&npub.clone().into(), &1.into()));
+    let (device, relays) = (&status["devices"][0], &status["relays"][0]);
+    assert_eq!((&device["id"], &device["state"]), (&"cpu".into(), &"working".into()));
+    assert!(device["rate"].as_f64().unwrap() > 0.0 && status["memory_bytes"].as_u64().unwrap() > 0, "{status}");
+    assert_eq!(relays["state"], "connected", "{relays}");
+    let person = asker.keys.public_key().to_bech32().unwrap();
+    let text = status.to_string();
+    assert!(!text.contains(&person) && !text.contains(LONG), "{text}");
+    assert!(stdout(&operate(&home, &["status"])).contains("1 open jobs"));
+
+    let jobs = lines(&operate(&home, &["jobs", "--json"]));
+    assert_eq!(jobs.len(), 1, "an object a line");
+    assert_eq!((&jobs[0]["job"], &jobs[0]["asker"]), (&1.into(), &person.into()));
+    assert_eq!((&jobs[0]["patterns"][0], &jobs[0]["kind"]), (&LONG.into(), &"pool".into()));
+    let shown = lines(&operate(&home, &["jobs", "show", "1", "--json"]));
+    assert!(shown.len() == 1 && shown[0]["patterns"] == jobs[0]["patterns"], "{shown:?}");
+    let missing = operate(&home, &["jobs", "show", "2"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("no open job"), "{}", stderr(&missing));
+}
+
+async fn a_paused_search_finds_nothing_until_it_resumes() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(operate(&home, &["pause"]).status.success());
+    assert!(asker.ask("cat").await.contains("#1"), "messages are answered");
+    // Two more conversations: an easy job takes less than that.
+    asker.ask("help").await;
+    asker.ask("status").await;
+    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
+    assert!(operate(&home, &["resume"]).status.success());
+    asker.next_key().await.assert_starts_with("cat");
+    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    assert_eq!(status["devices"][0]["state"], "working");
+}
+
+async fn a_cancelled_job_is_gone_and_its_asker_is_told() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(asker.ask(LONG).await.contains("#1"));
+    let cancelled = operate(&home, &["jobs", "cancel", "1"]);
+    assert!(cancelled.status.success() && stderr(&cancelled).contains("asker is told"), "{}", stderr(&cancelled));
+    let notice = asker.next_text().await;
+    assert!(notice.contains("#1 is given up"), "{notice}");
+    assert!(lines(&operate(&home, &["jobs", "--json"])).is_empty());
+    assert_eq!(operate(&home, &["jobs", "cancel", "1"]).status.code(), Some(1), "it is gone");
+}
+
+async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(asker.ask(LONG).await.contains("#1"));
+    let right = std::fs::read_to_string(home.config_file()).unwrap();
+
+    std::fs::write(home.config_file(), format!("{right}\n[bot]\nnmae = \"x\"\n")).unwrap();
+    let line = right.lines().count() + 3;
+    let wrong = operate(&home, &["reload"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    let said = stderr(&wrong);
+    assert!(said.contains(&format!("line {line}: unknown field `nmae`")) && said.contains("old"), "{said}");
+    // SIGHUP reads the same file; its words are in the log.
+    let hang_up = || {
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(bot.pid() as i32).unwrap(),
+            rustix::process::Signal::HUP,
+        )
+    };
+    hang_up().unwrap();
+    let twice = "the configuration is wrong, so the old one stays";
+    until(twice, || async { (home.log().matches(twice).count() == 2).then_some(()) }).await;
+    assert!(asker.ask("status").await.contains("#1"), "the bot goes on");
+
+    // A right file whose device does not exist: found by the start only.
+    let gone = right.replacen("device = \"cpu\"", "device = \"cuda:99\"", 1);
+    assert_ne!(gone, right);
+    std::fs::write(home.config_file(), &gone).unwrap();
+    assert!(operate(&home, &["reload"]).status.success());
+    let stays = "the new configuration does not work, so the old one stays";
+    until(stays, || async { home.log().contains(stays).then_some(()) }).await;
+    answering(&home).await;
+
+    // A limit that shows: one more job is too many now.
+    std::fs::write(home.config_file(), right.replacen("[limits]\n", "[limits]\nopen_jobs_per_asker = 1\n", 1)).unwrap();
+    hang_up().unwrap();
+    let served = "serving; Ctrl-C stops";
+    until(served, || async { (home.log().matches(served).count() == 3).then_some(()) }).await;
+    answering(&home).await;
+    assert!(!asker.ask("qqqqqqqqp").await.contains("#2"), "the new limit holds");
+    assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
+}
+
+async fn the_level_of_the_log_changes_while_it_runs() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    assert!(!home.log().contains("DEBUG"), "{}", home.log());
+    assert!(operate(&home, &["log", "debug"]).status.success());
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask("help").await;
+    until("a line of the new level", || async { home.log().contains("DEBUG").then_some(()) }).await;
+    let wrong = operate(&home, &["log", "loud"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+}
+
+async fn nobody_else_on_the_machine_opens_the_socket() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = started(&home).await;
+    let socket = home.data().join("control.sock");
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    // Even if the folders above were open to everybody.
+    for folder in [home.folder.path().to_owned(), home.data()] {
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    if !rustix::process::geteuid().is_root() {
+        skip("only root can try as another user");
+    }
+    let nobody = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c"])
+        .arg("import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])")
+        .arg(&socket)
+        .output();
+    let Ok(nobody) = nobody else { skip("there is no setpriv (util-linux) to try as another user") };
+    assert!(stderr(&nobody).contains("Permission denied"), "{}", stderr(&nobody));
+}
+
+async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = started(&home).await;
+    let connect = || UnixStream::connect(home.data().join("control.sock")).unwrap();
+    let answer = |request: &[u8]| {
+        let mut stream = connect();
+        // The bot may close before it has read all of it.
+        let _ = stream.write_all(request);
+        let mut line = String::new();
+        let _ = BufReader::new(stream).read_line(&mut line);
+        line
+    };
+    assert!(answer(b"GET / HTTP/1.1\n").contains("no request"));
+    assert!(answer(b"{\"v\":9,\"command\":{\"do\":\"later\"}}\n").contains("version 1"));
+    assert!(answer(b"{\"v\":1,\"command\":{\"do\":\"nsec\"}}\n").contains("not known"));
+    let long = answer(&[b'x'; 1 << 20]);
+    assert!(long.is_empty() || long.contains("4096"), "a request of a mebibyte is not kept: {long}");
+    // Every place is taken by a connection that says nothing. Each is closed after five seconds.
+    let mut silent: Vec<UnixStream> = (0..8).map(|_| connect()).collect();
+    let output = operate(&home, &["status"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut rest = Vec::new();
+    silent[0].read_to_end(&mut rest).unwrap();
+    assert!(rest.is_empty());
+}
