@@ -335,8 +335,11 @@ fn without_patterns(text: &str, filling: &Filling) -> String {
             shown_words.push(shown(&word));
             if let GrammarError::Prefix { error, look_alike } = error {
                 shown_words.extend(look_alike);
-                if let PatternError::Forbidden { nearest, .. } = error {
+                if let PatternError::Forbidden { character, nearest } = error {
                     shown_words.extend(nearest);
+                    // The character stands alone, in the quotes of each language.
+                    let quotes = [("“", "”"), ("„", "“"), ("«", "»"), ("« ", " »"), ("「", "」")];
+                    shown_words.extend(quotes.map(|(open, close)| format!("{open}{character}{close}")));
                 }
             }
         }
