@@ -72,7 +72,8 @@ impl<'a> Search<'a> {
             let path = entry.path();
             if path.is_dir() {
                 found.extend(self.files(&path));
-            } else {
+            } else if path.is_file() {
+                // Not the socket of a running bot.
                 let forms = self.bytes(&fs::read(&path).unwrap());
                 found.extend(forms.iter().map(|form| format!("{form} in {}", path.display())));
             }
