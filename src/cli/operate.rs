@@ -239,7 +239,7 @@ mod tests {
             kind: "pool".to_owned(),
             accepted_at: 1,
             expires_at: 2,
-            difficulty: 1.0,
+            difficulty: Some(1.0),
             expected_seconds: Some(34.0),
         };
         insta::assert_snapshot!(job_text(&job), @"#5 pool m0ctane, 34 seconds expected, npub1y");

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::ledger::LedgerError;
 use crate::scheduler::Health;
-use crate::service::Service;
+use crate::service::{Service, ServiceError};
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use crate::web::{PAGE_SHA256, WebServer};
@@ -70,12 +70,13 @@ impl Serve {
     }
 }
 
-/// Runs the service, and again after each change of the configuration, until shutdown.
+/// Runs the service, and again after each change of the configuration, until shutdown. A paused
+/// search stays paused.
 async fn serve(
     mut config: Config,
     folders: Folders,
     vault: Vault,
-    shutdown: Shutdown,
+    mut shutdown: Shutdown,
     reload: Arc<Reload>,
 ) -> anyhow::Result<()> {
     if let Some(page) = WebServer::bind(&config.web, &config.relays, vault.public_key()).await? {
@@ -84,35 +85,49 @@ async fn serve(
         tokio::spawn(page.run(shutdown.clone()));
     }
     reload.listen_for_hangup()?;
-    let mut former: Option<Config> = None;
+    let (mut former, mut is_paused): (Option<Config>, bool) = (None, false);
     loop {
-        match run_once(&config, &folders, &vault, shutdown.clone(), &reload).await {
-            Ok(End::Stopped) => return Ok(()),
-            Ok(End::Reloaded(new)) => former = Some(std::mem::replace(&mut config, *new)),
+        let started = tokio::select! {
+            started = start(&config, &folders, &vault, is_paused) => started,
+            () = shutdown.stopped() => return Ok(()),
+        };
+        let mut service = match (started, former.take()) {
+            (Ok(service), _) => service,
             // A device or relay that does not exist is only found by the start.
-            Err(error) => match former.take() {
-                Some(old) => {
-                    tracing::error!("the new configuration does not work, so the old one stays: {error:#}");
-                    config = old;
-                }
-                None => return Err(error),
-            },
+            (Err(error), Some(old)) => {
+                tracing::error!(%error, "the new configuration does not work, so the old one stays");
+                config = old;
+                continue;
+            }
+            (Err(error), None) => return Err(error.into()),
+        };
+        let end = run(&mut service, &folders, &mut shutdown, &reload).await;
+        is_paused = service.is_paused();
+        service.stop().await;
+        match end? {
+            End::Stopped => return Ok(()),
+            End::Reloaded(new) => former = Some(std::mem::replace(&mut config, *new)),
         }
     }
 }
 
-/// Runs the service with one configuration.
-async fn run_once(
-    config: &Config,
+async fn start(config: &Config, folders: &Folders, vault: &Vault, is_paused: bool) -> Result<Service, ServiceError> {
+    let (config, vault) = (config.clone(), vault.clone());
+    match is_paused {
+        false => Service::start(config, &folders.data, vault, Clock::System).await,
+        true => Service::start_paused(config, &folders.data, vault, Clock::System).await,
+    }
+}
+
+/// Lets a started service run until something ends it.
+///
+/// Errors: the ledger is damaged.
+async fn run(
+    service: &mut Service,
     folders: &Folders,
-    vault: &Vault,
-    mut shutdown: Shutdown,
+    shutdown: &mut Shutdown,
     reload: &Arc<Reload>,
-) -> anyhow::Result<End> {
-    let mut service = tokio::select! {
-        service = Service::start(config.clone(), &folders.data, vault.clone(), Clock::System) => service?,
-        () = shutdown.stopped() => return Ok(End::Stopped),
-    };
+) -> Result<End, LedgerError> {
     for device in service.devices() {
         match &device.health {
             Health::Working => tracing::info!(device = %device.id, name = device.name, kernel = device.kernel,
@@ -124,13 +139,11 @@ async fn run_once(
         tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
     }
     tracing::info!("serving; Ctrl-C stops");
-    let ended = tokio::select! {
+    tokio::select! {
         () = shutdown.stopped() => Ok(End::Stopped),
-        damage = damaged(&service) => Err(damage.into()),
+        damage = damaged(service) => Err(damage),
         config = reload.wanted() => Ok(End::Reloaded(config)),
-    };
-    service.stop().await;
-    ended
+    }
 }
 
 /// Returns once the ledger is found to be damaged. Serving on could damage it further.

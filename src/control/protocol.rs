@@ -118,8 +118,8 @@ pub struct JobStatus {
     pub accepted_at: u64,
     /// When it is given up, Unix seconds.
     pub expires_at: u64,
-    /// Candidates per match, on average.
-    pub difficulty: f64,
+    /// Candidates per match, on average; `null` if it takes too long to compute.
+    pub difficulty: Option<f64>,
     /// Seconds that a search alone on all devices takes on average; `null` without a rate.
     pub expected_seconds: Option<f64>,
 }

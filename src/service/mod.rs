@@ -82,6 +82,28 @@ impl Service {
     ///
     /// Errors: a ledger or devices that cannot be opened, or a relay whose address cannot be used.
     pub async fn start(config: Config, data: &Path, vault: Vault, clock: Clock) -> Result<Service, ServiceError> {
+        Service::begin(config, data, vault, clock, false).await
+    }
+
+    /// [`Service::start`] with the search paused: no device searches before it is resumed.
+    ///
+    /// Errors: as there.
+    pub async fn start_paused(
+        config: Config,
+        data: &Path,
+        vault: Vault,
+        clock: Clock,
+    ) -> Result<Service, ServiceError> {
+        Service::begin(config, data, vault, clock, true).await
+    }
+
+    async fn begin(
+        config: Config,
+        data: &Path,
+        vault: Vault,
+        clock: Clock,
+        is_paused: bool,
+    ) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
         let (stopper, shutdown) = shutdown::pair();
@@ -94,7 +116,7 @@ impl Service {
             encryption_keys: Arc::default(),
             shutdown,
         };
-        let scheduler = start_search(&context)?;
+        let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
         let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);
         let relays = Relays::connect(&config.relays, visits, allow_private, context.vault.signer()).await?;
@@ -119,6 +141,11 @@ impl Service {
         let requests = OperatorRequests { maintenance, since: Instant::now(), levers };
         self.tasks.spawn(door.run(Arc::new(requests), self.context.shutdown.clone()));
         Ok(())
+    }
+
+    /// Whether the operator paused the search.
+    pub fn is_paused(&self) -> bool {
+        self.scheduler.is_paused()
     }
 
     /// The measured rate of all devices together.
@@ -173,10 +200,11 @@ impl Service {
 }
 
 /// Starts the devices on the jobs still open.
-fn start_search(context: &Context) -> Result<Arc<Scheduler>, ServiceError> {
+fn start_search(context: &Context, is_paused: bool) -> Result<Arc<Scheduler>, ServiceError> {
     let results = Results(context.clone());
     let on_find = move |find| results.settle(find);
     let scheduler = Scheduler::start(&context.config.search, context.vault.clone(), on_find)?;
+    scheduler.pause(is_paused);
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");
     fault::before(Step::TakeUp);
@@ -199,7 +227,7 @@ async fn warn_of_bad_relays(entries: Vec<RelayEntry>) {
 
 async fn wait_for_rate(scheduler: &Scheduler) {
     let deadline = Instant::now() + RATE_PATIENCE;
-    while scheduler.rate().is_none() && Instant::now() < deadline {
+    while scheduler.rate().is_none() && !scheduler.is_paused() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -35,7 +35,8 @@ impl<L: Levers> Operator for OperatorRequests<L> {
     async fn carry_out(&self, command: Command) -> Vec<Reply> {
         let said = match command {
             Command::Status => return self.status().await,
-            Command::Jobs => return self.jobs(),
+            // Many jobs take long to read, and their difficulties to compute.
+            Command::Jobs => return tokio::task::block_in_place(|| self.jobs()),
             Command::Show { job } => return self.show(job),
             Command::Cancel { job } => self.cancel(job),
             Command::Pause => Ok(self.pause(true)),
@@ -127,7 +128,7 @@ impl<L: Levers> OperatorRequests<L> {
             kind: if job.spec.half.is_some() { "split" } else { "pool" }.to_owned(),
             accepted_at: job.accepted_at,
             expires_at: job.spec.expires_at,
-            difficulty: difficulty.map_or(f64::INFINITY, |difficulty| difficulty.candidates()),
+            difficulty: difficulty.map(|difficulty| difficulty.candidates()),
             expected_seconds: expected.map(|time| time.as_secs_f64()),
         }
     }

@@ -123,6 +123,13 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
     asker.ask("status").await;
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
     assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
+    // A reload starts the devices again, but not the search.
+    assert!(operate(&home, &["reload"]).status.success());
+    let served = "serving; Ctrl-C stops";
+    until("the bot serves again", || async { (home.log().matches(served).count() == 2).then_some(()) }).await;
+    answering(&home).await;
+    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    assert_eq!((&status["open_jobs"], &status["devices"][0]["state"]), (&1.into(), &"paused".into()));
     assert!(operate(&home, &["resume"]).status.success());
     asker.next_key().await.assert_starts_with("cat");
     let status = &lines(&operate(&home, &["status", "--json"]))[0];

@@ -2,14 +2,14 @@
 //! the host.
 
 use super::host_probe::HostProbe;
+use super::launch::{launch, random_start};
 use crate::support::harness::{Test, needs_gpu, test};
 use crate::support::hex;
-use npubbot::key::{Npub, StartPoint, VerifiedHit};
+use npubbot::key::Npub;
 use npubbot::pattern::{ALPHABET, ChecksumTables, Pattern, PatternSet};
-use npubbot::search::{Launch, cuda};
+use npubbot::search::cuda;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -136,18 +136,8 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     for texts in [&["m0ct*[qp]"][..], &["m0ct*a*", "qqqq*7", "00000"], &["~al7c*[qpzry]*@20"]] {
         let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let patterns = Arc::new(PatternSet::new(patterns));
-        let starts: Vec<StartPoint> = (0..searcher.starts())
-            .map(|_| {
-                let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
-                StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
-            })
-            .collect();
-        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
-        let report = searcher.collect().unwrap();
-        for hit in report.hits.iter().take(5000) {
-            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).unwrap();
-            assert!(!patterns.matches(&verified.npub()).is_empty(), "{texts:?} {hit:?}");
-        }
+        let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
+        let report = launch(&mut *searcher, starts, &patterns, 5000);
         let (found, expected) =
             (report.hits.len(), report.candidates as f64 / patterns.difficulty().unwrap().candidates());
         let off = (found as f64 - expected) / expected.sqrt();

@@ -3,12 +3,13 @@
 //! skipped.
 
 use super::host_probe::HostProbe;
+use super::launch::{launch, random_start};
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
-use npubbot::key::{Rotation, StartPoint, VerifiedHit};
+use npubbot::key::{Rotation, StartPoint};
 use npubbot::pattern::{Pattern, PatternSet};
+use npubbot::search::cuda;
 use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
-use npubbot::search::{Launch, cuda};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
@@ -281,18 +282,8 @@ fn every_hit_of_a_gpu_is_true_and_their_number_is_as_expected() {
     let mut searcher = cuda::open(0).unwrap();
     for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["p", "zzzz"]] {
         let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| Pattern::parse(text).unwrap()).collect()));
-        let starts: Vec<StartPoint> = (0..searcher.starts())
-            .map(|_| {
-                let secret = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
-                StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
-            })
-            .collect();
-        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
-        let report = searcher.collect().unwrap();
-        for hit in report.hits.iter().take(20_000) {
-            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).unwrap();
-            assert!(!patterns.matches(&verified.npub()).is_empty(), "{texts:?} {hit:?}");
-        }
+        let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
+        let report = launch(&mut *searcher, starts, &patterns, 20_000);
         let share = |&(first, last): &(u64, u64)| ((last - first) as f64 + 1.0) / 2f64.powi(64);
         let expected = report.candidates as f64 * patterns.intervals().iter().map(share).sum::<f64>();
         let off = (report.hits.len() as f64 - expected) / expected.sqrt();
@@ -329,7 +320,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
         // A centre and the next one are equally far from infinity, or the next one is infinity.
         3 => plus(sign(small(STEP), minus), centre),
         4 => plus(sign(small(1), minus), sign(small(TABLE), minus)),
-        _ => SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap(),
+        _ => return random_start(rng),
     };
     StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
 }
@@ -339,17 +330,12 @@ fn chosen_start_points_give_a_gpu_no_wrong_hit() {
     let mut rng = seeded();
     let mut searcher = cuda::open(0).unwrap();
     let patterns = Arc::new(PatternSet::new(vec![Pattern::parse("qqqq").unwrap()]));
-    for launch in 0..8 {
-        let starts: Vec<StartPoint> = (0..searcher.starts()).map(|kind| chosen(&mut rng, kind)).collect();
-        searcher.submit(Launch { starts: starts.clone(), patterns: patterns.clone(), remaining: None }).unwrap();
-        let report = searcher.collect().unwrap();
-        for hit in &report.hits {
-            let verified = VerifiedHit::recompute(starts[hit.start], hit.tweak).expect("no candidate is infinity");
-            assert!(!patterns.matches(&verified.npub()).is_empty(), "{hit:?} from {:?}", starts[hit.start]);
-        }
+    for number in 0..8 {
+        let starts = (0..searcher.starts()).map(|kind| chosen(&mut rng, kind)).collect();
+        let report = launch(&mut *searcher, starts, &patterns, usize::MAX);
         // Such start points are neighbours and share candidates, so the number of hits varies more.
         let share = report.hits.len() as f64 * 2f64.powi(20) / report.candidates as f64;
-        println!("launch {launch}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
+        println!("launch {number}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
         assert!((share - 1.0).abs() < 0.25, "{} hits of {} candidates", report.hits.len(), report.candidates);
     }
 }

@@ -4,5 +4,6 @@ pub mod checks;
 pub mod failure;
 pub mod host_probe;
 pub mod kernels;
+pub mod launch;
 pub mod secrets;
 pub mod several;

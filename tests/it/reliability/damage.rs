@@ -7,12 +7,14 @@ use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::OpenOptions;
 use std::io::{Seek, SeekFrom, Write};
 
 pub const TESTS: &[Test] = &[
     test!(a_message_that_can_never_be_recorded_holds_up_nobody),
     test!(a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy),
+    test!(damage_after_a_reload_is_not_taken_for_a_wrong_configuration),
 ];
 
 fn ledger(home: &Home) -> Connection {
@@ -50,14 +52,36 @@ async fn a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy() {
     let bot = home.spawn_at_level("info").await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     asker.ask("help").await;
-    // A write of another program makes the bot read its pages anew.
-    ledger(&home).execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    let mut file = OpenOptions::new().write(true).open(home.data().join("ledger.sqlite")).unwrap();
-    let bytes = file.metadata().unwrap().len() - 4096;
-    file.seek(SeekFrom::Start(4096)).unwrap();
-    file.write_all(&vec![0x55; bytes as usize]).unwrap();
+    damage(&home);
     asker.send("status").await;
     let status = bot.ended().await;
     assert_eq!(status.code(), Some(2), "{}", home.log());
     assert!(home.log().contains("restore a backup"), "{}", home.log());
+}
+
+/// Overwrites all pages of the ledger but the first.
+fn damage(home: &Home) {
+    // A write of another program makes the bot read its pages anew.
+    ledger(home).execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let mut file = OpenOptions::new().write(true).open(home.data().join("ledger.sqlite")).unwrap();
+    let bytes = file.metadata().unwrap().len() - 4096;
+    file.seek(SeekFrom::Start(4096)).unwrap();
+    file.write_all(&vec![0x55; bytes as usize]).unwrap();
+}
+
+async fn damage_after_a_reload_is_not_taken_for_a_wrong_configuration() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = home.spawn_at_level("info").await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask("help").await;
+    kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), Signal::HUP).unwrap();
+    let served = "serving; Ctrl-C stops";
+    until("the bot serves again", || async { (home.log().matches(served).count() == 2).then_some(()) }).await;
+    asker.ask("status").await;
+    damage(&home);
+    asker.send("status 1").await;
+    assert_eq!(bot.ended().await.code(), Some(2), "{}", home.log());
+    assert!(home.log().contains("restore a backup"), "{}", home.log());
+    assert!(!home.log().contains("new configuration"), "{}", home.log());
 }

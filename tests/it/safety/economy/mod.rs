@@ -30,10 +30,8 @@ const SHORT: Budget = Budget { messages: 40, a_second: 20, addresses: 6 };
 
 /// Bounds on the cost of an attack, and on the time an honest asker waits.
 struct Bounds {
-    /// Resident memory, bytes in all, at up to 20 messages a second.
+    /// Resident memory, bytes in all.
     memory: u64,
-    /// The same at more, when connections are made and given up 200 times a second.
-    memory_in_a_flood: u64,
     /// Ledger pages in use, in bytes per message, before anything is cleaned up.
     disk: u64,
     /// Bytes of log per message, at the default level.
@@ -46,13 +44,12 @@ struct Bounds {
 }
 
 const BOUNDS: Bounds = Bounds {
-    memory: 128 << 20,
-    memory_in_a_flood: 512 << 20,
+    memory: 64 << 20,
     disk: 8 << 10,
     log: 2 << 10,
     // The slots of external relays (`nostr/relay/slots.rs`), and our own.
     sockets: 202,
-    cpu: if cfg!(debug_assertions) { 0.2 } else { 0.04 },
+    cpu: if cfg!(debug_assertions) { 0.2 } else { 0.02 },
     delay: Duration::from_secs(5),
 };
 
@@ -95,9 +92,8 @@ impl Row {
     /// The measurements that exceed their bounds.
     fn excess(&self) -> Vec<&'static str> {
         let messages = self.budget.messages as u64;
-        let memory = if self.budget.a_second > 20 { BOUNDS.memory_in_a_flood } else { BOUNDS.memory };
         let over = [
-            ("memory", self.memory > memory),
+            ("memory", self.memory > BOUNDS.memory),
             ("disk", self.disk > BOUNDS.disk * messages),
             ("log", self.log > BOUNDS.log * messages),
             ("sockets", self.sockets > BOUNDS.sockets),
