@@ -65,9 +65,18 @@ impl Ledger {
     /// Messages that are due: first the urgent ones, at most `limit`, then at most as many others.
     /// Of each, new ones come before repeated ones, and the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.due_messages_except(limit, |_| false)
+    }
+
+    /// Like [`Ledger::due_messages`], without those that `are_sent` names: being sent now. They do
+    /// not count, and are not read.
+    pub fn due_messages_except(
+        &self,
+        limit: usize,
+        are_sent: impl Fn(MessageId) -> bool,
+    ) -> Result<Vec<DueMessage>, LedgerError> {
         let now = self.now();
-        self.reading(|connection| due(connection, limit, now))
+        self.reading(|connection| due(connection, limit, &are_sent, now))
     }
 
     /// When the next message is due, Unix seconds. A time in the past means now.
@@ -175,48 +184,71 @@ pub(super) fn queue(
 }
 
 /// Messages that are due, in the order of [`Ledger::due_messages`]. Unreadable rows are set aside.
-fn due(connection: &Connection, limit: i64, now: i64) -> Result<Vec<DueMessage>, LedgerError> {
-    let (mut due, mut unreadable) = (Vec::new(), Vec::new());
+fn due(
+    connection: &Connection,
+    limit: usize,
+    are_sent: &dyn Fn(MessageId) -> bool,
+    now: i64,
+) -> Result<Vec<DueMessage>, LedgerError> {
+    let [mut due, others] = chosen(connection, limit, are_sent, now)?;
+    due.extend(others);
+    let (mut messages, mut unreadable) = (Vec::with_capacity(due.len()), Vec::new());
     {
-        // Sorted without the messages themselves, which take kilobytes each.
-        let mut statement = connection.prepare_cached(&format!(
-            "WITH due AS (
-                 SELECT id, attempts, due_at, result_of IS NOT NULL OR EXISTS (
-                     SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted') AS urgent
-                 FROM mail WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')),
-             placed AS MATERIALIZED (
-                 SELECT id, urgent,
-                     row_number() OVER (PARTITION BY urgent ORDER BY attempts > 0, due_at, id) AS place
-                 FROM due)
-             SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on, urgent
-             FROM placed CROSS JOIN mail USING (id) WHERE place <= ?2 ORDER BY urgent DESC, place"
-        ))?;
-        let mut rows = statement.query(params![now, limit])?;
-        while let Some(row) = rows.next()? {
-            let id = row.get(0)?;
-            match due_message(row) {
-                Ok(message) => due.push(message),
+        let mut row = connection.prepare_cached(
+            "SELECT id, result_of, wrap, asker, json, expires_at, queued_at, attempts, seen_on
+             FROM mail WHERE id = ?1",
+        )?;
+        let mut relays = connection.prepare_cached("SELECT relay FROM acknowledged WHERE mail = ?1 ORDER BY relay")?;
+        for (id, urgent) in due {
+            let mut rows = row.query([id])?;
+            let Some(row) = rows.next()? else { continue };
+            match due_message(row, urgent) {
+                Ok(message) => {
+                    let acknowledged_by = relays.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+                    messages.push(DueMessage { acknowledged_by, ..message });
+                }
                 Err(column) => unreadable.push((id, column)),
             }
         }
     }
     set_aside(connection, Kind::Message, &unreadable, now);
-    let mut acknowledged =
-        connection.prepare_cached("SELECT relay FROM acknowledged WHERE mail = ?1 ORDER BY relay")?;
-    for message in &mut due {
-        message.acknowledged_by =
-            acknowledged.query_map([message.id.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(messages)
+}
+
+/// Numbers of due messages, and whether they are urgent: at most `limit` urgent ones, and at most as
+/// many others. Only indexes are read.
+fn chosen(
+    connection: &Connection,
+    limit: usize,
+    are_sent: &dyn Fn(MessageId) -> bool,
+    now: i64,
+) -> Result<[Vec<(i64, bool)>; 2], LedgerError> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT id, result_of IS NOT NULL OR EXISTS (
+             SELECT 1 FROM job WHERE job.asker = mail.asker AND job.state = 'accepted')
+         FROM mail INDEXED BY mail_waiting
+         WHERE {DUE} AND id NOT IN (SELECT row FROM quarantine WHERE kind = 'message')
+         ORDER BY attempts > 0, due_at, id"
+    ))?;
+    let mut rows = statement.query([now])?;
+    let [mut urgent, mut others] = [Vec::new(), Vec::new()];
+    while let Some(row) = rows.next()? {
+        let (id, is_urgent) = (row.get(0)?, row.get(1)?);
+        let of_class = if is_urgent { &mut urgent } else { &mut others };
+        if of_class.len() < limit && !are_sent(MessageId(id)) {
+            of_class.push((id, is_urgent));
+        }
     }
-    Ok(due)
+    Ok([urgent, others])
 }
 
 /// A message from its row, without the relays that said OK. The error names the column.
-fn due_message(row: &Row<'_>) -> Result<DueMessage, String> {
+fn due_message(row: &Row<'_>, urgent: bool) -> Result<DueMessage, String> {
     let seen_on: String = column(row, 8, "seen_on")?;
     Ok(DueMessage {
         id: MessageId(column(row, 0, "id")?),
         result_of: column::<Option<i64>>(row, 1, "result_of")?.map(JobId),
-        urgent: column(row, 9, "urgent")?,
+        urgent,
         wrap: GiftWrap {
             id: column(row, 2, "wrap")?,
             to: Asker(column(row, 3, "asker")?),

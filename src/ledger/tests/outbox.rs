@@ -70,6 +70,17 @@ fn messages_for_askers_with_a_job_leave_room_for_others_however_many_they_are() 
 }
 
 #[test]
+fn messages_that_are_being_sent_are_passed_over_and_do_not_count() {
+    let bench = bench();
+    for rumor in 10..20 {
+        bench.accept(1, rumor);
+    }
+    let sent: Vec<MessageId> = bench.ledger.due_messages(4).unwrap().iter().map(|message| message.id).collect();
+    let next = bench.ledger.due_messages_except(3, |message| sent.contains(&message)).unwrap();
+    assert_eq!(next.iter().map(|message| message.wrap.id[0]).collect::<Vec<_>>(), [14, 15, 16]);
+}
+
+#[test]
 fn a_result_is_sent_again_as_the_same_wrap_to_its_asker_only() {
     let bench = bench();
     let id = bench.accept(1, 10);

@@ -8,7 +8,7 @@ use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::error::NostrError;
 use crate::nostr::relay::relay_lists::{Destination, LookupOptions, RelayLists};
 use crate::nostr::relay::said::{LogLimit, said};
-use crate::nostr::relay::slots::Visitor;
+use crate::nostr::relay::visitor::Visitor;
 use nostr_sdk::{Event, JsonUtil, Kind, RelayUrl};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +68,11 @@ impl Outbox {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
             return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
         };
-        let (first, then) = match self.destination(message, event.kind).await {
+        let destination = tokio::select! {
+            destination = self.destination(message, event.kind) => destination,
+            () = cancel.notified() => Destination::Unknown,
+        };
+        let (first, then) = match destination {
             Destination::Listed(urls) => (urls, Vec::new()),
             Destination::Fallback { first, then } => {
                 if let Some(skipped) = NOT_LISTED.next(Instant::now()) {
@@ -210,4 +214,53 @@ fn pause_after(attempts: u32) -> u64 {
     // Without randomness there is no jitter, which does no harm.
     let _ = getrandom::fill(&mut random);
     pause + u64::from(u16::from_le_bytes(random)) * (pause / 4) / u64::from(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, RelayEntry};
+    use crate::job::Asker;
+    use crate::ledger::MessageId;
+    use crate::message::GiftWrap;
+    use crate::vault::Vault;
+    use nostr_sdk::{EventBuilder, Keys};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn an_attempt_ends_when_it_is_told_to_while_relay_lists_are_looked_up() {
+        // A relay that accepts connections and says nothing more.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let entry = RelayEntry { url, inbox: true, status: false, discovery: false };
+        let signer = Vault::without_identity().unwrap().signer();
+        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let _socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
+
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
+        let (bot, relay_lists) = (Config::embedded_default().unwrap().bot, Arc::default());
+        let outbox = Outbox { relays, ledger, clock: Clock::System, bot, relay_lists };
+        let json = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap().as_json();
+        let to = Asker(Keys::generate().public_key().to_bytes());
+        let message = DueMessage {
+            id: MessageId(1),
+            result_of: None,
+            urgent: false,
+            wrap: GiftWrap { id: [0; 32], to, json, expires_at: 0 },
+            queued_at: Clock::System.now(),
+            attempts: 0,
+            seen_on: Vec::new(),
+            acknowledged_by: Vec::new(),
+        };
+        let cancel = Notify::new();
+        cancel.notify_one();
+        let began = Instant::now();
+        let attempt = outbox.attempt(&message, &cancel).await;
+        assert!(began.elapsed() < Duration::from_secs(2), "a lookup takes four");
+        assert!(matches!(attempt.next, Next::Again(_)) && attempt.reached.is_empty());
+        outbox.relays.disconnect().await;
+    }
 }

@@ -16,6 +16,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// The shortest pause while many messages are in progress, because reading takes longer then.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
+/// How often idle connections are looked for.
+const LEAVE_IDLE: Duration = Duration::from_secs(10);
 
 impl Outbox {
     /// Sends due messages until the shutdown; `wake` announces new ones.
@@ -26,14 +28,18 @@ impl Outbox {
         // When to read the due messages next: reading costs as much as sending a few.
         let mut read_at = Instant::now();
         let mut earliest = read_at;
+        let mut leave_at = read_at;
         loop {
             fault::before(Step::Round);
             let now = Instant::now();
             if now >= read_at {
-                under_way.start(outbox.due(under_way.wanted()), now);
-                outbox.relays.leave_idle_external().await;
+                under_way.start(due(&under_way), now);
                 read_at = now + outbox.until_next_due();
                 earliest = now + if under_way.is_busy() { BUSY_PAUSE } else { Duration::ZERO };
+            }
+            if now >= leave_at {
+                outbox.relays.leave_idle_external().await;
+                leave_at = now + LEAVE_IDLE;
             }
             let all_ended = under_way.all_ended();
             fault::after(Step::Round);
@@ -54,13 +60,6 @@ impl Outbox {
         }
     }
 
-    fn due(&self, limit: usize) -> Vec<DueMessage> {
-        self.ledger.due_messages(limit).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the outbox cannot be read yet");
-            Vec::new()
-        })
-    }
-
     fn until_next_due(&self) -> Duration {
         let due = self.ledger.next_due().ok().flatten();
         let pause = due.map_or(LONGEST_PAUSE, |due| Duration::from_secs(due.saturating_sub(self.clock.now())));
@@ -68,4 +67,11 @@ impl Outbox {
         // another read at once.
         pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
     }
+}
+
+fn due(under_way: &UnderWay) -> Vec<DueMessage> {
+    under_way.due().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the outbox cannot be read yet");
+        Vec::new()
+    })
 }

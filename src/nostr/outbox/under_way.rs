@@ -2,7 +2,7 @@
 //! job, and places reserved for others.
 
 use super::attempts::Outbox;
-use crate::ledger::{Attempt, DueMessage, MessageId};
+use crate::ledger::{Attempt, DueMessage, LedgerError, MessageId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +12,15 @@ use tokio::task::{Id, JoinSet};
 /// The most messages in progress.
 const AT_ONCE: usize = 1024;
 /// The most of them that are results or for askers with a job, and the most of the others.
-const OF_ONE_CLASS: usize = 768;
-/// Messages that are read from the ledger beyond those in progress.
+const OF_ONE_CLASS: usize = 640;
+/// Messages of each class that are read from the ledger at once.
 const READ: usize = 256;
-/// After this time, an attempt may be ended to make room for another; it is repeated later.
+/// After this time, a first attempt may be ended to make room for another; it is repeated later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
 /// The same for results and askers with a job.
 const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
+/// The same for further attempts. In a flood most of them fail like the first.
+const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
 /// With this many in progress, the ledger is read less often.
 const BUSY: usize = 64;
 
@@ -43,9 +45,9 @@ impl UnderWay {
         UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
     }
 
-    /// How many due messages to read. Those in progress are among them.
-    pub fn wanted(&self) -> usize {
-        self.messages.len() + READ
+    /// The next messages to send.
+    pub fn due(&self) -> Result<Vec<DueMessage>, LedgerError> {
+        self.outbox.ledger.due_messages_except(READ, |message| self.messages.contains_key(&message))
     }
 
     /// Whether no attempt is running.
@@ -74,9 +76,6 @@ impl UnderWay {
     pub fn start(&mut self, due: Vec<DueMessage>, now: Instant) {
         let (mut of_classes, mut waiting) = (self.of_classes(), [0, 0]);
         for message in due {
-            if self.messages.contains_key(&message.id) {
-                continue;
-            }
             let class = usize::from(message.urgent);
             if !has_room(self.messages.len(), of_classes[class]) {
                 waiting[class] += usize::from(message.attempts == 0);
@@ -89,19 +88,17 @@ impl UnderWay {
             let task = self.attempts.spawn(async move { outbox.attempt(&copy, &cancelled).await });
             self.running.insert(task.id(), Running { message, started: now, cancel });
         }
+        tracing::debug!("XX classes {of_classes:?} waiting {waiting:?}");
         self.end_longest(false, waiting[0], now);
         self.end_longest(true, waiting[1], now);
     }
 
-    /// Ends so many attempts of a class.
+    /// Ends so many attempts of a class, further ones before first ones.
     fn end_longest(&self, urgent: bool, count: usize, now: Instant) {
         if count == 0 {
             return;
         }
-        let least_time = if urgent { URGENT_LEAST_TIME } else { LEAST_TIME };
-        let may_end = |running: &&Running| running.message.urgent == urgent && now >= running.started + least_time;
-        let mut longest: Vec<&Running> = self.running.values().filter(may_end).collect();
-        longest.sort_by_key(|running| running.started);
+        let longest = in_order_of_ending(self.running.values(), urgent, now);
         longest.iter().take(count).for_each(|running| running.cancel.notify_one());
     }
 
@@ -125,6 +122,19 @@ impl UnderWay {
     }
 }
 
+/// The attempts of a class that may be ended: further ones before first ones, and the longest first.
+fn in_order_of_ending<'a>(running: impl Iterator<Item = &'a Running>, urgent: bool, now: Instant) -> Vec<&'a Running> {
+    let least_time = |running: &Running| match (running.message.attempts, urgent) {
+        (1.., _) => FURTHER_LEAST_TIME,
+        (0, true) => URGENT_LEAST_TIME,
+        (0, false) => LEAST_TIME,
+    };
+    let may_end = |running: &&Running| running.message.urgent == urgent && now >= running.started + least_time(running);
+    let mut longest: Vec<&Running> = running.filter(may_end).collect();
+    longest.sort_by_key(|running| (running.message.attempts == 0, running.started));
+    longest
+}
+
 /// Whether another message may be in progress beside `all`, of which `of_class` are of its class.
 fn has_room(all: usize, of_class: usize) -> bool {
     all < AT_ONCE && of_class < OF_ONE_CLASS
@@ -133,6 +143,8 @@ fn has_room(all: usize, of_class: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Asker;
+    use crate::message::GiftWrap;
 
     #[test]
     fn results_have_places_that_chatter_does_not_get() {
@@ -150,5 +162,33 @@ mod tests {
             (0..2 * AT_ONCE).for_each(|_| start(&mut messages, !first));
             assert_eq!(messages.len(), AT_ONCE);
         }
+    }
+
+    #[test]
+    fn further_attempts_make_room_before_first_ones_and_each_has_its_least_time() {
+        let now = Instant::now() + Duration::from_secs(60);
+        let running = |id, urgent, attempts, millis| {
+            let wrap = GiftWrap { id: [0; 32], to: Asker([0; 32]), json: String::new(), expires_at: 0 };
+            let (seen_on, acknowledged_by) = (Vec::new(), Vec::new());
+            let id = MessageId(id);
+            let message =
+                DueMessage { id, result_of: None, urgent, wrap, queued_at: 0, attempts, seen_on, acknowledged_by };
+            Running { message, started: now - Duration::from_millis(millis), cancel: Arc::default() }
+        };
+        let all = [
+            running(1, false, 0, 9000),
+            running(2, false, 0, 1499),
+            running(3, false, 0, 1500),
+            running(4, false, 1, 499),
+            running(5, false, 1, 500),
+            running(6, false, 7, 600),
+            running(11, true, 0, 2999),
+            running(12, true, 0, 3000),
+            running(13, true, 2, 500),
+        ];
+        let order = |urgent| -> Vec<i64> {
+            in_order_of_ending(all.iter(), urgent, now).iter().map(|running| running.message.id.0).collect()
+        };
+        assert_eq!((order(false), order(true)), (vec![6, 5, 1, 3], vec![13, 12]));
     }
 }

@@ -7,23 +7,27 @@ use super::external::ExternalRelays;
 use super::host::{Host, Hosts};
 use super::null_database::NullDatabase;
 use super::resolver::Resolver;
-use super::slots::Visitor;
 use super::throttle::Throttle;
 use super::transport::Transport;
+use super::visitor::Visitor;
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use nostr_sdk::{
     Client, ClientOptions, NostrSigner, PublicKey, Relay, RelayOptions, RelayPoolNotification, RelayPoolOptions,
     RelayUrl, SubscriptionId, Timestamp, Url,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
 
 /// Capacity of the library's notification stream: its reader may be some seconds late in a flood.
 const NOTIFICATIONS: usize = 16_384;
 /// Unread messages of one of our relays, some 2 MB. A query that misses one is repeated.
 const UNREAD_PER_RELAY: usize = 8_192;
+/// Lookups at one of our relays at a time. The library shows every message of the relay to every
+/// query that is open, so twice as many cost four times as much.
+pub(super) const LOOKUPS: usize = 16;
 /// Pause between two attempts to connect to one of our relays.
 const RETRY: Duration = Duration::from_secs(5);
 /// How long to wait for one of our relays that has just disconnected.
@@ -51,6 +55,8 @@ pub struct Relays {
     allow_private: bool,
     /// Limits what relays get at a time.
     pub(super) throttle: Arc<Throttle>,
+    /// Places for lookups at each of our relays.
+    lookups: Arc<HashMap<RelayUrl, Semaphore>>,
 }
 
 impl Relays {
@@ -88,6 +94,7 @@ impl Relays {
             visits_external,
             allow_private,
             throttle: Arc::default(),
+            lookups: Arc::new(entries.iter().map(|entry| (entry.url.clone(), Semaphore::new(LOOKUPS))).collect()),
         })
     }
 
@@ -129,6 +136,11 @@ impl Relays {
     /// The library's client for our own relays.
     pub(in crate::nostr) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Waits for a place for a lookup. Other relays than ours have as many as needed.
+    pub(super) async fn lookup_place(&self, url: &RelayUrl) -> Option<SemaphorePermit<'_>> {
+        self.lookups.get(url)?.acquire().await.ok()
     }
 
     /// Everything our own relays send, from now on.

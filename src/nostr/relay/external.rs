@@ -6,30 +6,23 @@
 
 use super::error::NostrError;
 use super::host::{Host, Hosts};
+use super::known::{KnownRelays, Look};
 use super::null_database::NullDatabase;
 use super::resolver::Resolver;
-use super::slots::{MOST, Slots, Visitor};
+use super::slots::MOST;
 use super::transport::Transport;
-use hashlink::LruCache;
-use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayStatus, RelayUrl};
-use std::collections::HashMap;
+use super::visitor::Visitor;
+use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayUrl};
 use std::io::ErrorKind;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
 
 /// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(7);
-/// A host that could not be reached is not dialled again before this.
-const RETRY: Duration = Duration::from_millis(2500);
-/// Number of unreachable hosts that are remembered.
-const UNREACHABLE: usize = 1000;
 /// How long a visitor waits for a slot.
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to get a slot.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// An unused connection is closed after this.
-pub(super) const LINGER: Duration = Duration::from_secs(600);
 /// Unread messages of one relay: an OK for each message that the outbox has in progress. The
 /// library's default of 2,048 takes half a megabyte per relay.
 const NOTIFICATIONS: usize = 512;
@@ -39,23 +32,9 @@ const NOTIFICATIONS: usize = 512;
 pub(super) struct ExternalRelays {
     client: Client,
     resolver: Resolver,
-    /// Locked while relays are added and removed, which does not wait for the network.
-    known: Arc<Mutex<Known>>,
-}
-
-struct Known {
-    slots: Slots,
-    /// The relays in the client: one per slot.
-    relays: HashMap<RelayUrl, Relay>,
-    /// When each host could not be reached.
-    unreachable: LruCache<Host, Instant>,
-}
-
-impl Known {
-    /// Whether a host could not be reached a moment ago.
-    fn is_unreachable(&self, named: &Host) -> bool {
-        self.unreachable.peek(named).is_some_and(|at| at.elapsed() < RETRY)
-    }
+    known: Arc<Mutex<KnownRelays>>,
+    /// Held while relays are added to the client and removed, which does not wait for the network.
+    changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ExternalRelays {
@@ -66,8 +45,11 @@ impl ExternalRelays {
         let builder =
             Client::builder().signer(signer).websocket_transport(Transport::to_external(public_only, resolver.clone()));
         let client = builder.database(NullDatabase).opts(ClientOptions::new().pool(pool)).build();
-        let known = Known { slots: Slots::default(), relays: HashMap::new(), unreachable: LruCache::new(UNREACHABLE) };
-        ExternalRelays { client, resolver, known: Arc::new(Mutex::new(known)) }
+        ExternalRelays { client, resolver, known: Arc::default(), changing: Arc::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownRelays> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The hosts whose limits apply to a relay. `has_answered`: whether a host of this name has.
@@ -80,7 +62,7 @@ impl ExternalRelays {
         if has_answered && self.client.relay(url).await.is_ok_and(|relay| relay.is_connected()) {
             return Ok(hosts);
         }
-        if self.known.lock().await.is_unreachable(&hosts.named) {
+        if self.known().is_unreachable(&hosts.named) {
             return Err(NostrError::not_connected(url));
         }
         let address = url.clone().into();
@@ -94,7 +76,7 @@ impl ExternalRelays {
             Ok(Err(error)) if error.kind() == ErrorKind::WouldBlock => return Err(NostrError::no_room(url)),
             Ok(Err(_)) | Err(_) => NostrError::not_connected(url),
         };
-        self.known.lock().await.unreachable.insert(hosts.named, Instant::now());
+        self.known().unreachable.insert(hosts.named, Instant::now());
         Err(error)
     }
 
@@ -107,7 +89,14 @@ impl ExternalRelays {
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
         let deadline = Instant::now() + WAIT;
         let relay = loop {
-            match self.dial_whole(url, hosts, visitor).await? {
+            // Most visitors in a flood get no slot: they are told so without waiting for others.
+            let look = self.known().look(url, hosts, visitor)?;
+            let relay = match look {
+                Look::Active(relay) => Some(*relay),
+                Look::Room => self.dial_whole(url, hosts, visitor).await?,
+                Look::Later => None,
+            };
+            match relay {
                 Some(relay) => break relay,
                 None if Instant::now() < deadline => tokio::time::sleep(ASK_AGAIN).await,
                 None => return Err(NostrError::no_room(url)),
@@ -117,7 +106,7 @@ impl ExternalRelays {
         if relay.is_connected() {
             return Ok(relay);
         }
-        let mut known = self.known.lock().await;
+        let mut known = self.known();
         if !known.slots.holds(url) {
             // Another visitor got the slot, which says nothing about the host.
             return Err(NostrError::no_room(url));
@@ -139,28 +128,16 @@ impl ExternalRelays {
 
     /// A relay that is connected or being dialled; `None` if it may get a slot soon.
     async fn dial(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
-        let mut known = self.known.lock().await;
-        let is_unreachable = known.is_unreachable(&hosts.named);
-        let Known { slots, relays, .. } = &mut *known;
-        let now = Instant::now();
-        match relays.get(url) {
-            Some(relay) if is_active(relay) => {
-                slots.admit(url, &hosts.limited, visitor, now, |_| true);
-                return Ok(Some(relay.clone()));
+        let _changing = self.changing.lock().await;
+        let admission = {
+            let mut known = self.known();
+            match known.look(url, hosts, visitor)? {
+                Look::Active(relay) => return Ok(Some(*relay)),
+                Look::Later => return Ok(None),
+                Look::Room => known.admit(url, hosts, visitor),
             }
-            _ if is_unreachable => return Err(NostrError::not_connected(url)),
-            // If the library reconnects just after a disconnect, the relay may never recover, so it
-            // is added anew.
-            Some(_) => {
-                slots.remove(url);
-                relays.remove(url);
-                self.leave(url).await;
-            }
-            None => {}
-        }
-        let admission = slots.admit(url, &hosts.limited, visitor, now, |url| relays.get(url).is_some_and(is_active));
+        };
         for url in &admission.leaving {
-            relays.remove(url);
             self.leave(url).await;
         }
         if !admission.granted {
@@ -171,19 +148,19 @@ impl ExternalRelays {
         let failed = |error: nostr_relay_pool::pool::Error| NostrError::relay(url, error);
         self.client.pool().add_relay(url, options).await.map_err(failed)?;
         let relay = self.client.pool().relay(url).await.map_err(failed)?;
-        relays.insert(url.clone(), relay.clone());
+        self.known().relays.insert(url.clone(), relay.clone());
         relay.connect();
         Ok(Some(relay))
     }
 
     /// Whether a relay has a slot.
     pub async fn holds(&self, url: &RelayUrl) -> bool {
-        self.known.lock().await.slots.holds(url)
+        self.known().slots.holds(url)
     }
 
     /// Records that a relay answered. Its connection is kept in preference to those that have not.
     pub async fn answered(&self, url: &RelayUrl) {
-        self.known.lock().await.slots.answered(url);
+        self.known().slots.answered(url);
     }
 
     async fn leave(&self, url: &RelayUrl) {
@@ -193,10 +170,10 @@ impl ExternalRelays {
 
     /// Disconnects from relays that were not used for a while.
     pub async fn leave_idle(&self) {
-        let mut known = self.known.lock().await;
-        for url in known.slots.remove_idle(Instant::now(), LINGER) {
-            known.relays.remove(&url);
-            self.leave(&url).await;
+        let _changing = self.changing.lock().await;
+        let idle = self.known().remove_idle();
+        for url in &idle {
+            self.leave(url).await;
         }
     }
 
@@ -213,17 +190,13 @@ impl ExternalRelays {
     }
 }
 
-fn is_active(relay: &Relay) -> bool {
-    matches!(relay.status(), RelayStatus::Connected | RelayStatus::Connecting | RelayStatus::Pending)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::job::Asker;
     use crate::nostr::relay::slots::PER_HOST;
     use nostr_relay_builder::{LocalRelay, RelayBuilder};
-    use nostr_sdk::Keys;
+    use nostr_sdk::{Keys, RelayStatus};
     use std::net::IpAddr;
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
@@ -315,6 +288,22 @@ mod tests {
         visited.expect("dialled again at once");
     }
 
+    #[tokio::test]
+    async fn whoever_gets_no_slot_is_told_so_without_waiting_for_others() {
+        let external = external();
+        // Nobody answers the handshake.
+        let (_listener, url) = listen().await;
+        let path = |number: usize| RelayUrl::parse(&format!("{url}/{number}")).unwrap();
+        for number in 0..PER_HOST {
+            let hosts = external.hosts(&path(number), false, false).await.unwrap();
+            assert!(external.dial(&path(number), &hosts, visitor(number)).await.unwrap().is_some());
+        }
+        let _others = external.changing.lock().await;
+        let again = Visitor { retries: true, ..visitor(100) };
+        let visited = tokio::time::timeout(CONNECT, external.visit_new(&path(100), again)).await;
+        assert!(matches!(visited, Ok(Err(NostrError::NoRoom(_)))), "{visited:?}");
+    }
+
     /// An attacker's wildcard: every name has the same address.
     #[tokio::test(flavor = "multi_thread")]
     async fn names_of_one_address_have_the_connections_of_one_host() {
@@ -332,7 +321,7 @@ mod tests {
         // Most find no slot and return.
         for _ in 0..30 {
             assert!(!visits.join_next().await.unwrap().unwrap());
-            assert!(external.known.lock().await.slots.len() <= PER_HOST);
+            assert!(external.known().slots.len() <= PER_HOST);
         }
         let honest = url("honest".to_owned());
         let hosts = external.hosts(&honest, false, false).await.unwrap();

@@ -6,7 +6,7 @@ use super::query::{self, Fetched, Query};
 use crate::vault::VerifiedEvent;
 use nostr_sdk::{Event, Filter, RelayUrl};
 use std::ops::Deref;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl Relays {
     /// Events that one relay has for `filter`. If the end is `Ok`, these are all.
@@ -37,6 +37,10 @@ impl Relays {
         filter: Filter,
         limit: Duration,
     ) -> Result<Option<VerifiedEvent>, NostrError> {
+        let began = Instant::now();
+        let waiting = tokio::time::timeout(limit, self.lookup_place(url)).await;
+        let _place = waiting.map_err(|_| NostrError::silent(url))?;
+        let limit = limit.saturating_sub(began.elapsed());
         let query = Query { filter: filter.limit(1), limit, enough: 1, accept: VerifiedEvent::check };
         let Fetched { events, end } = self.query(url, query).await;
         end.map(|()| events.into_iter().next())
@@ -54,17 +58,19 @@ impl Relays {
 mod tests {
     use super::*;
     use crate::config::RelayEntry;
+    use crate::nostr::relay::connections::LOOKUPS;
     use crate::vault::Vault;
     use futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, EventId, JsonUtil, Keys, Kind, Tag};
     use std::sync::{Arc, Mutex};
+    use tokio::net::TcpListener;
     use tokio_tungstenite::tungstenite::Message;
 
     type Shown = Arc<Mutex<Vec<Event>>>;
 
     /// A relay that answers every query with the given events, genuine or not.
     async fn liar(shown: Shown) -> RelayUrl {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
@@ -83,6 +89,51 @@ mod tests {
             }
         });
         RelayUrl::parse(&url).unwrap()
+    }
+
+    /// A relay that answers queries once nothing more comes. Returns the most that were open.
+    async fn patient(listener: TcpListener, queries: usize) -> usize {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        let (mut open, mut most, mut answered) = (Vec::new(), 0, 0);
+        while answered < queries {
+            let next = tokio::time::timeout(Duration::from_millis(200), socket.next()).await;
+            if let Ok(message) = next {
+                // The library pings in between.
+                let Ok(text) = message.unwrap().unwrap().into_text() else { continue };
+                if text.starts_with(r#"["REQ""#) {
+                    open.push(text.split('"').nth(3).unwrap().to_owned());
+                    most = most.max(open.len());
+                }
+            } else {
+                answered += open.len();
+                for id in open.drain(..) {
+                    socket.send(Message::text(format!(r#"["EOSE","{id}"]"#))).await.unwrap();
+                }
+            }
+        }
+        most
+    }
+
+    #[tokio::test]
+    async fn lookups_at_one_of_our_relays_wait_for_a_place() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let queries = 2 * LOOKUPS + 3;
+        let relay = tokio::spawn(patient(listener, queries));
+        let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
+        let signer = Vault::without_identity().unwrap().signer();
+        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
+        assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
+        let lookups = (0..queries).map(|_| {
+            let filter = Filter::new().kind(Kind::InboxRelays).author(Keys::generate().public_key());
+            relays.fetch_one(&url, filter, Duration::from_secs(20))
+        });
+        for found in futures_util::future::join_all(lookups).await {
+            assert_eq!(found.unwrap(), None);
+        }
+        assert_eq!(relay.await.unwrap(), LOOKUPS);
+        relays.disconnect().await;
     }
 
     #[tokio::test]

@@ -2,11 +2,11 @@
 
 use super::connections::Relays;
 use super::error::NostrError;
-use super::external::LINGER;
 use super::host::Hosts;
-use super::slots::Visitor;
+use super::known::LINGER;
 use super::throttle::{Delivery, Start, UNANSWERED};
 use super::timer::wait_until;
+use super::visitor::Visitor;
 use nostr_relay_pool::relay;
 use nostr_sdk::{Event, Relay, RelayUrl};
 use std::time::{Duration, Instant};

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::nostr::relay::external::ExternalRelays;
     use crate::nostr::relay::resolver::Resolver;
-    use crate::nostr::relay::slots::Visitor;
+    use crate::nostr::relay::visitor::Visitor;
     use futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, JsonUtil, Keys, Kind, RelayUrl};
     use tokio::net::TcpListener;

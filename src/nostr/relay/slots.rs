@@ -22,6 +22,7 @@
 //! A lower rank replaces a higher one after 3 s, but not the first relay of an asker with a job.
 
 use super::host::Host;
+use super::visitor::{Rank, Visitor};
 use crate::job::Asker;
 use nostr_sdk::RelayUrl;
 use std::cmp::Ordering;
@@ -49,22 +50,6 @@ const IDLE: Duration = Duration::from_secs(3);
 /// dialling and publishing may take.
 const URGENT_TIME: Duration = Duration::from_secs(30);
 
-/// The asker on whose behalf an external relay is visited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::nostr) struct Visitor {
-    /// The receiver of the message.
-    pub asker: Asker,
-    /// Whether the message is a result, or its asker has an open job.
-    pub urgent: bool,
-    /// Whether the message was tried before, and no relay accepted it.
-    pub retries: bool,
-}
-
-impl Visitor {
-    /// No asker: the bot itself.
-    pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false, retries: false };
-}
-
 /// The answer to a request for a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Admission {
@@ -73,27 +58,13 @@ pub(super) struct Admission {
     /// Whether it is worth asking again soon: the first relay of an asker gets a slot within a
     /// second.
     pub may_wait: bool,
-    /// Relays that have lost theirs and are to be disconnected.
+    /// Relays that lose theirs for it and are to be disconnected.
     pub leaving: Vec<RelayUrl>,
 }
 
-/// The order in which connections are kept.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Rank {
-    /// Another relay of the asker, or another attempt.
-    Further,
-    /// The same for an asker with a job.
-    UrgentFurther,
-    /// The first relay of the asker, at the first attempt.
-    First,
-    /// The same for an asker with a job.
-    UrgentFirst,
-}
-
-impl Rank {
-    fn is_urgent(self) -> bool {
-        matches!(self, Rank::UrgentFurther | Rank::UrgentFirst)
-    }
+impl Admission {
+    /// For a relay that has a slot already.
+    const HAS_ONE: Admission = Admission { granted: true, may_wait: false, leaving: Vec::new() };
 }
 
 /// All slots.
@@ -154,22 +125,41 @@ impl Slots {
         now: Instant,
         is_active: impl Fn(&RelayUrl) -> bool,
     ) -> Admission {
-        let of_asker = |slot: &Slot| slot.asker == visitor.asker && !slot.answered;
-        let of_this_asker = self.count(&of_asker);
-        let rank = match (visitor.retries || of_this_asker > 0, visitor.urgent) {
-            (true, false) => Rank::Further,
-            (true, true) => Rank::UrgentFurther,
-            (false, false) => Rank::First,
-            (false, true) => Rank::UrgentFirst,
-        };
-        if let Some(slot) = self.0.get_mut(url) {
+        let rank = Rank::of(visitor, self.unanswered(visitor.asker).count());
+        if is_active(url)
+            && let Some(slot) = self.0.get_mut(url)
+        {
             slot.rank = slot.rank(now).max(rank);
             slot.used = now;
-            return Admission { granted: true, may_wait: false, leaving: Vec::new() };
+            return Admission::HAS_ONE;
         }
+        let admission = self.ask(url, host, visitor, now, is_active);
+        if admission.granted {
+            let rank = Rank::of(visitor, self.unanswered(visitor.asker).filter(|own| *own != url).count());
+            admission.leaving.iter().for_each(|url| self.remove(url));
+            let (dialled, used, answered) = (now, now, false);
+            let slot = Slot { host: host.clone(), asker: visitor.asker, rank, dialled, used, answered };
+            self.0.insert(url.clone(), slot);
+        }
+        admission
+    }
+
+    /// The answer that [`Slots::admit`] would give.
+    pub fn ask(
+        &self,
+        url: &RelayUrl,
+        host: &Host,
+        visitor: Visitor,
+        now: Instant,
+        is_active: impl Fn(&RelayUrl) -> bool,
+    ) -> Admission {
+        if self.holds(url) && is_active(url) {
+            return Admission::HAS_ONE;
+        }
+        let of_this_asker = self.unanswered(visitor.asker).filter(|own| *own != url).count();
+        let rank = Rank::of(visitor, of_this_asker);
         // One look at each relay: it may disconnect meanwhile, and whoever loses a slot must leave.
-        let inactive = self.0.extract_if(|url, _| !is_active(url));
-        let mut leaving: Vec<RelayUrl> = inactive.map(|(url, _)| url).collect();
+        let mut leaving: Vec<&RelayUrl> = self.0.keys().filter(|url| !is_active(url)).collect();
         let of_host = |slot: &Slot| slot.host == *host;
         let of_class = |slot: &Slot| slot.rank(now).is_urgent() == visitor.urgent;
         let any = |_: &Slot| true;
@@ -177,37 +167,34 @@ impl Slots {
             && self.make_room(&of_host, PER_HOST, rank, now, &mut leaving)
             && self.make_room(&of_class, ORDINARY, rank, now, &mut leaving)
             && self.make_room(&any, MOST, rank, now, &mut leaving);
-        if granted {
-            let (dialled, used, answered) = (now, now, false);
-            let slot = Slot { host: host.clone(), asker: visitor.asker, rank, dialled, used, answered };
-            self.0.insert(url.clone(), slot);
-        }
         let may_wait = !granted && matches!(rank, Rank::First | Rank::UrgentFirst);
+        let leaving = if granted { leaving.into_iter().cloned().collect() } else { Vec::new() };
         Admission { granted, may_wait, leaving }
     }
 
-    fn count(&self, which: &dyn Fn(&Slot) -> bool) -> usize {
-        self.0.values().filter(|slot| which(slot)).count()
+    /// The relays that are visited for an asker and have not answered.
+    fn unanswered(&self, asker: Asker) -> impl Iterator<Item = &RelayUrl> {
+        self.0.iter().filter(move |(_, slot)| slot.asker == asker && !slot.answered).map(|(url, _)| url)
     }
 
-    /// Frees a slot for a connection of this rank among those that `which` selects, if there are
-    /// `most` of them: first the longest unanswered of the lowest rank, then the longest unused.
-    /// Returns whether there is room.
-    fn make_room(
-        &mut self,
+    /// Chooses a slot for a connection of this rank among those that `which` selects, if there are
+    /// `most` of them besides those `leaving`, and adds it to them: first the longest unanswered of
+    /// the lowest rank, then the longest unused. Returns whether there is room.
+    fn make_room<'a>(
+        &'a self,
         which: &dyn Fn(&Slot) -> bool,
         most: usize,
         rank: Rank,
         now: Instant,
-        leaving: &mut Vec<RelayUrl>,
+        leaving: &mut Vec<&'a RelayUrl>,
     ) -> bool {
-        if self.count(which) < most {
+        let staying = || self.0.iter().filter(|(url, slot)| which(slot) && !leaving.contains(url));
+        if staying().count() < most {
             return true;
         }
-        let candidates = self.0.iter().filter(|(_, slot)| which(slot) && slot.is_replaceable(rank, now));
+        let candidates = staying().filter(|(_, slot)| slot.is_replaceable(rank, now));
         let first = candidates.min_by_key(|(_, slot)| (slot.answered, slot.rank(now), slot.used));
-        let Some(url) = first.map(|(url, _)| url.clone()) else { return false };
-        self.0.remove(&url);
+        let Some((url, _)) = first else { return false };
         leaving.push(url);
         true
     }

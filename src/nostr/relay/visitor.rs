@@ -1,0 +1,49 @@
+//! Who visits an external relay, and in what order connections are kept.
+
+use crate::job::Asker;
+
+/// The asker on whose behalf an external relay is visited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::nostr) struct Visitor {
+    /// The receiver of the message.
+    pub asker: Asker,
+    /// Whether the message is a result, or its asker has an open job.
+    pub urgent: bool,
+    /// Whether the message was tried before, and no relay accepted it.
+    pub retries: bool,
+}
+
+impl Visitor {
+    /// No asker: the bot itself.
+    pub(super) const NOBODY: Visitor = Visitor { asker: Asker([0; 32]), urgent: false, retries: false };
+}
+
+/// The order in which connections are kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Rank {
+    /// Another relay of the asker, or another attempt.
+    Further,
+    /// The same for an asker with a job.
+    UrgentFurther,
+    /// The first relay of the asker, at the first attempt.
+    First,
+    /// The same for an asker with a job.
+    UrgentFirst,
+}
+
+impl Rank {
+    /// The rank of a new connection, if its asker has this number of others that have not answered.
+    pub fn of(visitor: Visitor, others: usize) -> Rank {
+        match (visitor.retries || others > 0, visitor.urgent) {
+            (true, false) => Rank::Further,
+            (true, true) => Rank::UrgentFurther,
+            (false, false) => Rank::First,
+            (false, true) => Rank::UrgentFirst,
+        }
+    }
+
+    /// Whether the asker has a job.
+    pub fn is_urgent(self) -> bool {
+        matches!(self, Rank::UrgentFurther | Rank::UrgentFirst)
+    }
+}
