@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_gets_no_slot_is_told_so_without_waiting_for_others() {
+    async fn a_visitor_without_a_slot_does_not_wait_for_others() {
         let external = external();
         // Nobody answers the handshake.
         let (_listener, url) = listen().await;

@@ -1,5 +1,4 @@
-//! What is known about external relays: which are in the client, who has a slot, and which hosts
-//! could not be reached.
+//! The external relays in the client, their slots, and hosts that could not be reached.
 
 use super::error::NostrError;
 use super::host::{Host, Hosts};
@@ -61,7 +60,10 @@ impl KnownRelays {
         admission
     }
 
-    /// What a visitor gets at once, without any change in the client.
+    /// The relay or the slot that a visitor can have at once. The client is not changed.
+    ///
+    /// Errors: [`NostrError::NotConnected`] if the host could not be reached a moment ago,
+    /// [`NostrError::NoRoom`] if there is no slot.
     pub fn look(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Look, NostrError> {
         let now = Instant::now();
         if let Some(relay) = self.relays.get(url).filter(|relay| is_active(relay)) {
@@ -80,7 +82,7 @@ impl KnownRelays {
     }
 }
 
-/// What there is for a visitor now.
+/// The answer to a visitor.
 pub(super) enum Look {
     /// The relay is connected or being dialled.
     Active(Box<Relay>),

@@ -1,4 +1,4 @@
-//! Who visits an external relay, and in what order connections are kept.
+//! The visitors of external relays, and the ranks of their connections.
 
 use crate::job::Asker;
 
