@@ -2,7 +2,8 @@
 
 use super::identity::{IdentityFlags, identity_file};
 use super::runtime::runtime;
-use crate::service::{Verdict, doctor};
+use crate::control::Verdict;
+use crate::service::doctor;
 use anyhow::bail;
 use clap::Args;
 
@@ -12,6 +13,9 @@ use clap::Args;
 Examples:
   npubbot doctor                            the bot of this user
   npubbot doctor --data /var/lib/npubbot    another bot; the configuration is found as usual
+
+While the bot runs, it is asked too: paused search, devices taken out, relays that are away, rows
+that cannot be read, messages that were ignored.
 
 Exit code 1: something is marked BAD.")]
 pub(super) struct Doctor {

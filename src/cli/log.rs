@@ -1,13 +1,26 @@
 //! Log lines on standard error.
 
-use clap::{ArgAction, Args};
+use super::recent::Recent;
+use clap::{ArgAction, Args, ValueEnum};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Levels, from the quietest.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// Flags that set how much is logged.
+/// Form of the log lines.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Form {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, for a log collector.
+    Json,
+}
+
+/// Flags that set how much is logged, and how.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct LogFlags {
     /// Log more; twice for everything.
@@ -16,6 +29,10 @@ pub(super) struct LogFlags {
     /// Log errors only.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
+    /// Form of the log lines: `text`, or `json` for a log collector.
+    #[arg(long = "log", global = true, value_name = "FORM", value_enum, default_value_t = Form::Text)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    form: Form,
 }
 
 impl LogFlags {
@@ -34,18 +51,42 @@ impl LogFlags {
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-        let log = log.with_ansi(std::io::stderr().is_terminal() && !no_color).with_filter_reloading();
-        let handle = log.reload_handle();
+        let log = log.with_ansi(std::io::stderr().is_terminal() && !no_color);
+        let recent = Recent::default();
         // A second call, in a test, has no effect.
-        let _ = log.try_init();
-        LogLevel(Box::new(move |filter| handle.reload(filter).map_err(|error| error.to_string())))
+        match self.form {
+            Form::Text => {
+                let log = log.with_filter_reloading();
+                let handle = log.reload_handle();
+                let _ = log.finish().with(recent.clone()).try_init();
+                LogLevel::new(recent, move |filter| handle.reload(filter).map_err(|error| error.to_string()))
+            }
+            Form::Json => {
+                let log = log.json().with_filter_reloading();
+                let handle = log.reload_handle();
+                let _ = log.finish().with(recent.clone()).try_init();
+                LogLevel::new(recent, move |filter| handle.reload(filter).map_err(|error| error.to_string()))
+            }
+        }
     }
 }
 
-/// The level of the running log.
-pub(super) struct LogLevel(Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>);
+/// The running log: its level and its last lines.
+pub(super) struct LogLevel {
+    set: Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>,
+    recent: Recent,
+}
 
 impl LogLevel {
+    fn new(recent: Recent, set: impl Fn(EnvFilter) -> Result<(), String> + Send + Sync + 'static) -> LogLevel {
+        LogLevel { set: Box::new(set), recent }
+    }
+
+    /// The last lines, oldest first.
+    pub fn recent(&self) -> Vec<String> {
+        self.recent.lines()
+    }
+
     /// Logs npubbot at another level from now on.
     ///
     /// Errors: an unknown level.
@@ -53,7 +94,7 @@ impl LogLevel {
         if !LEVELS.contains(&level) {
             return Err(format!("`{level}` is no level; say {}", LEVELS.join(", ")));
         }
-        (self.0)(EnvFilter::new(format!("off,npubbot={level}")))
+        (self.set)(EnvFilter::new(format!("off,npubbot={level}")))
     }
 }
 
@@ -63,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_v_is_one_level_more_and_q_leaves_errors() {
-        let level = |verbose, quiet, usual| LogFlags { verbose, quiet }.level(usual);
+        let level = |verbose, quiet, usual| LogFlags { verbose, quiet, form: Form::Text }.level(usual);
         assert_eq!((level(0, false, "info"), level(0, false, "warn")), ("info", "warn"));
         assert_eq!(
             (level(1, false, "info"), level(2, false, "info"), level(9, false, "warn")),

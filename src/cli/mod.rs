@@ -1,6 +1,7 @@
 //! The command line: one small file per command.
 
 mod arguments;
+mod askers;
 mod backup;
 mod bench;
 mod combine;
@@ -21,14 +22,17 @@ mod mine;
 mod operate;
 mod patterns;
 mod questions;
+mod recent;
 mod reload;
 mod runtime;
 mod search_flags;
 mod serve;
 mod signals;
 mod split;
+mod systemd;
 #[cfg(test)]
 mod tests;
+mod top;
 mod unlock;
 mod version;
 
@@ -73,8 +77,16 @@ enum Command {
     Init(init::Init),
     /// Show the state of the running bot: rate, devices, relays, jobs.
     Status(operate::ShowStatus),
+    /// Watch the running bot: devices, jobs, relays, events.
+    Top(top::Top),
     /// Show the open jobs of the running bot, or give one up.
     Jobs(operate::Jobs),
+    /// Show who asks the running bot: open jobs, jobs done, messages.
+    Askers(askers::Askers),
+    /// Treat an asker as everybody again, or as a friend.
+    Allow(askers::Allow),
+    /// Ignore an asker from now on.
+    Deny(askers::Deny),
     /// Stop the search of the running bot for a while.
     Pause(operate::Simple),
     /// Go on with the search.
@@ -124,7 +136,11 @@ impl Cli {
             Command::Serve(serve) => serve.run(level),
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),
+            Command::Top(top) => top.run(),
             Command::Jobs(jobs) => jobs.run(),
+            Command::Askers(askers) => askers.run(),
+            Command::Allow(allow) => allow.run(),
+            Command::Deny(deny) => deny.run(),
             Command::Pause(simple) => simple.run(control::Command::Pause),
             Command::Resume(simple) => simple.run(control::Command::Resume),
             Command::Reload(simple) => simple.run(control::Command::Reload),

@@ -148,7 +148,7 @@ impl Log {
 }
 
 /// Sends a command and prints the bot's words.
-fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Result<()> {
+pub(super) fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Result<()> {
     for reply in replies(folders, command)? {
         if let Reply::Said(text) = reply {
             eprintln!("{text}");
@@ -158,7 +158,7 @@ fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Result<()> {
 }
 
 /// Sends a command to the running bot. Errors: no bot runs, or it refuses.
-fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result<Vec<Reply>> {
+pub(super) fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result<Vec<Reply>> {
     let mut replies = Vec::new();
     control::ask(&folders.find()?.data, command, |reply| replies.push(reply))?;
     if let Some(Reply::Refused(reason)) = replies.iter().find(|reply| matches!(reply, Reply::Refused(_))) {

@@ -72,6 +72,10 @@ impl Levers for Arc<Reload> {
         }
     }
 
+    fn recent(&self) -> Vec<String> {
+        self.level.recent()
+    }
+
     fn log(&self, level: &str) -> Result<String, String> {
         self.level.set(level)?;
         Ok(format!("the log has the level {level} until the next start"))

@@ -7,14 +7,15 @@ use super::reload::Reload;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use super::signals;
+use super::systemd::ServiceManager;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::ledger::LedgerError;
 use crate::scheduler::Health;
-use crate::service::{Service, ServiceError};
+use crate::service::{Monitors, Service, ServiceError};
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
-use crate::web::{PAGE_SHA256, WebServer};
+use crate::web::{MetricsServer, PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
 use std::sync::Arc;
@@ -84,12 +85,19 @@ async fn serve(
         tracing::info!(sha256 = PAGE_SHA256, "serving the page for people without an account");
         tokio::spawn(page.run(shutdown.clone()));
     }
+    let (manager, monitors) = (ServiceManager::from_environment(), Monitors::default());
+    if let Some(address) = config.web.metrics {
+        let metrics = MetricsServer::bind(address)?;
+        tracing::info!(address = %metrics.address().unwrap_or(address), "serving metrics and health");
+        metrics.start(monitors.clone(), shutdown.clone())?;
+    }
     reload.listen_for_hangup()?;
     let (mut former, mut is_paused): (Option<Config>, bool) = (None, false);
     loop {
         let started = tokio::select! {
             started = start(&config, &folders, &vault, is_paused) => started,
             () = shutdown.stopped() => return Ok(()),
+            never = manager.watch_start() => match never {},
         };
         let mut service = match (started, former.take()) {
             (Ok(service), _) => service,
@@ -101,7 +109,12 @@ async fn serve(
             }
             (Err(error), None) => return Err(error.into()),
         };
-        let end = run(&mut service, &folders, &mut shutdown, &reload).await;
+        monitors.set(Some(service.monitor()));
+        let end = run(&mut service, &folders, &mut shutdown, &reload, manager).await;
+        monitors.set(None);
+        if !matches!(end, Ok(End::Reloaded(_))) {
+            manager.stopping();
+        }
         is_paused = service.is_paused();
         service.stop().await;
         match end? {
@@ -127,6 +140,7 @@ async fn run(
     folders: &Folders,
     shutdown: &mut Shutdown,
     reload: &Arc<Reload>,
+    manager: ServiceManager,
 ) -> Result<End, LedgerError> {
     for device in service.devices() {
         match &device.health {
@@ -139,10 +153,12 @@ async fn run(
         tracing::warn!(%error, "the local socket cannot be opened, so `npubbot status` and its like do not work");
     }
     tracing::info!("serving; Ctrl-C stops");
+    manager.ready();
     tokio::select! {
         () = shutdown.stopped() => Ok(End::Stopped),
         damage = damaged(service) => Err(damage),
         config = reload.wanted() => Ok(End::Reloaded(config)),
+        never = manager.watch(service.monitor()) => match never {},
     }
 }
 

@@ -1,4 +1,6 @@
 //! Parsing. Every value keeps its position in the file until it is checked.
+//!
+//! `docs/operators/relays-toml.md` is made of the comments here.
 
 use super::error::ConfigError;
 use super::types::{BotConfig, Config, Limits, RelayEntry, WebConfig};
@@ -6,6 +8,7 @@ use crate::duration;
 use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,7 +21,9 @@ const LONGEST_TEXT: usize = 2000;
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct File {
+    /// Relays of the bot, one table each. At least one has the role `inbox`.
     relays: Vec<Relay>,
+    /// Whether askers may list relays at private addresses. For test networks only.
     allow_private_relays: bool,
     bot: Bot,
     limits: RawLimits,
@@ -29,54 +34,90 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Relay {
+    /// Address, `wss://…` or `ws://…`.
     url: Spanned<String>,
+    /// `inbox`: askers write here. `status`: profile, lists and status are published here.
+    /// `discovery`: relay lists of askers are looked up here.
     roles: Spanned<Vec<Spanned<String>>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Bot {
+    /// Name in the profile.
     name: Option<Spanned<String>>,
+    /// Description in the profile.
     about: Option<Spanned<String>>,
+    /// Address of a picture for the profile. Empty: a white key.
     picture: Option<Spanned<String>>,
+    /// NIP-05 address for the profile, like `bot@example.com`.
     nip05: Option<Spanned<String>>,
+    /// Publish a status (kind 30315) with the rate and the number of open jobs.
     live_status: Option<bool>,
+    /// Publish one note a day with yesterday's totals.
     daily_note: Option<bool>,
+    /// Time between two tests of each inbox relay, in which the bot writes to itself. At least 1
+    /// min.
     try_relays_every: Option<Spanned<String>>,
+    /// Answer askers who publish no DM relays (kind 10050), on relays they read or write.
     answer_without_relay_list: Option<bool>,
+    /// Connect to the relays that askers list. Their owners see this machine's address.
     visit_askers_relays: Option<bool>,
+    /// Age at which relays may delete answers (NIP-40). At least 1 day.
     answers_expire_after: Option<Spanned<String>>,
+    /// Age at which a finished job is deleted from the ledger, counted from its acceptance. At
+    /// least 1 day.
+    keep_finished: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct RawLimits {
+    /// Open jobs of one asker, 1 to 10,000.
     open_jobs_per_asker: Option<Spanned<i64>>,
+    /// Jobs of one asker in 24 hours, 1 to 1,000,000.
     jobs_per_day: Option<Spanned<i64>>,
+    /// Patterns in one request, 1 to 64.
     prefixes_per_job: Option<Spanned<i64>>,
+    /// A request that is expected to take longer is refused.
     longest_expected_time: Option<Spanned<String>>,
+    /// Age at which an open job is given up and its asker told. Not less than
+    /// `longest_expected_time`.
     give_up_after: Option<Spanned<String>>,
+    /// Gift wraps opened a second on average, 1 to 1,000,000.
     wraps_per_second: Option<Spanned<i64>>,
+    /// Gift wraps opened at once after a pause, 1 to 1,000,000.
     wraps_burst: Option<Spanned<i64>>,
+    /// More requests of new askers a minute are a flood. 1 to 1,000,000.
     new_askers_per_minute: Option<Spanned<i64>>,
+    /// Proof of work (NIP-13) that new askers owe in a flood, in bits, 1 to 64.
     flood_work_bits: Option<Spanned<i64>>,
+    /// Answers to one asker an hour; then one notice, then silence. 1 to 1,000,000.
     answers_per_hour: Option<Spanned<i64>>,
+    /// Answers a second to all askers together; askers with an open job come first. 1 to 1,000,000.
     answers_per_second: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Search {
+    /// Where to search: `all` (every GPU, else the CPU), `cuda` (every GPU), `cuda:N`, `cpu`.
     device: Option<Spanned<String>>,
+    /// CPU threads, 1 to 1024. Default: one per core.
     threads: Option<Spanned<i64>>,
+    /// CPU kernel: `auto`, `ifma` or `portable`.
     cpu_kernel: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Web {
+    /// Address and port of the web page for people without an account. Empty: it is not served.
     listen: Option<Spanned<String>>,
+    /// Address at which people reach the page. Empty: the one above.
     public_url: Option<Spanned<String>>,
+    /// Address and port of `/metrics`, `/healthz` and `/readyz`. Empty: they are not served.
+    metrics: Option<Spanned<String>>,
 }
 
 /// The file being checked, for error messages.
@@ -228,6 +269,12 @@ fn bot(raw: Bot, place: &Place<'_>) -> Result<BotConfig, ConfigError> {
             "30 days",
             ("1 day", "a key could expire before its asker looks"),
         )?,
+        keep_finished: place.duration(
+            "keep_finished",
+            &raw.keep_finished,
+            "90 days",
+            ("1 day", "the jobs of the last day count for `jobs_per_day`"),
+        )?,
     })
 }
 
@@ -279,16 +326,21 @@ fn search(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError>
 }
 
 fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {
-    let listen = raw.listen.filter(|listen| !listen.get_ref().is_empty());
-    let listen = listen.map(|listen| {
-        listen.get_ref().parse().map_err(|_| {
-            let what = format!(
-                "`listen` is \"{}\"; allowed is an address and a port, like \"127.0.0.1:8080\"",
-                listen.get_ref()
-            );
-            place.wrong(listen.span(), what)
+    let metrics_span = raw.metrics.as_ref().map_or(0..0, Spanned::span);
+    let address = |key: &str, value: Option<Spanned<String>>, example: &str| {
+        let Some(value) = value.filter(|value| !value.get_ref().is_empty()) else { return Ok(None) };
+        value.get_ref().parse().map(Some).map_err(|_| {
+            let text = value.get_ref();
+            let what = format!("`{key}` is \"{text}\"; allowed is an address and a port, like \"{example}\"");
+            place.wrong(value.span(), what)
         })
-    });
+    };
+    let listen = address("listen", raw.listen, "127.0.0.1:8080")?;
+    let metrics: Option<SocketAddr> = address("metrics", raw.metrics, "127.0.0.1:9477")?;
+    if let (Some(one), true) = (metrics, metrics == listen) {
+        let what = format!("`metrics` is {one}, and so is `listen`; each needs a port of its own");
+        return Err(place.wrong(metrics_span, what));
+    }
     let span = raw.public_url.as_ref().map_or(0..0, Spanned::span);
     let public_url = place.text("public_url", raw.public_url)?;
     let is_address = |url: &String| {
@@ -301,5 +353,5 @@ fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {
         );
         return Err(place.wrong(span, what));
     }
-    Ok(WebConfig { listen: listen.transpose()?, public_url })
+    Ok(WebConfig { listen, public_url, metrics })
 }

@@ -59,6 +59,8 @@ pub struct BotConfig {
     pub visit_askers_relays: bool,
     /// Age at which relays may delete our answers (NIP-40).
     pub answers_expire_after: Duration,
+    /// Age at which a finished job is deleted from the ledger, counted from its acceptance.
+    pub keep_finished: Duration,
 }
 
 /// Limits for askers.
@@ -90,7 +92,7 @@ pub struct Limits {
     pub answers_per_second: u32,
 }
 
-/// The web page for people without an account. Not served by default.
+/// The web page for people without an account, and metrics. Neither is served by default.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
     /// Address and port at which the page is served; `None` if it is not served.
@@ -98,4 +100,6 @@ pub struct WebConfig {
     /// The address at which people reach the page, `https://…/`. `None` if it is the address it is
     /// served at.
     pub public_url: Option<String>,
+    /// Address and port at which metrics and health are served; `None` if they are not.
+    pub metrics: Option<SocketAddr>,
 }

@@ -13,7 +13,11 @@
 mod client;
 mod protocol;
 mod server;
+mod status;
+mod view;
 
 pub use client::{ControlError, ask};
-pub use protocol::{Command, DeviceStatus, JobStatus, RelayStatus, Reply, Status};
+pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
 pub use server::{Door, Operator};
+pub use status::{DeviceStatus, JobStatus, RelayStatus, Status};
+pub use view::{JobProgress, RelayFigures, SensorFigures, View};

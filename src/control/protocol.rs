@@ -1,6 +1,9 @@
 //! The messages of the local socket.
 
+use super::status::{JobStatus, Status};
+use super::view::View;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The version of these messages. Another one is refused with words.
@@ -29,6 +32,22 @@ pub enum Command {
         /// Its number.
         job: i64,
     },
+    /// Show askers, those with the most open jobs first.
+    Askers {
+        /// How many at most.
+        most: usize,
+    },
+    /// Ignore an asker, make them an ordinary one, or a friend.
+    Rule {
+        /// Their npub.
+        npub: String,
+        /// How they are treated from now on.
+        standing: Standing,
+    },
+    /// Check the running bot.
+    Doctor,
+    /// Show everything that `npubbot top` shows.
+    View,
     /// Stop searching after the launches in flight. Messages are still answered.
     Pause,
     /// Search again.
@@ -50,6 +69,12 @@ pub enum Reply {
     Status(Status),
     /// A job.
     Job(JobStatus),
+    /// The state in detail.
+    View(Box<View>),
+    /// An asker.
+    Asker(AskerStatus),
+    /// The result of a check.
+    Finding(Finding),
     /// The request was carried out; words for the operator.
     Said(String),
     /// The request was not carried out, for this reason.
@@ -58,70 +83,56 @@ pub enum Reply {
     End,
 }
 
-/// The state of a running bot. Totals only: nothing of it names an asker or a pattern.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Status {
-    /// Version of the program.
-    pub version: String,
-    /// The bot's address.
-    pub npub: String,
-    /// Seconds since it was ready.
-    pub uptime_seconds: u64,
-    /// Candidates a second of all working devices; `null` before the first measurement.
-    pub rate: Option<f64>,
-    /// Every device.
-    pub devices: Vec<DeviceStatus>,
-    /// The bot's relays.
-    pub relays: Vec<RelayStatus>,
+/// How the operator wants an asker to be treated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Messages are ignored.
+    Denied,
+    /// As everybody.
+    Ordinary,
+    /// Higher limits, and no proof of work.
+    Friend,
+}
+
+/// An asker with totals.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AskerStatus {
+    /// Their npub.
+    pub asker: String,
     /// Accepted jobs that are searched for.
     pub open_jobs: u64,
-    /// Messages that no relay of their receivers has yet.
-    pub undelivered: u64,
-    /// Heap bytes in use.
-    pub memory_bytes: u64,
+    /// Jobs that ended with a key and are still kept.
+    pub done: u64,
+    /// Messages answered in the last 16 days.
+    pub messages: u64,
+    /// When their last job was accepted, Unix seconds.
+    pub last_job_at: Option<u64>,
+    /// How they are treated.
+    pub standing: Standing,
 }
 
-/// The state of a device.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct DeviceStatus {
-    /// `cpu`, `cuda:0`, …
-    pub id: String,
-    /// The maker's name.
-    pub name: String,
-    /// Candidates a second; `null` before the first measurement.
-    pub rate: Option<f64>,
-    /// `working`, `paused`, or `out: ` and the reason.
-    pub state: String,
+/// The result of one check.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything is as it should be.
+    Good,
+    /// The bot runs, but worse than it could.
+    Weak,
+    /// The bot does not run, or nobody can reach it.
+    Broken,
 }
 
-/// The state of a relay of the bot.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct RelayStatus {
-    /// Its address.
-    pub url: String,
-    /// `connected` or `disconnected`.
-    pub state: String,
-}
-
-/// An open job.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct JobStatus {
-    /// Its number.
-    pub job: i64,
-    /// The npub of its asker.
-    pub asker: String,
-    /// Its patterns.
-    pub patterns: Vec<String>,
-    /// `pool` or `split`.
-    pub kind: String,
-    /// When it was accepted, Unix seconds.
-    pub accepted_at: u64,
-    /// When it is given up, Unix seconds.
-    pub expires_at: u64,
-    /// Candidates per match, on average; `null` if it takes too long to compute.
-    pub difficulty: Option<f64>,
-    /// Seconds that a search alone on all devices takes on average; `null` without a rate.
-    pub expected_seconds: Option<f64>,
+/// One check and its result.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of the check.
+    pub what: Cow<'static, str>,
+    /// Its result.
+    pub verdict: Verdict,
+    /// State, and the remedy if it is not good.
+    pub text: String,
 }
 
 /// A request with its version.

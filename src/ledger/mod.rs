@@ -37,7 +37,9 @@ mod posts;
 mod quarantine;
 mod report;
 mod restore;
+mod retention;
 mod rows;
+mod rules;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -55,3 +57,4 @@ pub use open::Ledger;
 pub use outbox::{Attempt, DueMessage, MessageId, Next};
 pub use posts::{DuePost, Post};
 pub use quarantine::Quarantined;
+pub use rules::{AskerRule, AskerTotals};

@@ -3,8 +3,7 @@
 
 use super::cuda;
 use super::device::DeviceId;
-use libloading::Library;
-use std::ffi::{CString, c_char, c_int, c_ulonglong, c_void};
+use super::nvml::Gpu;
 use std::path::{Path, PathBuf};
 
 /// Reads the energy counters of several devices together.
@@ -16,8 +15,13 @@ pub struct EnergyMeter {
 
 #[derive(Debug)]
 enum Counter {
-    Gpu(nvml::Gpu),
+    Gpu(Gpu),
     Package(Package),
+}
+
+/// A GPU with a counter that can be read.
+fn gpu(ordinal: usize) -> Option<Gpu> {
+    cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id)).filter(|gpu| gpu.joules().is_some())
 }
 
 /// The counters at one moment.
@@ -30,7 +34,7 @@ impl EnergyMeter {
         let mut counters = Vec::new();
         for device in devices {
             match device {
-                DeviceId::Cuda(ordinal) => match cuda::pci_bus_id(*ordinal).and_then(|id| nvml::Gpu::open(&id)) {
+                DeviceId::Cuda(ordinal) => match gpu(*ordinal) {
                     Some(gpu) => counters.push(Counter::Gpu(gpu)),
                     None => return EnergyMeter { counters: None },
                 },
@@ -102,80 +106,6 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
         packages.push(Package { counter, range: microjoules(&zone.join("max_energy_range_uj"))? });
     }
     (!packages.is_empty()).then_some(packages)
-}
-
-/// The four NVML functions that a meter needs.
-mod nvml {
-    use super::{CString, Library, c_char, c_int, c_ulonglong, c_void};
-
-    type Handle = *mut c_void;
-    const SUCCESS: c_int = 0;
-
-    /// A GPU in NVML. The library stays loaded as long as this lives.
-    #[derive(Debug)]
-    pub struct Gpu {
-        nvml: Library,
-        handle: Handle,
-    }
-
-    // SAFETY: NVML's functions may be called from any thread, and we never dereference the handle.
-    unsafe impl Send for Gpu {}
-    // SAFETY: as for `Send`.
-    unsafe impl Sync for Gpu {}
-
-    impl Gpu {
-        /// `None` if the library is missing or does not know the GPU.
-        pub fn open(bus_id: &str) -> Option<Gpu> {
-            let bus_id = CString::new(bus_id).ok()?;
-            // SAFETY: this is the driver's own library. Its initialisers may run in any process.
-            let nvml = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
-            let mut handle: Handle = std::ptr::null_mut();
-            // SAFETY: the functions have these types (nvml.h), and the pointers are valid during
-            // the calls.
-            unsafe {
-                let init = nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
-                let by_bus_id = nvml
-                    .get::<unsafe extern "C" fn(*const c_char, *mut Handle) -> c_int>(
-                        b"nvmlDeviceGetHandleByPciBusId_v2\0",
-                    )
-                    .ok()?;
-                if init() != SUCCESS || by_bus_id(bus_id.as_ptr(), &mut handle) != SUCCESS {
-                    return None;
-                }
-            }
-            let gpu = Gpu { nvml, handle };
-            gpu.joules().map(|_| gpu)
-        }
-
-        /// Joules since the driver was loaded.
-        pub fn joules(&self) -> Option<f64> {
-            let mut millijoules: c_ulonglong = 0;
-            // SAFETY: the function has this type (nvml.h); the handle is of this library, and the
-            // pointer is valid.
-            let code = unsafe {
-                let energy = self
-                    .nvml
-                    .get::<unsafe extern "C" fn(Handle, *mut c_ulonglong) -> c_int>(
-                        b"nvmlDeviceGetTotalEnergyConsumption\0",
-                    )
-                    .ok()?;
-                energy(self.handle, &mut millijoules)
-            };
-            (code == SUCCESS).then_some(millijoules as f64 / 1e3)
-        }
-    }
-
-    impl Drop for Gpu {
-        fn drop(&mut self) {
-            // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and
-            // this undoes it.
-            unsafe {
-                if let Ok(shutdown) = self.nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
-                    shutdown();
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

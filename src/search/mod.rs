@@ -10,9 +10,11 @@ pub mod cuda;
 mod device;
 mod energy;
 mod error;
+mod nvml;
 mod open;
 mod options;
 mod searcher;
+mod sensors;
 
 pub use device::{DeviceId, DeviceInfo};
 pub use energy::EnergyMeter;
@@ -20,3 +22,4 @@ pub use error::SearchError;
 pub use open::open;
 pub use options::{DeviceChoice, SearchOptions};
 pub use searcher::{ClaimedHit, Launch, LaunchReport, Remaining, Searcher};
+pub use sensors::{SensorValues, Sensors};

@@ -1,6 +1,8 @@
 //! Messages that wait for their answer, and the order in which they get it.
 
+use super::access::Access;
 use super::answer_limits::AnswerLimits;
+use super::pulse::Pulse;
 use crate::bot::{self, Request};
 use crate::job::Asker;
 use crate::nostr::IncomingMessage;
@@ -34,19 +36,30 @@ struct Held {
 /// The waiting messages, oldest first.
 #[derive(Default)]
 pub(super) struct Backlog {
+    access: Access,
+    pulse: Pulse,
     waiting: VecDeque<Held>,
     dropped: u64,
     told: Option<Instant>,
 }
 
 impl Backlog {
+    /// An empty one. `access` knows whose messages are ignored; `pulse` is told how many wait.
+    pub fn new(access: Access, pulse: Pulse) -> Backlog {
+        Backlog { access, pulse, ..Backlog::default() }
+    }
+
     /// Whether no message waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Adds a message.
+    /// Adds a message, unless its asker is denied. Such a message is counted and leaves no trace, so
+    /// it costs neither an answer's turn nor a row.
     pub fn push(&mut self, message: IncomingMessage) {
+        if self.access.ignores(message.rumor.author) {
+            return;
+        }
         self.waiting.push_back(Held { message, request: None, has_job: None });
     }
 
@@ -86,6 +99,7 @@ impl Backlog {
         });
         self.dropped += (before - left.len()) as u64;
         self.waiting = left;
+        self.pulse.set_waiting(self.waiting.len());
         self.tell(now);
         taken
     }

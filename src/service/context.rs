@@ -1,11 +1,15 @@
 //! The state that all parts of the service share.
 
+use super::access::Access;
+use super::pulse::Pulse;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Limits};
+use crate::job::Asker;
 use crate::ledger::Ledger;
 use crate::nostr::EncryptionKeys;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
+use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -45,6 +49,8 @@ pub(super) struct Wakes {
     pub goodbye: Wake,
     /// The watchdog found a relay that no longer delivers: subscribe again.
     pub deaf: Wake,
+    /// Somebody wants to know whether the maintenance task still runs ([`Pulse`]).
+    pub ping: Wake,
 }
 
 /// Everything that all parts of the service use. Cheap to clone.
@@ -56,5 +62,14 @@ pub(super) struct Context {
     pub config: Arc<Config>,
     pub wakes: Wakes,
     pub encryption_keys: Arc<EncryptionKeys>,
+    pub access: Access,
+    pub pulse: Pulse,
     pub shutdown: Shutdown,
+}
+
+impl Context {
+    /// Whether an asker is a friend of the operator, and the limits that hold for them.
+    pub fn limits_of(&self, asker: Asker) -> (bool, Cow<'_, Limits>) {
+        (self.access.is_friend(asker), self.access.limits(asker, &self.config.limits))
+    }
 }

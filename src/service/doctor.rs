@@ -1,49 +1,32 @@
 //! The checks of `npubbot doctor`: everything that the bot needs, with the remedy if it is missing.
 
 use crate::config::{Config, RelayEntry};
-use crate::ledger::{Look, look};
+use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
+use crate::ledger::{Look, Quarantined, Sizes, look};
 use crate::nostr::{nip11, reach};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
+use std::borrow::Cow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Result of one check.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Verdict {
-    /// Everything is as it should be.
-    Good,
-    /// The bot runs, but worse than it could.
-    Weak,
-    /// The bot does not run, or nobody can reach it.
-    Broken,
-}
-
-/// One check and its result.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// Name of the check.
-    pub what: &'static str,
-    /// Its result.
-    pub verdict: Verdict,
-    /// State, and the remedy if it is not good.
-    pub text: String,
-}
-
-fn finding(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Finding {
-    Finding { what, verdict, text: text.into() }
+/// A finding of a check.
+pub(super) fn finding(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Finding {
+    Finding { what: Cow::Borrowed(what), verdict, text: text.into() }
 }
 
 /// Time limit for a relay.
 const PATIENCE: Duration = Duration::from_secs(7);
 
-/// Runs every check. Changes nothing, and opens no identity.
+/// Runs every check. Asks the bot of the data folder too, if it runs. Changes nothing, and opens no
+/// identity.
 pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
     let config = Config::load(config);
     let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
     findings.extend(folder(data, identity));
+    findings.extend(running(data));
     match config {
         Ok(config) => {
             let relays = config.relays.len();
@@ -169,24 +152,10 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
         Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
         Ok(Look::Sound { schema, open_jobs, quarantined, sizes, restored_at, is_older }) => {
-            findings.extend(quarantined.iter().map(|row| {
-                let text = format!(
-                    "{} cannot be read ({}) and is skipped; mend or delete the row, then its row in `quarantine`",
-                    row.place, row.reason
-                );
-                finding("ledger", Verdict::Weak, text)
-            }));
+            findings.extend(ledger_findings(&quarantined, &sizes, restored_at));
             if is_older {
                 let text = "it is older than the file used-halves beside it: a backup was put back, or that file is \
                             missing; the next start gives open split jobs up and refuses older requests";
-                findings.push(finding("ledger", Verdict::Weak, text));
-            }
-            if restored_at.is_some() {
-                let text = "a backup was restored: open split jobs were given up, older requests are refused";
-                findings.push(finding("ledger", Verdict::Weak, text));
-            }
-            if sizes.dropped > 0 {
-                let text = format!("{} unsent answers were dropped, because they were over the budget", sizes.dropped);
                 findings.push(finding("ledger", Verdict::Weak, text));
             }
             finding("ledger", Verdict::Good, format!("it is sound (schema {schema}), with {open_jobs} open jobs"))
@@ -194,6 +163,50 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         Err(error) => finding("ledger", Verdict::Broken, error.to_string()),
     };
     findings.push(ledger);
+    findings
+}
+
+/// Weaknesses of a ledger.
+pub(super) fn ledger_findings(quarantined: &[Quarantined], sizes: &Sizes, restored_at: Option<u64>) -> Vec<Finding> {
+    let weak = |text: String| finding("ledger", Verdict::Weak, text);
+    let mut findings: Vec<Finding> = quarantined
+        .iter()
+        .map(|row| {
+            weak(format!(
+                "{} cannot be read ({}) and is skipped; mend or delete the row, then its row in `quarantine`",
+                row.place, row.reason
+            ))
+        })
+        .collect();
+    if restored_at.is_some() {
+        let text = "a backup was restored: open split jobs were given up, older requests are refused";
+        findings.push(weak(text.to_owned()));
+    }
+    if sizes.dropped > 0 {
+        findings
+            .push(weak(format!("{} unsent answers were dropped, because they were over the budget", sizes.dropped)));
+    }
+    findings
+}
+
+/// The findings of the running bot itself.
+fn running(data: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let asked = control::ask(data, Command::Doctor, |reply| match reply {
+        Reply::Finding(found) => findings.push(found),
+        Reply::Refused(reason) => findings.push(finding("running bot", Verdict::Weak, reason)),
+        _ => {}
+    });
+    match asked {
+        Ok(()) => {}
+        Err(ControlError::NothingRuns { .. }) => {
+            findings.push(finding("running bot", Verdict::Good, "none answers on the local socket"))
+        }
+        Err(error @ ControlError::NotYours { .. }) => {
+            findings.push(finding("running bot", Verdict::Weak, error.to_string()));
+        }
+        Err(error) => findings.push(finding("running bot", Verdict::Broken, error.to_string())),
+    }
     findings
 }
 

@@ -42,6 +42,10 @@ impl Maintenance {
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = self.context.wakes.status.woken() => {}
+                () = self.context.wakes.ping.woken() => {
+                    self.context.pulse.beat();
+                    continue;
+                }
                 () = tick => {
                     // A wall clock that jumps ahead must not expire every job, so the time that
                     // really passed is an upper bound.
@@ -53,6 +57,7 @@ impl Maintenance {
                         if let Err(error) = self.context.ledger.clean() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
                         }
+                        self.thin_finished_jobs();
                         self.log_totals().await;
                     }
                     rounds = rounds.wrapping_add(1);
@@ -76,6 +81,14 @@ impl Maintenance {
         }
     }
 
+    fn thin_finished_jobs(&self) {
+        match self.context.ledger.thin(self.context.config.bot.keep_finished) {
+            Ok(0) => {}
+            Ok(jobs) => tracing::info!(jobs, "finished jobs are old enough to be deleted"),
+            Err(error) => tracing::warn!(%error, "old finished jobs could not be deleted yet"),
+        }
+    }
+
     /// Logs once an hour that the bot works, with totals.
     async fn log_totals(&self) {
         let connected = self.relays.wait_for_any(Duration::ZERO).await;
@@ -86,7 +99,7 @@ impl Maintenance {
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,
                 relays = connected,
-                dropped = %causes(&self.context.vault.dropped()),
+                dropped = %causes(&self.context.vault.dropped(), self.context.access.ignored()),
                 heap = memory::heap_in_use(),
                 "alive"
             ),
@@ -163,10 +176,14 @@ impl Maintenance {
     }
 }
 
-/// Messages that did not open since the start, by cause.
-fn causes(dropped: &[(UnwrapError, u64)]) -> String {
+/// Messages left unanswered since the start, by cause: those that did not open, and those of
+/// askers whom the operator denied.
+pub(super) fn causes(dropped: &[(UnwrapError, u64)], of_denied: u64) -> String {
     let some = dropped.iter().filter(|(_, count)| *count > 0);
-    let causes: Vec<String> = some.map(|(cause, count)| format!("{count} {cause}")).collect();
+    let mut causes: Vec<String> = some.map(|(cause, count)| format!("{count} {cause}")).collect();
+    if of_denied > 0 {
+        causes.push(format!("{of_denied} of denied askers"));
+    }
     if causes.is_empty() { "none".to_owned() } else { causes.join(", ") }
 }
 
@@ -177,12 +194,13 @@ mod tests {
     #[test]
     fn dropped_messages_are_named_by_cause() {
         let dropped = UnwrapError::ALL.map(|cause| (cause, 0));
-        assert_eq!(causes(&dropped), "none");
+        assert_eq!(causes(&dropped, 0), "none");
         let dropped = dropped.map(|(cause, _)| match cause {
             UnwrapError::Undecryptable => (cause, 12),
             UnwrapError::Impostor => (cause, 1),
             cause => (cause, 0),
         });
-        assert_eq!(causes(&dropped), "12 cannot be decrypted, 1 seal and rumor have different authors");
+        let text = "12 cannot be decrypted, 1 seal and rumor have different authors, 3 of denied askers";
+        assert_eq!(causes(&dropped, 3), text);
     }
 }

@@ -4,22 +4,30 @@
 //! relays → inbox → requests (decide, T1) → scheduler → results (redeem, T2) → outbox (T3) → relays
 //! ```
 
+mod access;
 mod answer_limits;
+mod askers;
 mod backlog;
 mod compose;
 mod context;
 mod doctor;
+mod doctor_running;
 mod encryption_keys;
 mod maintenance;
+mod metrics;
+mod monitor;
 mod operator;
+mod pulse;
 mod requests;
 mod results;
 mod status;
 mod supervise;
 mod tasks;
 mod vanish;
+mod view;
 
-pub use doctor::{Finding, Verdict, doctor};
+pub use doctor::doctor;
+pub use monitor::{Monitor, Monitors};
 pub use operator::Levers;
 
 use crate::clock::Clock;
@@ -33,15 +41,18 @@ use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::SearchError;
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
+use access::Access;
 use context::{Context, Wakes};
 use maintenance::Maintenance;
 use operator::OperatorRequests;
+use pulse::Pulse;
 use results::Results;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::task::JoinSet;
+use view::SensorTable;
 
 /// How long the start waits for the first measured rate. Without a rate the bot cannot tell an
 /// expected time.
@@ -114,6 +125,8 @@ impl Service {
             config: Arc::new(config),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),
+            access: Access::load(&ledger)?,
+            pulse: Pulse::default(),
             shutdown,
         };
         let scheduler = start_search(&context, is_paused)?;
@@ -128,6 +141,12 @@ impl Service {
         Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
     }
 
+    /// The running service, as monitoring sees it.
+    pub fn monitor(&self) -> Monitor {
+        let (context, scheduler) = (self.context.clone(), Arc::clone(&self.scheduler));
+        Monitor::new(Maintenance { context, scheduler, relays: self.relays.clone() })
+    }
+
     /// Opens the local socket in the data folder and serves the operator's requests there.
     ///
     /// Errors: the socket cannot be made. The bot works without it.
@@ -138,7 +157,7 @@ impl Service {
             scheduler: Arc::clone(&self.scheduler),
             relays: self.relays.clone(),
         };
-        let requests = OperatorRequests { maintenance, since: Instant::now(), levers };
+        let requests = OperatorRequests { maintenance, since: Instant::now(), levers, sensors: SensorTable::default() };
         self.tasks.spawn(door.run(Arc::new(requests), self.context.shutdown.clone()));
         Ok(())
     }

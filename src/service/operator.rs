@@ -2,7 +2,9 @@
 
 use super::context::Context;
 use super::maintenance::Maintenance;
-use crate::control::{Command, DeviceStatus, JobStatus, Operator, RelayStatus, Reply, Status};
+use super::view::{self, SensorTable};
+use super::{askers, doctor_running};
+use crate::control::{Command, DeviceStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
 use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{Job, LedgerError};
@@ -19,6 +21,9 @@ pub trait Levers: Send + Sync + 'static {
 
     /// Sets the level of the log.
     fn log(&self, level: &str) -> Result<String, String>;
+
+    /// The last lines of the log, oldest first.
+    fn recent(&self) -> Vec<String>;
 }
 
 /// Carries out the operator's requests.
@@ -29,16 +34,30 @@ pub(super) struct OperatorRequests<L> {
     pub since: Instant,
     /// Changes to the program.
     pub levers: L,
+    /// Sensors of the devices.
+    pub sensors: SensorTable,
 }
 
 impl<L: Levers> Operator for OperatorRequests<L> {
     async fn carry_out(&self, command: Command) -> Vec<Reply> {
         let said = match command {
-            Command::Status => return self.status().await,
+            Command::Status => return vec![self.status().await.map_or_else(|error| unreadable(&error), Reply::Status)],
+            Command::View => return vec![self.view().await.map_or_else(|error| unreadable(&error), Reply::View)],
             // Many jobs take long to read, and their difficulties to compute.
             Command::Jobs => return tokio::task::block_in_place(|| self.jobs()),
             Command::Show { job } => return self.show(job),
             Command::Cancel { job } => self.cancel(job),
+            Command::Askers { most } => {
+                let list = || askers::list(self.context(), most);
+                return tokio::task::block_in_place(list).unwrap_or_else(|error| vec![unreadable(&error)]);
+            }
+            Command::Rule { npub, standing } => {
+                askers::set(self.context(), &self.maintenance.scheduler, &npub, standing)
+            }
+            Command::Doctor => {
+                let findings = doctor_running::check(&self.maintenance, self.since.elapsed()).await;
+                return findings.into_iter().map(Reply::Finding).collect();
+            }
             Command::Pause => Ok(self.pause(true)),
             Command::Resume => Ok(self.pause(false)),
             Command::Reload => self.levers.reload(),
@@ -53,16 +72,13 @@ impl<L: Levers> OperatorRequests<L> {
         &self.maintenance.context
     }
 
-    async fn status(&self) -> Vec<Reply> {
-        let totals = match self.context().ledger.totals() {
-            Ok(totals) => totals,
-            Err(error) => return vec![unreadable(&error)],
-        };
+    async fn status(&self) -> Result<Status, LedgerError> {
+        let totals = self.context().ledger.totals()?;
         let scheduler = &self.maintenance.scheduler;
         let is_paused = scheduler.is_paused();
         let relays = self.maintenance.relays.states().await;
         let state = |is_connected| if is_connected { "connected" } else { "disconnected" };
-        vec![Reply::Status(Status {
+        Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             npub: Npub(self.context().vault.public_key().to_bytes()).to_string(),
             uptime_seconds: self.since.elapsed().as_secs(),
@@ -75,7 +91,25 @@ impl<L: Levers> OperatorRequests<L> {
             open_jobs: totals.accepted,
             undelivered: totals.unsent_messages,
             memory_bytes: memory::heap_in_use() as u64,
-        })]
+        })
+    }
+
+    async fn view(&self) -> Result<Box<View>, LedgerError> {
+        let scheduler = &self.maintenance.scheduler;
+        let status = self.status().await?;
+        let relays = view::relays(&self.maintenance).await;
+        // Many jobs take long to read, and their difficulties to compute.
+        let jobs = || view::jobs(&self.maintenance, |job| self.job_status(job));
+        Ok(Box::new(View {
+            status,
+            is_paused: scheduler.is_paused(),
+            candidates: scheduler.candidates(),
+            sensors: self.sensors.read(scheduler.devices().iter().map(|device| device.id)),
+            relays,
+            jobs: tokio::task::block_in_place(jobs)?,
+            messages_waiting: self.context().pulse.waiting(),
+            events: self.levers.recent(),
+        }))
     }
 
     fn jobs(&self) -> Vec<Reply> {

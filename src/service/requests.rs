@@ -87,7 +87,7 @@ impl Requests {
     }
 
     fn attend_all(&self, messages: &mut mpsc::Receiver<IncomingMessage>) {
-        let mut backlog = Backlog::default();
+        let mut backlog = Backlog::new(self.context.access.clone(), self.context.pulse.clone());
         loop {
             if backlog.is_empty() {
                 let Some(message) = messages.blocking_recv() else { return };
@@ -101,7 +101,7 @@ impl Requests {
                 // The relay still has them: they are answered after the next start.
                 return;
             }
-            let batch = backlog.take(&mut self.limits(), |asker| self.has_job(asker), Instant::now());
+            let batch = backlog.take(&mut self.limits(), |asker| self.comes_first(asker), Instant::now());
             if batch.is_empty() {
                 std::thread::sleep(HELD_PAUSE);
             } else {
@@ -110,8 +110,9 @@ impl Requests {
         }
     }
 
-    fn has_job(&self, asker: Asker) -> bool {
-        self.context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
+    fn comes_first(&self, asker: Asker) -> bool {
+        self.context.access.is_friend(asker)
+            || self.context.ledger.asker_view(asker).is_ok_and(|asker| !asker.open.is_empty())
     }
 
     fn limits(&self) -> MutexGuard<'_, AnswerLimits> {
@@ -206,6 +207,7 @@ impl Requests {
     /// Decides new messages, seals the answers, records everything in one transaction (T1), and
     /// acts upon it.
     fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
+        let _attending = self.context.pulse.attend();
         let mut next_job = self.context.ledger.next_job()?;
         let mut decided = Vec::with_capacity(messages.len());
         for Waiting { message, request, .. } in messages {
@@ -256,12 +258,15 @@ impl Requests {
 
     fn decide(&self, message: &IncomingMessage, request: &Request, next_job: JobId) -> Result<Decided, RequestError> {
         let (rumor, author) = (message.rumor.id, message.rumor.author);
-        let asker = self.context.ledger.asker_view(author)?;
+        let mut asker = self.context.ledger.asker_view(author)?;
+        let (is_friend, limits) = self.context.limits_of(author);
+        // Friends owe no proof of work.
+        asker.known |= is_friend;
         let now = self.context.clock.now();
         let (shares, queue) = (self.scheduler.shares(author), self.scheduler.wait_estimate());
         let split = self.scheduler.split_queue(author);
         let facts = Facts {
-            limits: &self.context.config.limits,
+            limits: &limits,
             asker: &asker,
             pool_jobs: shares.pool_jobs,
             split_jobs: shares.split_jobs,
@@ -279,7 +284,7 @@ impl Requests {
             easy_wait: queue.wait,
             reads_sealed: message.reads_sealed,
             owes: self.owed(message, &asker),
-            split_work: self.split_cost(request, split.work_bits),
+            split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
             now,
         };

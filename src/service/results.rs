@@ -131,6 +131,8 @@ mod tests {
             config: Arc::new(Config::embedded_default().unwrap()),
             wakes: Wakes::default(),
             encryption_keys: Arc::default(),
+            access: Default::default(),
+            pulse: Default::default(),
             shutdown,
         };
         let keys = Keys::generate();

@@ -22,7 +22,7 @@ const MESSAGES_WAITING: usize = 256;
 
 /// Announces the bot and starts every task. They end when the context's shutdown does.
 pub(super) async fn start(context: Context, scheduler: Arc<Scheduler>, relays: Relays) -> JoinSet<()> {
-    let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown } = context.clone();
+    let Context { vault, ledger, clock, config, wakes, encryption_keys, shutdown, .. } = context.clone();
     let (relay_lists, awaited) = (Arc::new(RelayLists::default()), Awaited::default());
     let flood = Flood::new(config.limits.flood_work_bits, config.limits.new_askers_per_minute);
     let (messages, received) = mpsc::channel(MESSAGES_WAITING);

@@ -2,6 +2,7 @@
 //! up.
 
 use super::headers::headers;
+use super::listener::{self, Bounds};
 use super::page::{PAGE, PAGE_SHA256, link};
 use crate::config::{RelayEntry, WebConfig};
 use crate::shutdown::Shutdown;
@@ -9,39 +10,29 @@ use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use nostr::{PublicKey, RelayUrl};
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 
-/// Bounds on what clients can use up.
-#[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    /// Simultaneous connections. Further ones are closed without being read.
-    pub connections: usize,
-    /// Time limit for the head of a request.
-    pub head: Duration,
-    /// Time limit for a connection.
-    pub connection: Duration,
-}
-
+/// Bounds of the page's server.
 const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), connection: Duration::from_secs(60) };
-/// The most bytes of a request that are buffered.
-const BUFFER: usize = 16 * 1024;
-/// Pause after a connection could not be accepted, for example for lack of file handles.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-
-/// Why the page cannot be served. The bot then does not start.
+/// Why a server cannot listen. The bot then does not start.
 #[derive(Debug, Error)]
 pub enum WebError {
     /// The server cannot listen at the address.
     #[error("the page cannot be served at {address} ({error}); choose another `listen` in [web], or leave it out")]
     Listen {
+        /// The configured address.
+        address: SocketAddr,
+        /// Reason of the operating system.
+        error: std::io::Error,
+    },
+    /// The server for monitoring cannot listen at the address.
+    #[error("metrics cannot be served at {address} ({error}); choose another `metrics` in [web], or leave it out")]
+    Metrics {
         /// The configured address.
         address: SocketAddr,
         /// Reason of the operating system.
@@ -104,45 +95,14 @@ impl WebServer {
     }
 
     /// Serves until the shutdown. A failed connection does not affect the others.
-    pub async fn run(self, mut shutdown: Shutdown) {
-        let places = Arc::new(Semaphore::new(self.bounds.connections));
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                () = shutdown.stopped() => return,
-            };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::debug!(%error, "a connection to the page could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
-            let Ok(place) = places.clone().try_acquire_owned() else { continue };
-            let (site, bounds, mut shutdown) = (self.site.clone(), self.bounds, shutdown.clone());
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = serve(stream, &site, bounds.head) => {}
-                    () = tokio::time::sleep(bounds.connection) => {}
-                    () = shutdown.stopped() => {}
-                }
-                drop(place);
-            });
-        }
+    pub async fn run(self, shutdown: Shutdown) {
+        let site = self.site;
+        let answer = move |request| {
+            let reply = site.answer(&request);
+            async move { reply }
+        };
+        listener::serve(self.listener, self.bounds, shutdown, answer).await;
     }
-}
-
-/// Answers the requests of one connection.
-async fn serve(stream: TcpStream, site: &Site, head_time: Duration) {
-    let answer = |request: Request<hyper::body::Incoming>| {
-        let reply = site.answer(&request);
-        async move { Ok::<_, Infallible>(reply) }
-    };
-    let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER);
-    // A client that disconnects or breaks the protocol is not worth a log line.
-    let _ = http.serve_connection(TokioIo::new(stream), hyper::service::service_fn(answer)).await;
 }
 
 impl Site {

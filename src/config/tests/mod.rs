@@ -21,6 +21,7 @@ fn the_shipped_file_holds_the_defaults() {
     assert_eq!(format!("{:?}", shipped.bot), format!("{:?}", defaults.bot));
     assert_eq!(format!("{:?}", shipped.search), format!("{:?}", defaults.search));
     assert_eq!(format!("{:?}", shipped.web), format!("{:?}", defaults.web));
+    assert_eq!(defaults.web.metrics, None);
     assert_eq!(defaults.web.listen, None, "no page is served unless the operator asks for it");
     for key in [
         "open_jobs_per_asker",
@@ -31,8 +32,10 @@ fn the_shipped_file_holds_the_defaults() {
         "nip05",
         "picture",
         "visit_askers_relays",
+        "keep_finished",
         "listen",
         "public_url",
+        "metrics",
     ] {
         assert!(SHIPPED.contains(key), "{key} is explained in the file");
     }
@@ -52,13 +55,16 @@ fn values_of_the_file_replace_the_defaults() {
 #[test]
 fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     let with = |more: &str| error(&format!("{RELAY}{more}"));
-    insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `daily_note`, `try_relays_every`, `answer_without_relay_list`, `visit_askers_relays`, `answers_expire_after`");
+    insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `daily_note`, `try_relays_every`, `answer_without_relay_list`, `visit_askers_relays`, `answers_expire_after`, `keep_finished`");
     insta::assert_snapshot!(with("[limits]\njobs_per_day = \"many\"\n"), @r#"relays.toml, line 5: invalid type: string "many", expected i64"#);
     insta::assert_snapshot!(with("[limits]\njobs_per_day = 0\n"), @"relays.toml, line 5: `jobs_per_day` is 0; allowed is 1 to 1000000");
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"soon\"\n"), @r#"relays.toml, line 5: `give_up_after` is "soon"; allowed is a whole number and s, min, h or days, like "12 h""#);
     insta::assert_snapshot!(with("[web]\nlisten = \"8080\"\n"), @r#"relays.toml, line 5: `listen` is "8080"; allowed is an address and a port, like "127.0.0.1:8080""#);
+    insta::assert_snapshot!(with("[web]\nmetrics = \"yes\"\n"), @r#"relays.toml, line 5: `metrics` is "yes"; allowed is an address and a port, like "127.0.0.1:9477""#);
+    insta::assert_snapshot!(with("[web]\nlisten = \"[::1]:80\"\nmetrics = \"[::1]:80\"\n"), @"relays.toml, line 6: `metrics` is [::1]:80, and so is `listen`; each needs a port of its own");
     insta::assert_snapshot!(with("[web]\npublic_url = \"bot.example\"\n"), @r#"relays.toml, line 5: `public_url` is "bot.example"; allowed is the page's address without #, like "https://bot.example/""#);
     insta::assert_snapshot!(with("[bot]\nanswers_expire_after = \"1 s\"\n"), @r#"relays.toml, line 5: `answers_expire_after` is "1 s", and a key could expire before its asker looks; write "1 day" or more (it is "30 days" if you say nothing)"#);
+    insta::assert_snapshot!(with("[bot]\nkeep_finished = \"12 h\"\n"), @r#"relays.toml, line 5: `keep_finished` is "12 h", and the jobs of the last day count for `jobs_per_day`; write "1 day" or more (it is "90 days" if you say nothing)"#);
     insta::assert_snapshot!(with("[bot]\ntry_relays_every = \"1 s\"\n"), @r#"relays.toml, line 5: `try_relays_every` is "1 s", and relays would turn away who writes that often; write "1 min" or more (it is "15 min" if you say nothing)"#);
     insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"2 days\"\ngive_up_after = \"1 day\"\n"), @r#"relays.toml, line 6: `give_up_after` ("1 day") is less than `longest_expected_time` ("2 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"2 h\"\n"), @r#"relays.toml, line 5: `give_up_after` ("2 h") is less than `longest_expected_time` ("24 h" if you say nothing), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);

@@ -101,6 +101,7 @@ fn a_ledger_of_every_released_schema_finishes_its_jobs() {
         let [open] = &ledger.open_jobs().unwrap()[..] else { panic!("one open job") };
         assert_eq!((&open.spec.patterns, open.spec.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
         assert_eq!(open.spec.encryption_key.is_some(), number >= 6);
+        assert_eq!(ledger.rules().unwrap().len(), usize::from(number >= 8));
         let bench = Bench { folder, clock: Clock::at(NOW), ledger };
         let message = bench.found(open.id, open.spec.asker.0[0], 200);
         bench.ledger.acknowledge(message.id, "wss://a").unwrap();

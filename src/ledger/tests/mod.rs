@@ -10,6 +10,7 @@ mod model;
 mod outbox;
 mod quarantine;
 mod restore;
+mod rules;
 mod trouble;
 
 use super::*;

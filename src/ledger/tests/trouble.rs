@@ -105,7 +105,7 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
          language.since lost_job.job mail.id mail.wrap mail.asker mail.result_of mail.json mail.expires_at mail.queued_at mail.due_at mail.due_set_at mail.attempts \
          mail.finished mail.seen_on note.name note.value owner.bot post.id post.topic post.json post.relays \
          post.queued_at post.expires_at posted.post posted.relay quarantine.kind quarantine.row quarantine.reason \
-         quarantine.at seen.asker seen.rumor seen.age silent.asker silent.since started.asker started.at \
+         quarantine.at rule.asker rule.rule rule.since seen.asker seen.rumor seen.age silent.asker silent.since started.asker started.at \
          used_half.family";
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }

@@ -43,6 +43,17 @@ pub(in crate::nostr) struct Connection {
     made_at: Timestamp,
 }
 
+/// Figures of one of our relays since the start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Figures {
+    /// Its address.
+    pub url: String,
+    /// Attempts to connect that failed.
+    pub failures: u64,
+    /// Mean time to an answer; `None` without one.
+    pub lag: Option<Duration>,
+}
+
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
 pub struct Relays {
@@ -121,6 +132,21 @@ impl Relays {
             states.push((entry.url.to_string(), self.is_connected(&entry.url).await));
         }
         states
+    }
+
+    /// Figures of our own relays since the start.
+    pub async fn figures(&self) -> Vec<Figures> {
+        let mut all = Vec::new();
+        for entry in self.entries.iter() {
+            let relay = self.client.relay(&entry.url).await.ok();
+            let stats = relay.as_ref().map(Relay::stats);
+            all.push(Figures {
+                url: entry.url.to_string(),
+                failures: stats.map_or(0, |stats| stats.attempts().saturating_sub(stats.success()) as u64),
+                lag: stats.and_then(|stats| stats.latency()),
+            });
+        }
+        all
     }
 
     /// Disconnects from all relays.

@@ -23,7 +23,7 @@ pub(in crate::nostr) mod timer;
 mod transport;
 pub(in crate::nostr) mod visitor;
 
-pub use connections::{Relays, reach};
+pub use connections::{Figures, Relays, reach};
 pub use encryption_keys::EncryptionKeys;
 pub use error::NostrError;
 pub use relay_lists::RelayLists;

@@ -194,7 +194,15 @@ fn a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts() {
 fn the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends() {
     let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operators/npubbot.service");
     let unit = fs::read_to_string(unit).unwrap();
-    for setting in ["MemoryMax=4G", "RestartPreventExitStatus=2", "Restart=always", "LimitCORE=0"] {
+    let settings = [
+        "MemoryMax=4G",
+        "RestartPreventExitStatus=2",
+        "Restart=always",
+        "LimitCORE=0",
+        "Type=notify",
+        "WatchdogSec=60",
+    ];
+    for setting in settings {
         assert!(unit.lines().any(|line| line == setting), "{setting}");
     }
 }

@@ -25,26 +25,26 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// A pattern that one core does not find within a test.
-const LONG: &str = "qqqqqqqqq";
+pub(super) const LONG: &str = "qqqqqqqqq";
 
 /// Runs an operator's command for a bot.
-fn operate(home: &Home, arguments: &[&str]) -> Output {
+pub(super) fn operate(home: &Home, arguments: &[&str]) -> Output {
     command().args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file()).output().unwrap()
 }
 
 /// The bot as a process whose socket is open.
-async fn started(home: &Home) -> BotProcess {
+pub(super) async fn started(home: &Home) -> BotProcess {
     let bot = home.spawn_at_level("info").await;
     answering(home).await;
     bot
 }
 
 /// Waits until the bot answers on its socket.
-async fn answering(home: &Home) {
+pub(super) async fn answering(home: &Home) {
     until("the bot answers", || async { operate(home, &["status"]).status.success().then_some(()) }).await;
 }
 
-fn lines(output: &Output) -> Vec<serde_json::Value> {
+pub(super) fn lines(output: &Output) -> Vec<serde_json::Value> {
     assert!(output.status.success(), "{}", stderr(output));
     stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -53,12 +53,15 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
     let ask_all = || {
-        let commands: [&[&str]; 8] = [
+        let commands: [&[&str]; 11] = [
             &["status"],
             &["status", "--json"],
             &["jobs"],
             &["jobs", "show", "1"],
             &["jobs", "cancel", "1"],
+            &["askers"],
+            &["deny", "npub1x"],
+            &["allow", "npub1x"],
             &["pause"],
             &["reload"],
             &["log", "debug"],

@@ -1,9 +1,11 @@
 //! `npubbot doctor` on a healthy installation, and on one where everything is wrong.
 
+use super::control::{operate, started};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stdout};
 use crate::support::relay::TestRelay;
+use crate::support::until;
 use npubbot::clock::Clock;
 use npubbot::ledger::{Ledger, Post};
 use std::os::unix::fs::PermissionsExt;
@@ -15,6 +17,7 @@ pub const TESTS: &[Test] = &[
     test!(every_problem_is_named_with_its_remedy),
     test!(a_restore_bad_rows_and_private_relays_are_named),
     test!(a_configured_device_that_is_missing_is_named),
+    test!(a_running_bot_tells_what_only_it_knows),
 ];
 
 fn doctor(config: &Path, data: &Path) -> Output {
@@ -129,4 +132,26 @@ async fn a_configured_device_that_is_missing_is_named() {
     let home = Home::new(&[relay.url()]);
     let said = stdout(&doctor(&home.config_file(), &home.data()));
     assert!(line(&said, "search").starts_with("ok"), "{said}");
+}
+
+/// A paused search, and a relay that went away: neither is seen from outside the bot.
+async fn a_running_bot_tells_what_only_it_knows() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = started(&home).await;
+    std::fs::set_permissions(home.data(), PermissionsExt::from_mode(0o700)).unwrap();
+    let said = stdout(&doctor(&home.config_file(), &home.data()));
+    assert!(line(&said, "running bot").contains("is up") && line(&said, "connections").starts_with("ok"), "{said}");
+    assert!(said.contains("cpu searches at") && said.contains("0 open jobs"), "{said}");
+    assert!(line(&said, "messages").contains("none"), "{said}");
+    assert!(operate(&home, &["pause"]).status.success());
+    relay.stop();
+    until("the bot notices that its relay is gone", || async {
+        let said = stdout(&doctor(&home.config_file(), &home.data()));
+        line(&said, "connections").starts_with("weak").then(|| {
+            assert!(said.contains("BAD   connections"), "{said}");
+            assert!(said.contains("weak  search") && said.contains("`npubbot resume`"), "{said}");
+        })
+    })
+    .await;
 }

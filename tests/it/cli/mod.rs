@@ -1,8 +1,12 @@
 //! The program as an operator meets it.
 
+pub mod askers;
 pub mod backup;
 pub mod commands;
 pub mod control;
 pub mod doctor;
+pub mod monitoring;
 pub mod page;
 pub mod places;
+pub mod reference;
+pub mod top;

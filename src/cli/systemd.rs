@@ -1,0 +1,67 @@
+//! Signs of life for a service manager (`sd_notify(3)`): readiness, and a watchdog that is fed only
+//! while the bot answers. Without a service manager nothing is sent.
+
+use crate::service::Monitor;
+use sd_notify::NotifyState;
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
+/// Signs of life in each period of the watchdog. The answer may take one of these parts of it.
+const SIGNS: u32 = 3;
+/// How long a start may take while signs of life go on: NVRTC may compile all kernels.
+const LONGEST_START: Duration = Duration::from_secs(600);
+
+/// The service manager that started this process, if any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServiceManager {
+    /// Time between two signs of life; `None` if none are wanted.
+    every: Option<Duration>,
+}
+
+impl ServiceManager {
+    /// As the environment says (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
+    pub fn from_environment() -> ServiceManager {
+        ServiceManager { every: sd_notify::watchdog_enabled().map(|period| period / SIGNS) }
+    }
+
+    /// Says that the bot serves.
+    pub fn ready(self) {
+        send(NotifyState::Ready);
+    }
+
+    /// Says that the bot stops.
+    pub fn stopping(self) {
+        send(NotifyState::Stopping);
+    }
+
+    /// Gives signs of life as long as the bot of `monitor` lives. Run it in the main loop, so that
+    /// a hanging loop gives none either.
+    pub async fn watch(self, monitor: Monitor) -> Infallible {
+        let Some(every) = self.every else { return pending().await };
+        loop {
+            match monitor.check(every).await {
+                Ok(()) => send(NotifyState::Watchdog),
+                Err(reason) => tracing::error!(reason, "the bot hangs; the service manager gets no sign of life"),
+            }
+            tokio::time::sleep(every).await;
+        }
+    }
+
+    /// Gives signs of life during a start, for ten minutes at most.
+    pub async fn watch_start(self) -> Infallible {
+        let Some(every) = self.every else { return pending().await };
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < LONGEST_START {
+            send(NotifyState::Watchdog);
+            tokio::time::sleep(every).await;
+        }
+        pending().await
+    }
+}
+
+fn send(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::debug!(%error, "the service manager cannot be told");
+    }
+}

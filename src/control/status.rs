@@ -1,0 +1,69 @@
+//! The state of a running bot, for `npubbot status` and `npubbot jobs`.
+
+use serde::{Deserialize, Serialize};
+
+/// The state of a running bot. Totals only: nothing of it names an asker or a pattern.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the program.
+    pub version: String,
+    /// The bot's address.
+    pub npub: String,
+    /// Seconds since it was ready.
+    pub uptime_seconds: u64,
+    /// Candidates a second of all working devices; `null` before the first measurement.
+    pub rate: Option<f64>,
+    /// Every device.
+    pub devices: Vec<DeviceStatus>,
+    /// The bot's relays.
+    pub relays: Vec<RelayStatus>,
+    /// Accepted jobs that are searched for.
+    pub open_jobs: u64,
+    /// Messages that no relay of their receivers has yet.
+    pub undelivered: u64,
+    /// Heap bytes in use.
+    pub memory_bytes: u64,
+}
+
+/// The state of a device.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DeviceStatus {
+    /// `cpu`, `cuda:0`, …
+    pub id: String,
+    /// The maker's name.
+    pub name: String,
+    /// Candidates a second; `null` before the first measurement.
+    pub rate: Option<f64>,
+    /// `working`, `paused`, or `out: ` and the reason.
+    pub state: String,
+}
+
+/// The state of a relay of the bot.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RelayStatus {
+    /// Its address.
+    pub url: String,
+    /// `connected` or `disconnected`.
+    pub state: String,
+}
+
+/// An open job.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// Its number.
+    pub job: i64,
+    /// The npub of its asker.
+    pub asker: String,
+    /// Its patterns.
+    pub patterns: Vec<String>,
+    /// `pool` or `split`.
+    pub kind: String,
+    /// When it was accepted, Unix seconds.
+    pub accepted_at: u64,
+    /// When it is given up, Unix seconds.
+    pub expires_at: u64,
+    /// Candidates per match, on average; `null` if it takes too long to compute.
+    pub difficulty: Option<f64>,
+    /// Seconds that a search alone on all devices takes on average; `null` without a rate.
+    pub expected_seconds: Option<f64>,
+}

@@ -1,0 +1,62 @@
+//! The state of a running bot in detail, for `npubbot top`.
+
+use super::status::{JobStatus, Status};
+use serde::{Deserialize, Serialize};
+
+/// Everything that `npubbot top` shows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// The state as `npubbot status` shows it.
+    pub status: Status,
+    /// Whether the operator paused the search.
+    pub is_paused: bool,
+    /// Keys tried since the start, on all devices.
+    pub candidates: u64,
+    /// Sensors of the devices, in the order of `status.devices`.
+    pub sensors: Vec<SensorFigures>,
+    /// Figures of the relays, in the order of `status.relays`.
+    pub relays: Vec<RelayFigures>,
+    /// The oldest open jobs, 100 at most.
+    pub jobs: Vec<JobProgress>,
+    /// Messages that wait for their answer.
+    pub messages_waiting: u64,
+    /// The last lines of the log, oldest first, 100 at most.
+    pub events: Vec<String>,
+}
+
+/// Sensors of a device. `None`: it has none that can be read.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct SensorFigures {
+    /// Temperature.
+    pub celsius: Option<f64>,
+    /// Power.
+    pub watts: Option<f64>,
+    /// Clock of the arithmetic units.
+    pub megahertz: Option<f64>,
+}
+
+/// Connections to a relay since the start.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RelayFigures {
+    /// Its address.
+    pub url: String,
+    /// Attempts to connect that failed.
+    pub failures: u64,
+    /// Mean time to an answer; `null` without one.
+    pub lag_milliseconds: Option<u64>,
+}
+
+/// An open job and how far it is.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct JobProgress {
+    /// The job.
+    pub job: JobStatus,
+    /// Seconds since it was accepted.
+    pub age_seconds: u64,
+    /// The chance, 0 to 1, that it would have ended by now, had it been searched for since then with
+    /// its present part of the devices; `null` without a rate.
+    pub chance_so_far: Option<f64>,
+    /// Seconds that it takes from now on average, with its part of the devices: the search has no
+    /// memory. `null` without a rate.
+    pub seconds_left: Option<f64>,
+}

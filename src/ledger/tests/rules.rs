@@ -1,0 +1,124 @@
+//! The operator's rules for askers, the list of askers, and the retention of finished jobs.
+
+use super::*;
+use crate::key::HalfPoint;
+use std::time::Duration;
+
+const NINETY_DAYS: Duration = Duration::from_secs(90 * DAY);
+
+#[test]
+fn a_rule_survives_a_restart_until_it_is_removed() {
+    let bench = bench();
+    bench.ledger.set_rule(asker(1), Some(AskerRule::Denied)).unwrap();
+    bench.ledger.set_rule(asker(2), Some(AskerRule::Friend)).unwrap();
+    bench.ledger.set_rule(asker(1), Some(AskerRule::Friend)).unwrap();
+    let bench = bench.reopened();
+    let rules = bench.ledger.rules().unwrap();
+    assert_eq!(rules, [(asker(1), AskerRule::Friend), (asker(2), AskerRule::Friend)], "the last one holds");
+    bench.ledger.set_rule(asker(1), None).unwrap();
+    assert_eq!(bench.ledger.rules().unwrap(), [(asker(2), AskerRule::Friend)]);
+}
+
+#[test]
+fn a_denial_cancels_the_open_jobs_of_that_asker_and_keeps_a_found_result() {
+    let bench = bench();
+    let (open, found, other) = (bench.accept(1, 1), bench.accept(1, 2), bench.accept(2, 3));
+    bench.found(found, 1, 100);
+    assert_eq!(bench.ledger.set_rule(asker(1), Some(AskerRule::Friend)).unwrap(), []);
+    assert_eq!(bench.ledger.set_rule(asker(1), Some(AskerRule::Denied)).unwrap(), [open]);
+    assert_eq!(ids(&bench.ledger.open_jobs().unwrap()), [other.0]);
+    assert!(bench.result_of(found).is_some(), "a key that was found is sent");
+    assert!(!bench.ledger.found(open, &wrap(1, 101)).unwrap(), "a find that comes later is dropped");
+}
+
+#[test]
+fn askers_are_listed_by_open_jobs_and_then_by_their_last_job() {
+    let bench = bench();
+    bench.accept(1, 1);
+    bench.clock.set(NOW + 60);
+    let done = bench.accept(2, 2);
+    bench.found(done, 2, 100);
+    bench.accept(3, 3);
+    bench.accept(3, 4);
+    bench.ledger.answer(&reply(4, 5)).unwrap();
+    bench.ledger.set_rule(asker(5), Some(AskerRule::Denied)).unwrap();
+    let totals = |from, open_jobs, done, messages, last_job_at, rule| AskerTotals {
+        asker: asker(from),
+        open_jobs,
+        done,
+        messages,
+        last_job_at,
+        rule,
+    };
+    let expected = [
+        totals(3, 2, 0, 2, Some(NOW + 60), None),
+        totals(1, 1, 0, 1, Some(NOW), None),
+        totals(2, 0, 1, 1, Some(NOW + 60), None),
+        totals(5, 0, 0, 0, None, Some(AskerRule::Denied)),
+    ];
+    assert_eq!(bench.ledger.list_askers(99).unwrap(), expected, "who never had a job is not listed");
+    assert_eq!(bench.ledger.list_askers(2).unwrap(), expected[..2]);
+    assert_eq!(bench.ledger.list_askers(0).unwrap(), []);
+}
+
+#[test]
+fn finished_jobs_go_after_their_time_and_open_ones_and_kept_results_stay() {
+    let bench = bench();
+    let (open, found, cancelled, expired) =
+        (bench.accept(1, 1), bench.accept(1, 2), bench.accept(1, 3), bench.accept(1, 4));
+    let delivered = bench.found(found, 1, 100);
+    bench.sql(&format!("UPDATE job SET state = 'cancelled' WHERE id = {}", cancelled.0));
+    bench.ledger.expire(expired, &wrap(1, 101)).unwrap();
+    let left = |bench: &Bench| -> Vec<i64> {
+        let connection = bench.ledger.read();
+        let mut jobs = connection.prepare("SELECT id FROM job ORDER BY id").unwrap();
+        jobs.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    bench.clock.set(NOW + 90 * DAY - 1);
+    assert_eq!((bench.ledger.thin(NINETY_DAYS).unwrap(), left(&bench).len()), (0, 4), "not a second earlier");
+    bench.clock.set(NOW + 90 * DAY);
+    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 2);
+    assert_eq!(left(&bench), [open.0, found.0], "the result is not sent yet");
+    bench.finish(delivered.id).unwrap();
+    bench.ledger.clean().unwrap();
+    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    assert_eq!(left(&bench), [open.0]);
+    assert!(bench.ledger.next_job().unwrap() > expired, "no number is given twice");
+}
+
+/// The two things that must outlive a job: the record of its message, and that its half served.
+#[test]
+fn thinning_keeps_replay_protection_and_used_halves() {
+    let bench = bench();
+    let half: HalfPoint = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().unwrap();
+    let id = bench.ledger.next_job().unwrap();
+    let mut answer = request(1, 1, id);
+    let Effect::Accept(_, spec) = &mut answer.effect else { unreachable!() };
+    spec.half = Some(half);
+    bench.ledger.answer(&answer).unwrap();
+    let result = bench.found(id, 1, 100);
+    bench.finish(result.id).unwrap();
+    bench.clock.set(NOW + 31 * DAY);
+    bench.ledger.clean().unwrap();
+    assert_eq!(bench.ledger.thin(Duration::from_secs(DAY)).unwrap(), 1);
+    assert!(bench.ledger.has_seen(asker(1), RumorId([1; 32])).unwrap(), "its wrap could still be replayed");
+    assert_eq!(bench.ledger.half_use(&half).unwrap(), Some(HalfUse::Spent));
+    let bench = bench.reopened();
+    assert_eq!(bench.ledger.half_use(&half).unwrap(), Some(HalfUse::Spent), "also after a restart");
+}
+
+#[test]
+fn one_call_deletes_a_bounded_number_of_jobs() {
+    let bench = bench();
+    let job = bench.accept(1, 1);
+    bench.sql(&format!("UPDATE job SET state = 'expired' WHERE id = {}", job.0));
+    bench.sql(
+        "WITH RECURSIVE more (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 10001)
+         INSERT INTO job SELECT n, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on, split_point,
+                                half_family, channel, notice_at, encryption_key FROM job, more WHERE id = 1",
+    );
+    bench.clock.set(NOW + 91 * DAY);
+    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 10_000);
+    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    assert_eq!(bench.ledger.next_job().unwrap(), JobId(10_002));
+}

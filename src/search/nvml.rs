@@ -1,0 +1,109 @@
+//! NVIDIA's management library (NVML), loaded at run time where there is one.
+
+use libloading::Library;
+use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
+
+type Handle = *mut c_void;
+const SUCCESS: c_int = 0;
+/// `NVML_TEMPERATURE_GPU` of nvml.h.
+const TEMPERATURE_OF_GPU: c_int = 0;
+/// `NVML_CLOCK_SM` of nvml.h.
+const CLOCK_OF_PROCESSORS: c_int = 1;
+
+/// A GPU in NVML. The library stays loaded as long as this lives.
+#[derive(Debug)]
+pub(super) struct Gpu {
+    nvml: Library,
+    handle: Handle,
+}
+
+// SAFETY: NVML's functions may be called from any thread, and we never dereference the handle.
+unsafe impl Send for Gpu {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Gpu {}
+
+impl Gpu {
+    /// `None` if the library is missing or does not know the GPU.
+    pub fn open(bus_id: &str) -> Option<Gpu> {
+        let bus_id = CString::new(bus_id).ok()?;
+        // SAFETY: this is the driver's own library. Its initialisers may run in any process.
+        let nvml = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
+        let mut handle: Handle = std::ptr::null_mut();
+        // SAFETY: the functions have these types (nvml.h), and the pointers are valid during the
+        // calls.
+        unsafe {
+            let init = nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
+            let by_bus_id = nvml
+                .get::<unsafe extern "C" fn(*const c_char, *mut Handle) -> c_int>(b"nvmlDeviceGetHandleByPciBusId_v2\0")
+                .ok()?;
+            if init() != SUCCESS || by_bus_id(bus_id.as_ptr(), &mut handle) != SUCCESS {
+                return None;
+            }
+        }
+        Some(Gpu { nvml, handle })
+    }
+
+    /// Joules since the driver was loaded.
+    pub fn joules(&self) -> Option<f64> {
+        let mut millijoules: c_ulonglong = 0;
+        // SAFETY: the function has this type (nvml.h); the handle is of this library, and the
+        // pointer is valid.
+        let code = unsafe {
+            let energy = self
+                .nvml
+                .get::<unsafe extern "C" fn(Handle, *mut c_ulonglong) -> c_int>(
+                    b"nvmlDeviceGetTotalEnergyConsumption\0",
+                )
+                .ok()?;
+            energy(self.handle, &mut millijoules)
+        };
+        (code == SUCCESS).then_some(millijoules as f64 / 1e3)
+    }
+
+    /// Watts now.
+    pub fn watts(&self) -> Option<f64> {
+        let mut milliwatts: c_uint = 0;
+        // SAFETY: as for `joules`.
+        let code = unsafe {
+            let power = self
+                .nvml
+                .get::<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>(b"nvmlDeviceGetPowerUsage\0")
+                .ok()?;
+            power(self.handle, &mut milliwatts)
+        };
+        (code == SUCCESS).then_some(f64::from(milliwatts) / 1e3)
+    }
+
+    /// Temperature of the chip, degrees Celsius.
+    pub fn celsius(&self) -> Option<f64> {
+        self.of_kind(b"nvmlDeviceGetTemperature\0", TEMPERATURE_OF_GPU)
+    }
+
+    /// Clock of the multiprocessors, megahertz.
+    pub fn megahertz(&self) -> Option<f64> {
+        self.of_kind(b"nvmlDeviceGetClockInfo\0", CLOCK_OF_PROCESSORS)
+    }
+
+    /// A value of a function that takes the kind of a sensor.
+    fn of_kind(&self, function: &[u8], kind: c_int) -> Option<f64> {
+        let mut value: c_uint = 0;
+        // SAFETY: both functions have this type (nvml.h); the rest is as for `joules`.
+        let code = unsafe {
+            let read = self.nvml.get::<unsafe extern "C" fn(Handle, c_int, *mut c_uint) -> c_int>(function).ok()?;
+            read(self.handle, kind, &mut value)
+        };
+        (code == SUCCESS).then_some(f64::from(value))
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and this
+        // undoes it.
+        unsafe {
+            if let Ok(shutdown) = self.nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
+                shutdown();
+            }
+        }
+    }
+}

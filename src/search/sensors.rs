@@ -1,0 +1,106 @@
+//! Temperature, power and clock of devices. GPUs: NVML. Processors: `/sys`, as far as the system
+//! lets us read it.
+
+use super::cuda;
+use super::device::DeviceId;
+use super::nvml::Gpu;
+use std::path::{Path, PathBuf};
+
+/// Drivers of processors' thermometers, by the name that Linux gives them.
+const THERMOMETERS: [&str; 3] = ["coretemp", "k10temp", "cpu_thermal"];
+
+/// The sensors of one device.
+#[derive(Debug)]
+pub struct Sensors(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Gpu(Gpu),
+    Processor { thermometer: Option<PathBuf>, clock: PathBuf },
+    None,
+}
+
+/// Values of sensors at one moment. `None`: the device has no such sensor that can be read.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct SensorValues {
+    /// Temperature, degrees Celsius.
+    pub celsius: Option<f64>,
+    /// Power, watts.
+    pub watts: Option<f64>,
+    /// Clock of the arithmetic units, megahertz.
+    pub megahertz: Option<f64>,
+}
+
+impl Sensors {
+    /// The sensors of a device; none if they cannot be read.
+    pub fn open(device: DeviceId) -> Sensors {
+        Sensors(match device {
+            DeviceId::Cuda(ordinal) => {
+                cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id)).map_or(Kind::None, Kind::Gpu)
+            }
+            DeviceId::Cpu => processor(Path::new("/sys")),
+        })
+    }
+
+    /// The values now.
+    pub fn read(&self) -> SensorValues {
+        match &self.0 {
+            Kind::Gpu(gpu) => SensorValues { celsius: gpu.celsius(), watts: gpu.watts(), megahertz: gpu.megahertz() },
+            Kind::Processor { thermometer, clock } => SensorValues {
+                celsius: thermometer.as_deref().and_then(number).map(|value| value / 1e3),
+                watts: None,
+                megahertz: number(clock).map(|value| value / 1e3),
+            },
+            Kind::None => SensorValues::default(),
+        }
+    }
+}
+
+/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, the clock of
+/// its first core in kilohertz.
+fn processor(sys: &Path) -> Kind {
+    let is_thermometer = |folder: &PathBuf| {
+        let name = std::fs::read_to_string(folder.join("name")).unwrap_or_default();
+        THERMOMETERS.contains(&name.trim())
+    };
+    let folders = std::fs::read_dir(sys.join("class/hwmon")).into_iter().flatten().flatten();
+    let thermometer = folders.map(|entry| entry.path()).find(is_thermometer);
+    Kind::Processor {
+        thermometer: thermometer.map(|folder| folder.join("temp1_input")),
+        clock: sys.join("devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
+    }
+}
+
+/// The number in a file.
+fn number(file: &Path) -> Option<f64> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_processors_thermometer_is_found_among_others() {
+        let sys = tempfile::tempdir().unwrap();
+        let hwmon = sys.path().join("class/hwmon");
+        for (folder, name, value) in [("hwmon0", "nvme", "31000\n"), ("hwmon1", "k10temp", "64250\n")] {
+            fs::create_dir_all(hwmon.join(folder)).unwrap();
+            fs::write(hwmon.join(folder).join("name"), format!("{name}\n")).unwrap();
+            fs::write(hwmon.join(folder).join("temp1_input"), value).unwrap();
+        }
+        let clock = sys.path().join("devices/system/cpu/cpu0/cpufreq");
+        fs::create_dir_all(&clock).unwrap();
+        fs::write(clock.join("scaling_cur_freq"), "3400000\n").unwrap();
+        let values = Sensors(processor(sys.path())).read();
+        assert_eq!(values, SensorValues { celsius: Some(64.25), watts: None, megahertz: Some(3400.0) });
+    }
+
+    #[test]
+    fn without_sensors_nothing_is_shown() {
+        let sys = tempfile::tempdir().unwrap();
+        assert_eq!(Sensors(processor(sys.path())).read(), SensorValues::default());
+        assert_eq!(Sensors::open(DeviceId::Cuda(99)).read(), SensorValues::default());
+    }
+}

@@ -1,0 +1,146 @@
+//! The checks that only the running bot can make, for `npubbot doctor`.
+
+use super::doctor::{finding, ledger_findings};
+use super::maintenance::{Maintenance, causes};
+use crate::control::{Finding, Verdict};
+use crate::duration::humanize;
+use crate::pattern::Rate;
+use crate::scheduler::{DeviceView, Health};
+use std::path::Path;
+use std::time::Duration;
+
+/// Checks a running bot that was ready `up` ago.
+pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
+    let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
+    findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
+    findings.extend(relays(&bot.relays.states().await));
+    findings.push(messages(bot));
+    findings.extend(ledger(bot));
+    findings
+}
+
+/// The version and age of the process. Linux marks the path of a program whose file is gone.
+fn program(path: Option<&Path>, up: Duration) -> Finding {
+    let about = format!("npubbot {} is up {}", env!("CARGO_PKG_VERSION"), humanize(up));
+    match path.is_some_and(|path| path.to_string_lossy().ends_with(" (deleted)")) {
+        true => {
+            let text = format!("{about}; its program was replaced since, so restart it to run the new one");
+            finding("running bot", Verdict::Weak, text)
+        }
+        false => finding("running bot", Verdict::Good, about),
+    }
+}
+
+/// The devices, and whether they search.
+fn search(devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
+    let works = |device: &DeviceView| device.health == Health::Working;
+    let out = if devices.iter().any(works) { Verdict::Weak } else { Verdict::Broken };
+    let mut findings: Vec<Finding> = devices
+        .iter()
+        .map(|device| match (&device.health, device.rate) {
+            (Health::Out(reason), _) => finding("search", out, format!("{} is out of use: {reason}", device.id)),
+            (Health::Working, Some(Rate(rate))) if !is_paused => {
+                finding("search", Verdict::Good, format!("{} searches at {}", device.id, Rate(rate)))
+            }
+            (Health::Working, _) => finding("search", Verdict::Good, format!("{} is ready", device.id)),
+        })
+        .collect();
+    if is_paused {
+        let text = "the search is paused, so no job ends; `npubbot resume` goes on with it";
+        findings.push(finding("search", Verdict::Weak, text));
+    }
+    findings
+}
+
+/// The connections to the bot's own relays.
+fn relays(states: &[(String, bool)]) -> Vec<Finding> {
+    let away: Vec<&String> = states.iter().filter(|(_, is_connected)| !is_connected).map(|(url, _)| url).collect();
+    let connected = states.len() - away.len();
+    let mut findings: Vec<Finding> = away
+        .iter()
+        .map(|url| finding("connections", Verdict::Weak, format!("the bot is not connected to {url}; it tries again")))
+        .collect();
+    findings.push(match connected {
+        0 => finding("connections", Verdict::Broken, "the bot is connected to no relay, so nobody reaches it"),
+        _ => finding("connections", Verdict::Good, format!("{connected} of {} relays are connected", states.len())),
+    });
+    findings
+}
+
+/// Messages that were not answered, by cause.
+fn messages(bot: &Maintenance) -> Finding {
+    let context = &bot.context;
+    let text = format!("not answered since the start: {}", causes(&context.vault.dropped(), context.access.ignored()));
+    finding("messages", Verdict::Good, text)
+}
+
+/// The open ledger.
+fn ledger(bot: &Maintenance) -> Vec<Finding> {
+    let ledger = &bot.context.ledger;
+    let read = || -> Result<Vec<Finding>, crate::ledger::LedgerError> {
+        let totals = ledger.totals()?;
+        let mut findings = ledger_findings(&ledger.quarantined()?, &ledger.sizes()?, ledger.restored_at()?);
+        let text = format!(
+            "{} open jobs; {} messages that no relay of their receivers has yet",
+            totals.accepted, totals.unsent_messages
+        );
+        findings.push(finding("ledger", Verdict::Good, text));
+        Ok(findings)
+    };
+    let mut findings =
+        read().unwrap_or_else(|error| vec![finding("ledger", Verdict::Broken, format!("it cannot be read: {error}"))]);
+    if let Some(damage) = ledger.damage() {
+        findings.push(finding("ledger", Verdict::Broken, damage));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::DeviceId;
+
+    fn device(health: Health, rate: Option<f64>) -> DeviceView {
+        DeviceView {
+            id: DeviceId::Cpu,
+            name: "test".to_owned(),
+            kernel: "test".to_owned(),
+            threads: 1,
+            health,
+            rate: rate.map(Rate),
+            candidates: 0,
+            hits_wrong: 0,
+        }
+    }
+
+    fn worst(findings: &[Finding]) -> Verdict {
+        findings.iter().map(|finding| finding.verdict).max().unwrap()
+    }
+
+    #[test]
+    fn a_paused_search_and_a_device_taken_out_are_named_with_what_to_do() {
+        let (works, out) = (device(Health::Working, Some(1e6)), device(Health::Out("it lies".to_owned()), None));
+        assert_eq!(worst(&search(std::slice::from_ref(&works), false)), Verdict::Good);
+        let paused = search(std::slice::from_ref(&works), true);
+        assert!(worst(&paused) == Verdict::Weak && paused[1].text.contains("npubbot resume"), "{paused:?}");
+        assert_eq!(worst(&search(&[works, out.clone()], false)), Verdict::Weak, "another device searches");
+        let none = search(&[out], false);
+        assert!(worst(&none) == Verdict::Broken && none[0].text.contains("it lies"), "{none:?}");
+    }
+
+    #[test]
+    fn a_relay_that_is_away_is_named_and_without_any_the_bot_is_broken() {
+        let state = |url: &str, is_connected| (url.to_owned(), is_connected);
+        assert_eq!(worst(&relays(&[state("wss://a", true)])), Verdict::Good);
+        let one = relays(&[state("wss://a", true), state("wss://b", false)]);
+        assert!(worst(&one) == Verdict::Weak && one[0].text.contains("wss://b"), "{one:?}");
+        assert_eq!(worst(&relays(&[state("wss://a", false)])), Verdict::Broken);
+    }
+
+    #[test]
+    fn a_program_replaced_while_it_runs_asks_for_a_restart() {
+        let verdict = |path: &str| program(Some(Path::new(path)), Duration::from_secs(90)).verdict;
+        assert_eq!(verdict("/usr/bin/npubbot"), Verdict::Good);
+        assert_eq!(verdict("/usr/bin/npubbot (deleted)"), Verdict::Weak);
+    }
+}

@@ -1,0 +1,176 @@
+//! The metrics of a running bot. Their names follow Prometheus's conventions: a unit at the end,
+//! `_total` for counters. No label names an asker, a pattern or an asker's relay.
+
+use super::maintenance::Maintenance;
+use crate::memory;
+use crate::pattern::Rate;
+use crate::scheduler::Health;
+use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
+use std::time::{SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+
+/// Why metrics could not be collected.
+#[derive(Debug, Error)]
+pub(super) enum MetricsError {
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] crate::ledger::LedgerError),
+    /// A metric is badly named or given twice: a fault of this program.
+    #[error(transparent)]
+    Encoding(#[from] prometheus::Error),
+}
+
+/// All metrics, in Prometheus's text format. `relays`: the bot's relays, and whether each is
+/// connected. `since`: when the service was ready.
+pub(super) fn collect(bot: &Maintenance, relays: &[(String, bool)], since: SystemTime) -> Result<String, MetricsError> {
+    let page = Page::default();
+    let build = [env!("CARGO_PKG_VERSION"), env!("NPUBBOT_COMMIT")];
+    page.gauges("build_info", "Version and commit; always 1.", ["version", "commit"], [(build, 1.0)])?;
+    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    page.gauge("start_time_seconds", "When the bot was ready, Unix seconds.", since)?;
+    page.gauge("heap_bytes", "Heap in use.", memory::heap_in_use() as f64)?;
+    devices(&page, bot)?;
+    let connected = relays.iter().map(|(url, is_connected)| ([url.as_str()], f64::from(u8::from(*is_connected))));
+    page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
+    messages(&page, bot)?;
+    ledger(&page, bot)?;
+    page.text()
+}
+
+/// The search.
+fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
+    let devices = bot.scheduler.devices();
+    let ids: Vec<String> = devices.iter().map(|device| device.id.to_string()).collect();
+    let each = || ids.iter().map(String::as_str).zip(&devices);
+    let working = each().map(|(id, device)| {
+        let works = device.health == Health::Working;
+        ([id, device.name.as_str()], f64::from(u8::from(works)))
+    });
+    page.gauges("device_working", "Whether a device is in use.", ["device", "name"], working)?;
+    let rates = each().filter_map(|(id, device)| device.rate.map(|Rate(rate)| ([id], rate)));
+    let help = "Mean rate of a device while it searches.";
+    page.gauges("device_candidates_per_second", help, ["device"], rates)?;
+    let candidates = each().map(|(id, device)| ([id], device.candidates));
+    page.counters("device_candidates_total", "Keys tried since the start.", ["device"], candidates)?;
+    let wrong = each().map(|(id, device)| ([id], device.hits_wrong));
+    page.counters("device_wrong_hits_total", "Hits that did not verify.", ["device"], wrong)?;
+    let is_paused = f64::from(u8::from(bot.scheduler.is_paused()));
+    page.gauge("search_paused", "Whether the search is paused.", is_paused)
+}
+
+/// Messages that were not answered, by cause.
+fn messages(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
+    let dropped = bot.context.vault.dropped();
+    let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
+    let dropped = names.iter().map(String::as_str).zip(dropped).map(|(name, (_, count))| ([name], count));
+    let all = dropped.chain([(["denied"], bot.context.access.ignored())]);
+    page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)
+}
+
+/// Jobs, the outbox, and the sizes of the ledger.
+fn ledger(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
+    let ledger = &bot.context.ledger;
+    let (totals, sizes) = (ledger.totals()?, ledger.sizes()?);
+    let jobs = [
+        (["accepted"], totals.accepted as f64),
+        (["found"], totals.found as f64),
+        (["delivered"], totals.delivered as f64),
+        (["cancelled"], totals.cancelled as f64),
+        (["expired"], totals.expired as f64),
+    ];
+    page.gauges("jobs", "Jobs in the ledger, by state; ended ones until they are deleted.", ["state"], jobs)?;
+    let help = "Messages that no relay of their receivers has yet.";
+    page.gauge("outbox_messages", help, totals.unsent_messages as f64)?;
+    page.gauge("outbox_answer_bytes", "Size of unsent answers other than results.", sizes.answers as f64)?;
+    page.gauge("outbox_result_bytes", "Size of results that are kept.", sizes.results as f64)?;
+    let help = "Answers dropped because the outbox was over its budget.";
+    page.counters("outbox_answers_dropped_total", help, [], [([], sizes.dropped)])?;
+    page.gauge("ledger_seen_messages", "Messages kept against replay.", sizes.seen as f64)?;
+    let unreadable = ledger.quarantined()?.len() as f64;
+    page.gauge("ledger_unreadable_rows", "Rows that cannot be read and are skipped; at most 100.", unreadable)
+}
+
+/// `CamelCase` as `snake_case`.
+fn snake_case(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
+/// Metrics that are put together for one answer.
+#[derive(Default)]
+struct Page(Registry);
+
+impl Page {
+    fn gauge(&self, name: &str, help: &str, value: f64) -> Result<(), MetricsError> {
+        let gauge = Gauge::with_opts(options(name, help))?;
+        gauge.set(value);
+        Ok(self.0.register(Box::new(gauge))?)
+    }
+
+    fn gauges<'a, const N: usize>(
+        &self,
+        name: &str,
+        help: &str,
+        labels: [&str; N],
+        values: impl IntoIterator<Item = ([&'a str; N], f64)>,
+    ) -> Result<(), MetricsError> {
+        let gauges = GaugeVec::new(options(name, help), &labels)?;
+        for (values, value) in values {
+            gauges.get_metric_with_label_values(&values)?.set(value);
+        }
+        Ok(self.0.register(Box::new(gauges))?)
+    }
+
+    fn counters<'a, const N: usize>(
+        &self,
+        name: &str,
+        help: &str,
+        labels: [&str; N],
+        values: impl IntoIterator<Item = ([&'a str; N], u64)>,
+    ) -> Result<(), MetricsError> {
+        let counters = IntCounterVec::new(options(name, help), &labels)?;
+        for (values, value) in values {
+            counters.get_metric_with_label_values(&values)?.inc_by(value);
+        }
+        Ok(self.0.register(Box::new(counters))?)
+    }
+
+    fn text(&self) -> Result<String, MetricsError> {
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.0.gather(), &mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// The options of a metric; all names begin with `npubbot_`.
+fn options(name: &str, help: &str) -> Opts {
+    Opts::new(format!("npubbot_{name}"), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_causes_are_labels() {
+        assert_eq!(["TooLarge", "Impostor", "NotAWrap"].map(snake_case), ["too_large", "impostor", "not_a_wrap"]);
+    }
+
+    #[test]
+    fn a_label_is_escaped_and_a_metric_is_given_once() {
+        let page = Page::default();
+        page.gauges("relay_connected", "Help.", ["relay"], [(["wss://a/\"\\\n"], 1.0)]).unwrap();
+        assert!(page.gauge("relay_connected", "Help.", 1.0).is_err());
+        insta::assert_snapshot!(page.text().unwrap(), @r##"
+        # HELP npubbot_relay_connected Help.
+        # TYPE npubbot_relay_connected gauge
+        npubbot_relay_connected{relay="wss://a/\"\\\n"} 1
+        "##);
+    }
+}

@@ -1,0 +1,115 @@
+//! The running bot, as monitoring sees it: whether it lives, whether it can serve, and its metrics.
+
+use super::maintenance::Maintenance;
+use super::metrics;
+use crate::scheduler::Health;
+use crate::web::Monitored;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// Longest time that a batch of messages may take. A full disk is waited for between batches.
+const LONGEST_BATCH: Duration = Duration::from_secs(60);
+/// Time to answer a health check over HTTP.
+const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running service. Cheap to clone.
+#[derive(Clone)]
+pub struct Monitor {
+    bot: Maintenance,
+    since: SystemTime,
+    /// Held while a query of the ledger is under way, so that only one can hang.
+    asking: Arc<Mutex<()>>,
+}
+
+impl Monitor {
+    /// A service that is ready now.
+    pub(super) fn new(bot: Maintenance) -> Monitor {
+        Monitor { bot, since: SystemTime::now(), asking: Arc::default() }
+    }
+
+    /// Whether the bot lives: its maintenance task answers, its ledger answers a query, and its
+    /// thread of requests is not stuck in a batch.
+    ///
+    /// Errors: the part that did not answer within `patience`.
+    pub async fn check(&self, patience: Duration) -> Result<(), String> {
+        let context = &self.bot.context;
+        let mut beats = context.pulse.beats();
+        context.wakes.ping.wake();
+        if timeout(patience, beats.changed()).await.is_err() {
+            return Err("the maintenance task does not answer".to_owned());
+        }
+        if context.pulse.attending_for().is_some_and(|time| time > LONGEST_BATCH) {
+            return Err("a batch of messages takes too long".to_owned());
+        }
+        let hangs = |_| "the ledger does not answer".to_owned();
+        let asking = timeout(patience, Arc::clone(&self.asking).lock_owned()).await.map_err(hangs)?;
+        let ledger = context.ledger.clone();
+        // Its answer may be an error, as of a damaged file: that has a remedy of its own.
+        let query = tokio::task::spawn_blocking(move || {
+            let _ = ledger.sizes();
+            drop(asking);
+        });
+        timeout(patience, query).await.map(|_| ()).map_err(hangs)
+    }
+
+    /// Whether the bot can serve askers: a relay is connected and a device works.
+    ///
+    /// Errors: the missing part.
+    pub async fn readiness(&self) -> Result<(), String> {
+        if !self.bot.relays.states().await.iter().any(|(_, is_connected)| *is_connected) {
+            return Err("no relay is connected".to_owned());
+        }
+        if !self.bot.scheduler.devices().iter().any(|device| device.health == Health::Working) {
+            return Err("no device works".to_owned());
+        }
+        Ok(())
+    }
+
+    /// All metrics in Prometheus's text format.
+    ///
+    /// Errors: the reason, if the ledger cannot be read.
+    pub async fn metrics(&self) -> Result<String, String> {
+        let relays = self.bot.relays.states().await;
+        let (bot, since) = (self.bot.clone(), self.since);
+        let collect = move || metrics::collect(&bot, &relays, since);
+        let collected = tokio::task::spawn_blocking(collect).await.map_err(|error| error.to_string())?;
+        collected.map_err(|error| error.to_string())
+    }
+}
+
+/// The service that runs now, if one does: a change of the configuration replaces it. Cheap to
+/// clone; clones are the same.
+#[derive(Clone, Default)]
+pub struct Monitors(Arc<RwLock<Option<Monitor>>>);
+
+impl Monitors {
+    /// Sets the service that runs now; `None` while one starts or stops.
+    pub fn set(&self, monitor: Option<Monitor>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = monitor;
+    }
+
+    fn get(&self) -> Option<Monitor> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Monitored for Monitors {
+    async fn metrics(&self) -> Option<String> {
+        let metrics = self.get()?.metrics().await;
+        metrics.inspect_err(|error| tracing::warn!(%error, "metrics cannot be collected")).ok()
+    }
+
+    /// A bot that starts is healthy: the service manager limits the time of a start.
+    async fn health(&self) -> Result<(), String> {
+        match self.get() {
+            Some(monitor) => monitor.check(HEALTH_PATIENCE).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn readiness(&self) -> Result<(), String> {
+        self.get().ok_or("the bot starts")?.readiness().await
+    }
+}

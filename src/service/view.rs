@@ -1,0 +1,83 @@
+//! The state of the running bot in detail, for `npubbot top`.
+
+use super::maintenance::Maintenance;
+use crate::control::{JobProgress, JobStatus, RelayFigures, SensorFigures};
+use crate::ledger::{Job, LedgerError};
+use crate::pattern::{Difficulty, PatternSet, Rate};
+use crate::scheduler::Scheduler;
+use crate::search::{DeviceId, SensorValues, Sensors};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The most jobs in one view, the oldest first.
+const MOST_JOBS: usize = 100;
+
+/// Sensors of the devices, opened at the first view.
+#[derive(Default)]
+pub(super) struct SensorTable(Mutex<HashMap<DeviceId, Sensors>>);
+
+impl SensorTable {
+    /// The values of these devices now, in their order.
+    pub fn read(&self, devices: impl Iterator<Item = DeviceId>) -> Vec<SensorFigures> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = |SensorValues { celsius, watts, megahertz }| SensorFigures { celsius, watts, megahertz };
+        devices.map(|id| figures(table.entry(id).or_insert_with(|| Sensors::open(id)).read())).collect()
+    }
+}
+
+/// Figures of the bot's own relays.
+pub(super) async fn relays(bot: &Maintenance) -> Vec<RelayFigures> {
+    let figures = bot.relays.figures().await;
+    let one = |figures: crate::nostr::Figures| RelayFigures {
+        url: figures.url,
+        failures: figures.failures,
+        lag_milliseconds: figures.lag.map(|lag| lag.as_millis().try_into().unwrap_or(u64::MAX)),
+    };
+    figures.into_iter().map(one).collect()
+}
+
+/// The oldest open jobs, with their progress.
+pub(super) fn jobs(bot: &Maintenance, status: impl Fn(&Job) -> JobStatus) -> Result<Vec<JobProgress>, LedgerError> {
+    let now = bot.context.clock.now();
+    let jobs = bot.context.ledger.open_jobs()?;
+    Ok(jobs.iter().take(MOST_JOBS).map(|job| progress(&bot.scheduler, job, status(job), now)).collect())
+}
+
+/// How far a job is.
+fn progress(scheduler: &Scheduler, job: &Job, status: JobStatus, now: u64) -> JobProgress {
+    let shares = scheduler.shares(job.spec.asker);
+    let part = if job.spec.half.is_some() { shares.own_split_part } else { shares.pool_part };
+    let difficulty = PatternSet::new(job.spec.patterns.clone()).difficulty();
+    let age_seconds = now.saturating_sub(job.accepted_at);
+    let figures =
+        difficulty.zip(scheduler.rate()).map(|(difficulty, rate)| figures(difficulty, rate, part, age_seconds));
+    JobProgress {
+        job: status,
+        age_seconds,
+        chance_so_far: figures.map(|(chance, _)| chance),
+        seconds_left: figures.and_then(|(_, left)| left),
+    }
+}
+
+/// The chance after `age` seconds, and the mean time from now on, with this part of a rate.
+fn figures(difficulty: Difficulty, Rate(rate): Rate, part: f64, age: u64) -> (f64, Option<f64>) {
+    let rate = Rate(rate * part);
+    let left = difficulty.expected_time(rate).map(|time| time.as_secs_f64());
+    (difficulty.chance_after(rate.0 * age as f64), left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_its_chance_by_its_part_of_the_rate_and_no_memory() {
+        let difficulty = Difficulty::from_bits(20);
+        let rate = Rate(difficulty.candidates());
+        let (chance, left) = figures(difficulty, rate, 0.5, 2);
+        assert!((chance - (1.0 - (-1.0f64).exp())).abs() < 1e-12, "{chance}: as long as the mean");
+        assert_eq!(left, Some(2.0));
+        assert_eq!(figures(difficulty, rate, 0.5, 0), (0.0, Some(2.0)), "the time left does not shrink");
+        assert_eq!(figures(difficulty, rate, 0.0, 5), (0.0, None), "nothing searches for it");
+    }
+}

@@ -1,0 +1,251 @@
+//! The server for monitoring: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever
+//! restarts or routes.
+//!
+//! Each answer is made at most once a second and given to everybody who asks meanwhile, so that
+//! nobody makes the bot work by asking often.
+
+use super::listener::{self, Bounds};
+use super::server::WebError;
+use crate::shutdown::Shutdown;
+use http_body_util::Full;
+use hyper::body::{Body, Bytes};
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// Bounds of this server. Monitoring takes one or two connections.
+const BOUNDS: Bounds = Bounds { connections: 8, head: Duration::from_secs(5), connection: Duration::from_secs(30) };
+/// Time for which an answer is given again.
+const KEPT: Duration = Duration::from_secs(1);
+/// The version of Prometheus's text format.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The bot, as monitoring asks for it.
+pub trait Monitored: Send + Sync + 'static {
+    /// All metrics in Prometheus's text format; `None` while the bot starts.
+    fn metrics(&self) -> impl Future<Output = Option<String>> + Send;
+    /// Whether the bot works. An error says in words what does not answer.
+    fn health(&self) -> impl Future<Output = Result<(), String>> + Send;
+    /// Whether the bot can serve askers now. An error says in words what is missing.
+    fn readiness(&self) -> impl Future<Output = Result<(), String>> + Send;
+}
+
+/// The server, already listening.
+pub struct MetricsServer {
+    listener: TcpListener,
+}
+
+/// An answer, with the time when it was made.
+type Kept = Mutex<Option<(Instant, StatusCode, Bytes)>>;
+
+/// The three answers.
+struct Answers<M> {
+    bot: M,
+    metrics: Kept,
+    health: Kept,
+    readiness: Kept,
+}
+
+impl MetricsServer {
+    /// Listens at the configured address.
+    ///
+    /// Errors: [`WebError::Metrics`].
+    pub fn bind(address: SocketAddr) -> Result<MetricsServer, WebError> {
+        let listen = || {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        let listener = listen().map_err(|error| WebError::Metrics { address, error })?;
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "metrics can be read from other machines; a firewall should let only monitoring in");
+        }
+        Ok(MetricsServer { listener })
+    }
+
+    /// The address that it listens at.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Serves until the shutdown, on a thread of its own: a bot that hangs may have all threads of
+    /// its runtime hang, and still has to be called unhealthy.
+    ///
+    /// Errors: the thread or its runtime cannot be made.
+    pub fn start(self, bot: impl Monitored, shutdown: Shutdown) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let serve = move || runtime.block_on(self.run(bot, shutdown));
+        std::thread::Builder::new().name("metrics".to_owned()).spawn(serve)?;
+        Ok(())
+    }
+
+    async fn run(self, bot: impl Monitored, shutdown: Shutdown) {
+        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::warn!(%error, "metrics cannot be served"),
+        };
+        let answers =
+            Arc::new(Answers { bot, metrics: Kept::default(), health: Kept::default(), readiness: Kept::default() });
+        let answer = move |request| {
+            let answers = Arc::clone(&answers);
+            async move { answers.answer(&request).await }
+        };
+        listener::serve(listener, BOUNDS, shutdown, answer).await;
+    }
+}
+
+impl<M: Monitored> Answers<M> {
+    async fn answer(&self, request: &Request<impl Body>) -> Response<Full<Bytes>> {
+        let is_head = request.method() == Method::HEAD;
+        if !is_head && request.method() != Method::GET {
+            let mut response =
+                reply(StatusCode::METHOD_NOT_ALLOWED, Bytes::from_static(b"GET and HEAD only.\n"), is_head);
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            // A request body is never read, so the connection is closed.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return response;
+        }
+        let (status, body) = match request.uri().path() {
+            "/metrics" => recent(&self.metrics, async { said(self.bot.metrics().await.ok_or_else(starting)) }).await,
+            "/healthz" => recent(&self.health, async { said(self.bot.health().await.map(ok)) }).await,
+            "/readyz" => recent(&self.readiness, async { said(self.bot.readiness().await.map(ok)) }).await,
+            _ => (StatusCode::NOT_FOUND, Bytes::from_static(b"Not here: /metrics, /healthz, /readyz.\n")),
+        };
+        reply(status, body, is_head)
+    }
+}
+
+fn ok(_: ()) -> String {
+    "ok\n".to_owned()
+}
+
+fn starting() -> String {
+    "the bot starts".to_owned()
+}
+
+/// 200 and a text, or 503 and the reason.
+fn said(answer: Result<String, String>) -> (StatusCode, Bytes) {
+    match answer {
+        Ok(text) => (StatusCode::OK, text.into()),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n").into()),
+    }
+}
+
+/// The kept answer if it is new enough, else a new one. Others who ask meanwhile wait for it.
+async fn recent(kept: &Kept, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
+    let mut kept = kept.lock().await;
+    if let Some((_, status, body)) = kept.as_ref().filter(|(made, ..)| made.elapsed() < KEPT) {
+        return (*status, body.clone());
+    }
+    let (status, body) = make.await;
+    *kept = Some((Instant::now(), status, body.clone()));
+    (status, body)
+}
+
+fn reply(status: StatusCode, body: Bytes, is_head: bool) -> Response<Full<Bytes>> {
+    let length = body.len();
+    let mut response = Response::new(Full::new(if is_head { Bytes::new() } else { body }));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if is_head {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shutdown;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    /// A bot that counts how often its metrics are collected, and is not ready.
+    #[derive(Default)]
+    struct Counting(Arc<AtomicU64>);
+
+    impl Monitored for Counting {
+        async fn metrics(&self) -> Option<String> {
+            let collected = self.0.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            Some(format!("collected {collected}\n"))
+        }
+
+        async fn health(&self) -> Result<(), String> {
+            Ok(())
+        }
+
+        async fn readiness(&self) -> Result<(), String> {
+            Err("no relay is connected".to_owned())
+        }
+    }
+
+    async fn ask(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("{request} HTTP/1.0\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        reply
+    }
+
+    #[tokio::test]
+    async fn each_path_has_its_answer_and_nothing_is_written() {
+        let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = server.address().unwrap();
+        let (_stopper, shutdown) = shutdown::pair();
+        server.start(Counting::default(), shutdown).unwrap();
+        let metrics = ask(address, "GET /metrics").await;
+        assert!(metrics.contains("200 OK") && metrics.contains("text/plain; version=0.0.4"), "{metrics}");
+        assert!(ask(address, "GET /healthz").await.ends_with("\r\n\r\nok\n"));
+        let readiness = ask(address, "GET /readyz").await;
+        assert!(readiness.contains(" 503 ") && readiness.ends_with("no relay is connected\n"), "{readiness}");
+        assert!(ask(address, "GET /").await.contains(" 404 "));
+        assert!(ask(address, "POST /metrics").await.contains(" 405 "));
+        let head = ask(address, "HEAD /healthz").await;
+        assert!(head.contains("content-length: 3") && head.ends_with("\r\n\r\n"), "{head}");
+    }
+
+    /// A hundred requests within a second cost one collection.
+    #[tokio::test]
+    async fn metrics_are_collected_at_most_once_a_second() {
+        let collections = Arc::new(AtomicU64::new(0));
+        let kept = Kept::default();
+        let bot = Counting(Arc::clone(&collections));
+        let began = Instant::now();
+        for _ in 0..100 {
+            recent(&kept, async { said(bot.metrics().await.ok_or_else(starting)) }).await;
+        }
+        let seconds = began.elapsed().as_secs();
+        assert!(collections.load(Ordering::SeqCst) <= 1 + seconds);
+        if let Some((made, ..)) = kept.lock().await.as_mut() {
+            *made -= KEPT;
+        }
+        let (_, body) = recent(&kept, async { said(bot.metrics().await.ok_or_else(starting)) }).await;
+        assert_eq!(body, format!("collected {}\n", collections.load(Ordering::SeqCst) - 1), "then again");
+    }
+
+    #[tokio::test]
+    async fn connections_above_the_limit_are_closed() {
+        let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = server.address().unwrap();
+        let (_stopper, shutdown) = shutdown::pair();
+        server.start(Counting::default(), shutdown).unwrap();
+        let mut held = Vec::new();
+        for _ in 0..BOUNDS.connections {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            // The reply shows that the server has accepted the connection.
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+            assert!(stream.read(&mut [0; 64]).await.unwrap() > 0);
+            held.push(stream);
+        }
+        let mut further = TcpStream::connect(address).await.unwrap();
+        let _ = further.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        assert!(matches!(further.read(&mut [0; 64]).await, Ok(0) | Err(_)), "it gets no answer");
+    }
+}

@@ -1,0 +1,145 @@
+//! Askers as the operator of a running bot sees and treats them.
+
+use super::control::{LONG, answering, lines, operate, started};
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::program::{stderr, stdout};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::*;
+use serde_json::Value;
+
+pub const TESTS: &[Test] = &[
+    test!(askers_are_listed_with_their_jobs_and_messages),
+    test!(a_denied_asker_is_ignored_also_after_a_restart_until_allowed),
+    test!(a_friend_has_ten_times_the_jobs_and_not_one_more),
+    test!(a_friend_owes_no_proof_of_work_in_a_flood),
+    test!(a_rule_for_something_that_is_no_npub_is_refused),
+];
+
+fn npub(asker: &Asker) -> String {
+    asker.keys.public_key().to_bech32().unwrap()
+}
+
+fn listed(home: &Home, flags: &[&str]) -> Vec<Value> {
+    lines(&operate(home, &[&["askers", "--json"], flags].concat()))
+}
+
+async fn askers_are_listed_with_their_jobs_and_messages() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    assert!(stdout(&operate(&home, &["askers"])).contains("No asker"), "nobody has asked yet");
+    let mut busy = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut done = Asker::connect(&relay.url(), bot.public_key).await;
+    busy.ask(LONG).await;
+    busy.ask("help").await;
+    done.ask("cat").await;
+    done.next_key().await.assert_starts_with("cat");
+    let askers = listed(&home, &[]);
+    let fields: Vec<&str> = askers[0].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["asker", "done", "last_job_at", "messages", "open_jobs", "standing"]);
+    let figures = |asker: &Value| ["open_jobs", "done", "messages"].map(|figure| asker[figure].as_u64().unwrap());
+    assert_eq!((&askers[0]["asker"], figures(&askers[0])), (&npub(&busy).into(), [1, 0, 2]));
+    assert_eq!((&askers[1]["asker"], figures(&askers[1])), (&npub(&done).into(), [0, 1, 1]));
+    assert_eq!(listed(&home, &["--limit", "1"]), askers[..1]);
+    let text = stdout(&operate(&home, &["askers"]));
+    assert!(text.contains(&format!("{}  1 open, 0 done, 2 messages", npub(&busy))), "{text}");
+    assert!(!text.contains(LONG), "patterns do not stand beside their askers here");
+}
+
+async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut other = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(asker.ask(LONG).await.contains("#1"));
+    let denied = operate(&home, &["deny", &npub(&asker)]);
+    assert!(denied.status.success() && stderr(&denied).contains("1 open jobs are cancelled"), "{}", stderr(&denied));
+    assert!(lines(&operate(&home, &["jobs", "--json"])).is_empty());
+
+    let ignored = async |least: u32| {
+        until("the messages are counted", || async {
+            let said = stdout(&operate(&home, &["doctor"]));
+            let (before, _) = said.split_once(" of denied askers")?;
+            let counted: u32 = before.rsplit(' ').next()?.parse().ok()?;
+            (counted >= least).then_some(())
+        })
+        .await;
+    };
+    asker.send("help").await;
+    ignored(1).await;
+    let answered = "SELECT count(*) FROM mail";
+    let answers = home.count(answered);
+    assert!(other.ask("help").await.contains("npub"), "others are answered");
+    bot.kill();
+
+    let bot = started(&home).await;
+    assert_eq!(listed(&home, &[])[0]["standing"], "denied");
+    asker.send("help").await;
+    // The earlier ones come from the relay again.
+    ignored(2).await;
+    assert_eq!(
+        home.count("SELECT count(*) FROM seen WHERE asker IN (SELECT asker FROM rule)"),
+        Some(1),
+        "their request"
+    );
+    assert!(home.count(answered) <= answers, "nothing waits to be sent to them");
+    let allowed = operate(&home, &["allow", &npub(&asker)]);
+    assert!(allowed.status.success(), "{}", stderr(&allowed));
+    assert!(asker.ask(LONG).await.contains("#2"), "they are answered again");
+    drop(bot);
+}
+
+async fn a_friend_has_ten_times_the_jobs_and_not_one_more() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\nopen_jobs_per_asker = 1\njobs_per_day = 1\n");
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    let ask = async |asker: &mut Asker, number: usize| {
+        let last = "023456789acdefghjklmnpqrstuvwxyz".chars().nth(number).unwrap();
+        asker.ask(&format!("qqqqqqqq{last}")).await
+    };
+    assert!(ask(&mut asker, 0).await.contains("#1"));
+    assert!(!ask(&mut asker, 1).await.contains("#2"), "one is the limit");
+    let said = operate(&home, &["allow", "--friend", &npub(&asker)]);
+    assert!(said.status.success() && stderr(&said).contains("10 times"), "{}", stderr(&said));
+    assert_eq!(listed(&home, &[])[0]["standing"], "friend");
+    for job in 2..=10 {
+        let answer = ask(&mut asker, job).await;
+        assert!(answer.contains(&format!("#{job}")), "{answer}");
+    }
+    assert!(!ask(&mut asker, 11).await.contains("#11"), "ten is the limit of a friend");
+    assert!(operate(&home, &["allow", &npub(&asker)]).status.success());
+    assert_eq!(listed(&home, &[])[0]["standing"], "ordinary");
+    assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 10, "accepted jobs go on");
+}
+
+async fn a_friend_owes_no_proof_of_work_in_a_flood() {
+    let relay = TestRelay::start().await;
+    let home = Home::with(&[relay.url()], "[limits]\nnew_askers_per_minute = 1\nflood_work_bits = 60\n");
+    let bot = started(&home).await;
+    let mut first = Asker::connect(&relay.url(), bot.public_key).await;
+    let mut second = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(first.ask(LONG).await.contains("#1"));
+    let refused = second.ask(LONG).await;
+    assert!(refused.contains("60") && !refused.contains("#2"), "work of 60 bits is asked for: {refused}");
+    assert!(operate(&home, &["allow", "--friend", &npub(&second)]).status.success());
+    // The same text within a second would be the same message.
+    assert!(second.ask("qqqqqqqqp").await.contains("#2"));
+}
+
+async fn a_rule_for_something_that_is_no_npub_is_refused() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let _bot = started(&home).await;
+    answering(&home).await;
+    for wrong in ["cat", "npub1qqqq", ""] {
+        let said = operate(&home, &["deny", wrong]);
+        assert_eq!(said.status.code(), Some(1), "{wrong}");
+        assert!(stderr(&said).contains("is no npub"), "{}", stderr(&said));
+    }
+    assert!(listed(&home, &[]).is_empty());
+}

@@ -1,0 +1,255 @@
+//! Monitoring of a bot: metrics, health, the signs of life for systemd, JSON logs.
+
+use super::control::{LONG, answering, operate, started};
+use crate::support::asker::Asker;
+use crate::support::bot::{FaultyBot, Home};
+use crate::support::harness::{Test, skip, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use nostr_sdk::prelude::*;
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+pub const TESTS: &[Test] = &[
+    test!(metrics_have_every_figure_and_name_no_asker),
+    test!(readiness_follows_the_relay_and_health_does_not),
+    test!(promtool_finds_nothing_wrong),
+    test!(a_real_prometheus_has_data_for_every_panel_of_the_dashboard),
+    test!(systemd_hears_that_the_bot_serves_lives_and_stops),
+    test!(a_bot_whose_ledger_hangs_gives_no_sign_of_life),
+    test!(json_logs_are_an_object_a_line),
+];
+
+const DASHBOARD: &str = include_str!("../../../docs/operators/grafana.json");
+
+/// A bot with metrics, and their address.
+fn home_with_metrics(relay: &TestRelay) -> (Home, SocketAddr) {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    (Home::with(&[relay.url()], &format!("[web]\nmetrics = \"{address}\"\n")), address)
+}
+
+/// Status and body of a page.
+fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// Waits until a metric has this value.
+async fn metric(address: SocketAddr, line: &str) -> String {
+    until(line, || async { Some(get(address, "/metrics").1).filter(|text| text.lines().any(|found| found == line)) })
+        .await
+}
+
+async fn metrics_have_every_figure_and_name_no_asker() {
+    let relay = TestRelay::start().await;
+    let (home, address) = home_with_metrics(&relay);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask(LONG).await;
+    let other = Keys::generate().public_key().to_bech32().unwrap();
+    assert!(operate(&home, &["deny", &other]).status.success());
+    let text = metric(address, "npubbot_jobs{state=\"accepted\"} 1").await;
+    for name in named_in_dashboard() {
+        assert!(text.contains(&format!("# TYPE {name} ")), "{name} is missing in {text}");
+    }
+    assert!(text.contains(&format!("npubbot_relay_connected{{relay=\"{}\"}} 1", relay.url())), "{text}");
+    assert!(text.contains("npubbot_device_working{device=\"cpu\"") && text.contains("cause=\"denied\"} 0"), "{text}");
+    let key = asker.keys.public_key();
+    for secret in [LONG, &key.to_bech32().unwrap(), &key.to_hex(), &other, &bot.public_key.to_bech32().unwrap()] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    assert!(operate(&home, &["pause"]).status.success());
+    metric(address, "npubbot_search_paused 1").await;
+    assert_eq!(get(address, "/other").0, 404);
+}
+
+async fn readiness_follows_the_relay_and_health_does_not() {
+    let mut relay = TestRelay::start().await;
+    let (home, address) = home_with_metrics(&relay);
+    let _bot = started(&home).await;
+    assert_eq!(get(address, "/healthz"), (200, "ok\n".to_owned()));
+    assert_eq!(get(address, "/readyz"), (200, "ok\n".to_owned()));
+    relay.stop();
+    let missing = (503, "no relay is connected\n".to_owned());
+    until("readiness ends", || async { (get(address, "/readyz") == missing).then_some(()) }).await;
+    assert_eq!(get(address, "/healthz").0, 200, "a restart would not help");
+    relay.start_again().await;
+    until("readiness returns", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
+    // The server outlives a change of the configuration.
+    assert!(operate(&home, &["reload"]).status.success());
+    until("it serves again", || async { (home.log().matches("serving; Ctrl-C stops").count() == 2).then_some(()) })
+        .await;
+    answering(&home).await;
+    until("it is ready again", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
+}
+
+/// Metrics that the dashboard asks for.
+fn named_in_dashboard() -> BTreeSet<&'static str> {
+    let words = DASHBOARD.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names: BTreeSet<&str> = words.filter(|word| word.starts_with("npubbot_")).collect();
+    assert!(names.len() > 8, "{names:?}");
+    names
+}
+
+async fn promtool_finds_nothing_wrong() {
+    let relay = TestRelay::start().await;
+    let (home, address) = home_with_metrics(&relay);
+    let _bot = started(&home).await;
+    let text = metric(address, "npubbot_search_paused 0").await;
+    let promtool = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).spawn();
+    let Ok(mut promtool) = promtool else { skip("there is no promtool (Debian's package prometheus)") };
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(promtool.wait().unwrap().success(), "{text}");
+}
+
+async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
+    let relay = TestRelay::start().await;
+    let (home, address) = home_with_metrics(&relay);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask(LONG).await;
+    let config = home.folder.path().join("prometheus.yml");
+    let scrape = format!("scrape_interval: 1s\n    static_configs: [{{targets: ['{address}']}}]\n");
+    std::fs::write(&config, format!("scrape_configs:\n  - job_name: npubbot\n    {scrape}")).unwrap();
+    let prometheus_at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let prometheus = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", home.folder.path().join("tsdb").display()))
+        .arg(format!("--web.listen-address={prometheus_at}"))
+        .stderr(Stdio::null())
+        .spawn();
+    // Killed when dropped.
+    let Ok(_prometheus) = prometheus.map(FaultyBot) else { skip("there is no prometheus (Debian's package)") };
+    until("prometheus listens", || async { TcpStream::connect(prometheus_at).ok() }).await;
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert!(panels.len() > 7);
+    for panel in panels {
+        for target in panel["targets"].as_array().unwrap() {
+            // A rate needs two scrapes within its window, which Grafana chooses.
+            let query = target["expr"].as_str().unwrap().replace("$__rate_interval", "1m");
+            until(&query, || async {
+                let encoded: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
+                let (status, body) = get(prometheus_at, &format!("/api/v1/query?query={encoded}"));
+                // It says 503 while it starts.
+                if status != 200 {
+                    assert_eq!(status, 503, "{query}: {body}");
+                    return None;
+                }
+                let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
+                (!answer["data"]["result"].as_array().unwrap().is_empty()).then_some(())
+            })
+            .await;
+        }
+    }
+}
+
+/// A service manager's socket, and `npubbot serve` with a watchdog of three seconds.
+fn managed(home: &Home, fault: Option<&str>) -> (UnixDatagram, FaultyBot) {
+    let path = home.folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(home.folder.path().join("log")).unwrap();
+    let mut command = home.command();
+    command.env("NOTIFY_SOCKET", path).env("WATCHDOG_USEC", "3000000").stdout(Stdio::null()).stderr(log);
+    if let Some(fault) = fault {
+        command.env("NPUBBOT_TEST_FAULT", fault);
+    }
+    (manager, FaultyBot(command.spawn().unwrap()))
+}
+
+/// The next message to the service manager; `None` if none comes in time.
+fn told(manager: &UnixDatagram, patience: Duration) -> Option<String> {
+    manager.set_read_timeout(Some(patience)).unwrap();
+    let mut message = [0; 256];
+    let length = manager.recv(&mut message).ok()?;
+    Some(String::from_utf8(message[..length].to_vec()).unwrap().trim().to_owned())
+}
+
+/// Messages up to and with this one.
+fn told_until(manager: &UnixDatagram, expected: &str) {
+    while let Some(said) = told(manager, Duration::from_secs(60)) {
+        if said == expected {
+            return;
+        }
+    }
+    panic!("the service manager was not told {expected}");
+}
+
+/// Reads what was sent already.
+fn drain(manager: &UnixDatagram) {
+    while told(manager, Duration::from_millis(1)).is_some() {}
+}
+
+/// Two periods of the watchdog: systemd would have acted.
+const TOO_LATE: Duration = Duration::from_secs(6);
+
+async fn systemd_hears_that_the_bot_serves_lives_and_stops() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let (manager, mut bot) = managed(&home, None);
+    told_until(&manager, "READY=1");
+    for _ in 0..3 {
+        told_until(&manager, "WATCHDOG=1");
+    }
+    bot.signal(Signal::STOP);
+    drain(&manager);
+    assert_eq!(told(&manager, TOO_LATE), None, "a stopped process says nothing");
+    bot.signal(Signal::CONT);
+    told_until(&manager, "WATCHDOG=1");
+    bot.signal(Signal::TERM);
+    told_until(&manager, "STOPPING=1");
+    assert!(bot.ended().await.success());
+}
+
+/// The process runs and its timers fire, but a thread holds the ledger for ever.
+async fn a_bot_whose_ledger_hangs_gives_no_sign_of_life() {
+    if !cfg!(debug_assertions) {
+        skip("only a build with debug assertions can hang at a step");
+    }
+    let relay = TestRelay::start().await;
+    let (home, address) = home_with_metrics(&relay);
+    let (manager, _bot) = managed(&home, Some("hang:answer:before"));
+    told_until(&manager, "READY=1");
+    told_until(&manager, "WATCHDOG=1");
+    assert_eq!(get(address, "/healthz").0, 200);
+    let asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
+    asker.send("help").await;
+    until("the hang is noticed", || async { home.log().contains("the bot hangs").then_some(()) }).await;
+    drain(&manager);
+    assert_eq!(told(&manager, TOO_LATE), None, "{}", home.log());
+    let (status, reason) = get(address, "/healthz");
+    assert!(status == 503 && reason.contains("answer"), "{status} {reason}");
+}
+
+async fn json_logs_are_an_object_a_line() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let log = home.folder.path().join("json-log");
+    let file = std::fs::File::create(&log).unwrap();
+    let mut command = home.command();
+    command.args(["--log", "json"]).stdout(Stdio::null()).stderr(file);
+    let mut bot = FaultyBot(command.spawn().unwrap());
+    let read = |log: &Path| std::fs::read_to_string(log).unwrap();
+    until("it serves", || async { read(&log).contains("serving; Ctrl-C stops").then_some(()) }).await;
+    bot.signal(Signal::TERM);
+    bot.ended().await;
+    let text = read(&log);
+    for line in text.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(line["level"].is_string() && line["timestamp"].is_string() && line["fields"].is_object(), "{line}");
+    }
+    let searching = text.lines().find(|line| line.contains("searching on")).unwrap();
+    let searching: serde_json::Value = serde_json::from_str(searching).unwrap();
+    assert_eq!(searching["fields"]["device"], "cpu", "figures are fields of their own");
+}

@@ -1,0 +1,97 @@
+//! `docs/operators/relays-toml.md` lists every key with its default, as `src/config/raw.rs` and the
+//! shipped file have them: `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes it.
+
+use crate::support::harness::{Test, test};
+use crate::support::source;
+use std::fmt::Write;
+use std::fs;
+
+pub const TESTS: &[Test] = &[
+    test!(the_reference_of_the_configuration_is_complete),
+    test!(every_message_of_the_troubleshooting_page_is_said_by_the_program),
+];
+
+/// Tables of the file, with the types that read them.
+const TABLES: [(&str, &str, &str); 6] = [
+    ("File", "", "At the top of the file"),
+    ("Relay", "relays", "`[[relays]]`, once for each relay"),
+    ("Bot", "bot", "`[bot]`"),
+    ("RawLimits", "limits", "`[limits]`"),
+    ("Search", "search", "`[search]`"),
+    ("Web", "web", "`[web]`"),
+];
+
+/// The fields of a type, each with its comment in one line.
+fn fields(code: &str, name: &str) -> Vec<(String, String)> {
+    let body = code.split_once(&format!("struct {name} {{\n")).unwrap().1.split_once("\n}\n").unwrap().0;
+    let (mut fields, mut comment) = (Vec::new(), Vec::new());
+    for line in body.lines().map(str::trim) {
+        match (line.strip_prefix("/// "), line.split_once(": ")) {
+            (Some(text), _) => comment.push(text),
+            // A table of its own.
+            (None, Some((_, kind))) if TABLES.iter().any(|(name, ..)| kind.trim_end_matches(',') == *name) => {}
+            (None, Some((field, _))) => {
+                assert!(!comment.is_empty(), "`{field}` has no comment");
+                fields.push((field.to_owned(), std::mem::take(&mut comment).join(" ")));
+            }
+            (None, None) => {}
+        }
+    }
+    fields
+}
+
+fn the_reference_of_the_configuration_is_complete() {
+    let read = |path: &str| fs::read_to_string(source::root().join(path)).unwrap();
+    let code = read("src/config/raw.rs");
+    let shipped: toml::Table = read("relays.toml").parse().unwrap();
+    let mut page = "# relays.toml\n\nEvery key may be left out. A wrong key or value stops the start, with the line and the allowed\n\
+                    values. Spans of time are a whole number and `s`, `min`, `h` or `days`.\n"
+        .to_owned();
+    let mut keys = 0;
+    for (name, table, title) in TABLES {
+        write!(page, "\n## {title}\n\n| key | default | meaning |\n| --- | --- | --- |\n").unwrap();
+        let defaults =
+            if table.is_empty() { Some(&shipped) } else { shipped.get(table).and_then(|table| table.as_table()) };
+        for (field, comment) in fields(&code, name) {
+            keys += 1;
+            let default = defaults.and_then(|table| table.get(&field)).filter(|value| !value.is_array());
+            let default = default.map_or(String::new(), |value| format!("`{value}`"));
+            writeln!(page, "| `{field}` | {default} | {comment} |").unwrap();
+        }
+    }
+    assert!(keys > 25, "{keys} keys");
+    let file = source::root().join("docs/operators/relays-toml.md");
+    if std::env::var_os("NPUBBOT_WRITE_REFERENCE").is_some() {
+        fs::write(&file, &page).unwrap();
+    }
+    let kept = fs::read_to_string(&file).unwrap_or_default();
+    assert!(kept == page, "docs/operators/relays-toml.md is not what the types say; write it again");
+}
+
+/// Messages between backquotes in the first column, with `…` for what changes.
+fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
+    let page = fs::read_to_string(source::root().join("docs/operators/troubleshooting.md")).unwrap();
+    let mut said = String::new();
+    for file in source::library() {
+        // A text may go on in the next line.
+        let code = fs::read_to_string(&file).unwrap();
+        said.extend(code.split("\\\n").map(str::trim_start));
+    }
+    let mut messages = 0;
+    for row in page.lines().filter(|line| line.starts_with("| `")) {
+        let cell = row.split(" | ").next().unwrap();
+        for message in cell.split('`').skip(1).step_by(2) {
+            messages += 1;
+            // That one is said by the library that reads the file.
+            for part in message
+                .split('…')
+                .filter(|part| *part != "unknown field")
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+            {
+                assert!(said.contains(part), "nothing says `{part}` of `{message}`");
+            }
+        }
+    }
+    assert!(messages > 30, "{messages} messages");
+}

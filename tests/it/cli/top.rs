@@ -1,0 +1,81 @@
+//! `npubbot top` on a terminal: drawn, resized, and left as it was.
+
+use super::control::{LONG, lines, operate, started};
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, skip, test};
+use crate::support::program::{stderr, stdout};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use std::process::Command;
+
+pub const TESTS: &[Test] =
+    &[test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it), test!(top_needs_a_terminal_and_a_bot)];
+
+/// A terminal of 80×24. Arguments: the program and its own. Steps are a text to wait for and what
+/// happens then; the last one quits. A blank is not written where there was one.
+const TERMINAL: &str = r#"
+import fcntl, os, pty, select, struct, sys, termios, time
+def resize(fd, columns, lines):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+pid, terminal = pty.fork()
+if pid == 0:
+    resize(0, 80, 24)
+    os.environ.update(TERM="xterm-256color", NO_COLOR="1")
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+def wait_for(text):
+    global seen
+    until = time.monotonic() + 60
+    while text not in seen:
+        if not select.select([terminal], [], [], max(0, until - time.monotonic()))[0]:
+            sys.exit(f"waited in vain for {text}: {seen[-3000:]}")
+        seen += os.read(terminal, 65536)
+    seen = seen[seen.index(text) + len(text):]
+wait_for(b"\x1b[?1049h")
+wait_for(b"searching")
+wait_for(b"Devices")
+wait_for(sys.argv[1].encode())
+wait_for(b"quit")
+os.write(terminal, b"p")
+wait_for(b"paused")
+resize(terminal, 120, 36)
+wait_for(sys.argv[1].encode())
+os.write(terminal, b"\x1b[B")
+resize(terminal, 60, 20)
+wait_for(b"small:")
+os.write(terminal, b"q")
+wait_for(b"\x1b[?1049l")
+# Keys are read by lines again.
+assert termios.tcgetattr(terminal)[3] & termios.ICANON
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    assert!(asker.ask(LONG).await.contains("#1"));
+    let mut terminal = Command::new("python3");
+    terminal.args(["-c", TERMINAL, LONG, env!("CARGO_BIN_EXE_npubbot"), "top"]);
+    terminal.arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
+    let Ok(shown) = terminal.output() else { skip("there is no python3 to make a terminal") };
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    until("the search is paused", || async {
+        let status = &lines(&operate(&home, &["status", "--json"]))[0];
+        (status["devices"][0]["state"] == "paused").then_some(())
+    })
+    .await;
+}
+
+async fn top_needs_a_terminal_and_a_bot() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let none = operate(&home, &["top"]);
+    assert_eq!(none.status.code(), Some(3), "{}", stderr(&none));
+    let _bot = started(&home).await;
+    let piped = operate(&home, &["top"]);
+    assert_eq!(piped.status.code(), Some(1));
+    assert!(stderr(&piped).contains("needs a terminal") && stdout(&piped).is_empty(), "{}", stderr(&piped));
+}
