@@ -102,18 +102,27 @@ fn named_in_dashboard() -> BTreeSet<&'static str> {
     names
 }
 
+/// Skips a test, before it starts anything, if a program of Debian's package is missing.
+fn need(program: &str) {
+    if Command::new(program).arg("--version").output().is_err() {
+        skip(&format!("there is no {program} (Debian's package prometheus)"));
+    }
+}
+
 async fn promtool_finds_nothing_wrong() {
+    need("promtool");
     let relay = TestRelay::start().await;
     let (home, address) = home_with_metrics(&relay);
     let _bot = started(&home).await;
     let text = metric(address, "npubbot_search_paused 0").await;
     let promtool = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).spawn();
-    let Ok(mut promtool) = promtool else { skip("there is no promtool (Debian's package prometheus)") };
+    let mut promtool = promtool.unwrap();
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(promtool.wait().unwrap().success(), "{text}");
 }
 
 async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
+    need("prometheus");
     let relay = TestRelay::start().await;
     let (home, address) = home_with_metrics(&relay);
     let bot = started(&home).await;
@@ -130,7 +139,7 @@ async fn a_real_prometheus_has_data_for_every_panel_of_the_dashboard() {
         .stderr(Stdio::null())
         .spawn();
     // Killed when dropped.
-    let Ok(_prometheus) = prometheus.map(FaultyBot) else { skip("there is no prometheus (Debian's package)") };
+    let _prometheus = FaultyBot(prometheus.unwrap());
     until("prometheus listens", || async { TcpStream::connect(prometheus_at).ok() }).await;
     let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -225,9 +234,8 @@ async fn a_bot_whose_ledger_hangs_gives_no_sign_of_life() {
     assert_eq!(get(address, "/healthz").0, 200);
     let asker = Asker::connect(&relay.url(), home.vault().public_key()).await;
     asker.send("help").await;
-    until("the hang is noticed", || async { home.log().contains("the bot hangs").then_some(()) }).await;
-    drain(&manager);
-    assert_eq!(told(&manager, TOO_LATE), None, "{}", home.log());
+    // If tasks wait for the ledger too, the main loop stands still and cannot even log it.
+    until("the signs of life end", || async { told(&manager, TOO_LATE).is_none().then_some(()) }).await;
     let (status, reason) = get(address, "/healthz");
     assert!(status == 503 && reason.contains("answer"), "{status} {reason}");
 }

@@ -98,10 +98,14 @@ impl<F: Fn() -> Fut, Fut: Future<Output = ()>> Run<(Asynchronous, Fut)> for F {
     }
 }
 
-/// Ends this test as skipped. `reason` says what is missing on this machine.
+/// The payload of a skipped test's unwinding.
+struct Skip;
+
+/// Ends this test as skipped. `reason` says what is missing on this machine. The stack is unwound,
+/// so programs that the test has started end with it. Only from the thread of the test.
 pub fn skip(reason: &str) -> ! {
     println!("\n{REASON}{}", reason.replace('\n', " "));
-    std::process::exit(SKIPPED.into())
+    std::panic::resume_unwind(Box::new(Skip))
 }
 
 /// Makes the bots of a test wait at the step that [`Test::holding`] names.
@@ -162,8 +166,11 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
         // test do not inherit it.
         unsafe { std::env::remove_var(CHILD) };
         let test = tests().find(|test| test.path() == path).unwrap_or_else(|| panic!("no test is named {path}"));
-        (test.run)();
-        return ExitCode::SUCCESS;
+        return match std::panic::catch_unwind(test.run) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(payload) if payload.is::<Skip>() => ExitCode::from(SKIPPED),
+            Err(payload) => std::panic::resume_unwind(payload),
+        };
     }
     let mut arguments = Arguments::from_args();
     // Tests mostly wait for relays and timers, so run more of them than there are cores.
