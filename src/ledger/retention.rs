@@ -10,8 +10,8 @@ use std::time::Duration;
 const AT_ONCE: i64 = 10_000;
 
 impl Ledger {
-    /// Deletes ended jobs that were accepted longer than `keep` ago, oldest first, at most 10,000.
-    /// Returns their number. Call it hourly.
+    /// Deletes ended jobs that were accepted longer than `keep` ago, and given up that long ago if
+    /// they were, oldest first, at most 10,000. Returns their number. Call it hourly.
     ///
     /// These stay: jobs whose result is kept to be sent again, jobs whose askers have yet to hear
     /// that a restore ended them, ids of messages, used halves, and the highest job number. So no
@@ -24,6 +24,7 @@ impl Ledger {
                 .prepare_cached(
                     "DELETE FROM job WHERE id IN
                          (SELECT id FROM job WHERE state <> 'accepted' AND accepted_at <= ?1
+                              AND (state <> 'expired' OR expires_at <= ?1)
                               AND NOT EXISTS (SELECT 1 FROM mail WHERE mail.result_of = job.id)
                               AND NOT EXISTS (SELECT 1 FROM lost_job WHERE lost_job.job = job.id)
                           ORDER BY id LIMIT ?2)",

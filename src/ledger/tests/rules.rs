@@ -69,6 +69,7 @@ fn finished_jobs_go_after_their_time_and_open_ones_and_kept_results_stay() {
     let delivered = bench.found(found, 1, 100);
     bench.sql(&format!("UPDATE job SET state = 'cancelled' WHERE id = {}", cancelled.0));
     bench.ledger.expire(expired, &wrap(1, 101)).unwrap();
+    bench.sql(&format!("UPDATE job SET expires_at = {} WHERE id = {}", NOW + DAY, expired.0));
     let left = |bench: &Bench| -> Vec<i64> {
         let connection = bench.ledger.read();
         let mut jobs = connection.prepare("SELECT id FROM job ORDER BY id").unwrap();
@@ -77,7 +78,10 @@ fn finished_jobs_go_after_their_time_and_open_ones_and_kept_results_stay() {
     bench.clock.set(NOW + 90 * DAY - 1);
     assert_eq!((bench.ledger.thin(NINETY_DAYS).unwrap(), left(&bench).len()), (0, 4), "not a second earlier");
     bench.clock.set(NOW + 90 * DAY);
-    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 2);
+    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
+    assert_eq!(left(&bench), [open.0, found.0, expired.0], "one was given up a day later");
+    bench.clock.set(NOW + 91 * DAY);
+    assert_eq!(bench.ledger.thin(NINETY_DAYS).unwrap(), 1);
     assert_eq!(left(&bench), [open.0, found.0], "the result is not sent yet");
     bench.finish(delivered.id).unwrap();
     bench.ledger.clean().unwrap();
