@@ -115,7 +115,7 @@ fn thinning_keeps_replay_protection_and_used_halves() {
 fn one_call_deletes_a_bounded_number_of_jobs() {
     let bench = bench();
     let job = bench.accept(1, 1);
-    bench.sql(&format!("UPDATE job SET state = 'expired' WHERE id = {}", job.0));
+    bench.sql(&format!("UPDATE job SET state = 'cancelled' WHERE id = {}", job.0));
     bench.sql(
         "WITH RECURSIVE more (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 10001)
          INSERT INTO job SELECT n, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on, split_point,
