@@ -65,8 +65,8 @@ struct Bot {
     visit_askers_relays: Option<bool>,
     /// Age at which relays may delete answers (NIP-40). At least 1 day.
     answers_expire_after: Option<Spanned<String>>,
-    /// Age at which a finished job is deleted from the ledger, counted from its acceptance. At
-    /// least 1 day.
+    /// Age at which a finished job is deleted from the ledger, counted from its acceptance; of one
+    /// that was given up, counted from then. At least 1 day.
     keep_finished: Option<Spanned<String>>,
 }
 

@@ -59,8 +59,8 @@ pub struct BotConfig {
     pub visit_askers_relays: bool,
     /// Age at which relays may delete our answers (NIP-40).
     pub answers_expire_after: Duration,
-    /// Age at which a finished job is deleted from the ledger, counted from its acceptance; of one that was given
-    /// up, counted from then.
+    /// Age at which a finished job is deleted from the ledger, counted from its acceptance; of one
+    /// that was given up, counted from then.
     pub keep_finished: Duration,
 }
 
