@@ -53,8 +53,8 @@ pub struct JobProgress {
     pub job: JobStatus,
     /// Seconds since it was accepted.
     pub age_seconds: u64,
-    /// The chance, 0 to 1, that it would have ended by now, had it been searched for since then with
-    /// its present part of the devices; `null` without a rate.
+    /// The chance, 0 to 1, that a search ends within this age with the job's present part of the
+    /// devices; `null` without a rate.
     pub chance_so_far: Option<f64>,
     /// Seconds that it takes from now on average, with its part of the devices: the search has no
     /// memory. `null` without a rate.

@@ -68,15 +68,15 @@ impl Ledger {
         self.due_messages_except(limit, |_| false)
     }
 
-    /// Like [`Ledger::due_messages`], without those that `are_sent` names: being sent now. They do
-    /// not count, and are not read.
+    /// Like [`Ledger::due_messages`], without those for which `is_under_way` is true. They are not
+    /// read and take no places.
     pub fn due_messages_except(
         &self,
         limit: usize,
-        are_sent: impl Fn(MessageId) -> bool,
+        is_under_way: impl Fn(MessageId) -> bool,
     ) -> Result<Vec<DueMessage>, LedgerError> {
         let now = self.now();
-        self.reading(|connection| due(connection, limit, &are_sent, now))
+        self.reading(|connection| due(connection, limit, &is_under_way, now))
     }
 
     /// When the next message is due, Unix seconds. A time in the past means now.
@@ -187,10 +187,10 @@ pub(super) fn queue(
 fn due(
     connection: &Connection,
     limit: usize,
-    are_sent: &dyn Fn(MessageId) -> bool,
+    is_under_way: &dyn Fn(MessageId) -> bool,
     now: i64,
 ) -> Result<Vec<DueMessage>, LedgerError> {
-    let [mut due, others] = chosen(connection, limit, are_sent, now)?;
+    let [mut due, others] = chosen(connection, limit, is_under_way, now)?;
     due.extend(others);
     let (mut messages, mut unreadable) = (Vec::with_capacity(due.len()), Vec::new());
     {
@@ -215,12 +215,12 @@ fn due(
     Ok(messages)
 }
 
-/// Numbers of due messages, and whether they are urgent: at most `limit` urgent ones, and at most as
-/// many others. Only indexes are read.
+/// The ids of due messages, and whether each is urgent: at most `limit` urgent ones, then at most
+/// as many others. Only indexes are read.
 fn chosen(
     connection: &Connection,
     limit: usize,
-    are_sent: &dyn Fn(MessageId) -> bool,
+    is_under_way: &dyn Fn(MessageId) -> bool,
     now: i64,
 ) -> Result<[Vec<(i64, bool)>; 2], LedgerError> {
     let mut statement = connection.prepare_cached(&format!(
@@ -235,7 +235,7 @@ fn chosen(
     while let Some(row) = rows.next()? {
         let (id, is_urgent) = (row.get(0)?, row.get(1)?);
         let of_class = if is_urgent { &mut urgent } else { &mut others };
-        if of_class.len() < limit && !are_sent(MessageId(id)) {
+        if of_class.len() < limit && !is_under_way(MessageId(id)) {
             of_class.push((id, is_urgent));
         }
     }

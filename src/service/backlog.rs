@@ -54,8 +54,8 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// Adds a message, unless its asker is denied. Such a message is counted and leaves no trace, so
-    /// it costs neither an answer's turn nor a row.
+    /// Adds a message, unless its asker is denied: such a message is only counted. It takes no row
+    /// and no turn.
     pub fn push(&mut self, message: IncomingMessage) {
         if self.access.ignores(message.rumor.author) {
             return;

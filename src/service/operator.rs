@@ -9,7 +9,7 @@ use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{Job, LedgerError};
 use crate::memory;
-use crate::pattern::{PatternSet, Rate};
+use crate::pattern::{Difficulty, PatternSet, Rate};
 use crate::scheduler::{DeviceView, Health};
 use std::time::Instant;
 
@@ -99,7 +99,7 @@ impl<L: Levers> OperatorRequests<L> {
         let status = self.status().await?;
         let relays = view::relays(&self.maintenance).await;
         // Many jobs take long to read, and their difficulties to compute.
-        let jobs = || view::jobs(&self.maintenance, |job| self.job_status(job));
+        let jobs = || view::jobs(&self.maintenance, |job, difficulty| self.status_of_job(job, difficulty));
         Ok(Box::new(View {
             status,
             is_paused: scheduler.is_paused(),
@@ -151,7 +151,11 @@ impl<L: Levers> OperatorRequests<L> {
     }
 
     fn job_status(&self, job: &Job) -> JobStatus {
-        let difficulty = PatternSet::new(job.spec.patterns.clone()).difficulty();
+        self.status_of_job(job, PatternSet::new(job.spec.patterns.clone()).difficulty())
+    }
+
+    /// The state of a job of this difficulty, which takes long to compute.
+    fn status_of_job(&self, job: &Job, difficulty: Option<Difficulty>) -> JobStatus {
         let expected = difficulty
             .zip(self.maintenance.scheduler.rate())
             .and_then(|(difficulty, rate)| difficulty.expected_time(rate));

@@ -37,17 +37,28 @@ pub(super) async fn relays(bot: &Maintenance) -> Vec<RelayFigures> {
 }
 
 /// The oldest open jobs, with their progress.
-pub(super) fn jobs(bot: &Maintenance, status: impl Fn(&Job) -> JobStatus) -> Result<Vec<JobProgress>, LedgerError> {
+pub(super) fn jobs(
+    bot: &Maintenance,
+    status: impl Fn(&Job, Option<Difficulty>) -> JobStatus,
+) -> Result<Vec<JobProgress>, LedgerError> {
     let now = bot.context.clock.now();
-    let jobs = bot.context.ledger.open_jobs()?;
-    Ok(jobs.iter().take(MOST_JOBS).map(|job| progress(&bot.scheduler, job, status(job), now)).collect())
+    let progress = |job: &Job| {
+        let difficulty = PatternSet::new(job.spec.patterns.clone()).difficulty();
+        progress(&bot.scheduler, job, difficulty, status(job, difficulty), now)
+    };
+    Ok(bot.context.ledger.open_jobs()?.iter().take(MOST_JOBS).map(progress).collect())
 }
 
-/// How far a job is.
-fn progress(scheduler: &Scheduler, job: &Job, status: JobStatus, now: u64) -> JobProgress {
+/// A job of this difficulty and its state, with its progress.
+fn progress(
+    scheduler: &Scheduler,
+    job: &Job,
+    difficulty: Option<Difficulty>,
+    status: JobStatus,
+    now: u64,
+) -> JobProgress {
     let shares = scheduler.shares(job.spec.asker);
     let part = if job.spec.half.is_some() { shares.own_split_part } else { shares.pool_part };
-    let difficulty = PatternSet::new(job.spec.patterns.clone()).difficulty();
     let age_seconds = now.saturating_sub(job.accepted_at);
     let figures =
         difficulty.zip(scheduler.rate()).map(|(difficulty, rate)| figures(difficulty, rate, part, age_seconds));

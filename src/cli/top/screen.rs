@@ -153,7 +153,7 @@ fn draw_jobs(frame: &mut Frame<'_>, area: Rect, model: &Model, view: &View) {
     ];
     let title = match view.jobs.len() {
         0 => " Jobs: none is open ".to_owned(),
-        _ => format!(" Jobs: {} open, shown from the {}. ", view.status.open_jobs, model.first_job + 1),
+        _ => format!(" Jobs: {} open, from number {} on ", view.status.open_jobs, model.first_job + 1),
     };
     frame.render_widget(Table::new(rows, widths).header(header).block(Block::bordered().title(title)), area);
 }

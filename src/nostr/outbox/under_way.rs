@@ -88,7 +88,6 @@ impl UnderWay {
             let task = self.attempts.spawn(async move { outbox.attempt(&copy, &cancelled).await });
             self.running.insert(task.id(), Running { message, started: now, cancel });
         }
-        tracing::debug!("XX classes {of_classes:?} waiting {waiting:?}");
         self.end_longest(false, waiting[0], now);
         self.end_longest(true, waiting[1], now);
     }
@@ -122,7 +121,7 @@ impl UnderWay {
     }
 }
 
-/// The attempts of a class that may be ended: further ones before first ones, and the longest first.
+/// The attempts of a class that may be ended: further ones before first ones, the longest first.
 fn in_order_of_ending<'a>(running: impl Iterator<Item = &'a Running>, urgent: bool, now: Instant) -> Vec<&'a Running> {
     let least_time = |running: &Running| match (running.message.attempts, urgent) {
         (1.., _) => FURTHER_LEAST_TIME,

@@ -154,12 +154,12 @@ impl ExternalRelays {
     }
 
     /// Whether a relay has a slot.
-    pub async fn holds(&self, url: &RelayUrl) -> bool {
+    pub fn holds(&self, url: &RelayUrl) -> bool {
         self.known().slots.holds(url)
     }
 
     /// Records that a relay answered. Its connection is kept in preference to those that have not.
-    pub async fn answered(&self, url: &RelayUrl) {
+    pub fn answered(&self, url: &RelayUrl) {
         self.known().slots.answered(url);
     }
 
@@ -253,7 +253,7 @@ mod tests {
         alive.run().await.unwrap();
         let url = alive.url().await;
         external.visit_new(&url, visitor(0)).await.unwrap();
-        external.answered(&url).await;
+        external.answered(&url);
         // More visits at once than there are slots.
         let mut visits = JoinSet::new();
         for (number, dead) in dead(MOST + 100).await.into_iter().enumerate() {

@@ -49,9 +49,9 @@ impl KnownRelays {
         self.relays.get(url).is_some_and(is_active)
     }
 
-    /// Gives a slot to a relay that is not active. Those that leave have to leave the client, too. The
-    /// relay itself is among them if the client has it: after a disconnect, the library may connect
-    /// it and never recover, so it is added anew.
+    /// Gives a slot to a relay that is not active. The caller removes the leaving ones from the
+    /// client. The relay itself is among them if the client has it: after a disconnect, the library
+    /// may connect it and never recover, so it is added anew.
     pub fn admit(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Admission {
         let KnownRelays { slots, relays, .. } = self;
         let is_active = |url: &RelayUrl| relays.get(url).is_some_and(is_active);

@@ -76,10 +76,10 @@ impl Relays {
         let relay = self.external.visit(url, hosts, visitor).await?;
         let sent = send(&relay, event, &delivery).await;
         match &sent {
-            Ok(()) | Err(NostrError::Refused { .. }) => self.external.answered(url).await,
+            Ok(()) | Err(NostrError::Refused { .. }) => self.external.answered(url),
             // The relay lost its slot to another visitor, or it closed the connection and has never
             // accepted an event. It is not dialled again in this attempt.
-            Err(NostrError::Busy(_)) if !self.external.holds(url).await => return Err(NostrError::no_room(url)),
+            Err(NostrError::Busy(_)) if !self.external.holds(url) => return Err(NostrError::no_room(url)),
             Err(NostrError::Busy(_)) if !self.throttle.has_answered(&hosts.named) => {
                 return Err(NostrError::not_connected(url));
             }

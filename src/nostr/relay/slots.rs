@@ -58,7 +58,7 @@ pub(super) struct Admission {
     /// Whether it is worth asking again soon: the first relay of an asker gets a slot within a
     /// second.
     pub may_wait: bool,
-    /// Relays that lose theirs for it and are to be disconnected.
+    /// Relays that lose their slots to it, or are disconnected already. They leave the client.
     pub leaving: Vec<RelayUrl>,
 }
 
