@@ -57,6 +57,13 @@ async fn top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it() {
     let bot = started(&home).await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(asker.ask(LONG).await.contains("#1"));
+    // Later frames write only what changed, so the first one must show a device and the job.
+    until("the search runs", || async {
+        let status = &lines(&operate(&home, &["status", "--json"]))[0];
+        let jobs = lines(&operate(&home, &["jobs", "--json"]));
+        (status["devices"][0]["state"] == "working" && jobs.len() == 1).then_some(())
+    })
+    .await;
     let mut terminal = Command::new("python3");
     terminal.args(["-c", TERMINAL, LONG, env!("CARGO_BIN_EXE_npubbot"), "top"]);
     terminal.arg("--data").arg(home.data()).arg("--config").arg(home.config_file());

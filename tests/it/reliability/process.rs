@@ -245,11 +245,11 @@ async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let home = Home::with(&[relay.url()], limits);
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    assert!(asker.ask("qqqqqqqqqq").await.contains("#1"));
-    assert!(asker.ask("pppppppppp").await.contains("#2"));
+    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("ppppppppp").await.contains("#2"));
     process.kill();
     let process = home.spawn().await;
-    let refused = asker.ask("zzzzzzzzzz").await;
+    let refused = asker.ask("zzzzzzzzz").await;
     assert!(!refused.contains("#3"), "{refused}");
     // The answer names the limit, and when the asker may ask again: a day after the first request.
     assert!(refused.contains("2 jobs in the last 24 hours"), "{refused}");
