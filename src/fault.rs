@@ -46,6 +46,8 @@ pub enum Step {
     Verify,
     /// The start point is spent and the result sealed.
     Redeem,
+    /// The best key so far of a job without a target is kept. Before: written but not committed.
+    Keep,
     /// Transaction T2. Before: everything is written but not committed.
     Found,
     /// The result is sent. After: a relay said OK.
@@ -62,7 +64,7 @@ pub enum Step {
 
 impl Step {
     /// All steps.
-    pub const ALL: [Step; 19] = [
+    pub const ALL: [Step; 20] = [
         Step::TakeUp,
         Step::Listen,
         Step::Receive,
@@ -76,6 +78,7 @@ impl Step {
         Step::Collect,
         Step::Verify,
         Step::Redeem,
+        Step::Keep,
         Step::Found,
         Step::Send,
         Step::Deliver,

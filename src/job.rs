@@ -2,8 +2,9 @@
 //! number.
 
 use crate::key::HalfPoint;
-use crate::pattern::Pattern;
+use crate::pattern::{Best, Difficulty, Pattern, PatternSet, Rate};
 use std::fmt;
+use std::time::Duration;
 
 /// The key that sent a request: the x-only public key that signed the seal. Replies go to this key
 /// and to no other.
@@ -48,8 +49,10 @@ pub enum Channel {
 pub struct JobSpec {
     /// Receives all messages about the job.
     pub asker: Asker,
-    /// At least one. The first match of any of them ends the job.
+    /// At least one. The first match of any of them ends the job, if it has a target.
     pub patterns: Vec<Pattern>,
+    /// The search without a target, if it is one: its rarest key is the result.
+    pub best: Option<Box<BestSearch>>,
     /// The asker's half point, if the asker keeps half of the key. `None` for a job of the pool.
     pub half: Option<HalfPoint>,
     /// How messages about the job travel. A key is always sealed, whatever the channel.
@@ -64,12 +67,42 @@ pub struct JobSpec {
     pub notice_at: Option<u64>,
 }
 
+/// A search without a target, and what it has come to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BestSearch {
+    /// The family of keys, and the time.
+    pub best: Best,
+    /// Time of the search itself so far.
+    pub searched: Duration,
+    /// The rarest pattern that the best key so far meets; `None` without one.
+    pub kept: Option<Pattern>,
+}
+
+impl BestSearch {
+    /// A search that has not begun.
+    pub fn new(best: Best) -> BestSearch {
+        BestSearch { best, searched: Duration::ZERO, kept: None }
+    }
+
+    /// Whether a key of this rarest pattern is rarer than the best so far.
+    pub fn is_beaten_by(&self, pattern: &Pattern) -> bool {
+        self.kept.as_ref().is_none_or(|kept| pattern.difficulty() > kept.difficulty())
+    }
+
+    /// Whether it is over: a key is kept, and the time is up or no key is rarer. Without a key, the
+    /// search goes on to the first one.
+    pub fn is_over(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| self.searched >= self.best.time || self.best.family.is_rarest(kept))
+    }
+}
+
 impl JobSpec {
     /// A job of the pool without an asker and without an end, for a search on this machine.
     pub fn local(patterns: Vec<Pattern>) -> JobSpec {
         JobSpec {
             asker: Asker([0; 32]),
             patterns,
+            best: None,
             half: None,
             channel: Channel::Sealed,
             encryption_key: None,
@@ -77,6 +110,29 @@ impl JobSpec {
             expires_at: u64::MAX,
             notice_at: None,
         }
+    }
+
+    /// As [`JobSpec::local`], for a search without a target.
+    pub fn local_best(best: Best) -> JobSpec {
+        JobSpec { best: Some(Box::new(BestSearch::new(best))), ..JobSpec::local(best.family.floor()) }
+    }
+
+    /// Sets the patterns that a search without a target begins with, or goes on with, at this rate
+    /// of all devices.
+    pub fn begin(&mut self, rate: Option<Rate>) {
+        let Some(search) = &self.best else { return };
+        let patterns = search.best.patterns(search.kept.as_ref(), rate);
+        // If no key is rarer, the job ends after the next launch, whatever it is for.
+        self.patterns = if patterns.is_empty() { search.best.family.floor() } else { patterns };
+    }
+
+    /// Expected number of candidates until any of its patterns matches, which takes long to compute
+    /// for thousands of them. `None` for a search without a target.
+    pub fn difficulty(&self) -> Option<Difficulty> {
+        if self.best.is_some() {
+            return None;
+        }
+        PatternSet::new(self.patterns.clone()).difficulty()
     }
 
     /// The asker of a split job; `None` for a job of the pool.

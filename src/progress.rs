@@ -1,7 +1,7 @@
 //! Progress bar of a search. Invisible without a terminal.
 
 use crate::duration::humanize;
-use crate::pattern::{Difficulty, Rate};
+use crate::pattern::{Difficulty, Pattern, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Length of the bar, in steps.
@@ -22,6 +22,20 @@ impl SearchBar {
         let style = ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {msg}").expect("a fixed template");
         bar.set_style(style.progress_chars("=> "));
         SearchBar { bar, difficulty }
+    }
+
+    /// A bar of a search for a time, without a target.
+    pub fn of_time() -> SearchBar {
+        SearchBar::new(Difficulty::from_bits(0))
+    }
+
+    /// Shows the part of its time, 0 to 1, that a search without a target is done with, and the
+    /// rarest pattern that its best key meets.
+    pub fn show_best(&self, part: f64, rate: Option<Rate>, rarest: Option<&Pattern>) {
+        self.bar.set_position((part.clamp(0.0, 1.0) * STEPS as f64) as u64);
+        let pace = rate.map_or_else(|| "measuring".to_owned(), |rate| rate.to_string());
+        let rarest = rarest.map(|pattern| format!(", so far {pattern}: 1 key in {}", pattern.difficulty()));
+        self.bar.set_message(pace + &rarest.unwrap_or_default());
     }
 
     /// Shows `searched` candidates, tested at `rate`.

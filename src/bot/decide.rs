@@ -1,6 +1,7 @@
 //! Decisions: a request and the facts lead to one [`Decision`].
 
 use super::accepted::difficulty_of;
+use super::best::{explain_best, find_best};
 use super::explain::{cheaper_one, explain};
 use super::facts::Facts;
 use super::meaning::Meaning;
@@ -18,8 +19,6 @@ use std::time::Duration;
 const EXPENSIVE: u64 = 3600;
 /// If it is at least this many, the acceptance names a cheaper look-alike.
 const LONG: u64 = 60;
-/// An asker is told that a job is late after this multiple of the promised time.
-const HALF_AS_LONG_AGAIN: f64 = 1.5;
 
 /// The outcome of a message.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,14 +74,14 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Form::Sealed | Form::Nip04 | Form::Deletion(_) => {}
     }
     let only_nip04 = request.form == Form::Nip04 && !facts.reads_sealed;
+    // A tweak is not secret, so it may be sent by NIP-04.
+    let of_tweak = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
     match &request.meaning {
-        Meaning::Find(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
+        Meaning::Find(_) | Meaning::Best(_) if only_nip04 => Decision::Say(Reply::NeedsSealed),
         Meaning::Find(patterns) => find(request, patterns, None, Channel::Sealed, facts),
-        Meaning::Split(half, patterns) => {
-            // A tweak is not secret, so it may be sent by NIP-04.
-            let channel = if only_nip04 { Channel::Nip04 } else { Channel::Sealed };
-            find(request, patterns, Some(*half), channel, facts)
-        }
+        Meaning::Best(best) => decision(find_best(request, *best, None, Channel::Sealed, facts)),
+        Meaning::Split(half, patterns) => find(request, patterns, Some(*half), of_tweak, facts),
+        Meaning::SplitBest(half, best) => decision(find_best(request, *best, Some(*half), of_tweak, facts)),
         Meaning::BadPoint(error) => Decision::Say(Reply::BadPoint(*error)),
         Meaning::PointAlone => Decision::Say(Reply::PointAlone),
         Meaning::SplitHelp => Decision::Say(Reply::SplitHelp),
@@ -93,6 +92,7 @@ pub fn decide(request: &Request, facts: &Facts<'_>) -> Decision {
         Meaning::Cancel(job) => cancel(*job, facts),
         Meaning::Resend(job) => resend(*job, facts),
         Meaning::Explain(patterns) => Decision::Say(explain(patterns, facts)),
+        Meaning::ExplainBest(best) => Decision::Say(explain_best(*best, facts)),
         Meaning::Kinds => Decision::Say(Reply::Kinds),
         Meaning::BadWords(words) => Decision::Say(Reply::BadWords(words.clone())),
         Meaning::Sentence(patterns) => Decision::Say(Reply::Sentence(patterns.clone())),
@@ -146,13 +146,13 @@ fn find(
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
     // The promised time is one within which 95 of 100 jobs are done.
     let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
-    let notice = most.map(|most| most.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60));
-    let notice_at = notice.map(|after| facts.now.saturating_add(after)).filter(|&at| at < expires_at);
+    let notice_at = most.and_then(|most| facts.notice_at(most, expires_at));
     let (asker, subject) = (request.asker, request.subject.clone());
     Decision::Accept {
         spec: JobSpec {
             asker,
             patterns: patterns.to_vec(),
+            best: None,
             half,
             channel,
             encryption_key: request.encryption_key,
@@ -161,6 +161,14 @@ fn find(
             notice_at,
         },
         reply,
+    }
+}
+
+/// A job with its acceptance, or a refusal.
+fn decision((job, reply): (Option<JobSpec>, Reply)) -> Decision {
+    match job {
+        Some(spec) => Decision::Accept { spec, reply },
+        None => Decision::Say(reply),
     }
 }
 
@@ -175,6 +183,7 @@ fn status(facts: &Facts<'_>) -> Reply {
     let line = |job: &Job| JobLine {
         job: job.id,
         patterns: job.spec.patterns.clone(),
+        best: job.spec.best.as_deref().cloned(),
         waited: Duration::from_secs(facts.now.saturating_sub(job.accepted_at)),
         difficulty: difficulty_of(&job.spec.patterns),
         rate: facts.rate_of(if job.spec.half.is_some() { facts.own_split_part } else { facts.pool_part }),

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Shorter waits are not mentioned.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
+/// An asker is told that a job is late after this multiple of the promised time.
+const HALF_AS_LONG_AGAIN: f64 = 1.5;
+
 /// Proof of work of a split job ([`crate::key::SplitWork`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitCost {
@@ -75,6 +78,12 @@ impl Facts<'_> {
         let waits = patterns.iter().any(|pattern| pattern.bits() <= self.easy_bits);
         let wait = self.easy_wait.div_f64(self.pool_part.max(0.01));
         if waits && wait >= SHORT_WAIT { wait } else { Duration::ZERO }
+    }
+
+    /// When an asker is told that a job is late, Unix seconds. `None` if it has expired by then.
+    pub(super) fn notice_at(&self, promised: Duration, expires_at: u64) -> Option<u64> {
+        let after = promised.mul_f64(HALF_AS_LONG_AGAIN).as_secs().max(60);
+        Some(self.now.saturating_add(after)).filter(|&at| at < expires_at)
     }
 
     /// The rate of a job with this part of the devices.

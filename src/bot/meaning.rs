@@ -3,13 +3,15 @@
 use crate::job::JobId;
 use crate::key::{HalfPoint, HalfPointError};
 use crate::language::Language;
-use crate::pattern::{GrammarError, Pattern};
+use crate::pattern::{Best, GrammarError, Pattern};
 
 /// Meaning of the text of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
     /// One or more patterns, without repeats, in the order written.
     Find(Vec<Pattern>),
+    /// A search without a target.
+    Best(Best),
     Help,
     Status,
     /// `None`: all of the asker's jobs.
@@ -18,6 +20,8 @@ pub(super) enum Meaning {
     Resend(Option<JobId>),
     /// A question what these patterns mean and how long they take.
     Explain(Vec<Pattern>),
+    /// The same question about a search without a target.
+    ExplainBest(Best),
     /// A question which kinds of patterns there are.
     Kinds,
     /// Words that are no patterns, each with the reason; at most three.
@@ -36,6 +40,8 @@ pub(super) enum Meaning {
     SeedWords,
     /// Patterns at the asker's own point: they keep half of the key.
     Split(HalfPoint, Vec<Pattern>),
+    /// A search without a target at the asker's own point.
+    SplitBest(HalfPoint, Best),
     /// `split` with a word that is no point, or without a point.
     BadPoint(Option<HalfPointError>),
     /// `split` and a point, but no prefix.

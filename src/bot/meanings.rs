@@ -1,7 +1,8 @@
 //! Meanings of patterns, in words.
 
+use super::numbers::span;
 use super::tables::{Table, say};
-use crate::pattern::{Kind, Pattern};
+use crate::pattern::{Best, Family, Kind, Pattern};
 
 /// A pattern as a sentence names it: `npub1m0?tane`, `~alice`.
 pub(super) fn name(pattern: &Pattern) -> String {
@@ -36,6 +37,17 @@ pub(super) fn meaning(t: &Table, pattern: &Pattern) -> String {
 /// `~alice: starts with npub1 and any spelling that looks like “alice”.`
 pub(super) fn means(t: &Table, pattern: &Pattern) -> String {
     say!(t, "means", pattern = name(pattern), meaning = meaning(t, pattern))
+}
+
+/// `best words 10m: the rarest key seen in 10 min of search, by the word of my list at the start.`
+pub(super) fn best_means(t: &Table, best: &Best) -> String {
+    let family = match best.family {
+        Family::Any => "any",
+        Family::Zeros => "zeros",
+        Family::Words => "words",
+    };
+    let meaning = say!(t, "meaning-best", span = span(t, best.time), family = family);
+    say!(t, "means", pattern = best.to_string(), meaning = meaning)
 }
 
 /// The meanings of those patterns that are more than a prefix, a line each: as many as fit into

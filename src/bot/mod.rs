@@ -7,6 +7,7 @@
 //! The texts, and the words understood, are in `texts/`: one table per language.
 
 mod accepted;
+mod best;
 mod decide;
 mod explain;
 mod facts;

@@ -2,7 +2,7 @@
 //! jobs.
 
 use super::meanings::name;
-use super::numbers::span;
+use super::numbers::{one_in, span};
 use super::phrases::number;
 use super::tables::{Table, say};
 use crate::key::{Npub, SplitTweak};
@@ -11,13 +11,29 @@ use crate::ledger::Job;
 use crate::pattern::{Kind, Pattern};
 use std::time::Duration;
 
+/// How a key was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// As the target of a job that was accepted this long ago.
+    After(Duration),
+    /// As the rarest key of a job without a target.
+    Best,
+}
+
 /// The text before and after the line with the nsec.
-pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, waited: Duration) -> (String, String) {
+pub fn key_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> (String, String) {
     let t = Table::of(job.language);
-    let fits = fits(t, pattern, npub);
-    let (job, waited, npub) = (job.id.to_string(), span(t, waited), npub.to_string());
-    let before = say!(t, "key-found", job = job, waited = waited, fits = fits, npub = npub);
-    (before, say!(t, "key-found-after"))
+    let heading = heading(t, job, pattern, npub, found);
+    (say!(t, "key-found", heading = heading, npub = npub.to_string()), say!(t, "key-found-after"))
+}
+
+/// The first line of a result.
+fn heading(t: &Table, job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -> String {
+    let (job, fits) = (job.id.to_string(), fits(t, pattern, npub));
+    match found {
+        Found::After(waited) => say!(t, "found-after", job = job, waited = span(t, waited), fits = fits),
+        Found::Best => say!(t, "found-best", job = job, fits = fits, amount = one_in(t, pattern.difficulty())),
+    }
 }
 
 /// How a key fits its pattern: `This npub starts with npub1cat`, `This npub has al7ce, which fits
@@ -39,11 +55,10 @@ pub fn apology(language: Language) -> String {
 }
 
 /// The result of a split job: the tweak, which is useless without the asker's half.
-pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, waited: Duration, tweak: &SplitTweak) -> String {
+pub fn tweak_found(job: &Job, pattern: &Pattern, npub: &Npub, found: Found, tweak: &SplitTweak) -> String {
     let t = Table::of(job.language);
-    let (job, waited, fits) = (job.id.to_string(), span(t, waited), fits(t, pattern, npub));
-    let (npub, tweak) = (npub.to_string(), tweak.to_string());
-    say!(t, "tweak-found", job = job, waited = waited, fits = fits, npub = npub, tweak = tweak)
+    let heading = heading(t, job, pattern, npub, found);
+    say!(t, "tweak-found", heading = heading, npub = npub.to_string(), tweak = tweak.to_string())
 }
 
 /// The one notice of a job that takes longer than was promised. `now`: Unix seconds.

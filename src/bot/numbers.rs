@@ -48,9 +48,14 @@ fn amount(table: &Table, value: f64) -> Amount {
     Amount { text: say!(table, "amount", unit = unit, number = number, quantity = said), unit }
 }
 
+/// `1.1 billion`, of which one key fits.
+pub(super) fn one_in(table: &Table, difficulty: Difficulty) -> String {
+    amount(table, difficulty.candidates()).text
+}
+
 /// `About 1 key in 1.1 billion fits.`
 pub(super) fn odds(table: &Table, difficulty: Difficulty) -> String {
-    say!(table, "odds", amount = amount(table, difficulty.candidates()).text)
+    say!(table, "odds", amount = one_in(table, difficulty))
 }
 
 /// `80 million keys a second`

@@ -3,7 +3,7 @@
 use super::meaning::Meaning;
 use super::vocabulary::Speech;
 use super::words::{has_foreign_wildcard, has_pattern_mark};
-use crate::pattern::{Effort, GrammarError, Pattern};
+use crate::pattern::{Best, Effort, GrammarError, Pattern};
 
 /// Longest text of a pattern, in bytes: a whole key in hex has 69. Classes could make it longer than
 /// a message.
@@ -12,6 +12,9 @@ const LONGEST: usize = 80;
 /// Reads words as patterns. `speech`: the languages of a text around them; `None` if the asker said
 /// that all are patterns.
 pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Effort) -> Meaning {
+    if let Some(meaning) = best(words, speech) {
+        return meaning;
+    }
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut bad: Vec<(String, GrammarError)> = Vec::new();
     for word in words {
@@ -37,6 +40,17 @@ pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Eff
         return Meaning::BadWords(bad);
     }
     Meaning::Find(patterns)
+}
+
+/// Reads `best`, a family and a time, or `surprise`, without the words of a sentence around them:
+/// `surprise me, please`. `None` if they begin with another word.
+fn best(words: &[&str], speech: Option<&Speech>) -> Option<Meaning> {
+    let is_meant = |word: &&str| !speech.is_some_and(|speech| speech.is_filler(word));
+    let meant: Vec<&str> = words.iter().copied().filter(is_meant).collect();
+    Some(match Best::read(&meant)? {
+        Ok(best) => Meaning::Best(best),
+        Err(error) => Meaning::BadWords(vec![(meant.join(" "), error)]),
+    })
 }
 
 /// Reads one word.

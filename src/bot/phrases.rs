@@ -88,7 +88,7 @@ pub(super) fn grammar_error(t: &Table, error: &GrammarError) -> String {
         GrammarError::Ending(None) => say!(t, "pattern-ending"),
         GrammarError::Ending(Some(first)) => say!(t, "pattern-ending-one", first = first.clone()),
         GrammarError::TooIntricate => say!(t, "pattern-too-intricate"),
-        GrammarError::NotYet(keyword) => say!(t, "pattern-not-yet", keyword = *keyword),
+        GrammarError::Best => say!(t, "pattern-best"),
     }
 }
 

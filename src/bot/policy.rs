@@ -5,13 +5,16 @@ use super::explain::cheaper_one;
 use super::facts::{Facts, SplitCost};
 use super::reply::Reply;
 use crate::job::JobId;
-use crate::pattern::{Difficulty, Pattern, Rate};
+use crate::pattern::{Best, Difficulty, Pattern, Rate};
 use std::collections::HashSet;
+use std::time::Duration;
 
 const DAY: u64 = 86_400;
 /// The longest prefix that is accepted while no device has a measured rate. Even a slow processor
 /// finds it in minutes.
 const UNMEASURED_CHARACTERS: u32 = 6;
+/// The longest search without a target that an asker may ask for.
+pub(super) const LONGEST_BEST: Duration = Duration::from_secs(600);
 /// Longest list of prefixes that is repeated in a command, bytes.
 const LONGEST_PREFIXES: usize = 300;
 
@@ -28,11 +31,8 @@ pub(super) fn refusal(
     if let Some(pattern) = patterns.iter().find(|pattern| !accepted_by_bot(pattern)) {
         return Some(Reply::NotSearched { pattern: pattern.clone(), nearest: nearest_accepted(pattern) });
     }
-    if let Some(work) = facts.owes {
-        return Some(Reply::WorkWanted(work));
-    }
-    if let Some(used) = facts.half.filter(|_| is_split) {
-        return Some(Reply::HalfUsed(used));
+    if let Some(reply) = owed(is_split, facts) {
+        return Some(reply);
     }
     if patterns.len() > limits.prefixes_per_job {
         return Some(Reply::TooManyPrefixes { asked: patterns.len(), allowed: limits.prefixes_per_job });
@@ -40,16 +40,8 @@ pub(super) fn refusal(
     if let Some(job) = same_request(patterns, facts).filter(|_| !is_split) {
         return Some(Reply::AlreadySearching { job });
     }
-    if facts.asker.open.len() >= limits.open_jobs_per_asker {
-        let open = facts.asker.open.iter().map(|job| job.id).collect();
-        return Some(Reply::TooManyOpen { open, allowed: limits.open_jobs_per_asker });
-    }
-    let today = &facts.asker.accepted_last_day;
-    if today.len() >= limits.jobs_per_day {
-        // The next job is possible when one more than the allowed number is older than a day.
-        let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(facts.now);
-        let wait = (at + DAY).saturating_sub(facts.now);
-        return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
+    if let Some(reply) = too_many(facts) {
+        return Some(reply);
     }
     if let Some(reply) = too_wide(intervals_of(patterns), facts) {
         return Some(reply);
@@ -63,15 +55,62 @@ pub(super) fn refusal(
         }
     };
     // Last, so that nobody works for a request that is refused anyway.
-    refused.or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(patterns, cost)))
+    refused.or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(prefixes_of(patterns), cost)))
+}
+
+/// The refusal of a request without a target, or `None` if it is accepted.
+pub(super) fn refusal_of_best(best: Best, is_split: bool, facts: &Facts<'_>) -> Option<Reply> {
+    let same = facts
+        .asker
+        .open
+        .iter()
+        .find(|job| job.spec.half.is_none() && job.spec.best.as_ref().is_some_and(|search| search.best == best));
+    owed(is_split, facts)
+        .or_else(|| too_long(best, facts))
+        .or_else(|| same.filter(|_| !is_split).map(|job| Reply::AlreadySearching { job: job.id }))
+        .or_else(|| too_many(facts))
+        .or_else(|| too_wide(intervals_of(&best.family.floor()), facts))
+        .or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(best.to_string(), cost)))
+}
+
+/// The refusal of a search without a target that takes too long: longer than [`LONGEST_BEST`], or
+/// than a search with a target may take.
+pub(super) fn too_long(best: Best, facts: &Facts<'_>) -> Option<Reply> {
+    let limit = LONGEST_BEST.min(facts.limits.longest_expected_time);
+    (best.time > limit).then_some(Reply::BestTooLong { best: Best { time: limit, ..best } })
+}
+
+/// The refusal for an asker who owes work, or whose half was used.
+fn owed(is_split: bool, facts: &Facts<'_>) -> Option<Reply> {
+    let used = facts.half.filter(|_| is_split);
+    facts.owes.map(Reply::WorkWanted).or_else(|| used.map(Reply::HalfUsed))
+}
+
+/// The refusal for an asker who has as many jobs as one may have.
+fn too_many(facts: &Facts<'_>) -> Option<Reply> {
+    let limits = facts.limits;
+    if facts.asker.open.len() >= limits.open_jobs_per_asker {
+        let open = facts.asker.open.iter().map(|job| job.id).collect();
+        return Some(Reply::TooManyOpen { open, allowed: limits.open_jobs_per_asker });
+    }
+    let today = &facts.asker.accepted_last_day;
+    if today.len() >= limits.jobs_per_day {
+        // The next job is possible when one more than the allowed number is older than a day.
+        let at = today.get(today.len() - limits.jobs_per_day).copied().unwrap_or(facts.now);
+        let wait = (at + DAY).saturating_sub(facts.now);
+        return Some(Reply::TooManyToday { allowed: limits.jobs_per_day, wait_seconds: wait });
+    }
+    None
+}
+
+/// Patterns as a command names them.
+fn prefixes_of(patterns: &[Pattern]) -> String {
+    let prefixes = patterns.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    if prefixes.len() > LONGEST_PREFIXES { "PREFIX...".to_owned() } else { prefixes }
 }
 
 /// The refusal of a split request without the work, with the command that does it.
-fn work_wanted(patterns: &[Pattern], SplitCost { bits, bot }: SplitCost) -> Reply {
-    let mut prefixes = patterns.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    if prefixes.len() > LONGEST_PREFIXES {
-        prefixes = "PREFIX...".to_owned();
-    }
+fn work_wanted(prefixes: String, SplitCost { bits, bot }: SplitCost) -> Reply {
     let command = format!("npubbot split new {prefixes} --out half.age --work {bits} --bot {bot}");
     Reply::SplitWorkWanted { bits, command }
 }
@@ -96,7 +135,7 @@ fn too_wide(intervals: usize, facts: &Facts<'_>) -> Option<Reply> {
 /// An open job with the same request.
 fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
     let requested: HashSet<&Pattern> = patterns.iter().collect();
-    let in_pool = facts.asker.open.iter().filter(|job| job.spec.half.is_none());
+    let in_pool = facts.asker.open.iter().filter(|job| job.spec.half.is_none() && job.spec.best.is_none());
     in_pool.into_iter().find(|job| job.spec.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
 }
 

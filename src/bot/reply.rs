@@ -1,10 +1,10 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
-use crate::job::JobId;
+use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
 use crate::message::WorkWanted;
-use crate::pattern::{Difficulty, GrammarError, Pattern, Rate};
+use crate::pattern::{Best, Difficulty, GrammarError, Pattern, Rate};
 use std::time::Duration;
 
 /// An answer. [`Reply::text`] gives its text.
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub enum Reply {
     /// A job was accepted.
     Accepted(Acceptance),
+    /// A job without a target was accepted.
+    AcceptedBest(BestAcceptance),
     /// How to use the bot.
     Help {
         /// Jobs being searched, of all askers.
@@ -79,6 +81,13 @@ pub enum Reply {
         explained: Vec<Explanation>,
         /// Number of the others.
         more: usize,
+    },
+    /// The meaning of a search without a target.
+    ExplainedBest(BestExplanation),
+    /// A search without a target that takes longer than is allowed.
+    BestTooLong {
+        /// The longest that is accepted.
+        best: Best,
     },
     /// The kinds of patterns.
     Kinds,
@@ -208,6 +217,35 @@ pub struct Acceptance {
     pub cheaper: Option<Cheaper>,
 }
 
+/// An accepted job without a target.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BestAcceptance {
+    /// Its number.
+    pub job: JobId,
+    /// The search, with its likely result and its time.
+    pub explanation: BestExplanation,
+    /// Time until the job is searched, if that is worth mentioning.
+    pub queue: Duration,
+    /// Whether the asker keeps half of the key.
+    pub is_split: bool,
+    /// Place of a split job in line, from 1, if it is not searched at once.
+    pub place: Option<usize>,
+    /// Whether the request came by NIP-04 and the key will come by NIP-17.
+    pub comes_elsewhere: bool,
+}
+
+/// The meaning of a search without a target, and what it comes to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BestExplanation {
+    /// The search.
+    pub best: Best,
+    /// A pattern that its key is probably as rare as. `None` if no rate is measured, or the time is
+    /// too short for any.
+    pub likely: Option<Pattern>,
+    /// The time until its key comes.
+    pub takes: Duration,
+}
+
 /// A pattern that looks like another one and is found much sooner.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cheaper {
@@ -239,6 +277,8 @@ pub struct JobLine {
     pub job: JobId,
     /// Its patterns.
     pub patterns: Vec<Pattern>,
+    /// The search without a target, if it is one.
+    pub best: Option<BestSearch>,
     /// Time since it was accepted.
     pub waited: Duration,
     /// Difficulty of any of the prefixes.

@@ -66,7 +66,7 @@ impl Request {
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
         match &self.meaning {
-            Meaning::Split(half, _) => Some(*half),
+            Meaning::Split(half, _) | Meaning::SplitBest(half, _) => Some(*half),
             _ => None,
         }
     }
@@ -167,6 +167,7 @@ fn command(first: &str, rest: &[&str], effort: &mut Effort) -> Option<Reading> {
         Command::Explain if is_alone => Meaning::Kinds,
         Command::Explain => match patterns(rest, None, effort) {
             Meaning::Find(patterns) => Meaning::Explain(patterns),
+            Meaning::Best(best) => Meaning::ExplainBest(best),
             other => other,
         },
         // `lang` alone is a prefix.
@@ -219,6 +220,7 @@ fn split(words: &[&str], effort: &mut Effort) -> Meaning {
         Ok(_) if asked.is_empty() => Meaning::PointAlone,
         Ok(point) => match patterns(&asked, None, effort) {
             Meaning::Find(patterns) => Meaning::Split(point, patterns),
+            Meaning::Best(best) => Meaning::SplitBest(point, best),
             other => other,
         },
     }

@@ -1,10 +1,10 @@
 //! The text of each reply, in every language. The words are in the tables; here is which of them
 //! are said, with which values.
 
-use super::meanings::{all_meanings, means};
-use super::numbers::{expected, odds, span, time_of_day};
+use super::meanings::{all_meanings, best_means, means};
+use super::numbers::{expected, odds, one_in, span, time_of_day};
 use super::phrases::{any_of, at_work, grammar_error, list, number, point_error, shown};
-use super::reply::{Acceptance, Cheaper, Explanation, JobLine, Reply};
+use super::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine, Reply};
 use super::request::Request;
 use super::tables::{Table, say};
 use crate::job::JobId;
@@ -47,6 +47,7 @@ pub fn answer(request: &Request, reply: &Reply, language: Language) -> String {
 fn say_reply(t: &Table, reply: &Reply) -> String {
     match reply {
         Reply::Accepted(accepted) => acceptance(t, accepted),
+        Reply::AcceptedBest(accepted) => best_acceptance(t, accepted),
         Reply::Help { open_jobs, rate } => lines([say!(t, "help"), at_work(t, *open_jobs, *rate)]),
         Reply::Status { open, results, open_jobs, rate } => status(t, open, results, at_work(t, *open_jobs, *rate)),
         Reply::Cancelled(jobs) => say!(t, "cancelled", jobs = list(t, jobs), count = jobs.len()),
@@ -69,6 +70,13 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
         Reply::TooWide { asked, allowed } => say!(t, "too-wide", asked = *asked, allowed = *allowed),
         Reply::TooWideNow => say!(t, "too-wide-now"),
         Reply::Explained { explained, more } => explanations(t, explained, *more),
+        Reply::ExplainedBest(explained) => {
+            let find = say!(t, "explain-find", pattern = explained.best.to_string());
+            lines(best_explanation(t, explained).into_iter().chain([find]))
+        }
+        Reply::BestTooLong { best } => {
+            say!(t, "best-too-long", limit = span(t, best.time), best = best.to_string())
+        }
         Reply::Kinds => say!(t, "kinds"),
         Reply::SmallTalk { prefix } => match prefix {
             Some(prefix) => lines([say!(t, "hello"), say!(t, "search-for-it", prefix = prefix.to_string())]),
@@ -150,24 +158,48 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
         Some(mean) => expected(t, mean),
         None => say!(t, "no-speed-yet"),
     });
-    if !job.queue.is_zero() {
-        said.push(say!(t, "queue", span = span(t, job.queue)));
-    }
-    if job.is_split {
-        said.push(say!(t, "at-your-point"));
-        said.extend(job.place.map(|place| say!(t, "place-in-line", place = place)));
-        said.push(say!(t, "tweak-comes"));
-    } else if job.comes_elsewhere {
-        said.push(say!(t, "key-comes-elsewhere"));
-    } else {
-        said.push(say!(t, "key-comes"));
-    }
+    said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
     said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     if job.expensive && !job.is_split {
         said.push(say!(t, "expensive"));
     }
     said.push(say!(t, "to-stop", number = number(job.job)));
     lines(said)
+}
+
+/// When and how the result comes.
+fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>, comes_elsewhere: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    if !queue.is_zero() {
+        said.push(say!(t, "queue", span = span(t, queue)));
+    }
+    if is_split {
+        said.push(say!(t, "at-your-point"));
+        said.extend(place.map(|place| say!(t, "place-in-line", place = place)));
+        said.push(say!(t, "tweak-comes"));
+    } else if comes_elsewhere {
+        said.push(say!(t, "key-comes-elsewhere"));
+    } else {
+        said.push(say!(t, "key-comes"));
+    }
+    said
+}
+
+fn best_acceptance(t: &Table, job: &BestAcceptance) -> String {
+    let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = job.explanation.best.to_string())];
+    said.extend(best_explanation(t, &job.explanation));
+    said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
+    said.push(say!(t, "to-stop", number = number(job.job)));
+    lines(said)
+}
+
+fn best_explanation(t: &Table, explained: &BestExplanation) -> Vec<String> {
+    let mut said = vec![best_means(t, &explained.best)];
+    said.extend(
+        explained.likely.as_ref().map(|likely| say!(t, "best-likely", amount = one_in(t, likely.difficulty()))),
+    );
+    said.push(say!(t, "best-takes", span = span(t, explained.takes)));
+    said
 }
 
 fn looks_alike(t: &Table, cheaper: &Cheaper) -> String {
@@ -232,8 +264,18 @@ fn status_lines(t: &Table, open: &[JobLine], results: &[JobId], shown: usize) ->
 }
 
 fn job_line(t: &Table, line: &JobLine) -> String {
-    let (job, patterns) = (line.job.to_string(), any_of(t, &line.patterns, PATTERNS_SHOWN));
-    let waited = span(t, line.waited);
+    let (job, waited) = (line.job.to_string(), span(t, line.waited));
+    if let Some(search) = &line.best {
+        let best = search.best.to_string();
+        return match &search.kept {
+            Some(kept) => {
+                let amount = one_in(t, kept.difficulty());
+                say!(t, "job-line-best", job = job, best = best, waited = waited, amount = amount)
+            }
+            None => say!(t, "job-line", job = job, patterns = best, waited = waited),
+        };
+    }
+    let patterns = any_of(t, &line.patterns, PATTERNS_SHOWN);
     if let (Some(difficulty), Some(rate)) = (line.difficulty, line.rate)
         && let Some(mean) = difficulty.expected_time(rate)
     {

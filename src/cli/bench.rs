@@ -1,6 +1,6 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
-use super::patterns::{check_searchable, patterns};
+use super::patterns::{Wanted, check_searchable, wanted};
 use super::search_flags::SearchFlags;
 use crate::scheduler::{Measurement, Trial, measure};
 use crate::search::SearchOptions;
@@ -68,7 +68,13 @@ impl Bench {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let options = self.search.over(SearchOptions::default());
-        let chosen = patterns(&self.chosen)?;
+        let chosen = match wanted(&self.chosen)? {
+            Wanted::Patterns(patterns) => patterns,
+            Wanted::Best(best) => bail!(
+                "`{best}` has no target whose hits could prove a rate; measure patterns that it meets, like zeros:30 =6 \
+                 words:7"
+            ),
+        };
         check_searchable(&chosen)?;
         let trial = Trial {
             patterns: self.patterns as usize,

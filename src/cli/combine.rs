@@ -1,7 +1,7 @@
 //! `npubbot combine`: makes the key from half and tweak, offline.
 
 use super::half_mark::{Earlier, mark};
-use super::patterns::patterns;
+use super::patterns::{Wanted, wanted};
 use super::unlock::{UnlockFlags, ask, first_line};
 use crate::key::SplitTweak;
 use crate::pattern::Pattern;
@@ -46,7 +46,10 @@ impl Combine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let tweak: SplitTweak = self.tweak.parse()?;
-        let mut requested = patterns(&self.patterns)?;
+        let mut requested = match wanted(&self.patterns)? {
+            Wanted::Patterns(patterns) => patterns,
+            Wanted::Best(best) => best.family.floor(),
+        };
         let (half, named) = self.half()?;
         if requested.is_empty() {
             requested = named;

@@ -1,8 +1,9 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
-use super::patterns::{in_95_percent, meaning, patterns, refusal, time};
+use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, wanted};
 use super::search_flags::SearchFlags;
-use crate::pattern::{Difficulty, Pattern, Rate};
+use crate::duration::humanize;
+use crate::pattern::{Best, Difficulty, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
 use crate::search::SearchOptions;
 use clap::Args;
@@ -20,6 +21,7 @@ const KNOWN: [(&str, Rate); 2] = [("2 cores with AVX-512", Rate(1.6e9)), ("one N
 #[command(after_help = "\
 Examples:
   npubbot explain m0ctane '~satoshi' '=7'    meaning, difficulty and time of each
+  npubbot explain best words 10m             what a search without a target comes to
   npubbot explain 'm0ct*cafe' --json         one JSON object per pattern")]
 pub(super) struct Explain {
     /// Pattern, as `mine` takes it.
@@ -37,8 +39,8 @@ pub(super) struct Explain {
 struct Line {
     pattern: String,
     meaning: String,
-    /// Candidates per match, on average.
-    difficulty: f64,
+    /// Candidates per match, on average; `null` for a search without a target.
+    difficulty: Option<f64>,
     /// Candidates a second of this machine; `null` for a pattern that cannot be searched for.
     rate: Option<f64>,
     expected_seconds: Option<f64>,
@@ -47,6 +49,16 @@ struct Line {
     /// The nearest pattern that can be searched for, where this one cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<String>,
+    /// A pattern that the key of a search without a target is probably as rare as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    likely: Option<Likely>,
+}
+
+/// A pattern and its difficulty.
+#[derive(Serialize)]
+struct Likely {
+    pattern: String,
+    one_in: f64,
 }
 
 /// A pattern that looks alike and is found sooner.
@@ -60,16 +72,23 @@ struct Cheaper {
 impl Explain {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let patterns = patterns(&self.patterns)?;
+        let wanted = wanted(&self.patterns)?;
         let trial =
             Trial { patterns: 1, chosen: Vec::new(), characters: None, seconds: MEASURED_SECONDS, split: false };
         let rate = measure(&self.search.over(SearchOptions::default()), &trial, |_| {})?.rate();
         let mut out = std::io::stdout().lock();
-        for pattern in &patterns {
-            if self.json {
-                writeln!(out, "{}", serde_json::to_string(&line(pattern, rate))?)?;
-            } else {
-                write!(out, "{}", text(pattern, rate))?;
+        let said = |text: String, line: serde_json::Result<String>| match self.json {
+            true => line.map(|line| line + "\n"),
+            false => Ok(text),
+        };
+        match wanted {
+            Wanted::Patterns(patterns) => {
+                for pattern in &patterns {
+                    write!(out, "{}", said(text(pattern, rate), serde_json::to_string(&line(pattern, rate)))?)?;
+                }
+            }
+            Wanted::Best(best) => {
+                write!(out, "{}", said(text_of_best(best, rate), serde_json::to_string(&line_of_best(best, rate)))?)?;
             }
         }
         out.flush()?;
@@ -89,13 +108,44 @@ fn line(pattern: &Pattern, rate: Rate) -> Line {
     Line {
         pattern: pattern.to_string(),
         meaning: meaning(pattern),
-        difficulty: pattern.difficulty().candidates(),
+        difficulty: Some(pattern.difficulty().candidates()),
         rate: is_searchable.then_some(rate.0),
         expected_seconds: mean.map(|mean| mean.as_secs_f64()),
         seconds_95: mean.map(|mean| in_95_percent(mean).as_secs_f64()),
         cheaper: cheaper.collect(),
         nearest: pattern.nearest_searchable().filter(|_| !is_searchable).map(|nearest| nearest.to_string()),
+        likely: None,
     }
+}
+
+/// The line of a search without a target, whose time is certain.
+fn line_of_best(best: Best, rate: Rate) -> Line {
+    let seconds = best.time.as_secs_f64();
+    let likely = |pattern: Pattern| Likely { pattern: pattern.to_string(), one_in: pattern.difficulty().candidates() };
+    Line {
+        pattern: best.to_string(),
+        meaning: meaning_of_best(&best),
+        difficulty: None,
+        rate: Some(rate.0),
+        expected_seconds: Some(seconds),
+        seconds_95: Some(seconds),
+        cheaper: Vec::new(),
+        nearest: None,
+        likely: best.likely(rate).map(likely),
+    }
+}
+
+fn text_of_best(best: Best, rate: Rate) -> String {
+    let mut text = format!("{best}\n  {}\n  takes {}\n", meaning_of_best(&best), humanize(best.time));
+    for (name, rate) in [("this machine", rate)].into_iter().chain(KNOWN) {
+        text += &match best.likely(rate) {
+            Some(likely) => {
+                format!("  {name}, {rate}: probably 1 key in {} ({likely}), or rarer\n", likely.difficulty())
+            }
+            None => format!("  {name}, {rate}: the first key, which takes longer\n"),
+        };
+    }
+    text
 }
 
 fn text(pattern: &Pattern, rate: Rate) -> String {
@@ -137,6 +187,23 @@ mod tests {
           about 1 key in 1.05 M fits
           `*cafe` cannot be searched for yet: it needs at least four characters at the start, or their like in bits; the nearest that works is cafe
         ");
+    }
+
+    #[test]
+    fn a_search_without_a_target_is_explained_with_what_it_comes_to() {
+        insta::assert_snapshot!(text_of_best("best 10m".parse().unwrap(), HERE), @r"
+        best 10m
+          the rarest key seen in 10 min of search, by zero bits, equal characters or a word at its start
+          takes 10 min
+          this machine, 1.00 G/s: probably 1 key in 1.21 T (words:9), or rarer
+          2 cores with AVX-512, 1.60 G/s: probably 1 key in 1.21 T (words:9), or rarer
+          one NVIDIA H200, 178 G/s: probably 1 key in 141 T (zeros:47), or rarer
+        ");
+        let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE)).unwrap();
+        assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));
+        assert!(value["difficulty"].is_null() && value["expected_seconds"] == 10.0, "{value}");
+        let one_in = value["likely"]["one_in"].as_f64().unwrap();
+        assert!((1.1e10..1.3e10).contains(&one_in), "{one_in}");
     }
 
     #[test]

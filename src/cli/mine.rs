@@ -1,7 +1,9 @@
 //! `npubbot mine`: a local search, without a relay.
 
 use super::key_file::KeyFile;
-use super::patterns::{check_searchable, patterns, patterns_of_list, text_of, time};
+use super::key_output::Output;
+use super::mine_best::search_best;
+use super::patterns::{Wanted, check_searchable, patterns_of_list, text_of, time, wanted};
 use super::search_flags::SearchFlags;
 use super::unlock::{ask, first_line};
 use crate::duration;
@@ -9,12 +11,11 @@ use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Difficulty, Pattern, PatternSet, patterns_of_words};
 use crate::progress::SearchBar;
-use crate::scheduler::{Find, FindOutcome, Scheduler};
+use crate::scheduler::{FindOutcome, Scheduler};
 use crate::search::SearchOptions;
 use crate::vault::Vault;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -31,12 +32,13 @@ Examples:
   npubbot mine cat,dxg --count 3          three keys, each with one of the prefixes
   npubbot mine '~alice' 'm0ct*cafe'       look-alikes, or both ends
   npubbot mine words:7 --count 0 -o keys  words of seven letters, until Ctrl-C
+  npubbot mine best words 10m             the rarest key of ten minutes, and how rare it is
   npubbot mine m0c --split 02ab...        the tweak for somebody's half
 
 docs/askers/patterns.md has all kinds of patterns. Quote those with * ? [ or ~.")]
 pub(super) struct Mine {
     /// The characters after `npub1`, or another kind of pattern. With several, the first one found
-    /// counts.
+    /// counts. `best 10m`, `best zeros 10m`, `best words 10m` and `surprise` have no target.
     #[arg(required_unless_present_any = ["words", "list"], value_name = "PATTERN")]
     patterns: Vec<String>,
     /// File with a word on each line, up to 100,000. In words, `b`, `i` and `o` stand for their
@@ -72,23 +74,10 @@ pub(super) struct Mine {
     search: SearchFlags,
 }
 
-/// How the keys are written, and where.
-struct Output {
-    vault: Vault,
-    json: bool,
-    is_split: bool,
-    file: Option<KeyFile>,
-    password: Option<Zeroizing<String>>,
-    began: Instant,
-}
-
 impl Mine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let patterns = self.patterns()?;
-        check_searchable(&patterns)?;
-        let set = PatternSet::new(patterns.clone());
-        let difficulty = set.difficulty().context("at least one pattern is needed")?;
+        let wanted = self.wanted()?;
         let vault = Vault::without_identity()?;
         let output = Output {
             vault: vault.clone(),
@@ -98,11 +87,31 @@ impl Mine {
             password: self.password()?,
             began: Instant::now(),
         };
-        self.search(&patterns, difficulty, vault, output)
+        match wanted {
+            Wanted::Patterns(patterns) => {
+                let set = PatternSet::new(patterns.clone());
+                let difficulty = set.difficulty().context("at least one pattern is needed")?;
+                self.search(&patterns, difficulty, vault, output)
+            }
+            Wanted::Best(best) => {
+                let options = self.search.over(SearchOptions::default());
+                search_best(&options, JobSpec { half: self.split, ..JobSpec::local_best(best) }, best, output)
+            }
+        }
     }
 
-    fn patterns(&self) -> anyhow::Result<Vec<Pattern>> {
-        let mut all = patterns(&self.patterns)?;
+    /// Errors: a text is no pattern or cannot be searched for, or a flag does not go with `best`.
+    fn wanted(&self) -> anyhow::Result<Wanted> {
+        let mut all = match wanted(&self.patterns)? {
+            Wanted::Patterns(patterns) => patterns,
+            Wanted::Best(best) => {
+                let has_lists = self.list.is_some() || self.words.is_some();
+                if self.count != 1 || self.time.is_some() || has_lists {
+                    bail!("`{best}` gives one key after its own time; leave out --count, --time, --file and --words");
+                }
+                return Ok(Wanted::Best(best));
+            }
+        };
         if let Some(list) = &self.list {
             all.extend(patterns_of_list(list)?);
         }
@@ -110,7 +119,8 @@ impl Mine {
             let named = || format!("{}", words.display());
             all.extend(patterns_of_words(&text_of(words)?).with_context(named)?);
         }
-        Ok(all)
+        check_searchable(&all)?;
+        Ok(Wanted::Patterns(all))
     }
 
     fn password(&self) -> anyhow::Result<Option<Zeroizing<String>>> {
@@ -190,56 +200,5 @@ fn hint(patterns: &[Pattern], rate: crate::pattern::Rate) {
     }
     for other in pattern.cheaper() {
         eprintln!("{pattern} takes {}.\n{other} looks alike and takes {}.", time(pattern, rate), time(&other, rate));
-    }
-}
-
-impl Output {
-    /// Writes a key, or a tweak.
-    fn write(&mut self, find: &Find) -> anyhow::Result<()> {
-        // The lines hold the secret: they are cleared when they are written.
-        let mut lines = Zeroizing::new(Vec::with_capacity(1024));
-        self.lines(find, &mut lines)?;
-        let mut out = std::io::stdout().lock();
-        match &mut self.file {
-            Some(file) => {
-                file.append(&lines)?;
-                let npub = find.hit.npub();
-                if self.json { writeln!(out, r#"{{"npub":"{npub}"}}"#)? } else { writeln!(out, "{npub}")? }
-            }
-            None => out.write_all(&lines)?,
-        }
-        out.flush()?;
-        Ok(())
-    }
-
-    fn lines(&self, find: &Find, lines: &mut Vec<u8>) -> anyhow::Result<()> {
-        let (npub, pattern) = (find.hit.npub(), &find.pattern);
-        let name = match (self.is_split, &self.password) {
-            (true, _) => "tweak",
-            (false, Some(_)) => "ncryptsec",
-            (false, None) => "nsec",
-        };
-        if self.json {
-            // Neither patterns nor keys have characters that JSON escapes.
-            write!(lines, r#"{{"pattern":"{pattern}","#)?;
-            match (pattern.prefix(), pattern.met_by(&npub)) {
-                (Some(prefix), _) => write!(lines, r#""prefix":"{prefix}","#)?,
-                (None, met) => write!(lines, r#""found":"{}","#, met.unwrap_or_default())?,
-            }
-            write!(lines, r#""npub":"{npub}","{name}":""#)?;
-        } else {
-            writeln!(lines, "{npub}")?;
-        }
-        match &self.password {
-            _ if self.is_split => write!(lines, "{}", self.vault.reveal(find.start, &find.hit)?)?,
-            Some(password) => lines.extend(self.vault.redeem_locked(find.start, &find.hit, password)?.bytes()),
-            None => self.vault.redeem_to(find.start, &find.hit, lines)?,
-        }
-        match (self.json, self.is_split) {
-            (false, _) => writeln!(lines)?,
-            (true, true) => writeln!(lines, "\"}}")?,
-            (true, false) => writeln!(lines, "\",\"seconds\":{:.3}}}", self.began.elapsed().as_secs_f64())?,
-        }
-        Ok(())
     }
 }

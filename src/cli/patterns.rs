@@ -2,7 +2,7 @@
 
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
-use crate::pattern::{Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
+use crate::pattern::{Best, Family, Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +11,34 @@ use std::time::Duration;
 pub(super) fn patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
     let words = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
     words.map(|word| word.parse().with_context(|| format!("`{word}` is no pattern"))).collect()
+}
+
+/// The request of a command line.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    /// Any of these patterns.
+    Patterns(Vec<Pattern>),
+    /// A search without a target.
+    Best(Best),
+}
+
+/// Parses patterns, or `best` with a family and a time, or `surprise`.
+pub(super) fn wanted(words: &[String]) -> anyhow::Result<Wanted> {
+    let parts = words.iter().flat_map(|word| word.split([',', ' '])).filter(|part| !part.is_empty());
+    match Best::read(&parts.collect::<Vec<_>>()) {
+        Some(best) => Ok(Wanted::Best(best.with_context(|| format!("`{}` cannot be read", words.join(" ")))?)),
+        None => patterns(words).map(Wanted::Patterns),
+    }
+}
+
+/// The meaning of a search without a target, in words.
+pub(super) fn meaning_of_best(best: &Best) -> String {
+    let by = match best.family {
+        Family::Any => "zero bits, equal characters or a word at its start",
+        Family::Zeros => "the zero bits at its start",
+        Family::Words => "the word of the built-in list at its start",
+    };
+    format!("the rarest key seen in {} of search, by {by}", humanize(best.time))
 }
 
 /// Reads a file with a pattern on each line. Empty lines and those that begin with `#` are skipped.

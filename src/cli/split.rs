@@ -1,11 +1,11 @@
 //! `npubbot split new`: makes the asker's half of a key, offline. Only its point is sent to the
 //! bot.
 
-use super::patterns::{patterns, refusal_of_bots};
+use super::patterns::{Wanted, refusal_of_bots, wanted};
 use super::unlock::UnlockFlags;
 use crate::bot::MOST_SPLIT_PREFIXES;
 use crate::key::{HalfPoint, SplitWork, WorkTarget};
-use crate::pattern::{Difficulty, Pattern};
+use crate::pattern::Difficulty;
 use crate::progress::SearchBar;
 use crate::vault::Half;
 use anyhow::{Context, bail};
@@ -41,6 +41,7 @@ enum SplitCommand {
 Examples:
   npubbot split new m0ctane --out half.age    keep the half in a file
   npubbot split new cat '~alice' --print      keep it yourself; the first one found counts
+  npubbot split new best 10m --out half.age   the rarest key of ten minutes
   npubbot split new m0ctane --out half.age --work 18 --bot npub1...
                                               do the work that a bot with many split jobs asks for
 
@@ -76,7 +77,12 @@ impl Split {
 
 impl New {
     fn run(self) -> anyhow::Result<()> {
-        let patterns = patterns(&self.patterns)?;
+        let wanted = wanted(&self.patterns)?;
+        // Every key that a search without a target gives meets one of the patterns it begins with.
+        let patterns = match &wanted {
+            Wanted::Patterns(patterns) => patterns.clone(),
+            Wanted::Best(best) => best.family.floor(),
+        };
         if patterns.len() > MOST_SPLIT_PREFIXES {
             bail!(
                 "{} patterns are more than any bot reads, so no half was made; name {MOST_SPLIT_PREFIXES} at most (a bot as \
@@ -107,7 +113,11 @@ impl New {
             writeln!(out)?;
         }
         let work = work.map(|work| work.to_string());
-        let words: Vec<&str> = patterns.iter().map(Pattern::as_str).chain(work.as_deref()).collect();
+        let asked = match &wanted {
+            Wanted::Patterns(patterns) => patterns.iter().map(ToString::to_string).collect(),
+            Wanted::Best(best) => vec![best.to_string()],
+        };
+        let words: Vec<String> = asked.into_iter().chain(work).collect();
         writeln!(std::io::stderr(), "Send this to the bot. It holds no secret:")?;
         writeln!(out, "split {} {}", half.point(), words.join(" "))?;
         out.flush()?;

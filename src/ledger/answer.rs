@@ -185,8 +185,8 @@ fn accept(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, channel, encryption_key)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                              split_point, half_family, notice_at, channel, encryption_key, best)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?
         .execute(params![
             id.0,
@@ -203,6 +203,7 @@ fn accept(
             spec.notice_at.map(seconds),
             write_channel(spec.channel),
             spec.encryption_key.map(|key| key.0),
+            spec.best.as_ref().map(|search| search.best.to_string()),
         ])?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::rows::{JOB_COLUMNS, jobs};
 use crate::fault::{self, Step};
 use crate::job::{Asker, JobId};
 use crate::message::GiftWrap;
-use rusqlite::{Connection, OptionalExtension, Params, params};
+use rusqlite::{Connection, OptionalExtension, Params, Transaction, params};
 
 /// Query of [`Ledger::overdue_jobs`]. It names the index, because otherwise SQLite would read every
 /// accepted job.
@@ -46,30 +46,7 @@ impl Ledger {
     /// Compare and set: the first caller to end an accepted job queues its message.
     fn end(&self, job: JobId, state: JobState, message: &GiftWrap) -> Result<bool, LedgerError> {
         let now = self.now();
-        let done = self.write(|transaction| {
-            let ended: Option<([u8; 32], String, Option<[u8; 32]>)> = transaction
-                .prepare_cached(
-                    "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING asker, seen_on, half_family",
-                )?
-                .query_row(params![job.0, state.word()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-                .optional()?;
-            let Some((asker, seen_on, family)) = ended else {
-                return Ok(None);
-            };
-            if message.to.0 != asker {
-                return Err(LedgerError::Misaddressed);
-            }
-            let result_of = (state == JobState::Found).then_some(job);
-            queue(transaction, self.bounds(), message, result_of, &seen_on, now)?;
-            fault::before(Step::Found);
-            if let Some(family) = family.filter(|_| state == JobState::Found) {
-                super::halves::spend(transaction, &family)?;
-                // The file is written first: a half that is not in the file must not be used.
-                let generation = self.used_halves().spend(&family)?;
-                write_note(transaction, "generation", generation)?;
-            }
-            Ok(Some(()))
-        })?;
+        let done = self.write(|transaction| end(self, transaction, job, state, message, now))?;
         fault::after(Step::Found);
         Ok(done.is_some())
     }
@@ -139,6 +116,39 @@ impl Ledger {
         let now = self.now();
         self.reading(|connection| jobs(connection, query, values, now))
     }
+}
+
+/// Ends an accepted job within a transaction. `None` if it is no longer accepted.
+pub(super) fn end(
+    ledger: &Ledger,
+    transaction: &Transaction<'_>,
+    job: JobId,
+    state: JobState,
+    message: &GiftWrap,
+    now: i64,
+) -> Result<Option<()>, LedgerError> {
+    let ended: Option<([u8; 32], String, Option<[u8; 32]>)> = transaction
+        .prepare_cached(
+            "UPDATE job SET state = ?2 WHERE id = ?1 AND state = 'accepted' RETURNING asker, seen_on, half_family",
+        )?
+        .query_row(params![job.0, state.word()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((asker, seen_on, family)) = ended else {
+        return Ok(None);
+    };
+    if message.to.0 != asker {
+        return Err(LedgerError::Misaddressed);
+    }
+    let result_of = (state == JobState::Found).then_some(job);
+    queue(transaction, ledger.bounds(), message, result_of, &seen_on, now)?;
+    fault::before(Step::Found);
+    if let Some(family) = family.filter(|_| state == JobState::Found) {
+        super::halves::spend(transaction, &family)?;
+        // The file is written first: a half that is not in the file must not be used.
+        let generation = ledger.used_halves().spend(&family)?;
+        write_note(transaction, "generation", generation)?;
+    }
+    Ok(Some(()))
 }
 
 /// Facts about an asker.

@@ -6,9 +6,13 @@
 //! ```text
 //! T1  answer        seen + (job accepted | jobs cancelled | result sent again) + the answer's wrap
 //! T2  found         accepted → found (compare and set) + the one wrap of the result
+//!     deliver_best  accepted → found (compare and set) + the wrap kept for a job without a target
 //!     expire        accepted → expired (compare and set) + the wrap of the notice
 //! T3  acknowledge   a relay said OK; found → delivered
 //! ```
+//!
+//! A job without a target keeps the sealed result of its best key so far while it is accepted. A
+//! rarer key replaces it (`keep_best`); nothing of that is sent.
 //!
 //! | state | meaning | after a crash |
 //! | --- | --- | --- |
@@ -20,6 +24,7 @@
 mod align;
 mod answer;
 mod asker;
+mod best;
 mod budget;
 mod clean;
 mod copy;

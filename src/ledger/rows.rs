@@ -4,13 +4,14 @@ use super::error::LedgerError;
 use super::job::{Job, JobState};
 use super::notes::unsigned;
 use super::quarantine::{Kind, set_aside};
-use crate::job::{Asker, EncryptionKey, JobId, JobSpec, RumorId};
+use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::message::Channel;
 use crate::pattern::Pattern;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row};
+use std::time::Duration;
 
 impl JobState {
     /// The state as the column `state` has it.
@@ -34,7 +35,8 @@ impl JobState {
 /// Columns of the table `job` that [`jobs`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
-     (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key";
+     (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
+     (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id)";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -77,6 +79,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
     let channel: String = column(row, 10, "channel")?;
     let notice_at: Option<i64> = column(row, 11, "notice_at")?;
     let encryption_key: Option<[u8; 32]> = column(row, 13, "encryption_key")?;
+    let best: Option<String> = column(row, 14, "best")?;
     let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
         id: JobId(column(row, 0, "id")?),
@@ -87,6 +90,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
         spec: JobSpec {
             asker: Asker(column(row, 1, "asker")?),
             patterns: read_patterns(&patterns).ok_or_else(|| unreadable("patterns"))?,
+            best: best.map(|text| best_search(row, &text).map(Box::new)).transpose()?,
             half: split.map(read_point).transpose()?,
             channel: read_channel(&channel).ok_or_else(|| unreadable("channel"))?,
             encryption_key: encryption_key.map(EncryptionKey),
@@ -95,6 +99,17 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
             notice_at: notice_at.map(unsigned),
         },
         language: read_language(column(row, 12, "code")?),
+    })
+}
+
+/// Reads a search without a target, and what it has come to.
+fn best_search(row: &Row<'_>, text: &str) -> Result<BestSearch, String> {
+    let searched: Option<i64> = column(row, 15, "best.searched")?;
+    let kept: Option<String> = column(row, 16, "best.pattern")?;
+    Ok(BestSearch {
+        best: text.parse().map_err(|_| unreadable("best"))?,
+        searched: Duration::from_millis(unsigned(searched.unwrap_or(0))),
+        kept: kept.map(|text| text.parse()).transpose().map_err(|_| unreadable("best.pattern"))?,
     })
 }
 

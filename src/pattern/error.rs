@@ -48,9 +48,11 @@ pub enum GrammarError {
     /// The difficulty takes too long to compute.
     #[error("that has too many open places; leave some out")]
     TooIntricate,
-    /// A kind that is planned and not searched for yet.
-    #[error("`{0}` is not searched for yet; `words:7` looks for a word of seven letters or more")]
-    NotYet(&'static str),
+    /// `best` or `surprise` among patterns, or `best` without a time.
+    #[error(
+        "`best` comes alone and with a time, like best 10m, best zeros 10m, best words 10m; `surprise` comes alone"
+    )]
+    Best,
 }
 
 fn look_alike_hint(look_alike: &Option<String>) -> String {

@@ -56,8 +56,8 @@ fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     }
     match text {
         "words" => return words(LETTERS),
-        "best" => return Err(GrammarError::NotYet("best")),
-        "surprise" => return Err(GrammarError::NotYet("surprise")),
+        // They are read before single words are: see `Best`.
+        "best" | "surprise" => return Err(GrammarError::Best),
         _ => {}
     }
     if let Some(count) = text.strip_prefix("words:") {

@@ -2,9 +2,11 @@
 //!
 //! A [`Pattern`] is a plain prefix, or alternatives of shapes (`shape.rs`). From the shapes follow
 //! the intervals that devices filter by (`intervals.rs`) and the exact chance (`chance.rs`).
-//! `grammar.rs` reads what people write.
+//! `grammar.rs` reads what people write. A search without a target ([`Best`]) asks for patterns that
+//! become rarer.
 
 mod alphabet;
+mod best;
 mod chance;
 mod character_set;
 mod checks;
@@ -26,6 +28,7 @@ mod tests;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
+pub use best::{Best, Family, MOST_KEPT};
 pub use chance::Effort;
 pub use character_set::MOST_CHOSEN;
 pub use checks::{Checks, Member};

@@ -7,13 +7,17 @@
 //!               verifier (one thread): recompute every hit, judge the device
 //!                   │ Find: one start point, one job
 //!                   ▼
-//!               `on_find`: redeem, record, send
+//!               `FindHandler`: redeem, record, send
 //! ```
 //!
 //! All jobs of the pool share one pass, as far as its start points can serve them (`plan::select`).
 //! Split jobs are searched at their askers' points, in launches of their own (`plan::fair_share`,
 //! `plan::split_line`). Every start point is fresh and serves one launch, so it yields at most one
 //! find, and a crash loses nothing: the search has no memory.
+//!
+//! A job without a target (`best`) is in the passes with patterns that are rarer than its best key
+//! so far. Its key is kept by the handler, its patterns are raised, and when it was searched for its
+//! time, the handler is told.
 
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
@@ -32,10 +36,10 @@ pub use run::health::{DeviceView, Health};
 pub use run::measure::{MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
-pub use run::verifier::FindOutcome;
+pub use run::verifier::{FindHandler, FindOutcome};
 pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
-use crate::job::{Asker, JobId, JobSpec};
+use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
@@ -53,14 +57,10 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Opens the devices and starts the search. `on_find` gets the finds, one at a time; its answer
-    /// says whether the job is done.
-    pub fn start(
-        options: &SearchOptions,
-        vault: Vault,
-        on_find: impl FnMut(Find) -> FindOutcome + Send + 'static,
-    ) -> Result<Scheduler, SearchError> {
-        Scheduler::start_with(options, Arc::new(search::open), vault, on_find)
+    /// Opens the devices and starts the search. `handler` gets the finds, one at a time; its answer
+    /// says whether the job is done. A closure may take its place.
+    pub fn start(options: &SearchOptions, vault: Vault, handler: impl FindHandler) -> Result<Scheduler, SearchError> {
+        Scheduler::start_with(options, Arc::new(search::open), vault, handler)
     }
 
     /// [`Scheduler::start`] with a replacement for [`crate::search::open`], so that a test can
@@ -70,18 +70,23 @@ impl Scheduler {
         options: &SearchOptions,
         opener: OpenDevice,
         vault: Vault,
-        on_find: impl FnMut(Find) -> FindOutcome + Send + 'static,
+        handler: impl FindHandler,
     ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
         let workers = Workers::start(options, opener, Arc::clone(&pool), vault.clone(), sender)?;
-        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault, on_find);
+        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault, handler);
         Ok(Scheduler { pool, workers, verifier: Some(verifier) })
     }
 
     /// Adds a job. Every device includes it from the next launch in which the job has a turn.
     pub fn add(&self, job: JobId, spec: JobSpec) {
         self.pool.insert(job, spec);
+    }
+
+    /// The open jobs without a target, and what they have come to.
+    pub fn best(&self) -> Vec<(JobId, BestSearch)> {
+        self.pool.best()
     }
 
     /// The open jobs, and their shares of the devices, as one asker is told them.

@@ -53,6 +53,7 @@ impl Maintenance {
                     self.tell_of_late_jobs();
                     self.tell_of_lost_jobs();
                     counted = self.count_candidates(counted);
+                    self.note_searched();
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.context.ledger.clean() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
@@ -122,6 +123,15 @@ impl Maintenance {
         }
     }
 
+    /// Notes how long jobs without a target were searched for: a restart repeats at most the time of
+    /// a round.
+    fn note_searched(&self) {
+        let best = self.scheduler.best().into_iter().map(|(job, search)| (job, search.searched));
+        if let Err(error) = self.context.ledger.note_searched(&best.collect::<Vec<_>>()) {
+            tracing::warn!(%error, "the time of searches could not be noted yet");
+        }
+    }
+
     fn tell_of_late_jobs(&self) {
         let now = self.context.clock.now();
         let told = self.context.ledger.late_jobs().map_err(anyhow::Error::from).and_then(|late| {
@@ -167,9 +177,12 @@ impl Maintenance {
         self.give_up(&job, now)
     }
 
+    /// Ends a job. One without a target gets its best key so far, if there is one.
     fn give_up(&self, job: &Job, now: u64) -> anyhow::Result<()> {
-        let notice = self.seal(job, notices::given_up(job), now)?;
-        self.context.ledger.expire(job.id, &notice)?;
+        if job.spec.best.is_none() || !self.context.ledger.deliver_best(job.id)? {
+            let notice = self.seal(job, notices::given_up(job), now)?;
+            self.context.ledger.expire(job.id, &notice)?;
+        }
         self.scheduler.remove(job.id);
         self.context.wakes.outbox.wake();
         Ok(())

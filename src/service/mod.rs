@@ -221,8 +221,7 @@ impl Service {
 /// Starts the devices on the jobs still open.
 fn start_search(context: &Context, is_paused: bool) -> Result<Arc<Scheduler>, ServiceError> {
     let results = Results(context.clone());
-    let on_find = move |find| results.settle(find);
-    let scheduler = Scheduler::start(&context.config.search, context.vault.clone(), on_find)?;
+    let scheduler = Scheduler::start(&context.config.search, context.vault.clone(), results)?;
     scheduler.pause(is_paused);
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");

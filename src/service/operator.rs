@@ -9,7 +9,7 @@ use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{Job, LedgerError};
 use crate::memory;
-use crate::pattern::{Difficulty, PatternSet, Rate};
+use crate::pattern::{Difficulty, Rate};
 use crate::scheduler::{DeviceView, Health};
 use std::time::Instant;
 
@@ -151,18 +151,24 @@ impl<L: Levers> OperatorRequests<L> {
     }
 
     fn job_status(&self, job: &Job) -> JobStatus {
-        self.status_of_job(job, PatternSet::new(job.spec.patterns.clone()).difficulty())
+        self.status_of_job(job, job.spec.difficulty())
     }
 
     /// The state of a job of this difficulty, which takes long to compute.
     fn status_of_job(&self, job: &Job, difficulty: Option<Difficulty>) -> JobStatus {
-        let expected = difficulty
-            .zip(self.maintenance.scheduler.rate())
-            .and_then(|(difficulty, rate)| difficulty.expected_time(rate));
+        let (patterns, expected) = match &job.spec.best {
+            Some(search) => (vec![search.best.to_string()], Some(search.best.time)),
+            None => {
+                let expected = difficulty
+                    .zip(self.maintenance.scheduler.rate())
+                    .and_then(|(difficulty, rate)| difficulty.expected_time(rate));
+                (job.spec.patterns.iter().map(ToString::to_string).collect(), expected)
+            }
+        };
         JobStatus {
             job: job.id.0,
             asker: Npub(job.spec.asker.0).to_string(),
-            patterns: job.spec.patterns.iter().map(ToString::to_string).collect(),
+            patterns,
             kind: if job.spec.half.is_some() { "split" } else { "pool" }.to_owned(),
             accepted_at: job.accepted_at,
             expires_at: job.spec.expires_at,

@@ -3,11 +3,12 @@
 
 use super::compose;
 use super::context::Context;
-use crate::bot::notices;
+use crate::bot::notices::{self, Found};
 use crate::fault::{self, Step};
-use crate::ledger::Job;
+use crate::job::JobId;
+use crate::ledger::{Job, LedgerError};
 use crate::message::GiftWrap;
-use crate::scheduler::{Find, FindOutcome};
+use crate::scheduler::{Find, FindHandler, FindOutcome};
 use crate::vault::VaultError;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Turns finds into results. Runs on the scheduler's verifier thread.
 pub(super) struct Results(pub Context);
 
-impl Results {
-    /// Redeems a find and records the result. If the result could not be recorded, the search for
-    /// the job goes on.
-    pub fn settle(&self, find: Find) -> FindOutcome {
+impl FindHandler for Results {
+    /// Redeems a find and records the result, or keeps it as the best so far of a job without a
+    /// target. If that is not possible, the search for the job goes on.
+    fn found(&mut self, find: Find) -> FindOutcome {
         let job = match self.0.ledger.open_job(find.job) {
             Ok(Some(job)) => job,
             Ok(None) => return FindOutcome::Done,
@@ -42,45 +43,64 @@ impl Results {
             }
         };
         fault::after(Step::Redeem);
-        self.record(&job, &result)
+        let ledger = &self.0.ledger;
+        match &job.spec.best {
+            None => self.record(job.id, "found", || ledger.found(job.id, &result)),
+            Some(_) => match self.record(job.id, "kept", || ledger.keep_best(job.id, &find.pattern, &result)) {
+                FindOutcome::Done => FindOutcome::Kept,
+                other => other,
+            },
+        }
     }
 
+    /// Makes the best key of a job without a target its result. A job whose best key was not
+    /// recorded goes on.
+    fn is_over(&mut self, job: JobId) -> FindOutcome {
+        self.record(job, "found", || self.0.ledger.deliver_best(job))
+    }
+}
+
+impl Results {
     fn redeem(&self, job: &Job, find: &Find) -> Result<GiftWrap, VaultError> {
         let now = self.0.clock.now();
         let waited = Duration::from_secs(now.saturating_sub(job.accepted_at));
         let npub = find.hit.npub();
         let message = |text: String| compose::about(job, text, now, &self.0);
+        let found = match &job.spec.best {
+            None => Found::After(waited),
+            Some(_) => Found::Best,
+        };
         if let Some(half) = &job.spec.half {
             let tweak = self.0.vault.reveal(find.start, &find.hit)?;
             // A tweak for another half would be useless, and would relate two keys.
             if tweak.fingerprint != half.fingerprint() {
                 return Err(VaultError::ForeignHit);
             }
-            return self.0.vault.seal(&message(notices::tweak_found(job, &find.pattern, &npub, waited, &tweak)));
+            return self.0.vault.seal(&message(notices::tweak_found(job, &find.pattern, &npub, found, &tweak)));
         }
-        let (before, after) = notices::key_found(job, &find.pattern, &npub, waited);
+        let (before, after) = notices::key_found(job, &find.pattern, &npub, found);
         self.0.vault.redeem(find.start, &find.hit, &message(before), &after)
     }
 
-    /// T2. Until it is recorded, the sealed result exists only here, so this waits while the disk
-    /// fails.
-    fn record(&self, job: &Job, result: &GiftWrap) -> FindOutcome {
+    /// T2, or a part of it. Until it is recorded, the sealed result exists only here, so this waits
+    /// while the disk fails. A job that has ended meanwhile is done.
+    fn record(&self, job: JobId, what: &str, transaction: impl Fn() -> Result<bool, LedgerError>) -> FindOutcome {
         loop {
-            match self.0.ledger.found(job.id, result) {
+            match transaction() {
                 Ok(recorded) => {
                     if recorded {
-                        tracing::info!(job = %job.id, "found");
+                        tracing::info!(%job, "{what}");
                         self.0.wakes.outbox.wake();
                     }
                     self.0.wakes.status.wake();
                     return FindOutcome::Done;
                 }
                 Err(error) if error.is_transient() && !self.0.shutdown.is_stopping() => {
-                    tracing::error!(job = %job.id, %error, "a result cannot be recorded yet");
+                    tracing::error!(%job, %error, "a result cannot be recorded yet");
                     std::thread::sleep(TRY_AGAIN);
                 }
                 Err(error) => {
-                    tracing::error!(job = %job.id, %error, "a result could not be recorded; it is searched again");
+                    tracing::error!(%job, %error, "a result could not be recorded; it is searched again");
                     return FindOutcome::GoesOn;
                 }
             }
@@ -88,10 +108,17 @@ impl Results {
     }
 }
 
-/// Whether the find is for a pattern of the job, and its npub matches that pattern. The verifier
-/// has checked both; this second check makes sure that no asker gets a key for another request.
+/// Whether the find is for a pattern of the job, and its npub matches that pattern; of a job without
+/// a target, whether it is rarer than the best key so far. The verifier has checked that; this
+/// second check makes sure that no asker gets a key for another request.
 fn is_for(job: &Job, find: &Find) -> bool {
-    job.spec.patterns.contains(&find.pattern) && find.pattern.matches(&find.hit.npub())
+    let npub = find.hit.npub();
+    match &job.spec.best {
+        None => job.spec.patterns.contains(&find.pattern) && find.pattern.matches(&npub),
+        Some(search) => {
+            search.best.family.rarest(&npub).as_ref() == Some(&find.pattern) && search.is_beaten_by(&find.pattern)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -99,7 +126,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::config::Config;
-    use crate::job::{Asker, EncryptionKey, JobId, JobSpec, RumorId};
+    use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
     use crate::key::{HalfPoint, Offset, Rotation, StartPoint, Tweak, VerifiedHit};
     use crate::ledger::{Answer, Effect, Ledger};
     use crate::pattern::Pattern;
@@ -116,6 +143,8 @@ mod tests {
         results: Results,
         keys: Keys,
         asker: Asker,
+        /// The search of the jobs that are accepted.
+        best: Option<Box<BestSearch>>,
         _stopper: Stopper,
         _folder: TempDir,
     }
@@ -137,11 +166,11 @@ mod tests {
         };
         let keys = Keys::generate();
         let asker = Asker(keys.public_key().to_bytes());
-        Bench { results: Results(context), keys, asker, _stopper, _folder: folder }
+        Bench { results: Results(context), keys, asker, best: None, _stopper, _folder: folder }
     }
 
     fn pattern(text: &str) -> Pattern {
-        Pattern::parse(text).unwrap()
+        text.parse().unwrap()
     }
 
     fn half() -> HalfPoint {
@@ -159,7 +188,8 @@ mod tests {
             let ledger = &self.results.0.ledger;
             let (asker, id) = (self.asker, ledger.next_job().unwrap());
             let local = JobSpec::local(vec![pattern("q")]);
-            let spec = JobSpec { asker, half, encryption_key, expires_at: 2_000_000_000, ..local };
+            let best = self.best.clone();
+            let spec = JobSpec { asker, half, best, encryption_key, expires_at: 2_000_000_000, ..local };
             let rumor = RumorId([id.0 as u8; 32]);
             let effect = Effect::Accept(id, spec);
             ledger.answer(&Answer { asker, rumor, seen_on: Vec::new(), effect, reply: None, language: None }).unwrap();
@@ -175,7 +205,13 @@ mod tests {
                 let hit = VerifiedHit::recompute(point, Tweak { offset, rotation: Rotation::ALL[0] })?;
                 found.matches(&hit.npub()).then_some(hit)
             });
-            self.results.settle(Find { job, pattern: pattern(named), half: None, start, hit: hit.unwrap() })
+            Results(self.results.0.clone()).found(Find {
+                job,
+                pattern: pattern(named),
+                half: None,
+                start,
+                hit: hit.unwrap(),
+            })
         }
 
         fn is_open(&self, job: JobId) -> bool {
@@ -197,6 +233,19 @@ mod tests {
         assert!(bench.is_open(job));
         assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::Done);
         assert!(!bench.is_open(job));
+    }
+
+    /// A key of a job without a target is named by the rarest pattern of its family that it meets.
+    #[test]
+    fn a_find_that_its_family_does_not_know_is_not_kept() {
+        let mut bench = bench();
+        bench.best = Some(Box::new(BestSearch::new("best zeros 10m".parse().unwrap())));
+        let job = bench.accept(None);
+        let start = || bench.results.0.vault.open_start().unwrap();
+        assert_eq!(bench.settle(job, "q", "q", start()), FindOutcome::GoesOn, "not of the family");
+        assert_eq!(bench.settle(job, "zeros:20", "q", start()), FindOutcome::GoesOn, "not what the key has");
+        assert_eq!(Results(bench.results.0.clone()).is_over(job), FindOutcome::Done, "nothing was kept");
+        assert!(bench.is_open(job) && bench.results.0.ledger.due_messages(9).unwrap().is_empty());
     }
 
     #[test]

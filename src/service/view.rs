@@ -3,7 +3,7 @@
 use super::maintenance::Maintenance;
 use crate::control::{JobProgress, JobStatus, RelayFigures, SensorFigures};
 use crate::ledger::{Job, LedgerError};
-use crate::pattern::{Difficulty, PatternSet, Rate};
+use crate::pattern::{Difficulty, Rate};
 use crate::scheduler::Scheduler;
 use crate::search::{DeviceId, SensorValues, Sensors};
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ pub(super) fn jobs(
 ) -> Result<Vec<JobProgress>, LedgerError> {
     let now = bot.context.clock.now();
     let progress = |job: &Job| {
-        let difficulty = PatternSet::new(job.spec.patterns.clone()).difficulty();
+        let difficulty = job.spec.difficulty();
         progress(&bot.scheduler, job, difficulty, status(job, difficulty), now)
     };
     Ok(bot.context.ledger.open_jobs()?.iter().take(MOST_JOBS).map(progress).collect())

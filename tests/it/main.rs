@@ -31,6 +31,7 @@ fn main() -> std::process::ExitCode {
         cli::places::TESTS,
         cli::reference::TESTS,
         cli::top::TESTS,
+        conversation::best::TESTS,
         conversation::conventions::TESTS,
         conversation::languages::TESTS,
         conversation::patterns::TESTS,

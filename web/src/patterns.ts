@@ -55,7 +55,9 @@ export function readPattern(written: string): Pattern {
   if (text.startsWith('=')) return equal(text.slice(1));
   if (text === 'words') return words(5);
   if (text.startsWith('words:')) return words(number('words:', text.slice(6), 4, 9, 8));
-  if (/^(best|surprise)$/.test(text)) throw new PatternError(`“${text}” is not searched for yet. Write words:7, for example.`);
+  if (/^(best|surprise)$/.test(text)) {
+    throw new PatternError(`This page cannot ask for “${text}”. Send it to the bot from a Nostr client, or write words:7 here.`);
+  }
   if (/[?[\]*~@]/.test(text)) return ofParts(text);
   return prefix(text);
 }

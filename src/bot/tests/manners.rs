@@ -1,17 +1,19 @@
 //! Rules for every text of the bot: plain text without markup, and short.
 
+use super::errors::errors;
 use crate::bot::meaning::Meaning;
+use crate::bot::notices::Found;
 use crate::bot::phrases::shown;
-use crate::bot::reply::{Acceptance, Cheaper, Explanation, JobLine};
+use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine};
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
-use crate::job::{JobId, JobSpec, RumorId};
+use crate::job::{BestSearch, JobId, JobSpec, RumorId};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
 use crate::message::WorkWanted;
-use crate::pattern::{Difficulty, GrammarError, Pattern, PatternError, Rate};
+use crate::pattern::{Best, Difficulty, Family, GrammarError, Pattern, PatternError, Rate};
 use proptest::prelude::*;
 use secp256k1::Scalar;
 use std::collections::BTreeSet;
@@ -20,7 +22,7 @@ use std::time::Duration;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 40;
+const LAST: usize = 43;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -129,6 +131,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     let line = |(job, pattern): (&JobId, &Pattern)| JobLine {
         job: *job,
         patterns: if yes { patterns.clone() } else { vec![pattern.clone()] },
+        best: None,
         waited: time,
         difficulty: yes.then_some(difficulty),
         rate,
@@ -153,6 +156,20 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         expensive: yes,
         cheaper: cheaper.clone(),
     };
+    let family = [Family::Any, Family::Zeros, Family::Words][count % 3];
+    // A bot names no longer one than it accepts.
+    let best = Best { family, time: Duration::from_secs(1 + filling.seconds % 86_400) };
+    let search = BestSearch { kept: yes.then(|| patterns[0].clone()), ..BestSearch::new(best) };
+    let explained_best = BestExplanation { best, likely: rate.map(|_| patterns[0].clone()), takes: time };
+    let accepted_best = |is_split| BestAcceptance {
+        job,
+        explanation: explained_best.clone(),
+        queue: if yes { time } else { Duration::ZERO },
+        is_split,
+        place: yes.then_some(count),
+        comes_elsewhere: filling.part < 0.5,
+    };
+    let of_best = |job: &JobId| JobLine { best: Some(search.clone()), ..line((job, &patterns[0])) };
     let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
     let asked = yes.then_some(job);
     let half_errors =
@@ -160,6 +177,11 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     let mut answers = vec![
         Reply::Accepted(accepted(false)),
         Reply::Accepted(accepted(true)),
+        Reply::AcceptedBest(accepted_best(false)),
+        Reply::AcceptedBest(accepted_best(true)),
+        Reply::ExplainedBest(explained_best.clone()),
+        Reply::BestTooLong { best },
+        Reply::Status { open: jobs.iter().map(of_best).collect(), results: some(yes), open_jobs: count, rate },
         Reply::Help { open_jobs: count, rate },
         Reply::Status {
             open: jobs.iter().zip(&patterns).map(line).collect(),
@@ -224,33 +246,6 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     answers
 }
 
-/// Errors that random texts hardly ever cause.
-fn errors() -> Vec<GrammarError> {
-    let prefix = |error| GrammarError::Prefix { error, look_alike: None };
-    let number = |keyword| GrammarError::Number { keyword, least: 2, most: 51, example: 7 };
-    let long = "m0ctane".repeat(7);
-    vec![
-        prefix(PatternError::Impossible),
-        prefix(PatternError::Empty),
-        prefix(PatternError::TooLong(53)),
-        GrammarError::Anything,
-        GrammarError::Class,
-        number("="),
-        number("zeros:"),
-        GrammarError::Hex,
-        GrammarError::Within,
-        GrammarError::TooMany(47),
-        GrammarError::Ending(None),
-        GrammarError::Ending(Some(long.clone())),
-        GrammarError::TooIntricate,
-        GrammarError::NotYet("surprise"),
-        GrammarError::Prefix {
-            error: PatternError::Forbidden { character: 'b', nearest: vec![long.clone(), long.clone()] },
-            look_alike: Some(long),
-        },
-    ]
-}
-
 /// Number of the variant. A new variant must be added here to compile, and to [`answers`] to pass.
 fn variant(reply: &Reply) -> usize {
     match reply {
@@ -294,6 +289,9 @@ fn variant(reply: &Reply) -> usize {
         Reply::TooWide { .. } => 37,
         Reply::TooWideNow => 38,
         Reply::Explained { .. } => 39,
+        Reply::AcceptedBest(_) => 40,
+        Reply::ExplainedBest(_) => 41,
+        Reply::BestTooLong { .. } => 42,
         Reply::Kinds => LAST,
     }
 }
@@ -313,10 +311,16 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         spec: JobSpec { expires_at: filling.seconds, ..JobSpec::local(filling.patterns.clone()) },
         language,
     };
-    let (before, after) = notices::key_found(&open, pattern, &npub, waited);
+    let after = Found::After(waited);
+    let key = |found| {
+        let (before, after) = notices::key_found(&open, pattern, &npub, found);
+        format!("{before}\n{}\n{after}", "x".repeat(NSEC))
+    };
     vec![
-        format!("{before}\n{}\n{after}", "x".repeat(NSEC)),
-        notices::tweak_found(&open, pattern, &npub, waited, &tweak),
+        key(after),
+        key(Found::Best),
+        notices::tweak_found(&open, pattern, &npub, after, &tweak),
+        notices::tweak_found(&open, pattern, &npub, Found::Best, &tweak),
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
         notices::lost(&open),

@@ -1,5 +1,7 @@
 //! The conversation as askers read it.
 
+mod best;
+mod errors;
 mod languages;
 mod manners;
 mod patterns;

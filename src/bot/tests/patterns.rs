@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bot::accepted::{ALL_INTERVALS, JOB_INTERVALS, accepted_by_bot, effort};
+use crate::bot::notices::Found;
 use crate::pattern::{Difficulty, GrammarError};
 
 /// One of each kind that the bot searches for, as it is written, with its meaning in English.
@@ -66,7 +67,7 @@ fn no_pattern_is_read_as_another() {
     assert_eq!(requested("=7"), ["=7"], "not the prefix 7");
     assert_eq!(requested("?cat"), ["?cat"]);
     for text in
-        ["[cat", "cat]", "=1", "=", "hex:", "hex:xyz", "zeros:", "words:10", "*ca*@", "*ca*@0", "best", "best 10m"]
+        ["[cat", "cat]", "=1", "=", "hex:", "hex:xyz", "zeros:", "words:10", "*ca*@", "*ca*@0", "best", "cat best 10m"]
     {
         let reply = refused(text);
         assert!(matches!(reply, Reply::BadWords(_) | Reply::Nothing), "{text}: {reply:?}");
@@ -200,7 +201,7 @@ fn the_result_says_which_spelling_was_met() {
     let found = |pattern: &str| {
         let pattern: Pattern = pattern.parse().unwrap();
         assert!(pattern.matches(&x), "{pattern} {text}");
-        crate::bot::notices::key_found(&one, &pattern, &x, Duration::from_secs(3)).0
+        crate::bot::notices::key_found(&one, &pattern, &x, Found::After(Duration::from_secs(3))).0
     };
     let open = format!("{}?{}", &start[..2], &start[3..]);
     assert!(found(&open).contains(&format!("This npub has {start}, which fits npub1{open}:")), "{}", found(&open));

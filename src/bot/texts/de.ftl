@@ -118,6 +118,8 @@ place-in-line = Dein Platz in der Reihe: { $place }.
 tweak-comes = Der Tweak kommt in diesen Chat. Er ist nicht geheim: Nur mit deiner Hälfte ergibt er den Schlüssel.
 key-comes-elsewhere = Der Schlüssel kommt als NIP-17-Nachricht. Dein Client zeigt sie vielleicht in einem anderen Chat.
 key-comes = Der Schlüssel kommt in diesen Chat.
+best-likely = Wahrscheinlich ist er so selten wie 1 Schlüssel von { $amount }, oder seltener.
+best-takes = Dauer: etwa { $span }.
 expensive =
     Bei so einem Schlüssel kannst du eine Hälfte selbst behalten. So geht es:
     { command-help } { command-split }
@@ -138,6 +140,7 @@ help =
     { command-cancel }: alle abbrechen (oder: { command-cancel } 12)
     { command-resend }: den letzten Schlüssel noch einmal
     { command-explain }: was ich noch suchen kann, etwa ähnliche Zeichen
+    surprise: ein Schlüssel mit einem Wort am Anfang, zum Ausprobieren
     { command-find } gm: ein Wort suchen, das ich sonst anders verstehe
     { command-stop }: ich schreibe dir nichts mehr
     { command-delete }: ich vergesse dich
@@ -159,6 +162,7 @@ at-work-unmeasured =
 job-line = Auftrag { $job }: { $patterns }, bisher { $waited }.
 job-line-expected =
     Auftrag { $job }: { $patterns }, bisher { $waited }, erwartet etwa { $mean } (Chance bisher { $chance } %).
+job-line-best = Auftrag { $job }: { $best }, bisher { $waited }, der beste so selten wie 1 Schlüssel von { $amount }.
 and-more-jobs = Und { $count } weitere.
 no-jobs =
     Du hast keinen offenen Auftrag. Für einen neuen schicke die Anfangszeichen:
@@ -219,7 +223,7 @@ pattern-too-many = mit einem Teil an anderer Stelle lassen sich höchstens { $mo
 pattern-ending = das siebte Zeichen von hinten ist immer q oder s
 pattern-ending-one = das siebte Zeichen von hinten ist immer q oder s; { $first } wäre möglich
 pattern-too-intricate = das hat zu viele offene Stellen; lass einige weg
-pattern-not-yet = { $keyword } kann ich noch nicht; words:7 sucht ein Wort mit sieben oder mehr Buchstaben
+pattern-best = best steht allein und mit einer Zeit, wie best 10m, best zeros 10m oder best words 10m; surprise steht allein
 sentence =
     Das sieht wie ein Satz aus. Es wurde nichts gestartet.
     Schicke nur die Anfangszeichen:
@@ -278,6 +282,12 @@ meaning-hex-start = der öffentliche Schlüssel beginnt in Hex mit { $text }
 meaning-hex-end = der öffentliche Schlüssel endet in Hex auf { $text }
 meaning-zeros = Nullbits am Anfang des öffentlichen Schlüssels: { $count }
 meaning-words = beginnt mit npub1 und einem Wort meiner Liste mit { $count } oder mehr Buchstaben
+meaning-best =
+    der seltenste Schlüssel aus einer Suche von { $span }, nach { $family ->
+        [zeros] Nullbits am Anfang
+        [words] dem Wort meiner Liste am Anfang
+       *[any] Nullbits, gleichen Zeichen oder einem Wort am Anfang
+    }
 open-place = ? ist ein beliebiges Zeichen
 one-of = eines der Zeichen in Klammern
 looks-alike =
@@ -305,6 +315,8 @@ kinds =
     hex:c0de: der öffentliche Schlüssel in Hex
     zeros:24: Nullbits am Anfang des öffentlichen Schlüssels
     words:8: ein Wort meiner Liste mit 8 oder mehr Buchstaben
+    best 10m: der seltenste Schlüssel aus zehn Minuten
+    surprise: das längste Wort aus zehn Sekunden
     Um zu erfahren, was eines bedeutet und wie lange es dauert, schicke:
     { command-explain } { "~m0ctane" }
 
@@ -336,6 +348,9 @@ too-hard = Das würde etwa { $span } dauern. Ich nehme nichts an, was länger al
 too-hard-all = Zurzeit kann ich gar nichts annehmen. Versuche es später noch einmal.
 too-hard-up-to =
     Zurzeit nehme ich bis zu { $characters } Zeichen an.
+best-too-long =
+    Nach dem seltensten Schlüssel suche ich höchstens { $limit }. Es wurde nichts gestartet. Schicke:
+    { command-find } { $best }
 not-measured =
     Ich kenne meine Geschwindigkeit gerade nicht und kann nicht sagen, wie lange das dauert.
     Bis zu { $characters } Zeichen gehen jetzt. Für mehr versuche es in einer Minute noch einmal.
@@ -434,8 +449,10 @@ choose-language = lang { $code } ({ $name })
 found-prefix = Dieser npub beginnt mit npub1{ $pattern }
 found-met = Dieser npub hat { $met }, das passt zu { $pattern }
 found-fits = Dieser npub passt zu { $pattern }
+found-after = Auftrag { $job } ist fertig. Dauer: { $waited }. { $fits }:
+found-best = Auftrag { $job } ist fertig: Das ist der seltenste Schlüssel, den ich gesehen habe. { $fits }, wie 1 Schlüssel von { $amount }:
 key-found =
-    Auftrag { $job } ist fertig. Dauer: { $waited }. { $fits }:
+    { $heading }
     { $npub }
     Das ist sein geheimer Schlüssel. Wer ihn hat, ist diese Identität. Bewahre ihn gut auf und zeige ihn niemandem:
 key-found-after =
@@ -443,7 +460,7 @@ key-found-after =
     Um diese Nachricht noch einmal zu bekommen, schicke:
     { command-resend }
 tweak-found =
-    Auftrag { $job } ist fertig. Dauer: { $waited }. { $fits }:
+    { $heading }
     { $npub }
     Das ist der Tweak. Er ist nicht geheim:
     { $tweak }

@@ -120,6 +120,8 @@ place-in-line = Its place in line is { $place }.
 tweak-comes = The tweak comes in this chat. It is no secret: only with your half does it make the key.
 key-comes-elsewhere = The key comes as a NIP-17 message, which your client may show in another chat.
 key-comes = The key comes in this chat.
+best-likely = It is probably as rare as 1 key in { $amount }, or rarer.
+best-takes = It comes in about { $span }.
 expensive =
     You can keep half of such a key yourself. How:
     { command-help } { command-split }
@@ -140,6 +142,7 @@ help =
     { command-cancel }: stop them (or: { command-cancel } 12)
     { command-resend }: the last key again
     { command-explain }: what else I can search for, such as look-alikes
+    surprise: a key with a word at its start, to see it work
     { command-find } gm: search for a word that I would take for something else
     { command-stop }: I write nothing more to you
     { command-delete }: I forget you
@@ -160,6 +163,7 @@ at-work-unmeasured =
 job-line = Job { $job }: { $patterns }, waited { $waited }.
 job-line-expected =
     Job { $job }: { $patterns }, waited { $waited } of about { $mean } expected (chance so far { $chance } %).
+job-line-best = Job { $job }: { $best }, waited { $waited }, so far as rare as 1 key in { $amount }.
 and-more-jobs = And { $count } more.
 no-jobs =
     You have no open job. To start one, send a prefix:
@@ -221,7 +225,7 @@ pattern-too-many = with a part elsewhere, at most { $most } characters can be ch
 pattern-ending = the seventh character from the end is always q or s
 pattern-ending-one = the seventh character from the end is always q or s; { $first } would be possible
 pattern-too-intricate = that has too many open places; leave some out
-pattern-not-yet = I cannot do { $keyword } yet; words:7 looks for a word of seven letters or more
+pattern-best = best comes alone and with a time, like best 10m, best zeros 10m or best words 10m; surprise comes alone
 sentence =
     This looks like a sentence. Nothing was started.
     Send only the prefix:
@@ -283,6 +287,12 @@ meaning-zeros = its public key starts with { $count } zero { $count ->
        *[other] bits
     }
 meaning-words = starts with npub1 and a word of my list, { $count } letters or longer
+meaning-best =
+    the rarest key seen in { $span } of search, by { $family ->
+        [zeros] the zero bits at its start
+        [words] the word of my list at its start
+       *[any] zero bits, equal characters or a word at its start
+    }
 open-place = ? is any character
 one-of = one of the characters in brackets
 looks-alike =
@@ -310,6 +320,8 @@ kinds =
     hex:c0de: the public key in hex
     zeros:24: leading zero bits of the public key
     words:8: a word of my list, 8 letters or longer
+    best 10m: the rarest key seen in ten minutes
+    surprise: the longest word seen in ten seconds
     To learn what one means and how long it takes, send:
     { command-explain } { "~m0ctane" }
 
@@ -347,6 +359,9 @@ too-hard-up-to =
         [one] character
        *[other] characters
     }.
+best-too-long =
+    I search for the rarest key for { $limit } at most. Nothing was started. Send:
+    { command-find } { $best }
 not-measured =
     I do not know my speed now, so I cannot say how long that takes.
     Up to { $characters } { $characters ->
@@ -449,8 +464,10 @@ choose-language = { command-language } { $code } ({ $name })
 found-prefix = This npub starts with npub1{ $pattern }
 found-met = This npub has { $met }, which fits { $pattern }
 found-fits = This npub fits { $pattern }
+found-after = Job { $job } is done after { $waited }. { $fits }:
+found-best = Job { $job } is done: this is the rarest key I saw. { $fits }, as 1 key in { $amount } does:
 key-found =
-    Job { $job } is done after { $waited }. { $fits }:
+    { $heading }
     { $npub }
     This is its secret key. Whoever has it is this identity. Keep it safe, and show it to nobody:
 key-found-after =
@@ -458,7 +475,7 @@ key-found-after =
     To get this message again, send:
     { command-resend }
 tweak-found =
-    Job { $job } is done after { $waited }. { $fits }:
+    { $heading }
     { $npub }
     This is the tweak. It is no secret:
     { $tweak }

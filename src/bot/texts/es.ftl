@@ -115,6 +115,8 @@ place-in-line = Su puesto en la cola es el { $place }.
 tweak-comes = El tweak llegará a este chat. No es secreto: solo con tu mitad forma la clave.
 key-comes-elsewhere = La clave llegará como mensaje NIP-17, que tu cliente puede mostrar en otro chat.
 key-comes = La clave llegará a este chat.
+best-likely = Probablemente sea tan rara como 1 clave de cada { $amount }, o más.
+best-takes = Llegará en { $span }, más o menos.
 expensive =
     Puedes guardar tú la mitad de una clave así. Cómo:
     { command-help } { command-split }
@@ -135,6 +137,7 @@ help =
     { command-cancel }: cancelarlos (o: { command-cancel } 12)
     { command-resend }: la última clave otra vez
     { command-explain }: qué más puedo buscar, como letras parecidas
+    surprise: una clave con una palabra al principio, para probar
     { command-find } gm: buscar una palabra que yo entendería de otro modo
     { command-stop }: no te escribo nada más
     { command-delete }: borro tus datos
@@ -156,6 +159,7 @@ at-work-unmeasured =
 job-line = Trabajo { $job }: { $patterns }, lleva { $waited }.
 job-line-expected =
     Trabajo { $job }: { $patterns }, { $waited } de { $mean } previstos (probabilidad: { $chance } %).
+job-line-best = Trabajo { $job }: { $best }, lleva { $waited }; la mejor hasta ahora: 1 clave de cada { $amount }.
 and-more-jobs = Y { $count } más.
 no-jobs =
     No tienes trabajos abiertos. Para empezar uno, envía un prefijo:
@@ -216,7 +220,7 @@ pattern-too-many = con una parte en otro lugar se pueden elegir como máximo { $
 pattern-ending = el séptimo carácter desde el final siempre es q o s
 pattern-ending-one = el séptimo carácter desde el final siempre es q o s; { $first } sería posible
 pattern-too-intricate = tiene demasiados lugares abiertos; quita algunos
-pattern-not-yet = { $keyword } todavía no lo sé hacer; words:7 busca una palabra de siete letras o más
+pattern-best = best va solo y con un tiempo, como best 10m, best zeros 10m o best words 10m; surprise va solo
 sentence =
     Esto parece una frase. No se ha iniciado nada.
     Envía solo el prefijo:
@@ -275,6 +279,12 @@ meaning-hex-start = su clave pública en hexadecimal empieza con { $text }
 meaning-hex-end = su clave pública en hexadecimal termina en { $text }
 meaning-zeros = bits a cero al principio de su clave pública: { $count }
 meaning-words = empieza con npub1 y una palabra de mi lista de { $count } letras o más
+meaning-best =
+    la clave más rara de una búsqueda de { $span }, según { $family ->
+        [zeros] los bits a cero al principio
+        [words] la palabra de mi lista al principio
+       *[any] los bits a cero, los caracteres iguales o la palabra al principio
+    }
 open-place = ? es cualquier carácter
 one-of = uno de los caracteres entre corchetes
 looks-alike =
@@ -302,6 +312,8 @@ kinds =
     hex:c0de: la clave pública en hexadecimal
     zeros:24: bits a cero al principio de la clave pública
     words:8: una palabra de mi lista de 8 letras o más
+    best 10m: la clave más rara en diez minutos
+    surprise: la palabra más larga en diez segundos
     Para saber qué significa uno y cuánto tarda, envía:
     { command-explain } { "~m0ctane" }
 
@@ -339,6 +351,9 @@ too-hard-up-to =
         [one] carácter
        *[other] caracteres
     }.
+best-too-long =
+    Busco la clave más rara durante { $limit } como máximo. No se ha iniciado nada. Envía:
+    { command-find } { $best }
 not-measured =
     Ahora no sé a qué velocidad busco, así que no puedo decir cuánto tardará.
     Ahora se admiten hasta { $characters } { $characters ->
@@ -440,8 +455,10 @@ choose-language = lang { $code } ({ $name })
 found-prefix = Este npub empieza con npub1{ $pattern }
 found-met = Este npub tiene { $met }, que cumple { $pattern }
 found-fits = Este npub cumple { $pattern }
+found-after = El trabajo { $job } terminó en { $waited }. { $fits }:
+found-best = El trabajo { $job } terminó: esta es la clave más rara que vi. { $fits }, como 1 clave de cada { $amount }:
 key-found =
-    El trabajo { $job } terminó en { $waited }. { $fits }:
+    { $heading }
     { $npub }
     Esta es su clave secreta. Quien la tiene es esta identidad. Guárdala bien y no se la enseñes a nadie:
 key-found-after =
@@ -449,7 +466,7 @@ key-found-after =
     Para recibir este mensaje otra vez, envía:
     { command-resend }
 tweak-found =
-    El trabajo { $job } terminó en { $waited }. { $fits }:
+    { $heading }
     { $npub }
     Este es el tweak. No es secreto:
     { $tweak }

@@ -121,6 +121,8 @@ place-in-line = Sa place dans la file : { $place }.
 tweak-comes = Le tweak arrivera dans cette conversation. Il n’est pas secret : seule votre moitié en fait la clé.
 key-comes-elsewhere = La clé arrivera par message NIP-17, que votre client affichera peut-être dans une autre conversation.
 key-comes = La clé arrivera dans cette conversation.
+best-likely = Elle sera sans doute aussi rare que 1 clé sur { $amount }, ou plus.
+best-takes = Elle arrivera dans { $span } environ.
 expensive =
     Vous pouvez garder vous-même la moitié d’une telle clé. Comment :
     { command-help } { command-split }
@@ -141,6 +143,7 @@ help =
     { command-cancel } : les annuler (ou : { command-cancel } 12)
     { command-resend } : la dernière clé à nouveau
     { command-explain } : ce que je peux chercher d’autre, comme les lettres ressemblantes
+    surprise : une clé avec un mot au début, pour essayer
     { command-find } gm : chercher un mot que je comprendrais autrement
     { command-stop } : je ne vous écris plus
     { command-delete } : je vous oublie
@@ -162,6 +165,7 @@ at-work-unmeasured =
 job-line = Demande { $job } : { $patterns }, depuis { $waited }.
 job-line-expected =
     Demande { $job } : { $patterns }, { $waited } sur { $mean } prévus (chances : { $chance } %).
+job-line-best = Demande { $job } : { $best }, depuis { $waited } ; la meilleure jusqu’ici : 1 clé sur { $amount }.
 and-more-jobs = Et { $count } autres.
 no-jobs =
     Vous n’avez aucune demande ouverte. Pour en lancer une, envoyez un préfixe :
@@ -222,7 +226,7 @@ pattern-too-many = avec une partie ailleurs, on peut choisir au plus { $most } c
 pattern-ending = le septième caractère avant la fin est toujours q ou s
 pattern-ending-one = le septième caractère avant la fin est toujours q ou s ; { $first } serait possible
 pattern-too-intricate = il y a trop de places ouvertes ; retirez-en
-pattern-not-yet = je ne sais pas encore faire { $keyword } ; words:7 cherche un mot de sept lettres ou plus
+pattern-best = best s’écrit seul et avec une durée, comme best 10m, best zeros 10m ou best words 10m ; surprise s’écrit seul
 sentence =
     Cela ressemble à une phrase. Rien n’a été lancé.
     Envoyez seulement le préfixe :
@@ -281,6 +285,12 @@ meaning-hex-start = sa clé publique en hexadécimal commence par { $text }
 meaning-hex-end = sa clé publique en hexadécimal finit par { $text }
 meaning-zeros = bits nuls au début de sa clé publique : { $count }
 meaning-words = commence par npub1 et un mot de ma liste de { $count } lettres ou plus
+meaning-best =
+    la clé la plus rare d’une recherche de { $span }, selon { $family ->
+        [zeros] les bits nuls au début
+        [words] le mot de ma liste au début
+       *[any] les bits nuls, les caractères égaux ou le mot au début
+    }
 open-place = ? est n’importe quel caractère
 one-of = un des caractères entre crochets
 looks-alike =
@@ -308,6 +318,8 @@ kinds =
     hex:c0de : la clé publique en hexadécimal
     zeros:24 : bits nuls au début de la clé publique
     words:8 : un mot de ma liste de 8 lettres ou plus
+    best 10m : la clé la plus rare en dix minutes
+    surprise : le mot le plus long en dix secondes
     Pour savoir ce qu’un motif signifie et combien de temps il prend, envoyez :
     { command-explain } { "~m0ctane" }
 
@@ -345,6 +357,9 @@ too-hard-up-to =
         [one] caractère
        *[other] caractères
     }.
+best-too-long =
+    Je cherche la clé la plus rare pendant { $limit } au plus. Rien n’a été lancé. Envoyez :
+    { command-find } { $best }
 not-measured =
     Je ne connais pas ma vitesse pour l’instant, et ne peux donc pas dire combien de temps cela prend.
     Pour l’instant j’accepte jusqu’à { $characters } { $characters ->
@@ -446,8 +461,10 @@ choose-language = lang { $code } ({ $name })
 found-prefix = Ce npub commence par npub1{ $pattern }
 found-met = Ce npub contient { $met }, qui correspond à { $pattern }
 found-fits = Ce npub correspond à { $pattern }
+found-after = La demande { $job } est terminée, en { $waited }. { $fits } :
+found-best = La demande { $job } est terminée : voici la clé la plus rare que j’ai vue. { $fits }, comme 1 clé sur { $amount } :
 key-found =
-    La demande { $job } est terminée, en { $waited }. { $fits } :
+    { $heading }
     { $npub }
     Voici sa clé secrète. Qui la possède est cette identité. Gardez-la bien et ne la montrez à personne :
 key-found-after =
@@ -455,7 +472,7 @@ key-found-after =
     Pour recevoir ce message à nouveau, envoyez :
     { command-resend }
 tweak-found =
-    La demande { $job } est terminée, en { $waited }. { $fits } :
+    { $heading }
     { $npub }
     Voici le tweak. Il n’est pas secret :
     { $tweak }

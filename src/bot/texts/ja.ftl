@@ -107,6 +107,8 @@ place-in-line = 順番は{ $place }番目です。
 tweak-comes = 「tweak」をこのチャットに送ります。秘密ではありません。あなたの半分と合わせたときだけ鍵になります。
 key-comes-elsewhere = 鍵はNIP-17のメッセージで届きます。クライアントによっては別のチャットに表示されます。
 key-comes = 鍵はこのチャットに届きます。
+best-likely = おそらく{ $amount }個に1個か、それより珍しい鍵になります。
+best-takes = 約{ $span }で届きます。
 expensive =
     このような鍵は、半分を自分で持つこともできます。やり方：
     { command-help } { command-split }
@@ -127,6 +129,7 @@ help =
     { command-cancel }：ジョブをやめる（{ command-cancel } 12 とも書けます）
     { command-resend }：最後の鍵をもう一度受け取る
     { command-explain }：ほかに探せるもの（似た文字など）を見る
+    surprise：単語で始まる鍵をためしに1つ
     { command-find } gm：ほかの意味に取られる言葉を探す
     { command-stop }：こちらから何も送らないようにする
     { command-delete }：あなたの記録を消す
@@ -137,6 +140,7 @@ at-work = 進行中のジョブは{ $jobs }件です。鍵を{ $speed }調べて
 at-work-unmeasured = 進行中のジョブは{ $jobs }件です。速さはまだ測っていません。
 job-line = ジョブ{ $job }：{ $patterns }、経過{ $waited }。
 job-line-expected = ジョブ{ $job }：{ $patterns }、経過{ $waited }、予想は約{ $mean }（ここまでに見つかる確率は{ $chance } %）。
+job-line-best = ジョブ{ $job }：{ $best }、経過{ $waited }、ここまでの最高は{ $amount }個に1個。
 and-more-jobs = ほかに{ $count }件あります。
 no-jobs =
     進行中のジョブはありません。始めるには、文字を送ってください。
@@ -192,7 +196,7 @@ pattern-too-many = 先頭以外も指定するとき、選べるのは{ $most }�
 pattern-ending = 最後から7文字目は必ずqかsです
 pattern-ending-one = 最後から7文字目は必ずqかsです。{ $first } なら可能です
 pattern-too-intricate = 決まっていない場所が多すぎます。減らしてください
-pattern-not-yet = { $keyword } はまだできません。words:7 なら7文字以上の単語を探します
+pattern-best = best は時間をつけて単独で送ってください（best 10m、best zeros 10m、best words 10m など）。surprise は単独で送ってください
 sentence =
     文章のようです。何も始めていません。
     文字だけを送ってください。
@@ -251,6 +255,12 @@ meaning-hex-start = 公開鍵の16進数が { $text } で始まる
 meaning-hex-end = 公開鍵の16進数が { $text } で終わる
 meaning-zeros = 公開鍵の先頭{ $count }ビットが0
 meaning-words = npub1のあとが、リストにある{ $count }文字以上の単語で始まる
+meaning-best =
+    { $span }の検索で見た中で最も珍しい鍵（{ $family ->
+        [zeros] 先頭の0のビット
+        [words] 先頭のリストの単語
+       *[any] 先頭の0のビット、同じ文字、または単語
+    }で比べる）
 open-place = ? はどの文字でもよい
 one-of = かっこの中はそのうちの1文字
 looks-alike =
@@ -278,6 +288,8 @@ kinds =
     hex:c0de：公開鍵の16進数
     zeros:24：公開鍵の先頭の0のビット
     words:8：リストにある8文字以上の単語
+    best 10m：10分間に見た中で最も珍しい鍵
+    surprise：10秒間に見た中で最も長い単語
     意味とかかる時間を知るには、次のように送ってください。
     { command-explain } { "~m0ctane" }
 
@@ -302,6 +314,9 @@ too-many-today =
 too-hard = それには約{ $span }かかります。{ $limit }より長くかかるものは受け付けていません。
 too-hard-all = 今は何も受け付けられません。あとでもう一度お試しください。
 too-hard-up-to = 今は{ $characters }文字まで受け付けます。
+best-too-long =
+    最も珍しい鍵を探すのは{ $limit }までです。何も始めていません。次のように送ってください。
+    { command-find } { $best }
 not-measured =
     今は速度がわからないので、かかる時間もわかりません。
     今は{ $characters }文字まで使えます。それより長い場合は、1分後にもう一度お試しください。
@@ -397,8 +412,10 @@ choose-language = lang { $code }（{ $name }）
 found-prefix = このnpubはnpub1{ $pattern }で始まります
 found-met = このnpubには { $met } があり、{ $pattern } に当てはまります
 found-fits = このnpubは { $pattern } に当てはまります
+found-after = ジョブ{ $job }が終わりました（{ $waited }）。{ $fits }。
+found-best = ジョブ{ $job }が終わりました。見た中で最も珍しい鍵です。{ $fits }。{ $amount }個に1個の鍵です。
 key-found =
-    ジョブ{ $job }が終わりました（{ $waited }）。{ $fits }。
+    { $heading }
     { $npub }
     次は秘密鍵です。これを持つ人がこのアカウントの持ち主になります。大切に保管し、誰にも見せないでください。
 key-found-after =
@@ -406,7 +423,7 @@ key-found-after =
     このメッセージをもう一度受け取るには、次のように送ってください。
     { command-resend }
 tweak-found =
-    ジョブ{ $job }が終わりました（{ $waited }）。{ $fits }。
+    { $heading }
     { $npub }
     次が「tweak」です。秘密ではありません。
     { $tweak }

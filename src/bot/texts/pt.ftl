@@ -122,6 +122,8 @@ place-in-line = O lugar dele na fila é { $place }.
 tweak-comes = O tweak chega neste chat. Não é secreto: só com a sua metade ele forma a chave.
 key-comes-elsewhere = A chave chega como mensagem NIP-17, que o seu cliente pode mostrar em outro chat.
 key-comes = A chave chega neste chat.
+best-likely = Provavelmente será tão rara quanto 1 chave em { $amount }, ou mais.
+best-takes = Ela chega em cerca de { $span }.
 expensive =
     Você pode guardar metade de uma chave assim. Como:
     { command-help } { command-split }
@@ -142,6 +144,7 @@ help =
     { command-cancel }: cancelar os pedidos (ou: { command-cancel } 12)
     { command-resend }: a última chave de novo
     { command-explain }: o que mais posso procurar, como letras parecidas
+    surprise: uma chave com uma palavra no começo, para experimentar
     { command-find } gm: procurar uma palavra que eu entenderia de outro jeito
     { command-stop }: não escrevo mais nada para você
     { command-delete }: apago os seus dados
@@ -163,6 +166,7 @@ at-work-unmeasured =
 job-line = Pedido { $job }: { $patterns }, esperando há { $waited }.
 job-line-expected =
     Pedido { $job }: { $patterns }, { $waited } de { $mean } previstos (chance: { $chance } %).
+job-line-best = Pedido { $job }: { $best }, esperando há { $waited }; a melhor até agora: 1 chave em { $amount }.
 and-more-jobs = E mais { $count }.
 no-jobs =
     Você não tem pedidos abertos. Para começar um, envie um prefixo:
@@ -223,7 +227,7 @@ pattern-too-many = com uma parte em outro lugar dá para escolher no máximo { $
 pattern-ending = o sétimo caractere a partir do fim é sempre q ou s
 pattern-ending-one = o sétimo caractere a partir do fim é sempre q ou s; { $first } seria possível
 pattern-too-intricate = há lugares abertos demais; tire alguns
-pattern-not-yet = { $keyword } ainda não sei fazer; words:7 procura uma palavra de sete letras ou mais
+pattern-best = best vai sozinho e com um tempo, como best 10m, best zeros 10m ou best words 10m; surprise vai sozinho
 sentence =
     Isso parece uma frase. Nada foi iniciado.
     Envie só o prefixo:
@@ -282,6 +286,12 @@ meaning-hex-start = a chave pública em hexadecimal começa com { $text }
 meaning-hex-end = a chave pública em hexadecimal termina em { $text }
 meaning-zeros = bits zero no começo da chave pública: { $count }
 meaning-words = começa com npub1 e uma palavra da minha lista com { $count } letras ou mais
+meaning-best =
+    a chave mais rara de uma busca de { $span }, segundo { $family ->
+        [zeros] os bits zero no começo
+        [words] a palavra da minha lista no começo
+       *[any] os bits zero, os caracteres iguais ou a palavra no começo
+    }
 open-place = ? é qualquer caractere
 one-of = um dos caracteres entre colchetes
 looks-alike =
@@ -309,6 +319,8 @@ kinds =
     hex:c0de: a chave pública em hexadecimal
     zeros:24: bits zero no começo da chave pública
     words:8: uma palavra da minha lista com 8 letras ou mais
+    best 10m: a chave mais rara em dez minutos
+    surprise: a palavra mais longa em dez segundos
     Para saber o que um significa e quanto tempo leva, envie:
     { command-explain } { "~m0ctane" }
 
@@ -346,6 +358,9 @@ too-hard-up-to =
         [one] caractere
        *[other] caracteres
     }.
+best-too-long =
+    Procuro a chave mais rara por no máximo { $limit }. Nada foi iniciado. Envie:
+    { command-find } { $best }
 not-measured =
     Agora não sei a minha velocidade, então não posso dizer quanto tempo leva.
     Agora aceito até { $characters } { $characters ->
@@ -447,8 +462,10 @@ choose-language = lang { $code } ({ $name })
 found-prefix = Este npub começa com npub1{ $pattern }
 found-met = Este npub tem { $met }, que corresponde a { $pattern }
 found-fits = Este npub corresponde a { $pattern }
+found-after = O pedido { $job } terminou em { $waited }. { $fits }:
+found-best = O pedido { $job } terminou: esta é a chave mais rara que vi. { $fits }, como 1 chave em { $amount }:
 key-found =
-    O pedido { $job } terminou em { $waited }. { $fits }:
+    { $heading }
     { $npub }
     Esta é a chave secreta dele. Quem a tem é esta identidade. Guarde bem e não mostre a ninguém:
 key-found-after =
@@ -456,7 +473,7 @@ key-found-after =
     Para receber esta mensagem de novo, envie:
     { command-resend }
 tweak-found =
-    O pedido { $job } terminou em { $waited }. { $fits }:
+    { $heading }
     { $npub }
     Este é o tweak. Não é secreto:
     { $tweak }

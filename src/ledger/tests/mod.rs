@@ -3,6 +3,7 @@
 
 mod answers;
 mod askers;
+mod best;
 mod budget;
 mod clocks;
 mod files;

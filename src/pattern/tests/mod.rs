@@ -1,6 +1,7 @@
 //! Patterns against a plain match on the text of the npub.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod best;
 mod difficulty;
 mod grammar;
 mod matching;

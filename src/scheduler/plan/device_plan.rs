@@ -9,7 +9,7 @@ use super::pass::Pass;
 use super::profile::{DeviceProfile, hits_worth_verifying};
 use super::select::{Selection, split_pass};
 use super::split_line::Seats;
-use crate::job::JobId;
+use crate::job::{JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
@@ -63,6 +63,8 @@ pub struct DevicePlan {
 #[derive(Debug)]
 struct PoolPass {
     selection: Selection,
+    /// The value of [`OpenJobs::raises`] when it was made.
+    raises: u64,
     whole: Arc<Pass>,
     /// The pass without plentiful patterns, if these are rationed.
     rare_alone: Option<Arc<Pass>>,
@@ -73,7 +75,12 @@ impl PoolPass {
         let canary = canary::choose(rate);
         let rationed = selection.is_rationed();
         let rare_alone = rationed.then(|| Arc::new(selection.pass(jobs.all(), canary.clone(), true)));
-        PoolPass { whole: Arc::new(selection.pass(jobs.all(), canary, false)), rare_alone, selection }
+        PoolPass {
+            whole: Arc::new(selection.pass(jobs.all(), canary, false)),
+            rare_alone,
+            selection,
+            raises: jobs.raises(),
+        }
     }
 }
 
@@ -167,7 +174,9 @@ impl DevicePlan {
         let device = DeviceProfile { lane: self.lane, stretch, part: self.budget.part(), early_stop: self.early_stop };
         if jobs.pool_index().has_work_for(self.lane) {
             let newest = Selection::new(jobs.pool_index(), jobs.all(), device, fleet.in_flight);
-            let keeps = |held: &PoolPass| held.selection.still_serves(&newest, jobs.all(), fleet.in_flight);
+            let keeps = |held: &PoolPass| {
+                held.raises == jobs.raises() && held.selection.still_serves(&newest, jobs.all(), fleet.in_flight)
+            };
             if !self.pool_pass.as_ref().is_some_and(keeps) {
                 self.pool_pass = Some(PoolPass::new(newest, jobs, rate));
             }
@@ -177,9 +186,17 @@ impl DevicePlan {
         self.seats = jobs.split_line().seats(self.lane, fleet.rate);
         let mut before = std::mem::take(&mut self.seat_passes);
         for &job in self.seats.askers.values().flatten() {
-            let make = || Arc::new(split_pass(job, &jobs.all()[&job], self.lane, canary::choose(rate)));
-            self.seat_passes.insert(job, before.remove(&job).unwrap_or_else(make));
+            let spec = &jobs.all()[&job];
+            let make = || Arc::new(split_pass(job, spec, self.lane, canary::choose(rate)));
+            let held = before.remove(&job).filter(|pass| spec.best.is_none() || is_of(pass, spec, self.lane));
+            self.seat_passes.insert(job, held.unwrap_or_else(make));
         }
         self.share.renew(self.pool_pass.is_some(), &self.seats);
     }
+}
+
+/// Whether the pass of a split job has the job's patterns of now.
+fn is_of(pass: &Pass, spec: &JobSpec, lane: Lane) -> bool {
+    let now = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
+    pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).eq(now)
 }

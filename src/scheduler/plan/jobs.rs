@@ -3,9 +3,10 @@
 use super::lane::Lane;
 use super::pattern_index::PatternIndex;
 use super::split_line::{Seats, SplitLine};
-use crate::job::{JobId, JobSpec};
+use crate::job::{BestSearch, JobId, JobSpec};
 use crate::pattern::Pattern;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// All open jobs: those of the pool indexed by pattern, split jobs in their line. A change costs
 /// `O(log jobs)`.
@@ -14,17 +15,24 @@ pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
     pool: PatternIndex,
     split: SplitLine,
+    /// Jobs without a target.
+    best: BTreeSet<JobId>,
     /// Intervals of all patterns.
     intervals: usize,
     /// Number of changes so far. A device compares it to learn whether its passes may be out of
     /// date.
     changes: u64,
+    /// Times that the patterns of a job of the pool were replaced.
+    raises: u64,
 }
 
 impl OpenJobs {
     /// Adds a job. Replaces a job of the same number.
     pub fn insert(&mut self, job: JobId, spec: JobSpec) {
         self.remove(job);
+        if spec.best.is_some() {
+            self.best.insert(job);
+        }
         if spec.half.is_some() {
             self.split.insert(job, &spec);
         } else {
@@ -37,6 +45,7 @@ impl OpenJobs {
     /// Removes a job. An unknown number is ignored.
     pub fn remove(&mut self, job: JobId) {
         self.changes += 1;
+        self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
             self.intervals -= intervals_of(&spec);
             if spec.half.is_some() {
@@ -47,9 +56,49 @@ impl OpenJobs {
         }
     }
 
-    /// Whether a job is open.
-    pub fn contains(&self, job: JobId) -> bool {
-        self.jobs.contains_key(&job)
+    /// Raises a job without a target: its best key so far meets `kept`, and only rarer ones are
+    /// searched for. Its place in line stays.
+    pub fn raise(&mut self, job: JobId, kept: &Pattern) {
+        let Some(spec) = self.jobs.get_mut(&job) else { return };
+        let before = spec.clone();
+        let Some(search) = &mut spec.best else { return };
+        search.kept = Some(kept.clone());
+        let patterns = search.best.patterns(Some(kept), None);
+        if patterns.is_empty() || patterns == spec.patterns {
+            return;
+        }
+        spec.patterns = patterns;
+        self.intervals = self.intervals - intervals_of(&before) + intervals_of(spec);
+        if spec.half.is_some() {
+            self.split.renew(job, &before, spec);
+        } else {
+            self.pool.remove(job, &before);
+            self.pool.insert(job, spec);
+            self.raises += 1;
+        }
+        self.changes += 1;
+    }
+
+    /// Number of times so far that the patterns of a job of the pool were replaced.
+    pub fn raises(&self) -> u64 {
+        self.raises
+    }
+
+    /// Counts time that a job was searched for. Returns whether it has no target and is over.
+    pub fn count(&mut self, job: JobId, time: Duration) -> bool {
+        let Some(search) = self.jobs.get_mut(&job).and_then(|spec| spec.best.as_mut()) else { return false };
+        search.searched = search.searched.saturating_add(time);
+        search.is_over()
+    }
+
+    /// Whether some open job has no target.
+    pub fn has_best(&self) -> bool {
+        !self.best.is_empty()
+    }
+
+    /// The open jobs without a target.
+    pub fn best(&self) -> impl Iterator<Item = (JobId, &BestSearch)> {
+        self.best.iter().filter_map(|job| Some((*job, self.jobs.get(job)?.best.as_deref()?)))
     }
 
     /// Number of open jobs.

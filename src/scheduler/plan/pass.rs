@@ -82,6 +82,14 @@ impl Pass {
         self.owners.len() > 1
     }
 
+    /// The jobs of the patterns, each once a pattern.
+    pub(in crate::scheduler) fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.owners.iter().filter_map(|owner| match owner {
+            Owner::Job(job) => Some(*job),
+            Owner::Canary => None,
+        })
+    }
+
     /// The owner of a pattern.
     pub fn owner(&self, pattern: PatternId) -> Owner {
         self.owners[pattern.0]

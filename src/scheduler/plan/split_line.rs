@@ -47,6 +47,32 @@ impl Seats {
     }
 }
 
+/// The search that a job still needs.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// Candidates until it is found, on average.
+    Candidates(f64),
+    /// Seconds of search: a job without a target.
+    Seconds(f64),
+}
+
+impl Work {
+    fn of(lane: Lane, spec: &JobSpec) -> Work {
+        match &spec.best {
+            Some(search) => Work::Seconds(search.best.time.saturating_sub(search.searched).as_secs_f64()),
+            None => Work::Candidates(lane.expected_candidates(&spec.patterns)),
+        }
+    }
+
+    /// Candidates at a rate; those of a time are none while the rate is unknown.
+    fn candidates(self, rate: Option<f64>) -> f64 {
+        match self {
+            Work::Candidates(candidates) => candidates,
+            Work::Seconds(seconds) => rate.map_or(0.0, |rate| rate * seconds),
+        }
+    }
+}
+
 /// All open split jobs.
 #[derive(Debug, Default)]
 pub struct SplitLine {
@@ -68,8 +94,8 @@ struct LaneLine {
 
 #[derive(Debug, Default)]
 struct AskerJobs {
-    /// The jobs, with the expected candidates until each is found.
-    jobs: BTreeMap<JobId, f64>,
+    /// The jobs, with the work that each still needs.
+    jobs: BTreeMap<JobId, Work>,
     turns: u64,
     /// The job that had the last turn.
     last: Option<JobId>,
@@ -83,7 +109,7 @@ impl SplitLine {
         for lane in Lane::EVERY.into_iter().filter(|&lane| lane.takes_any(&spec.patterns)) {
             let line = self.lines.entry(lane).or_default();
             line.change(asker, |jobs| {
-                jobs.insert(job, lane.expected_candidates(&spec.patterns));
+                jobs.insert(job, Work::of(lane, spec));
             });
         }
     }
@@ -97,6 +123,22 @@ impl SplitLine {
             line.change(asker, |jobs| {
                 jobs.remove(&job);
             });
+        }
+    }
+
+    /// Replaces the patterns of a job. Its asker's turns stay: a job whose patterns change is no new
+    /// one.
+    pub fn renew(&mut self, job: JobId, before: &JobSpec, spec: &JobSpec) {
+        let Some(asker) = spec.split_asker() else { return };
+        for lane in Lane::EVERY {
+            let (had, has) = (lane.takes_any(&before.patterns), lane.takes_any(&spec.patterns));
+            if had || has {
+                let line = self.lines.entry(lane).or_default();
+                line.change(asker, |jobs| match has {
+                    true => _ = jobs.insert(job, Work::of(lane, spec)),
+                    false => _ = jobs.remove(&job),
+                });
+            }
         }
     }
 
@@ -132,11 +174,12 @@ impl SplitLine {
     /// candidates per second; `None` while it is unknown. Costs `O(seats)`.
     pub fn seats(&self, lane: Lane, rate: Option<f64>) -> Seats {
         let Some(line) = self.lines.get(&lane) else { return Seats::default() };
-        let within = rate.map_or(f64::INFINITY, |rate| rounded_down(rate) * FINISH_WITHIN);
+        let rate = rate.map(rounded_down);
+        let within = rate.map_or(f64::INFINITY, |rate| rate * FINISH_WITHIN);
         let (mut seats, mut work, mut count) = (Seats::default(), 0.0, 0);
         'line: for &(_, asker) in &line.by_age {
-            for (&job, candidates) in line.askers[&asker].jobs.iter().take(SEATS_PER_ASKER) {
-                work += candidates;
+            for (&job, needed) in line.askers[&asker].jobs.iter().take(SEATS_PER_ASKER) {
+                work += needed.candidates(rate);
                 let is_free = count < FEWEST_SEATS || (count < MOST_SEATS && work <= within);
                 if !is_free {
                     break 'line;
@@ -171,7 +214,7 @@ impl SplitLine {
 
 impl LaneLine {
     /// Changes the jobs of one asker, and updates the asker's place in both orders.
-    fn change(&mut self, asker: Asker, change: impl FnOnce(&mut BTreeMap<JobId, f64>)) {
+    fn change(&mut self, asker: Asker, change: impl FnOnce(&mut BTreeMap<JobId, Work>)) {
         let own = self.askers.entry(asker).or_default();
         if let Some(oldest) = own.oldest() {
             self.by_age.remove(&(oldest, asker));

@@ -1,16 +1,17 @@
 //! The pool: the open jobs, shared by the threads that add jobs and those that search them.
 
-use crate::job::{Asker, JobId, JobSpec};
-use crate::pattern::Rate;
+use crate::job::{Asker, BestSearch, JobId, JobSpec};
+use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::pass::Pass;
 use crate::scheduler::plan::shares::Shares;
 use crate::scheduler::plan::split_line::Seats;
 use crate::scheduler::plan::split_queue::SplitQueue;
 use crate::scheduler::plan::wait_estimate::{Serving, WaitEstimate};
 use crate::search::LaunchReport;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -123,8 +124,38 @@ impl Pool {
     }
 
     /// Adds a job. Replaces a job of the same number.
-    pub fn insert(&self, job: JobId, spec: JobSpec) {
+    pub fn insert(&self, job: JobId, mut spec: JobSpec) {
+        spec.begin(self.devices.fleet(Lane::All).rate.map(Rate));
         self.change(|state| state.jobs.insert(job, spec));
+    }
+
+    /// The best key so far of a job without a target meets this pattern: only rarer ones are
+    /// searched for.
+    pub fn raise(&self, job: JobId, kept: &Pattern) {
+        self.change(|state| state.jobs.raise(job, kept));
+    }
+
+    /// Counts the time of a collected launch for the jobs without a target in its pass, as if all
+    /// devices together had searched it. Returns those of them that are over.
+    pub(in crate::scheduler) fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
+        let rate = self.devices.fleet(Lane::All).rate;
+        let mut state = self.lock();
+        if !state.jobs.has_best() {
+            return Vec::new();
+        }
+        let time = rate.and_then(|rate| Duration::try_from_secs_f64(candidates as f64 / rate).ok());
+        let searched: BTreeSet<JobId> = pass.jobs().collect();
+        searched.into_iter().filter(|&job| state.jobs.count(job, time.unwrap_or_default())).collect()
+    }
+
+    /// The open jobs without a target, and what they have come to.
+    pub fn best(&self) -> Vec<(JobId, BestSearch)> {
+        self.lock().jobs.best().map(|(job, search)| (job, search.clone())).collect()
+    }
+
+    /// An open job's search without a target; `None` within if it has a target.
+    pub(in crate::scheduler) fn best_of(&self, job: JobId) -> Option<Option<BestSearch>> {
+        self.lock().jobs.all().get(&job).map(|spec| spec.best.as_deref().cloned())
     }
 
     /// Removes a job.
@@ -133,8 +164,9 @@ impl Pool {
     }
 
     /// Whether a job is open.
+    #[cfg(test)]
     pub fn contains(&self, job: JobId) -> bool {
-        self.lock().jobs.contains(job)
+        self.best_of(job).is_some()
     }
 
     /// Number of open jobs.

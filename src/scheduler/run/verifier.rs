@@ -5,6 +5,7 @@ use super::health::Record;
 use super::pool::Pool;
 use super::verify::{CollectedLaunch, Find, verify};
 use crate::fault::{self, Step};
+use crate::job::JobId;
 use crate::scheduler::plan::pass::Pass;
 use crate::vault::{StartId, Vault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,8 +21,28 @@ pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
 pub enum FindOutcome {
     /// The job has its key and leaves the pool.
     Done,
+    /// The key is kept as the best so far of a job without a target, which goes on for rarer ones.
+    Kept,
     /// The job stays open: it asks for more keys, or the find could not be recorded.
     GoesOn,
+}
+
+/// The receiver of finds.
+pub trait FindHandler: Send + 'static {
+    /// Takes a find. Its answer says what becomes of the job.
+    fn found(&mut self, find: Find) -> FindOutcome;
+
+    /// A job without a target is over: its best key is its result. Until the answer is `Done`, this
+    /// is called again after every launch.
+    fn is_over(&mut self, _job: JobId) -> FindOutcome {
+        FindOutcome::Done
+    }
+}
+
+impl<F: FnMut(Find) -> FindOutcome + Send + 'static> FindHandler for F {
+    fn found(&mut self, find: Find) -> FindOutcome {
+        self(find)
+    }
 }
 
 /// A collected launch and the record of its device.
@@ -32,13 +53,13 @@ pub(in crate::scheduler) fn spawn(
     launches: Receiver<Delivered>,
     pool: Arc<Pool>,
     vault: Vault,
-    mut on_find: impl FnMut(Find) -> FindOutcome + Send + 'static,
+    mut handler: impl FindHandler,
 ) -> JoinHandle<()> {
     let run = move || {
         for (launch, record) in launches {
             let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
             // A panic over one launch must not end the verification of the others.
-            let settled = catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, &pool, &mut on_find)));
+            let settled = catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, &pool, &mut handler)));
             if settled.is_err() {
                 tracing::error!(device = %record.view().id, "verifying a launch panicked; its finds are searched again");
             }
@@ -55,7 +76,7 @@ pub(in crate::scheduler) fn reach(side: fn(Step), pass: &Pass, step: Step) {
     }
 }
 
-fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, on_find: &mut impl FnMut(Find) -> FindOutcome) {
+fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut impl FindHandler) {
     reach(fault::before, &launch.pass, Step::Verify);
     let verified = verify(launch);
     reach(fault::after, &launch.pass, Step::Verify);
@@ -65,12 +86,43 @@ fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, on_find: &mut 
         tracing::warn!(device = %record.view().id, wrong = verified.hits_wrong, "hits that match nothing were dropped");
     }
     for finds in verified.by_start {
-        // Take the first find whose job is still open. A start point yields one key, so drop the
-        // others.
-        let Some(find) = finds.into_iter().find(|find| pool.contains(find.job)) else { continue };
-        let job = find.job;
-        if on_find(find) == FindOutcome::Done {
+        // A start point yields one key, so drop the others.
+        let Some(find) = wanted(finds, pool) else { continue };
+        let (job, pattern) = (find.job, find.pattern.clone());
+        match handler.found(find) {
+            FindOutcome::Done => pool.remove(job),
+            FindOutcome::Kept => pool.raise(job, &pattern),
+            FindOutcome::GoesOn => {}
+        }
+    }
+    for job in pool.count(&launch.pass, launch.report.candidates) {
+        if handler.is_over(job) == FindOutcome::Done {
             pool.remove(job);
         }
     }
+}
+
+/// The first find whose job is still open. Of a job without a target it is the rarest, named by the
+/// rarest pattern that it meets, and only if it is rarer than the best so far.
+fn wanted(mut finds: Vec<Find>, pool: &Pool) -> Option<Find> {
+    while let Some(first) = finds.first() {
+        let job = first.job;
+        match pool.best_of(job) {
+            Some(None) => return Some(finds.swap_remove(0)),
+            Some(Some(search)) => {
+                let rarest =
+                    |find: &Find| Some(Find { pattern: search.best.family.rarest(&find.hit.npub())?, ..find.clone() });
+                let own = finds.iter().filter(|find| find.job == job).filter_map(rarest);
+                let rarest = own.max_by(|one, other| {
+                    one.pattern.difficulty().candidates().total_cmp(&other.pattern.difficulty().candidates())
+                });
+                if let Some(find) = rarest.filter(|find| search.is_beaten_by(&find.pattern)) {
+                    return Some(find);
+                }
+            }
+            None => {}
+        }
+        finds.retain(|find| find.job != job);
+    }
+    None
 }

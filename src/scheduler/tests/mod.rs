@@ -1,5 +1,6 @@
 //! Tests from a device's claim to a key, with devices that lie and with ten thousand jobs.
 
+mod best;
 mod chosen_points;
 mod fairness;
 mod forged;

@@ -11,6 +11,7 @@ pub const TESTS: &[Test] = &[
     test!(mine_prints_an_npub_and_the_nsec_that_belongs_to_it),
     test!(mine_finds_patterns_of_every_kind_and_says_which_was_met),
     test!(mine_appends_locked_keys_to_a_file_of_its_own),
+    test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
     test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
     test!(bad_flags_are_explained),
@@ -66,6 +67,28 @@ fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
     }
 }
 
+fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
+    let began = Instant::now();
+    let output = run(&[&["mine", "best", "zeros", "2s", "--json"], &ONE_THREAD[..]].concat());
+    assert!(began.elapsed().as_secs() >= 2);
+    let line = json(&output);
+    let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
+    let key = keys.public_key().to_hex();
+    let zeros = u64::from_str_radix(&key[..16], 16).unwrap().leading_zeros();
+    assert_eq!((&line["pattern"], zeros >= 20), (&format!("zeros:{zeros}").into(), true), "{line}");
+    assert_eq!(line["one_in"], f64::from(zeros).exp2() as u64);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    let file = file.to_str().unwrap();
+    let output = run(&[&["mine", "best 1s", "-o", file], &ONE_THREAD[..]].concat());
+    let (npub, kept) = (stdout(&output), fs::read_to_string(file).unwrap());
+    assert!(kept.starts_with(&npub) && kept.lines().count() == 2, "{npub} {kept}");
+    assert!(stderr(&output).contains("as 1 key in"), "{}", stderr(&output));
+    let split = ["--split", "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"];
+    let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &split[..], &ONE_THREAD[..]].concat());
+    assert!(json(&output)["tweak"].as_str().unwrap().starts_with("ntweak1"));
+}
+
 fn mine_appends_locked_keys_to_a_file_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let (keys, words) = (folder.path().join("keys"), folder.path().join("words"));
@@ -118,10 +141,14 @@ fn bad_flags_are_explained() {
     let cases: &[(&[&str], &str)] = &[
         (&["mine", "b0b"], "cannot occur in an npub"),
         (&["mine"], "PATTERN"),
+        (&["mine", "best"], "best 10m"),
+        (&["mine", "best", "10s", "--count", "2"], "gives one key"),
+        (&["mine", "cat", "best", "10s"], "comes alone"),
+        (&["bench", "best", "10s"], "no target"),
         (&["mine", "*cafe"], "the nearest that works is cafe"),
         (&["mine", "cat", "--time", "soon"], "--time"),
         (&["mine", "-f", "/nonexistent/list"], "/nonexistent/list"),
-        (&["explain", "best"], "not searched for yet"),
+        (&["explain", "best"], "comes alone and with a time"),
         (&["mine", "cat", "--device", "gpu"], "no device"),
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),

@@ -1,5 +1,6 @@
 //! Messages of askers, and the bot's answers.
 
+pub mod best;
 pub mod conventions;
 pub mod languages;
 pub mod patterns;

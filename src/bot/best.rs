@@ -1,0 +1,68 @@
+//! Requests without a target: `best words 10m`, `surprise`.
+
+use super::facts::Facts;
+use super::policy;
+use super::reply::{BestAcceptance, BestExplanation, Reply};
+use super::request::{Form, Request};
+use crate::job::{BestSearch, JobSpec};
+use crate::key::HalfPoint;
+use crate::message::Channel;
+use crate::pattern::Best;
+use std::time::Duration;
+
+/// The job of a request without a target, with its acceptance; or its refusal.
+pub(super) fn find_best(
+    request: &Request,
+    best: Best,
+    half: Option<HalfPoint>,
+    channel: Channel,
+    facts: &Facts<'_>,
+) -> (Option<JobSpec>, Reply) {
+    let is_split = half.is_some();
+    if let Some(refusal) = policy::refusal_of_best(best, is_split, facts) {
+        return (None, refusal);
+    }
+    let part = if is_split { facts.split_part } else { facts.pool_part };
+    let patterns = best.family.floor();
+    let queue = if is_split { Duration::ZERO } else { facts.queue_for(&patterns) };
+    let takes = takes(best, part);
+    let reply = Reply::AcceptedBest(BestAcceptance {
+        job: facts.next_job,
+        explanation: explanation(best, part, facts),
+        queue,
+        is_split,
+        place: facts.split_place.filter(|_| is_split),
+        comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
+    });
+    let expires_at = facts.now + facts.limits.give_up_after.as_secs();
+    let spec = JobSpec {
+        asker: request.asker,
+        patterns,
+        best: Some(Box::new(BestSearch::new(best))),
+        half,
+        channel,
+        encryption_key: request.encryption_key,
+        subject: request.subject.clone(),
+        expires_at,
+        notice_at: facts.notice_at(takes + queue, expires_at),
+    };
+    (Some(spec), reply)
+}
+
+/// The answer to `explain best words 10m`.
+pub(super) fn explain_best(best: Best, facts: &Facts<'_>) -> Reply {
+    match policy::too_long(best, facts) {
+        Some(reply) => reply,
+        None => Reply::ExplainedBest(explanation(best, facts.pool_part, facts)),
+    }
+}
+
+fn explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {
+    BestExplanation { best, likely: facts.rate.and_then(|rate| best.likely(rate)), takes: takes(best, part) }
+}
+
+/// The time until a search is over that has this part of the devices: its time counts as if it had
+/// all of them.
+fn takes(best: Best, part: f64) -> Duration {
+    best.time.div_f64(part.max(0.001))
+}

@@ -1,0 +1,142 @@
+//! Requests without a target.
+
+use super::*;
+use crate::bot::meaning::Meaning;
+use crate::bot::notices::Found;
+use crate::bot::policy::LONGEST_BEST;
+use crate::bot::request::read_text;
+use crate::job::BestSearch;
+use crate::pattern::Best;
+
+fn accepted(text: &str) -> (JobSpec, Best) {
+    match decide_for(text, &nobody()) {
+        Decision::Accept { spec, reply: Reply::AcceptedBest(_) } => {
+            let best = spec.best.as_ref().unwrap().best;
+            (spec, best)
+        }
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+fn refused(text: &str) -> Reply {
+    match decide_for(text, &nobody()) {
+        Decision::Say(reply) => reply,
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+fn open(best: &str, kept: Option<&str>) -> Job {
+    let mut job = job(3, "cat", JobState::Accepted);
+    let kept = kept.map(|text| text.parse().unwrap());
+    job.spec.best = Some(Box::new(BestSearch { kept, ..BestSearch::new(best.parse().unwrap()) }));
+    job
+}
+
+#[test]
+fn a_request_without_a_target_is_understood_as_people_write_it() {
+    for (text, best) in [
+        ("best 10m", "best 10m"),
+        ("BEST zeros 5 min", "best zeros 5m"),
+        ("best words 90 s!", "best words 1m30s"),
+        ("find best 1m", "best 1m"),
+        ("best 10m please", "best 10m"),
+        ("surprise", "best words 10s"),
+        ("Surprise!", "best words 10s"),
+        ("surprise me please 🚀", "best words 10s"),
+        ("please find me a surprise", "best words 10s"),
+        ("find surprise", "best words 10s"),
+    ] {
+        let (spec, read) = accepted(text);
+        assert_eq!(read.to_string(), best, "{text}");
+        assert_eq!((spec.patterns, spec.half), (read.family.floor(), None));
+    }
+    for (text, best) in [("best zeros 10m", "best zeros 10m"), ("surprise", "best words 10s")] {
+        let (spec, read) = accepted(&format!("split {POINT} {text}"));
+        assert!(spec.half.is_some() && read.to_string() == best, "{text}");
+    }
+    for text in ["best", "best cat", "best 10m cat", "best zeros", "surprise cat dad", "cat surprise", "best 10"] {
+        assert!(matches!(refused(text), Reply::BadWords(_)), "{text}");
+    }
+    assert!(matches!(read_text("12 best words").meaning, Meaning::BadWords(_) | Meaning::Sentence(_)));
+    assert_eq!(requested("find ~best"), ["~best"], "the word as a pattern");
+}
+
+#[test]
+fn the_acceptance_says_what_comes_and_when() {
+    insta::assert_snapshot!(say("best words 10m", &nobody()));
+    insta::assert_snapshot!(say("surprise", &nobody()));
+    insta::assert_snapshot!(say(&format!("split {POINT} best zeros 10m"), &nobody()));
+    // Beside split jobs the pool has half of the devices, so its search takes twice its time.
+    let (limits, asker) = (limits(), nobody());
+    let shared = Facts { rate: Some(Rate(80e6)), pool_part: 0.5, ..context(&limits, &asker) };
+    let Decision::Accept { spec, reply } = decide(&rumor("best 10m"), &shared) else { panic!("a job") };
+    assert!(reply.text(English).contains("in about 20 min"), "{reply:?}");
+    assert_eq!(spec.notice_at, Some(NOW + 1800), "told that it is late after half as long again");
+    let unmeasured = Facts { rate: None, ..shared };
+    let Decision::Accept { reply, .. } = decide(&rumor("best 10m"), &unmeasured) else { panic!("a job") };
+    assert!(!reply.text(English).contains("probably"), "{reply:?}");
+}
+
+#[test]
+fn a_search_without_a_target_has_a_longest_time_and_counts_as_a_job() {
+    assert_eq!(LONGEST_BEST, Duration::from_secs(600));
+    for text in ["best 601s", "best zeros 11m", "best 1h", "explain best words 9 years"] {
+        let Reply::BestTooLong { best } = refused(text) else { panic!("{text}") };
+        assert_eq!(best.time, LONGEST_BEST, "{text}");
+    }
+    let limits = Limits { longest_expected_time: Duration::from_secs(60), ..limits() };
+    let asker = nobody();
+    let facts = Facts { rate: Some(Rate(80e6)), ..context(&limits, &asker) };
+    let Decision::Say(reply) = decide(&rumor("best words 2m"), &facts) else { panic!("too long") };
+    assert_eq!(reply, Reply::BestTooLong { best: "best words 1m".parse().unwrap() });
+    insta::assert_snapshot!(reply.text(English));
+    let one = AskerView { open: vec![open("best zeros 10m", None)], ..nobody() };
+    let decided = |text: &str| decide_for(text, &one);
+    assert!(matches!(decided("best zeros 10 min"), Decision::Say(Reply::AlreadySearching { job: JobId(3) })));
+    for other in ["best zeros 9m", "best 10m", "cat", "zeros:20"] {
+        assert!(matches!(decided(other), Decision::Accept { .. }), "{other}");
+    }
+    let full = AskerView { open: vec![open("best 10m", None), open("best 9m", None)], ..nobody() };
+    assert!(matches!(decide_for("surprise", &full), Decision::Say(Reply::TooManyOpen { .. })));
+    let spent = AskerView { accepted_last_day: vec![NOW; 4], ..nobody() };
+    assert!(matches!(decide_for("surprise", &spent), Decision::Say(Reply::TooManyToday { .. })));
+}
+
+/// A key is never sent by NIP-04, and a used half serves no more.
+#[test]
+fn a_search_without_a_target_keeps_the_promises_of_every_request() {
+    let (limits, asker) = (limits(), nobody());
+    let facts = Facts { rate: Some(Rate(80e6)), reads_sealed: false, ..context(&limits, &asker) };
+    let old = |text: &str| decide(&Rumor { kind: 4, ..rumor(text) }, &facts);
+    assert_eq!(old("surprise"), Decision::Say(Reply::NeedsSealed));
+    let Decision::Accept { spec, .. } = old(&format!("split {POINT} surprise")) else { panic!("a job") };
+    assert_eq!(spec.channel, Channel::Nip04);
+    let used = Facts { half: Some(HalfUse::Spent), ..facts };
+    let split = format!("split {POINT} best 10m");
+    assert!(matches!(decide(&rumor(&split), &used), Decision::Say(Reply::HalfUsed(_))));
+    let split_work = Some(SplitCost { bits: 18, bot: Npub([1; 32]) });
+    let costly = Facts { split_work, ..facts };
+    let Decision::Say(Reply::SplitWorkWanted { command, .. }) = decide(&rumor(&split), &costly) else { panic!("work") };
+    assert!(command.starts_with("npubbot split new best 10m --out half.age --work 18"), "{command}");
+    let owes = Some(WorkWanted { bits: 20, ends_in: Duration::from_secs(40) });
+    assert!(matches!(decide(&rumor("surprise"), &Facts { owes, ..facts }), Decision::Say(Reply::WorkWanted(_))));
+}
+
+#[test]
+fn status_and_explain_tell_of_a_search_without_a_target() {
+    let asker = AskerView { open: vec![open("best 10m", None), open("best zeros 9m", Some("zeros:31"))], ..nobody() };
+    insta::assert_snapshot!(say("status", &asker));
+    insta::assert_snapshot!(say("explain best words 10m", &nobody()));
+}
+
+#[test]
+fn the_result_says_how_rare_it_is() {
+    let x = Npub(std::array::from_fn(|at| if at < 4 { [0, 0, 0, 1][at] } else { 0x55 }));
+    let pattern: Pattern = "zeros:31".parse().unwrap();
+    let (before, _) = crate::bot::notices::key_found(&open("best 10m", None), &pattern, &x, Found::Best);
+    let (heading, rest) = before.split_once('\n').unwrap();
+    let expected =
+        "Job #3 is done: this is the rarest key I saw. This npub fits zeros:31, as 1 key in 2.1 billion does:";
+    assert_eq!(heading, expected);
+    assert!(rest.starts_with("npub1qqqqqq"), "{rest}");
+}

@@ -1,0 +1,88 @@
+//! How keys are written by `npubbot mine`.
+
+use super::key_file::KeyFile;
+use crate::key::Npub;
+use crate::scheduler::Find;
+use crate::vault::Vault;
+use std::io::Write;
+use std::time::Instant;
+use zeroize::Zeroizing;
+
+/// How the keys are written, and where.
+pub(super) struct Output {
+    /// Derives the keys.
+    pub vault: Vault,
+    /// Whether each key is a JSON object.
+    pub json: bool,
+    /// Whether tweaks are written in place of keys.
+    pub is_split: bool,
+    /// File that the keys are appended to, in place of standard output.
+    pub file: Option<KeyFile>,
+    /// Locks the keys (NIP-49).
+    pub password: Option<Zeroizing<String>>,
+    /// When the search began.
+    pub began: Instant,
+}
+
+impl Output {
+    /// Writes a key, or a tweak.
+    pub fn write(&mut self, find: &Find) -> anyhow::Result<()> {
+        let lines = self.lines(find, None)?;
+        self.write_lines(&find.hit.npub(), &lines)
+    }
+
+    /// Writes the lines of a key.
+    pub fn write_lines(&mut self, npub: &Npub, lines: &[u8]) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        match &mut self.file {
+            Some(file) => {
+                file.append(lines)?;
+                if self.json { writeln!(out, r#"{{"npub":"{npub}"}}"#)? } else { writeln!(out, "{npub}")? }
+            }
+            None => out.write_all(lines)?,
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    /// The lines of a key, which spends its start point. They hold the secret, and are cleared when
+    /// they are dropped. `one_in`: how rare a key is that was searched for without a target.
+    pub fn lines(&self, find: &Find, one_in: Option<f64>) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+        let mut lines = Zeroizing::new(Vec::with_capacity(1024));
+        let (npub, pattern) = (find.hit.npub(), &find.pattern);
+        let name = match (self.is_split, &self.password) {
+            (true, _) => "tweak",
+            (false, Some(_)) => "ncryptsec",
+            (false, None) => "nsec",
+        };
+        if self.json {
+            // Neither patterns nor keys have characters that JSON escapes.
+            write!(lines, r#"{{"pattern":"{pattern}","#)?;
+            match (pattern.prefix(), pattern.met_by(&npub)) {
+                (Some(prefix), _) => write!(lines, r#""prefix":"{prefix}","#)?,
+                (None, met) => write!(lines, r#""found":"{}","#, met.unwrap_or_default())?,
+            }
+            write!(lines, r#""npub":"{npub}","{name}":""#)?;
+        } else {
+            writeln!(lines, "{npub}")?;
+        }
+        match &self.password {
+            _ if self.is_split => write!(lines, "{}", self.vault.reveal(find.start, &find.hit)?)?,
+            Some(password) => lines.extend(self.vault.redeem_locked(find.start, &find.hit, password)?.bytes()),
+            None => self.vault.redeem_to(find.start, &find.hit, &mut *lines)?,
+        }
+        if !self.json {
+            writeln!(lines)?;
+            return Ok(lines);
+        }
+        write!(lines, "\"")?;
+        if let Some(one_in) = one_in {
+            write!(lines, ",\"one_in\":{one_in:.0}")?;
+        }
+        if !self.is_split {
+            write!(lines, ",\"seconds\":{:.3}", self.began.elapsed().as_secs_f64())?;
+        }
+        writeln!(lines, "}}")?;
+        Ok(lines)
+    }
+}

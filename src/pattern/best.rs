@@ -1,0 +1,187 @@
+//! `best`: a search without a target, for the rarest key of a family.
+//!
+//! A family has ladders: patterns that each hold all keys of the next one. The rarity of a key is
+//! the difficulty of the rarest pattern of the family that it meets. A search asks for the patterns
+//! that are rarer than its best key so far, so its hits become exponentially rarer.
+
+use super::difficulty::{Difficulty, Rate};
+use super::error::GrammarError;
+use super::pattern::Pattern;
+use crate::duration;
+use crate::key::Npub;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// Leading zero bits on the ladder. No machine sees more, and fewer are too frequent for a GPU.
+const ZEROS: RangeInclusive<usize> = 20..=64;
+/// Equal characters on the ladder: as rare as [`ZEROS`] at both ends.
+const EQUAL: RangeInclusive<usize> = 5..=13;
+/// Letters of words on the ladder.
+const LETTERS: RangeInclusive<usize> = 6..=9;
+
+/// Hits a second that a search begins with at most, where no pattern of a ladder is harder.
+const FIRST_HITS: f64 = 50.0;
+
+/// The most keys that one search keeps, each rarer than the one before: the patterns of all ladders.
+pub const MOST_KEPT: usize = ZEROS_STEPS + EQUAL_STEPS + LETTERS_STEPS;
+const ZEROS_STEPS: usize = *ZEROS.end() - *ZEROS.start() + 1;
+const EQUAL_STEPS: usize = *EQUAL.end() - *EQUAL.start() + 1;
+const LETTERS_STEPS: usize = *LETTERS.end() - *LETTERS.start() + 1;
+
+/// The patterns of each ladder, from the most frequent to the rarest.
+static LADDERS: LazyLock<[Vec<Pattern>; 3]> = LazyLock::new(|| {
+    let ladder = |keyword: &str, numbers: RangeInclusive<usize>| {
+        numbers.map(|number| format!("{keyword}{number}").parse().expect("the numbers are in the grammar")).collect()
+    };
+    [ladder("zeros:", ZEROS), ladder("=", EQUAL), ladder("words:", LETTERS)]
+});
+
+/// A family of patterns, by which keys are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Family {
+    /// Zero bits, equal characters or a word at the start.
+    Any,
+    /// Leading zero bits of the public key.
+    Zeros,
+    /// A word of the built-in list at the start; longer ones are rarer.
+    Words,
+}
+
+/// A search without a target: for the rarest key that is seen in this time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Best {
+    /// The family by which keys are compared.
+    pub family: Family,
+    /// Time of the search itself, whole seconds.
+    pub time: Duration,
+}
+
+impl Family {
+    pub(super) fn ladders(self) -> &'static [Vec<Pattern>] {
+        match self {
+            Family::Any => &LADDERS[..],
+            Family::Zeros => &LADDERS[..1],
+            Family::Words => &LADDERS[2..],
+        }
+    }
+
+    /// The rarest pattern of the family that a key meets; `None` if it meets none.
+    pub fn rarest(self, npub: &Npub) -> Option<Pattern> {
+        let met = self.ladders().iter().filter_map(|ladder| {
+            let met = ladder.partition_point(|pattern| pattern.matches(npub));
+            ladder[..met].last()
+        });
+        met.max_by(|one, other| by_difficulty(one, other)).cloned()
+    }
+
+    /// The patterns that hold all keys which are rarer than `level`: at most one of each ladder.
+    /// Empty if none is rarer.
+    pub fn rarer_than(self, level: Difficulty) -> Vec<Pattern> {
+        self.first_that(|pattern| pattern.difficulty() > level)
+    }
+
+    /// Of each ladder the most frequent pattern that is rare enough. Not all need have one.
+    fn first_that(self, is_rare: impl Fn(&Pattern) -> bool) -> Vec<Pattern> {
+        let first = |ladder: &'static Vec<Pattern>| ladder.get(ladder.partition_point(|pattern| !is_rare(pattern)));
+        self.ladders().iter().filter_map(first).cloned().collect()
+    }
+
+    /// Whether no pattern of the family is rarer.
+    pub fn is_rarest(self, pattern: &Pattern) -> bool {
+        let last = self.ladders().iter().filter_map(|ladder| ladder.last());
+        last.map(Pattern::difficulty).all(|rarest| rarest <= pattern.difficulty())
+    }
+
+    /// The most frequent pattern of each ladder. Every key that a search keeps meets one.
+    pub fn floor(self) -> Vec<Pattern> {
+        self.ladders().iter().map(|ladder| ladder[0].clone()).collect()
+    }
+
+    /// The patterns that a search at this rate begins with. At most some 50 hits a second are
+    /// expected, or those of the most frequent patterns.
+    fn first(self, rate: Option<Rate>) -> Vec<Pattern> {
+        let least = rate.map_or(1.0, |Rate(rate)| rate / FIRST_HITS).max(1.0);
+        let begin = |ladder: &'static Vec<Pattern>| {
+            let at = ladder.partition_point(|pattern| pattern.difficulty().candidates() < least);
+            ladder[at.min(ladder.len() - 1)].clone()
+        };
+        self.ladders().iter().map(begin).collect()
+    }
+}
+
+impl Best {
+    /// `surprise`: the longest word at the start that is seen in ten seconds.
+    pub const SURPRISE: Best = Best { family: Family::Words, time: Duration::from_secs(10) };
+
+    /// Reads `best`, a family, and a time, or `surprise`. `None` if the first word is neither.
+    ///
+    /// Errors: [`GrammarError::Best`] for anything else after that word.
+    pub fn read(words: &[&str]) -> Option<Result<Best, GrammarError>> {
+        let (first, rest) = words.split_first()?;
+        let (family, time) = match (first.to_lowercase().as_str(), rest) {
+            ("surprise", rest) => {
+                return Some(if rest.is_empty() { Ok(Best::SURPRISE) } else { Err(GrammarError::Best) });
+            }
+            ("best", [family, time @ ..]) if family.eq_ignore_ascii_case("zeros") => (Family::Zeros, time),
+            ("best", [family, time @ ..]) if family.eq_ignore_ascii_case("words") => (Family::Words, time),
+            ("best", time) => (Family::Any, time),
+            _ => return None,
+        };
+        let time = duration::parse(&time.concat().to_lowercase()).map(|time| Duration::from_secs(time.as_secs()));
+        Some(time.map(|time| Best { family, time }).map_err(|_| GrammarError::Best))
+    }
+
+    /// The patterns to search for: all that is rarer than the best key so far. Without one, those
+    /// that a search at this rate begins with. Empty if no key is rarer.
+    pub fn patterns(self, kept: Option<&Pattern>, rate: Option<Rate>) -> Vec<Pattern> {
+        match kept {
+            Some(kept) => self.family.rarer_than(kept.difficulty()),
+            None => self.family.first(rate),
+        }
+    }
+
+    /// A pattern that the best key is as rare as, or rarer, in one search of two at least; the
+    /// rarest such pattern. `None` if the search is too short for any.
+    pub fn likely(self, rate: Rate) -> Option<Pattern> {
+        let candidates = rate.0 * self.time.as_secs_f64();
+        let is_likely = |pattern: &&Pattern| {
+            let as_rare = self.family.first_that(|other| other.difficulty() >= pattern.difficulty());
+            // Keys on two ladders are counted twice, but there are hardly any.
+            let any = Difficulty::any_of(as_rare.iter().map(Pattern::difficulty));
+            any.is_some_and(|any| any.chance_after(candidates) >= 0.5)
+        };
+        let steps = self.family.ladders().iter().flatten();
+        steps.filter(is_likely).max_by(|one, other| by_difficulty(one, other)).cloned()
+    }
+}
+
+/// Order of patterns by difficulty.
+pub(super) fn by_difficulty(one: &Pattern, other: &Pattern) -> std::cmp::Ordering {
+    one.difficulty().candidates().total_cmp(&other.difficulty().candidates())
+}
+
+impl FromStr for Best {
+    type Err = GrammarError;
+
+    /// Reads [`Best::read`] from one text.
+    fn from_str(text: &str) -> Result<Best, GrammarError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Best::read(&words).unwrap_or(Err(GrammarError::Best))
+    }
+}
+
+impl fmt::Display for Best {
+    /// Writes `best 10m`, `best zeros 1h30m`, `best words 10s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = match self.family {
+            Family::Any => "",
+            Family::Zeros => " zeros",
+            Family::Words => " words",
+        };
+        let time = humantime::format_duration(self.time).to_string().replace(' ', "");
+        write!(f, "best{family} {time}")
+    }
+}

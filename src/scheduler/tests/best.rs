@@ -1,0 +1,183 @@
+//! Jobs without a target: what is searched for them, and for how long.
+
+use crate::job::{Asker, BestSearch, JobId, JobSpec};
+use crate::key::HalfPoint;
+use crate::pattern::{Best, MOST_KEPT, Pattern, Rate};
+use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::{Find, FindHandler, FindOutcome, Lane, Pass, Scheduler};
+use crate::search::{DeviceChoice, SearchOptions};
+use crate::vault::Vault;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn best(text: &str, half: Option<u8>) -> JobSpec {
+    let split = half.map(|asker| JobSpec::for_tests(&["qqqqqq"], Some(Asker([asker; 32]))));
+    let local = JobSpec::local_best(text.parse().unwrap());
+    match split {
+        Some(split) => JobSpec { best: local.best, patterns: local.patterns, ..split },
+        None => local,
+    }
+}
+
+fn pattern(text: &str) -> Pattern {
+    text.parse().unwrap()
+}
+
+fn pass(pool: &Pool, held: &mut Subscription, rate: Option<Rate>) -> Arc<Pass> {
+    match pool.next(held, rate) {
+        Next::Search(planned) => planned.pass,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The patterns of the next pass, without the canary.
+fn texts(pool: &Pool, held: &mut Subscription) -> Vec<String> {
+    let pass = pass(pool, held, None);
+    pass.patterns.iter().skip(1).map(|(_, pattern)| pattern.to_string()).collect()
+}
+
+#[test]
+fn a_raised_job_is_searched_for_rarer_keys_on_every_device_and_others_keep_their_pass() {
+    let pool = Pool::default();
+    let (mut one, mut other) = (pool.subscribe(Lane::All), pool.subscribe(Lane::Hard));
+    pool.insert(JobId(1), JobSpec::for_tests(&["m0ctane"], None));
+    pool.insert(JobId(2), best("best 10m", None));
+    let first = ["m0ctane", "zeros:20", "=5", "words:6"];
+    assert_eq!(texts(&pool, &mut one), first);
+    assert_eq!(texts(&pool, &mut other), first);
+    pool.raise(JobId(2), &pattern("zeros:31"));
+    let raised = ["m0ctane", "zeros:32", "=8", "words:8"];
+    assert_eq!(texts(&pool, &mut one), raised, "one pass for all, as for one more job");
+    assert_eq!(texts(&pool, &mut other), raised);
+    pool.raise(JobId(2), &pattern("zeros:64"));
+    pool.raise(JobId(9), &pattern("zeros:31"));
+    assert_eq!(texts(&pool, &mut one), raised, "nothing is rarer, so the job ends");
+    assert_eq!(pool.count(&pass(&pool, &mut one, None), 1), [JobId(2)]);
+}
+
+#[test]
+fn a_raised_split_job_keeps_its_turns_and_its_seat() {
+    let pool = Pool::default();
+    let mut held = pool.subscribe(Lane::All);
+    pool.insert(JobId(1), best("best zeros 10m", Some(1)));
+    assert_eq!(texts(&pool, &mut held), ["zeros:20"]);
+    pool.raise(JobId(1), &pattern("zeros:30"));
+    assert_eq!(texts(&pool, &mut held), ["zeros:31"]);
+    assert!(pass(&pool, &mut held, None).half.is_some());
+    // Behind jobs that have all seats, an asker whose job is raised does not come first again.
+    let hard = || JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([9; 32])));
+    let line = Pool::default();
+    let mut held = line.subscribe(Lane::All);
+    (1..=40u8).for_each(|asker| {
+        line.insert(JobId(i64::from(asker)), JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([asker; 32]))))
+    });
+    line.insert(JobId(50), best("best zeros 10m", Some(50)));
+    line.insert(JobId(51), hard());
+    let before = line.new_split_askers();
+    while line.new_split_askers() > before - 10 {
+        pass(&line, &mut held, None);
+    }
+    let waiting = line.new_split_askers();
+    line.raise(JobId(50), &pattern("zeros:30"));
+    assert_eq!(line.new_split_askers(), waiting, "a raised job is no new one");
+    line.remove(JobId(50));
+    assert_eq!(line.len(), 41);
+}
+
+/// Seats go to as many jobs as finish within an hour, and a search for a time takes that time.
+#[test]
+fn split_jobs_without_a_target_take_seats_for_their_time() {
+    use crate::scheduler::plan::split_line::SplitLine;
+    let mut line = SplitLine::default();
+    (1..=20).for_each(|asker| line.insert(JobId(i64::from(asker)), &best("best zeros 10m", Some(asker))));
+    let seated = |rate| line.seats(Lane::All, rate).askers.len();
+    assert_eq!([1e4, 80e6, 178e9].map(|rate| seated(Some(rate))), [6, 6, 6]);
+    let mut begun = SplitLine::default();
+    (1..=20u8).for_each(|asker| {
+        let mut spec = best("best zeros 10m", Some(asker));
+        spec.best.as_mut().unwrap().searched = Duration::from_secs(300);
+        begun.insert(JobId(i64::from(asker)), &spec);
+    });
+    assert_eq!(begun.seats(Lane::All, Some(80e6)).askers.len(), 12, "half of it is done");
+}
+
+#[test]
+fn time_counts_only_while_a_job_is_searched_for() {
+    let pool = Pool::default();
+    let mut held = pool.subscribe(Lane::All);
+    let half: HalfPoint = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".parse().unwrap();
+    pool.insert(JobId(1), best("best zeros 10s", None));
+    pool.insert(JobId(2), JobSpec { half: Some(half), ..JobSpec::for_tests(&["qqqqqqqq"], Some(Asker([1; 32]))) });
+    let searched = || pool.best().first().map(|(_, search)| search.searched).unwrap();
+    // Two devices of a million candidates a second each: a million candidates are half a second.
+    let mut second = pool.subscribe(Lane::All);
+    pass(&pool, &mut second, Some(Rate(1e6)));
+    for _ in 0..10 {
+        let pass = pass(&pool, &mut held, Some(Rate(1e6)));
+        assert_eq!(pool.count(&pass, 1_000_000), [], "nothing is kept, so it is not over");
+    }
+    assert_eq!(searched(), Duration::from_millis(2500), "every other launch is the split job's");
+    pool.raise(JobId(1), &pattern("zeros:24"));
+    while searched() < Duration::from_secs(10) {
+        let pass = pass(&pool, &mut held, Some(Rate(1e6)));
+        let over = pool.count(&pass, 1_000_000);
+        assert_eq!(over.is_empty(), searched() < Duration::from_secs(10), "{:?}", searched());
+    }
+    pool.remove(JobId(1));
+    assert!(pool.best().is_empty());
+}
+
+/// Keeps what it is given, as the service does.
+struct Kept {
+    search: BestSearch,
+    told: Sender<Option<Pattern>>,
+}
+
+impl FindHandler for Kept {
+    fn found(&mut self, find: Find) -> FindOutcome {
+        let rarest = self.search.best.family.rarest(&find.hit.npub());
+        assert_eq!(rarest.as_ref(), Some(&find.pattern));
+        assert!(self.search.is_beaten_by(&find.pattern), "{} after {:?}", find.pattern, self.search.kept);
+        self.search.kept = rarest;
+        self.told.send(Some(find.pattern)).unwrap();
+        FindOutcome::Kept
+    }
+
+    fn is_over(&mut self, job: JobId) -> FindOutcome {
+        assert_eq!(job, JobId(7));
+        self.told.send(None).unwrap();
+        FindOutcome::Done
+    }
+}
+
+/// Each key that is kept is rarer than the one before, there are few, and the job ends after its time.
+#[test]
+fn a_search_without_a_target_keeps_ever_rarer_keys_and_ends() {
+    let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
+    let (told, events) = mpsc::channel();
+    let best: Best = "best zeros 2s".parse().unwrap();
+    let handler = Kept { search: BestSearch::new(best), told };
+    let scheduler = Scheduler::start(&options, Vault::without_identity().unwrap(), handler).unwrap();
+    let until = Instant::now() + 2 * PATIENCE;
+    while scheduler.rate().is_none() {
+        assert!(Instant::now() < until, "no rate");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    scheduler.add(JobId(7), JobSpec::local_best(best));
+    let mut kept = Vec::new();
+    while let Some(pattern) = events.recv_timeout(PATIENCE).unwrap() {
+        kept.push(pattern.difficulty().candidates());
+    }
+    assert!(kept.is_sorted_by(|one, next| one < next), "{kept:?}");
+    assert!((1..=MOST_KEPT).contains(&kept.len()), "{kept:?}");
+    // The job leaves after the answer of the handler. It was told once.
+    while scheduler.open_jobs() > 0 {
+        assert!(Instant::now() < until, "the job stays");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(scheduler);
+    assert!(events.recv().is_err(), "it ends once");
+}

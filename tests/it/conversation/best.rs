@@ -1,0 +1,134 @@
+//! Requests without a target, through a relay: the rarest key seen when the time is up.
+
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::harness::{Test, test};
+use crate::support::hex;
+use crate::support::program::{run, run_with_input, stderr};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is),
+    test!(a_prefix_beside_a_search_without_a_target_is_found_meanwhile),
+    test!(the_best_so_far_survives_a_kill_and_is_what_comes),
+    test!(the_operator_ends_a_search_and_its_asker_gets_the_best_so_far),
+    test!(a_split_search_without_a_target_gives_one_tweak_for_its_half),
+];
+
+const KEPT: &str = "SELECT count(*) FROM best WHERE wrap IS NOT NULL";
+
+/// Zero bits at the start of the key.
+fn zeros(npub: &str) -> u32 {
+    let (_, bytes) = bech32::decode(npub).unwrap();
+    let first = u64::from_str_radix(&hex::encode(&bytes)[..16], 16).unwrap();
+    first.leading_zeros()
+}
+
+/// The number after a word in a text: `zeros:23` in a result.
+fn number_after(text: &str, word: &str) -> u32 {
+    let rest = text.split(word).nth(1).unwrap_or_else(|| panic!("no {word} in: {text}"));
+    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+}
+
+async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let began = Instant::now();
+    let acceptance = asker.ask("best zeros 3s, please").await;
+    for part in ["Job #1: searching for best zeros 3s.", "zero bits at its start", "in about 3 seconds", "cancel 1"] {
+        assert!(acceptance.contains(part), "{part}: {acceptance}");
+    }
+    let result = asker.next_result().await;
+    assert!(began.elapsed() >= Duration::from_secs(3), "the time was searched");
+    let key = DeliveredKey::read(&result).unwrap();
+    let bits = number_after(&result, "zeros:");
+    assert!(bits >= 20 && zeros(&key.npub) == bits, "{result}");
+    assert!(result.starts_with("Job #1 is done: this is the rarest key I saw."), "{result}");
+    assert!(result.contains("as 1 key in"), "{result}");
+    // Nothing is left of the keys that were not the rarest.
+    assert_eq!(relay.wraps_to(asker.keys.public_key()).await.len(), 2, "one acceptance, one result");
+    assert_eq!(home.count("SELECT count(*) FROM best"), Some(0));
+    until("delivered", || async { (running.service.totals().unwrap().delivered == 1).then_some(()) }).await;
+    running.service.stop().await;
+}
+
+async fn a_prefix_beside_a_search_without_a_target_is_found_meanwhile() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let running = home.start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.ask("best 10m").await;
+    let mut other = Asker::connect(&relay.url(), running.public_key).await;
+    other.ask("cat").await;
+    other.next_key().await.assert_starts_with("cat");
+    assert_eq!(running.service.totals().unwrap().accepted, 1, "the search for the best goes on");
+    until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
+    let status = asker.ask("status").await;
+    assert!(status.contains("best 10m") && status.contains("so far as rare as 1 key in"), "{status}");
+    asker.ask("cancel 1").await;
+    assert_eq!(home.count("SELECT count(*) FROM best"), Some(0), "nothing is kept of a cancelled job");
+    running.service.stop().await;
+}
+
+async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    asker.ask("best zeros 10m").await;
+    until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
+    process.kill();
+    // The wrap on disk, of a search that is done but for its last instant and found nothing since:
+    // no key is rarer than one of 64 zero bits on the ladder.
+    let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
+    let kept: Vec<u8> = ledger.query_row("SELECT wrap FROM best", [], |row| row.get(0)).unwrap();
+    ledger.execute("UPDATE best SET searched = 599999, pattern = 'zeros:63'", []).unwrap();
+    drop(ledger);
+    let process = home.spawn().await;
+    let key = asker.next_key().await;
+    assert!(zeros(&key.npub) >= 20, "{}", key.npub);
+    let wraps = relay.wraps_to(asker.keys.public_key()).await;
+    assert!(wraps.iter().any(|wrap| wrap.id.as_bytes()[..] == kept[..]), "the result that was sealed before the kill");
+    assert_eq!(wraps.len(), 2, "one acceptance, one result");
+    process.kill();
+    home.assert_sound();
+}
+
+async fn the_operator_ends_a_search_and_its_asker_gets_the_best_so_far() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    asker.ask("best zeros 10m").await;
+    until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
+    let cancelled = run(&["jobs", "cancel", "1", "--data", home.data().to_str().unwrap()]);
+    assert!(cancelled.status.success(), "{}", stderr(&cancelled));
+    let result = asker.next_result().await;
+    assert!(zeros(&DeliveredKey::read(&result).unwrap().npub) >= 20, "{result}");
+    process.kill();
+}
+
+async fn a_split_search_without_a_target_gives_one_tweak_for_its_half() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let made = run_with_input(&["split", "new", "best", "zeros", "2s", "--print"], "");
+    let made = String::from_utf8(made.stdout).unwrap();
+    let [half, message] = made.lines().collect::<Vec<_>>()[..] else { panic!("{made}") };
+    assert!(message.ends_with(" best zeros 2s"), "{message}");
+    let acceptance = asker.ask(message).await;
+    assert!(acceptance.contains("your own point"), "{acceptance}");
+    let result = asker.next_result().await;
+    let tweak = result.lines().find(|line| line.starts_with("ntweak1")).unwrap();
+    let bits = number_after(&result, "zeros:");
+    let combined = run_with_input(&["combine", tweak, "--prefix", "best zeros 2s"], half);
+    let key = DeliveredKey::read(&String::from_utf8(combined.stdout).unwrap()).expect("an nsec");
+    assert!(result.contains(&key.npub) && zeros(&key.npub) == bits, "{result}");
+    let again = asker.ask(message).await;
+    assert!(again.contains("served for a key already"), "{again}");
+    running.service.stop().await;
+}
