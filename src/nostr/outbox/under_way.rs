@@ -34,7 +34,7 @@ pub(super) struct UnderWay {
 }
 
 struct Running {
-    message: DueMessage,
+    message: Arc<DueMessage>,
     started: Instant,
     cancel: Arc<Notify>,
 }
@@ -83,9 +83,9 @@ impl UnderWay {
             }
             of_classes[class] += 1;
             self.messages.insert(message.id, message.urgent);
-            let (outbox, copy, cancel) = (Arc::clone(&self.outbox), message.clone(), Arc::new(Notify::new()));
-            let cancelled = Arc::clone(&cancel);
-            let task = self.attempts.spawn(async move { outbox.attempt(&copy, &cancelled).await });
+            let (outbox, message, cancel) = (Arc::clone(&self.outbox), Arc::new(message), Arc::new(Notify::new()));
+            let (sent, cancelled) = (Arc::clone(&message), Arc::clone(&cancel));
+            let task = self.attempts.spawn(async move { outbox.attempt(&sent, &cancelled).await });
             self.running.insert(task.id(), Running { message, started: now, cancel });
         }
         self.end_longest(false, waiting[0], now);
@@ -172,7 +172,7 @@ mod tests {
             let id = MessageId(id);
             let message =
                 DueMessage { id, result_of: None, urgent, wrap, queued_at: 0, attempts, seen_on, acknowledged_by };
-            Running { message, started: now - Duration::from_millis(millis), cancel: Arc::default() }
+            Running { message: Arc::new(message), started: now - Duration::from_millis(millis), cancel: Arc::default() }
         };
         let all = [
             running(1, false, 0, 9000),

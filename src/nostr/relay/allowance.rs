@@ -10,9 +10,9 @@ const BUDGET: usize = 32 * 1024;
 /// Memory of one external connection, in KiB: a frame, a message in parts, and the buffers.
 const SHARE: u32 = 160;
 
-/// Bytes that an external relay may send at once: an OK for each message the outbox has under way,
-/// and more.
-const BURST: f64 = 256.0 * 1024.0;
+/// Bytes that an external relay may send at once: an OK for each event in progress to it (at most
+/// 96, of some 200 bytes), and a frame of the greatest length.
+const BURST: f64 = 128.0 * 1024.0;
 /// Bytes per second that it may send on average.
 const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
 /// Every message counts at least this many bytes, because small ones cost time too.

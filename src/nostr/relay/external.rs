@@ -10,6 +10,7 @@ use super::known::{KnownRelays, Look};
 use super::null_database::NullDatabase;
 use super::resolver::Resolver;
 use super::slots::MOST;
+use super::throttle::AT_ONCE;
 use super::transport::Transport;
 use super::visitor::Visitor;
 use nostr_sdk::{Client, ClientOptions, NostrSigner, Relay, RelayOptions, RelayPoolOptions, RelayUrl};
@@ -23,9 +24,10 @@ const CONNECT: Duration = Duration::from_secs(7);
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to get a slot.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// Unread messages of one relay: an OK for each message that the outbox has in progress. The
-/// library's default of 2,048 takes half a megabyte per relay.
-const NOTIFICATIONS: usize = 512;
+/// Unread messages of one relay: an OK for each event in progress, and a few notices. The library's
+/// default of 2,048 takes half a megabyte per relay, reserved when it is dialled.
+const NOTIFICATIONS: usize = 128;
+const _: () = assert!(NOTIFICATIONS > AT_ONCE);
 
 /// Connections to external relays. Cheap to clone.
 #[derive(Clone)]

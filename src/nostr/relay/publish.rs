@@ -4,7 +4,7 @@ use super::connections::Relays;
 use super::error::NostrError;
 use super::host::Hosts;
 use super::known::LINGER;
-use super::throttle::{Delivery, Start, UNANSWERED};
+use super::throttle::{Delivery, MostAtOnce, Start};
 use super::timer::wait_until;
 use super::visitor::Visitor;
 use nostr_relay_pool::relay;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a relay to accept an event, authentication included.
 const PUBLISH: Duration = Duration::from_secs(20);
-/// How long an event waits for others in progress to a host that has never answered.
+/// How long an event waits for others in progress to the same external host.
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to start.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
@@ -59,7 +59,7 @@ impl Relays {
 
     async fn publish_to_ours(&self, url: &RelayUrl, hosts: &Hosts, event: &Event) -> Result<(), NostrError> {
         let relay = self.our_relay(url).await?;
-        let delivery = self.begin_delivery(url, hosts, usize::MAX).await?;
+        let delivery = self.begin_delivery(url, hosts, MostAtOnce::OURS).await?;
         send(&relay, event, &delivery).await
     }
 
@@ -72,7 +72,7 @@ impl Relays {
         event: &Event,
         visitor: Visitor,
     ) -> Result<(), NostrError> {
-        let delivery = self.begin_delivery(url, hosts, UNANSWERED).await?;
+        let delivery = self.begin_delivery(url, hosts, MostAtOnce::external(visitor.urgent)).await?;
         let relay = self.external.visit(url, hosts, visitor).await?;
         let sent = send(&relay, event, &delivery).await;
         match &sent {
@@ -92,11 +92,11 @@ impl Relays {
         &'a self,
         url: &RelayUrl,
         hosts: &'a Hosts,
-        unanswered: usize,
+        most: MostAtOnce,
     ) -> Result<Delivery<'a>, NostrError> {
         let deadline = Instant::now() + WAIT;
         loop {
-            match self.throttle.begin_delivery(hosts, unanswered, Instant::now()) {
+            match self.throttle.begin_delivery(hosts, most, Instant::now()) {
                 Start::Now(delivery) => return Ok(delivery),
                 Start::Later => return Err(NostrError::silent(url)),
                 Start::Soon if Instant::now() >= deadline => return Err(NostrError::no_room(url)),

@@ -305,6 +305,8 @@ pub(super) fn usable(relays: &Relays, urls: Vec<RelayUrl>) -> Vec<RelayUrl> {
             usable.push(url);
         }
     }
+    // Thousands of lists are remembered.
+    usable.shrink_to_fit();
     usable
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A host that says `rate-limited` gets its events one by one. A host that has not answered for
 //! some seconds gets one at a time, as a probe; the others are tried again later and do not occupy
-//! the outbox meanwhile. An external host that has never answered gets a few at a time.
+//! the outbox meanwhile. An external host that has never answered gets a few at a time, and no
+//! external host more than its connection has room for answers.
 
 use super::host::{Host, Hosts};
 use hashlink::LruCache;
@@ -21,6 +22,10 @@ const LONGEST_GAP: Duration = Duration::from_secs(10);
 const NO_GAP: Duration = Duration::from_millis(100);
 /// Events in progress to an external host that has never answered.
 pub(super) const UNANSWERED: usize = 4;
+/// Events in progress to an external host that has answered, and those of them that are kept for
+/// results and askers with a job.
+pub(super) const AT_ONCE: usize = 96;
+const KEPT: usize = 32;
 /// Number of hosts that have answered and are remembered.
 const ANSWERED: usize = 10_000;
 
@@ -55,6 +60,25 @@ struct Owed {
     since: Instant,
     /// A delivery timed out, and it has not answered since.
     is_suspect: bool,
+}
+
+/// The most events in progress to one host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MostAtOnce {
+    /// While it has never answered.
+    unanswered: usize,
+    /// Once it has.
+    answered: usize,
+}
+
+impl MostAtOnce {
+    /// For the bot's own relays.
+    pub const OURS: MostAtOnce = MostAtOnce { unanswered: usize::MAX, answered: usize::MAX };
+
+    /// For external relays. Chatter leaves places for `urgent` events.
+    pub fn external(urgent: bool) -> MostAtOnce {
+        MostAtOnce { unanswered: UNANSWERED, answered: if urgent { AT_ONCE } else { AT_ONCE - KEPT } }
+    }
 }
 
 /// Whether an event may be sent to a host now.
@@ -118,9 +142,8 @@ impl Throttle {
         }
     }
 
-    /// Starts a delivery if the host may get one now. `unanswered` is the most at a time while it
-    /// has never answered.
-    pub(super) fn begin_delivery<'a>(&'a self, hosts: &'a Hosts, unanswered: usize, now: Instant) -> Start<'a> {
+    /// Starts a delivery if the host may get one now.
+    pub(super) fn begin_delivery<'a>(&'a self, hosts: &'a Hosts, most: MostAtOnce, now: Instant) -> Start<'a> {
         let mut pending = self.pending();
         let has_answered = pending.answered.get(&hosts.named).is_some();
         let new = Owed { deliveries: 0, since: now, is_suspect: false };
@@ -129,7 +152,7 @@ impl Throttle {
             owed.since = now;
         } else if owed.is_suspect || now.duration_since(owed.since) > PATIENCE {
             return Start::Later;
-        } else if !has_answered && owed.deliveries >= unanswered {
+        } else if owed.deliveries >= if has_answered { most.answered } else { most.unanswered } {
             return Start::Soon;
         }
         owed.deliveries += 1;
@@ -194,7 +217,7 @@ mod tests {
     }
 
     fn begin<'a>(throttle: &'a Throttle, host: &'a Hosts, now: Instant) -> Option<Delivery<'a>> {
-        match throttle.begin_delivery(host, usize::MAX, now) {
+        match throttle.begin_delivery(host, MostAtOnce::OURS, now) {
             Start::Now(delivery) => Some(delivery),
             Start::Soon | Start::Later => None,
         }
@@ -215,18 +238,23 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_never_answered_gets_a_few_events_at_a_time() {
+    fn an_external_host_gets_a_few_events_at_a_time_and_more_once_it_answers() {
         let (throttle, host, now) = (Throttle::default(), host("new"), Instant::now());
-        let begin = || match throttle.begin_delivery(&host, UNANSWERED, now) {
+        let begin = |urgent| match throttle.begin_delivery(&host, MostAtOnce::external(urgent), now) {
             Start::Now(delivery) => Ok(delivery),
             Start::Soon => Err("soon"),
             Start::Later => Err("later"),
         };
-        let under_way: Vec<_> = (0..UNANSWERED).map(|_| begin().unwrap()).collect();
-        assert_eq!(begin().unwrap_err(), "soon");
+        let mut under_way: Vec<_> = (0..UNANSWERED).map(|_| begin(true).unwrap()).collect();
+        assert_eq!(begin(true).unwrap_err(), "soon");
         under_way[0].end(true);
-        let more: Vec<_> = (0..100).map(|_| begin()).collect();
-        assert!(more.iter().all(Result::is_ok), "it answers: there is no such limit");
+        // It answers, so it may get more, and the last places are kept for urgent events.
+        under_way.extend((UNANSWERED..AT_ONCE - KEPT).map(|_| begin(false).unwrap()));
+        assert_eq!(begin(false).unwrap_err(), "soon");
+        under_way.extend((0..KEPT).map(|_| begin(true).unwrap()));
+        assert_eq!(begin(true).unwrap_err(), "soon");
+        under_way.truncate(AT_ONCE - KEPT - 1);
+        assert!(begin(false).is_ok());
     }
 
     #[test]
@@ -234,7 +262,7 @@ mod tests {
         let (throttle, now, address) = (Throttle::default(), Instant::now(), host("address"));
         let named = |name: &str| Hosts { limited: address.limited.clone(), ..host(name) };
         let names: Vec<Hosts> = (0..=UNANSWERED).map(|number| named(&number.to_string())).collect();
-        let begin = |name| throttle.begin_delivery(name, UNANSWERED, now);
+        let begin = |name| throttle.begin_delivery(name, MostAtOnce::external(false), now);
         let under_way: Vec<Start> = names[..UNANSWERED].iter().map(begin).collect();
         assert!(under_way.iter().all(|start| matches!(start, Start::Now(_))));
         assert!(matches!(begin(&names[UNANSWERED]), Start::Soon), "another name of the same address");
