@@ -80,11 +80,11 @@ mod tests {
     fn a_burst_passes_and_then_a_rate() {
         let start = Instant::now();
         let mut allowance = Allowance::new(start);
-        assert!(allowance.take(128 * 1024, start) && allowance.take(128 * 1024, start));
+        assert!(allowance.take(64 * 1024, start) && allowance.take(64 * 1024, start));
         assert!(!allowance.take(1, start));
         let mut allowance = Allowance::new(start);
         let tiny = (0..).take_while(|_| allowance.take(0, start)).count();
-        assert_eq!(tiny, 4096, "empty messages count too");
+        assert_eq!(tiny, 2048, "empty messages count too");
         let mut allowance = Allowance::new(start);
         let at = |seconds| start + Duration::from_secs(seconds);
         assert!((0..100).all(|second| allowance.take(32 * 1024, at(second))), "the rate passes for ever");
