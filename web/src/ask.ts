@@ -10,7 +10,7 @@ import { pointOf } from './key';
 import { forgetKey, showKey } from './key-card';
 import type { BotLink } from './link';
 import { mine, type Mining } from './mining';
-import { nameOf, parsePatterns } from './patterns';
+import { nameOf, parsePatterns, timeOf } from './patterns';
 import { allowOnly } from './policy';
 import { clearPrefix, expectedFor, setRate, startPrefixField } from './prefix-field';
 import { Lines } from './relays';
@@ -254,8 +254,13 @@ function drawTime(now: Running, talk: Conversation): void {
   if (talk.job === undefined || hasStopped(now)) return say('time', '');
   const soFar = `${duration(Math.max(1, elapsed))} so far`;
   if (expected === undefined) return say('time', `${soFar}.`);
-  const chance = chanceAfter(elapsed, expected);
-  bar.value = chance;
+  const time = timeOf(now.request.patterns);
+  if (time !== undefined) {
+    bar.ariaLabel = 'Part of the time that is over';
+    bar.value = Math.min(1, elapsed / time);
+    return say('time', `${soFar} of ${duration(time)}.`);
+  }
+  bar.value = chanceAfter(elapsed, expected);
   const mean = expected < 1 ? 'less than a second' : `about ${duration(expected)}`;
   const late = elapsed > 3 * expected + 10 ? ' Bad luck so far; it can come at any moment.' : '';
   say('time', `${soFar}; ${mean} expected.${late}`);

@@ -1,6 +1,7 @@
 // Patterns: what an npub may be asked to look like. The grammar is that of `src/pattern/`
 // (docs/askers/patterns.md), and tests/patterns.json holds both to the same answers.
 
+import { asksForBest, readBest } from './best';
 import {
   ALPHABET,
   ANY,
@@ -29,6 +30,8 @@ export interface Pattern {
   readonly text: string;
   readonly meaning: string;
   readonly shapes: readonly Shape[];
+  /** The time of a search without a target, in seconds. */
+  readonly seconds?: number;
 }
 
 /** A word that is no pattern, with words that would work in its place. */
@@ -55,9 +58,7 @@ export function readPattern(written: string): Pattern {
   if (text.startsWith('=')) return equal(text.slice(1));
   if (text === 'words') return words(5);
   if (text.startsWith('words:')) return words(number('words:', text.slice(6), 4, 9, 8));
-  if (/^(best|surprise)$/.test(text)) {
-    throw new PatternError(`This page cannot ask for “${text}”. Send it to the bot from a Nostr client, or write words:7 here.`);
-  }
+  if (asksForBest(text)) return best(text);
   if (/[?[\]*~@]/.test(text)) return ofParts(text);
   return prefix(text);
 }
@@ -77,8 +78,12 @@ export function parsePattern(written: string): string {
   return readPattern(written).text;
 }
 
-/** Reads several patterns, separated by blanks, commas or line breaks; each is kept once. */
+/**
+ * Reads several patterns, separated by blanks, commas or line breaks; each is kept once. A search
+ * without a target stands alone.
+ */
 export function parsePatterns(written: string): string[] {
+  if (asksForBest(written)) return [parsePattern(written)];
   // A blank behind `hex:` or `=` changes nothing.
   const joined = written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
   const parts = joined.split(/[\s,;]+/).filter((word) => word !== '');
@@ -98,7 +103,12 @@ export function isPrefix(text: string): boolean {
 
 /** A pattern as a sentence names it: `npub1m0ctane`, `~alice`. */
 export function nameOf(text: string): string {
-  return /[~*=:]/.test(text) ? text : `npub1${text}`;
+  return /[~*=:]/.test(text) || asksForBest(text) ? text : `npub1${text}`;
+}
+
+/** The time of a search without a target, in seconds; `undefined` for one with a target. */
+export function timeOf(patterns: readonly string[]): number | undefined {
+  return patterns.map((text) => pattern(text).seconds).find((seconds) => seconds !== undefined);
 }
 
 /** Whether the npub has one of the patterns. */
@@ -109,10 +119,11 @@ export function matches(npub: string, patterns: readonly string[]): boolean {
 
 /**
  * Candidates that have to be tried on average, as a power of two; patterns that overlap are
- * counted once. `undefined` for patterns with a part elsewhere than at the start: the page does
- * not compute them.
+ * counted once. `undefined` without a target, and for patterns with a part elsewhere than at the
+ * start: the page does not compute them.
  */
 export function bits(patterns: readonly string[]): number | undefined {
+  if (timeOf(patterns) !== undefined) return undefined;
   const shapes = patterns.flatMap((text) => pattern(text).shapes);
   if (shapes.some((shape) => shape.middle.length > 0 || shape.end.length > 0)) return undefined;
   return -Math.log2(chanceOfStarts(shapes.map((shape) => shape.start)));
@@ -120,7 +131,7 @@ export function bits(patterns: readonly string[]): number | undefined {
 
 /** A pattern of look-alikes that is found sooner than this one; `undefined` if there is none. */
 export function lookAlike(text: string): string | undefined {
-  if (text.startsWith('~') || /[=:]/.test(text)) return undefined;
+  if (text.startsWith('~') || /[=:]/.test(text) || asksForBest(text)) return undefined;
   const own = bits([text]);
   const alike = bits([`~${text}`]);
   return own !== undefined && alike !== undefined && own - alike > 0.92 ? `~${text}` : undefined;
@@ -134,6 +145,15 @@ function made(text: string, meaning: string, shapes: readonly Shape[]): Pattern 
     throw new PatternError('That fits every key. Name at least one character.');
   }
   return { text, meaning, shapes: possible };
+}
+
+/** A search without a target, which every key fits. */
+function best(text: string): Pattern {
+  const found = readBest(text);
+  if (found === undefined) {
+    throw new PatternError('Behind “best” come “zeros” or “words” if you like, and a time. Write best 10m, for example.');
+  }
+  return { ...found, shapes: [starting([])] };
 }
 
 function prefix(text: string): Pattern {

@@ -3,14 +3,15 @@
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE } from './estimate';
-import { bits, isPrefix, lookAlike, meaningOf, parsePatterns, PatternError } from './patterns';
+import { bits, isPrefix, lookAlike, meaningOf, parsePatterns, PatternError, timeOf } from './patterns';
 
 /** Beyond this the page says how to make it shorter: a month, in seconds. */
 const TOO_LONG = 30 * 86_400;
 
 const ALLOWED =
   'Lower-case letters and digits; 1, b, i and o cannot occur. Several words mean any of them. ' +
-  'Also: m0?tane (any character), ~alice (look-alikes), =7 (equal ones), hex:c0de, words:8.';
+  'Also: m0?tane (any character), ~alice (look-alikes), =7 (equal ones), hex:c0de, words:8, ' +
+  'best 5m (the rarest key seen in that time).';
 
 /** Candidates a second, once the bot is known. */
 let rate: number | undefined;
@@ -20,8 +21,13 @@ export function setRate(known: number | undefined): void {
   describe();
 }
 
-/** Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. */
+/**
+ * Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. Without a
+ * target, the time itself.
+ */
 export function expectedFor(patterns: readonly string[]): number | undefined {
+  const time = timeOf(patterns);
+  if (time !== undefined) return time;
   const difficulty = bits(patterns);
   return rate === undefined || difficulty === undefined ? undefined : 2 ** difficulty / rate;
 }
@@ -44,6 +50,8 @@ function cheaperThan(patterns: readonly string[]): string | undefined {
 
 /** `About 1 key in 34 million fits. The bot takes about 5 seconds, rarely more than 15 seconds.` */
 function told(patterns: readonly string[]): string {
+  const time = timeOf(patterns);
+  if (time !== undefined) return `The bot searches for ${duration(time)} and says how rare the key is.`;
   const difficulty = bits(patterns);
   if (difficulty === undefined) return 'The bot says how rare that is, and how long it takes.';
   const rarity = `About ${odds(difficulty)} fits.`;

@@ -83,6 +83,21 @@ describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () =>
     expect(npubOf(await at.shownNsec())).toBe(await at.npub());
   });
 
+  it('asks for the rarest key that is seen within a time', async () => {
+    const shot = camera('best');
+    await at.arrive();
+    const field = at.page.getByRole('textbox', { name: 'Your npub starts with' });
+    await field.fill('best zeros');
+    await at.says('#prefix-error', /Write best 10m/);
+    await field.fill('best zeros 10m');
+    await at.says('#prefix-odds', /most zero bits at its start.*searches for 10 min and says how rare the key is/);
+    await shot(at.page, 'typed');
+    await at.ask('best zeros 2s');
+    await at.keyIsThere();
+    // Twenty zero bits at least: four characters.
+    expect(await at.npub()).toMatch(/^npub1qqqq/);
+  });
+
   it('shows the refusal of a pattern that the bot does not search for', async () => {
     await at.arrive();
     await at.ask('*cafe');

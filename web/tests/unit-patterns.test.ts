@@ -2,9 +2,15 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { bits, lookAlike, matches, meaningOf, nameOf, parsePattern, parsePatterns, PatternError } from '../src/patterns';
+import { bits, lookAlike, matches, meaningOf, nameOf, parsePattern, parsePatterns, PatternError, timeOf } from '../src/patterns';
 import { ENGLISH, JAPANESE } from '../src/words';
 import file from './patterns.json';
+
+interface BestVector {
+  readonly written: string;
+  readonly begins?: string;
+  readonly seconds?: number;
+}
 
 interface Vector {
   readonly written: string;
@@ -38,6 +44,23 @@ describe('patterns as the bot reads them', () => {
       const fitting = file.npubs.flatMap((npub, at) => (matches(npub, patterns) ? [at] : []));
       expect(fitting).toEqual(fits);
       for (const text of patterns) expect(meaningOf(text)).not.toBe('');
+    });
+  }
+
+  for (const { written, begins, seconds } of file.best as readonly BestVector[]) {
+    it(`“${written}”`, () => {
+      if (begins === undefined) {
+        expect(() => parsePatterns(written)).toThrow(/Write best 10m/);
+        return;
+      }
+      const patterns = parsePatterns(written);
+      const [text = ''] = patterns;
+      expect([patterns.length, text.startsWith(begins), nameOf(text)]).toEqual([1, true, text]);
+      expect(timeOf(patterns)).toBe(seconds);
+      expect(parsePatterns(text)).toEqual(patterns);
+      expect([bits(patterns), lookAlike(text)]).toEqual([undefined, undefined]);
+      expect(matches(file.npubs[2] ?? '', patterns)).toBe(true);
+      expect(meaningOf(text)).toMatch(/^the key with the .*within the time$/);
     });
   }
 

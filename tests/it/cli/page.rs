@@ -3,7 +3,7 @@
 
 use crate::support::harness::{Test, test};
 use npubbot::key::Npub;
-use npubbot::pattern::{Kind, Pattern, PatternSet};
+use npubbot::pattern::{Best, Family, Kind, Pattern, PatternSet};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -75,6 +75,28 @@ const WRITTEN: [&str; 62] = [
     "*ca*@",
 ];
 
+/// Searches without a target as people write them, and such as are refused.
+const BEST: [&str; 18] = [
+    "best 10m",
+    "Best Zeros 10 min",
+    "best words 90s",
+    "best 1 h 30 min",
+    "BEST ZEROS 2H",
+    "surprise",
+    "best 3 days",
+    "best zeros 72h",
+    "best 1d 2hours 3mins 4 secs",
+    "best 3650 days",
+    "best 3651 days",
+    "best",
+    "best 10",
+    "best 0s",
+    "best zeros",
+    "best cat 10m",
+    "best 10m cat",
+    "surprise cat",
+];
+
 /// Keys whose own characters the patterns below are made of.
 fn keys() -> Vec<Npub> {
     let mut keys = vec![Npub([0; 32]), Npub(std::array::from_fn(|at| if at < 4 { 0 } else { 0xa5 }))];
@@ -131,7 +153,18 @@ fn vectors() -> Value {
     };
     let npubs: Vec<String> = keys.iter().map(ToString::to_string).collect();
     let patterns: Vec<Value> = WRITTEN.map(str::to_owned).into_iter().chain(own).map(one).collect();
-    json!({ "npubs": npubs, "patterns": patterns })
+    let best: Vec<Value> = BEST.map(best).into();
+    json!({ "npubs": npubs, "patterns": patterns, "best": best })
+}
+
+fn best(written: &str) -> Value {
+    let Ok(best) = written.parse::<Best>() else { return json!({ "written": written }) };
+    let family = match best.family {
+        Family::Any => "best ",
+        Family::Zeros => "best zeros ",
+        Family::Words => "best words ",
+    };
+    json!({ "written": written, "begins": family, "seconds": best.time.as_secs() })
 }
 
 fn the_page_reads_patterns_as_the_bot_does() {
@@ -140,8 +173,13 @@ fn the_page_reads_patterns_as_the_bot_does() {
     let vectors = vectors();
     lines += &vectors["npubs"].to_string();
     lines += ",\"patterns\":[\n";
-    let patterns: Vec<String> = vectors["patterns"].as_array().unwrap().iter().map(Value::to_string).collect();
-    lines += &patterns.join(",\n");
+    let list = |name: &str| {
+        let texts: Vec<String> = vectors[name].as_array().unwrap().iter().map(Value::to_string).collect();
+        texts.join(",\n")
+    };
+    lines += &list("patterns");
+    lines += "\n],\"best\":[\n";
+    lines += &list("best");
     lines += "\n]}\n";
     if std::env::var_os("NPUBBOT_WRITE_VECTORS").is_some() {
         std::fs::write(&file, &lines).unwrap();
