@@ -118,14 +118,19 @@ fn reach(step: Step, side: &str) {
     static DONE: AtomicBool = AtomicBool::new(false);
 
     let Some((how, place)) = WANTED.as_ref().and_then(|wanted| wanted.split_once(':')) else { return };
-    if place != format!("{}:{side}", step.word())
-        || (DONE.swap(true, Ordering::SeqCst) && !matches!(how, "panics" | "hold"))
-    {
+    if place != format!("{}:{side}", step.word()) {
+        return;
+    }
+    let is_first = !DONE.swap(true, Ordering::SeqCst);
+    if !is_first && !matches!(how, "panics" | "hold") {
         return;
     }
     match how {
         "panic" | "panics" => panic!("test fault: {place}"),
         "hold" => {
+            if is_first {
+                let _ = writeln!(std::io::stderr(), "test fault: {place}");
+            }
             let gate = std::env::var_os("NPUBBOT_TEST_GATE").map(std::path::PathBuf::from).unwrap_or_default();
             while !gate.exists() {
                 std::thread::sleep(std::time::Duration::from_millis(5));

@@ -3,21 +3,22 @@
 
 use crate::key::HalfPoint;
 use crate::pattern::{Best, Difficulty, Pattern, PatternSet, Rate};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
 /// The key that sent a request: the x-only public key that signed the seal. Replies go to this key
 /// and to no other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asker(pub [u8; 32]);
 
 /// A public key that an asker's client encrypts with in place of the key the asker signs with: a
 /// decoupled encryption key (kind 10044). X-only, a point of the curve.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EncryptionKey(pub [u8; 32]);
 
 /// The id of a rumor, computed by us from its content (NIP-01); the sender's value is not used.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RumorId(pub [u8; 32]);
 
 /// The number of a job, counted from 1 in each ledger. Askers see it as `#12`.
@@ -31,7 +32,7 @@ impl fmt::Display for JobId {
 }
 
 /// How messages about a job travel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Channel {
     /// Sealed and wrapped (NIP-17, NIP-59): nobody but the receiver can read it or see who sent it.
     #[default]

@@ -3,6 +3,7 @@
 pub use crate::job::Channel;
 
 use crate::job::{Asker, EncryptionKey, RumorId};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub struct WorkWanted {
 }
 
 /// The message to which a reply answers. Clients show both in one thread.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Answered {
     /// The id of the message.
     pub rumor: RumorId,
@@ -35,7 +36,7 @@ impl Answered {
 }
 
 /// A message to one asker, not yet sealed. It contains no secret.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutgoingMessage {
     /// The receiver. Nobody else will be able to read it.
     pub to: Asker,
@@ -66,7 +67,7 @@ impl fmt::Debug for OutgoingMessage {
 
 /// A sealed message: a signed event of kind 1059 (NIP-59) or of kind 4. It is made once, and every
 /// retry sends the same event.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiftWrap {
     /// Id of the event.
     pub id: [u8; 32],

@@ -2,7 +2,7 @@
 
 use super::folders::{FolderError, FolderFlags, Folders, IDENTITY_FILE, LEDGER_FILE};
 use super::unlock::UnlockFlags;
-use crate::vault::Vault;
+use crate::vault::{Opening, Vault};
 use anyhow::Context;
 use clap::Args;
 use std::io::IsTerminal;
@@ -32,7 +32,7 @@ impl IdentityFlags {
         self.folders.find()
     }
 
-    /// Makes a new identity in a folder, which is made too. Errors: there is one already.
+    /// Makes a new identity in a folder, which is made too, and starts the vault with it. Errors: there is one already.
     pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
         // A new folder is for its owner only.
         std::fs::DirBuilder::new()
@@ -40,18 +40,18 @@ impl IdentityFlags {
             .mode(0o700)
             .create(data)
             .with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-        let unlock = self.unlock.unlock("Choose a passphrase for the bot's identity: ", true)?;
-        Ok(Vault::create(&identity_file(data), &unlock)?)
+        let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
+        Ok(Vault::start(Opening { file: identity_file(data), means, is_new: true })?)
     }
 
-    /// Opens the identity. If there is none, asks on the terminal whether to make one.
+    /// Starts the vault with the identity. If there is none, asks on the terminal whether to make one.
     ///
     /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
     pub fn open(&self, data: &Path) -> anyhow::Result<Vault> {
         let file = identity_file(data);
         if file.exists() {
-            let unlock = self.unlock.unlock("Passphrase of the bot's identity: ", false)?;
-            return Ok(Vault::open(&file, &unlock)?);
+            let means = self.unlock.means("Passphrase of the bot's identity: ", false)?;
+            return Ok(Vault::start(Opening { file, means, is_new: false })?);
         }
         let path = file.display().to_string();
         let ledger = data.join(LEDGER_FILE);

@@ -36,6 +36,7 @@ mod systemd;
 mod tests;
 mod top;
 mod unlock;
+mod vault;
 mod version;
 
 pub use exit::{exit_code, explain};
@@ -113,6 +114,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Measure how fast this machine searches. Only verified hits count.
     Bench(bench::Bench),
+    /// Hold the secrets of a bot. `serve` starts it.
+    #[command(hide = true)]
+    Vault(vault::Vault),
     /// Print the file with which a shell completes commands and options.
     Completions(completions::Completions),
     /// Write a manual page for every command.
@@ -155,6 +159,7 @@ impl Cli {
             Command::Combine(combine) => combine.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Vault(vault) => vault.run(),
             Command::Completions(completions) => completions.run(command_line()),
             Command::Man(man) => man.run(command_line()),
         }

@@ -7,6 +7,7 @@ use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, Hrp};
 use nostr::hashes::{Hash, sha256};
 use secp256k1::{Parity, PublicKey, SECP256K1, Scalar, XOnlyPublicKey};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -19,7 +20,7 @@ const VERSION: u8 = 1;
 const PAYLOAD: usize = 1 + 1 + 32 + 8;
 
 /// Public point `h·G` of an asker's half. Not a secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HalfPoint(PublicKey);
 
 /// Reason why a text is not a point, with advice on what would work.
@@ -138,7 +139,7 @@ impl fmt::Debug for HalfPoint {
 
 /// Answer to a split request: a tweak and the fingerprint of its half point. Useless without the
 /// half.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SplitTweak {
     /// Offset and rotation to apply to the half.
     pub tweak: Tweak,

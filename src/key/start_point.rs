@@ -1,10 +1,11 @@
 //! The public point that a search starts from.
 
 use secp256k1::PublicKey;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Start point `P = s·G` of a search. Only the holder of `s` can turn a hit into a key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StartPoint(PublicKey);
 
 impl StartPoint {

@@ -3,6 +3,7 @@
 use super::npub::Npub;
 use super::start_point::StartPoint;
 use secp256k1::{SECP256K1, Scalar, SecretKey};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// `λ`, a cube root of 1 modulo the group order n, big-endian: `λ·(x, y) = (βx, y)`
@@ -19,7 +20,8 @@ const LAMBDA_SQUARED: [u8; 32] = [
 ];
 
 /// A power of the endomorphism: 0, 1 or 2 for `λ^0`, `λ^1`, `λ^2`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
 pub struct Rotation(u8);
 
 impl Rotation {
@@ -48,8 +50,37 @@ impl Rotation {
 
 /// Scalar modulo n that is added to the start secret. Public, because it is useless without that
 /// secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "[u8; 32]", try_from = "[u8; 32]")]
 pub struct Offset(Scalar);
+
+impl From<Rotation> for u8 {
+    fn from(rotation: Rotation) -> u8 {
+        rotation.0
+    }
+}
+
+impl TryFrom<u8> for Rotation {
+    type Error = &'static str;
+
+    fn try_from(power: u8) -> Result<Rotation, &'static str> {
+        Rotation::new(power).ok_or("a rotation is 0, 1 or 2")
+    }
+}
+
+impl From<Offset> for [u8; 32] {
+    fn from(offset: Offset) -> [u8; 32] {
+        offset.0.to_be_bytes()
+    }
+}
+
+impl TryFrom<[u8; 32]> for Offset {
+    type Error = &'static str;
+
+    fn try_from(bytes: [u8; 32]) -> Result<Offset, &'static str> {
+        Scalar::from_be_bytes(bytes).map(Offset).map_err(|_| "an offset is below the group order")
+    }
+}
 
 impl Offset {
     /// `centre ± step·λ^turn mod n`, the offset of one of the six points of a table entry
@@ -92,7 +123,7 @@ impl fmt::Debug for Offset {
 
 /// An offset and a rotation that turn a start secret `s` into a key: `λ^rotation · (s + offset) mod
 /// n`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Tweak {
     /// Added to the start secret first.
     pub offset: Offset,

@@ -14,6 +14,7 @@ pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
     findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
     findings.extend(relays(&bot.relays.states().await));
+    findings.push(vault(bot.context.vault.trouble()));
     findings.push(messages(bot));
     findings.extend(ledger(bot));
     findings
@@ -65,6 +66,14 @@ fn relays(states: &[(String, bool)]) -> Vec<Finding> {
         _ => finding("connections", Verdict::Good, format!("{connected} of {} relays are connected", states.len())),
     });
     findings
+}
+
+/// The vault process; `trouble` says why it does not work.
+fn vault(trouble: Option<String>) -> Finding {
+    match trouble {
+        None => finding("vault", Verdict::Good, "the vault answers"),
+        Some(reason) => finding("vault", Verdict::Broken, format!("no message is opened and no key found: {reason}")),
+    }
 }
 
 /// Messages that were not answered, by cause.
@@ -135,6 +144,13 @@ mod tests {
         let one = relays(&[state("wss://a", true), state("wss://b", false)]);
         assert!(worst(&one) == Verdict::Weak && one[0].text.contains("wss://b"), "{one:?}");
         assert_eq!(worst(&relays(&[state("wss://a", false)])), Verdict::Broken);
+    }
+
+    #[test]
+    fn a_vault_that_does_not_start_is_named_with_the_reason() {
+        assert_eq!(vault(None).verdict, Verdict::Good);
+        let gone = vault(Some("wrong passphrase; try again".to_owned()));
+        assert!(gone.verdict == Verdict::Broken && gone.text.contains("wrong passphrase"), "{gone:?}");
     }
 
     #[test]

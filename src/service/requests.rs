@@ -50,7 +50,7 @@ impl RequestError {
     fn is_transient(&self) -> bool {
         match self {
             RequestError::Ledger(error) => error.is_transient(),
-            RequestError::Vault(error) => matches!(error, VaultError::NoRandomness),
+            RequestError::Vault(error) => matches!(error, VaultError::NoRandomness | VaultError::Gone),
         }
     }
 }
@@ -338,25 +338,11 @@ impl Requests {
         self.flood.wanted(Instant::now()).filter(|_| !asker.known && !message.paid)
     }
 
-    /// Seals the replies on all cores: sealing is most of the work of an answer.
+    /// Seals the replies together: sealing is most of the work of an answer.
     fn seal(&self, decided: &[Decided]) -> Result<Vec<Option<GiftWrap>>, VaultError> {
-        let seal = |one: &Decided| one.reply.as_ref().map(|reply| self.context.vault.seal(reply)).transpose();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(decided.len());
-        if threads < 2 {
-            return decided.iter().map(seal).collect();
-        }
-        std::thread::scope(|scope| {
-            let share = decided.len().div_ceil(threads);
-            let sealing: Vec<_> = decided
-                .chunks(share)
-                .map(|some| scope.spawn(move || some.iter().map(seal).collect::<Result<Vec<_>, _>>()))
-                .collect();
-            let mut sealed = Vec::with_capacity(decided.len());
-            for some in sealing {
-                sealed.extend(some.join().unwrap_or(Err(VaultError::Unsealable))?);
-            }
-            Ok(sealed)
-        })
+        let replies = decided.iter().filter_map(|one| one.reply.clone()).collect();
+        let mut sealed = self.context.vault.seal_all(replies)?.into_iter();
+        Ok(decided.iter().map(|one| one.reply.as_ref().and_then(|_| sealed.next())).collect())
     }
 
     /// Acts upon a recorded answer. `open`: the asker's jobs before it.

@@ -1,9 +1,9 @@
 //! Secrets at rest: a few lines of text in an `age` file, written once and never overwritten.
 
 use super::error::VaultError;
+use super::opening::Unlock;
 use super::random::Source;
 use super::secret::SecretText;
-use super::unlock::Unlock;
 use age::secrecy::{ExposeSecret, SecretString};
 use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
 use std::fs::{self, DirBuilder, File, OpenOptions};

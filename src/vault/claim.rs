@@ -4,9 +4,10 @@ use super::announcement::Announcement;
 use super::error::UnwrapError;
 use super::rumor::Rumor;
 use crate::job::EncryptionKey;
+use serde::{Deserialize, Serialize};
 
 /// An opened wrap.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Opened {
     /// A message of a verified author.
     Message(Rumor),
@@ -18,7 +19,7 @@ pub enum Opened {
 ///
 /// Clients with decoupled encryption keys seal so: Coop, and Jumble for older clients. An impostor's
 /// message looks the same. Only the author's own announcement (kind 10044) tells them apart.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
     /// The author in it is only claimed.
     rumor: Rumor,

@@ -1,9 +1,10 @@
 //! Errors of the vault.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Reason why a wrap is not a message to us. Contains nothing of the message.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error, Serialize, Deserialize)]
 pub enum UnwrapError {
     /// The wrap exceeds the size limit. Checked before anything else.
     #[error("larger than 128 KiB")]
@@ -50,7 +51,7 @@ impl UnwrapError {
 }
 
 /// Reason why the vault refused.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, Serialize, Deserialize)]
 pub enum VaultError {
     /// A file with a secret is never overwritten.
     #[error("there is a file at {path} already; it is not overwritten")]
@@ -89,7 +90,32 @@ pub enum VaultError {
     /// The receiver's key is not a point of the curve, or the text is too long for NIP-44.
     #[error("the answer could not be sealed")]
     Unsealable,
-    /// Writing the key to the output failed.
+    /// The passphrase or key could not be obtained.
+    #[error("{reason}")]
+    Locked {
+        /// The problem, and what would work.
+        reason: String,
+    },
+    /// The event is not one that the bot signs.
+    #[error("{reason}")]
+    Unsigned {
+        /// The reason.
+        reason: String,
+    },
+    /// The vault process could not be started.
+    #[error("the vault process cannot be started: {reason}")]
+    Process {
+        /// The problem.
+        reason: String,
+    },
+    /// The vault process has ended and does not work again yet.
+    #[error("the vault process has ended; it is started again")]
+    Gone,
+    /// A mistake of ours inside the vault, or another answer than the one to the request.
+    #[error("the vault failed at this request")]
+    Failed,
+    /// Writing the key to the output failed. It does not cross the wall.
     #[error("the key could not be written: {0}")]
+    #[serde(skip)]
     Output(std::io::Error),
 }

@@ -2,9 +2,9 @@
 
 use super::age_file;
 use super::error::VaultError;
+use super::opening::Unlock;
 use super::random::{self, Source};
 use super::secret::{DerivedKey, HalfKey, NHALF_LENGTH, NSEC_LENGTH, SecretText};
-use super::unlock::Unlock;
 use crate::key::{HalfPoint, Npub, SplitTweak};
 use crate::pattern::Pattern;
 use std::fmt::{self, Write as _};

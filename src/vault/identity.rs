@@ -2,9 +2,9 @@
 
 use super::age_file::{self, unusable};
 use super::error::VaultError;
+use super::opening::Unlock;
 use super::random::Source;
 use super::secret::Signing;
-use super::unlock::Unlock;
 use std::path::Path;
 
 /// Makes a new identity in `path`.

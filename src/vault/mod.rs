@@ -9,24 +9,34 @@
 //! use npubbot::vault::secret::Start;
 //! ```
 //!
+//! `npubbot serve` has all this in a process of its own (`npubbot vault`), which [`answer`]s requests.
+//! [`Vault`] is the handle to it.
+//!
 //! One start point yields at most one key: two keys of one start secret reveal each other.
-//! [`Vault::redeem`] removes the start point from the table before it derives anything, so there is
+//! `secrets` removes the start point from the table before it derives anything, so there is
 //! no second try if a later step fails.
 
 mod age_file;
 mod announcement;
+mod answering;
 mod claim;
 mod error;
+mod frame;
 mod half;
 mod identity;
+mod link;
+mod opening;
+mod process;
+mod public_events;
 mod random;
+mod request;
 mod rumor;
 mod seal;
 mod secret;
+mod secrets;
 mod signer;
 mod start_points;
 mod stream;
-mod unlock;
 mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
 mod vault;
@@ -36,13 +46,14 @@ mod verified;
 mod tests;
 
 pub use announcement::{ANNOUNCEMENT, Announcement};
+pub use answering::answer;
 pub use claim::{Claim, Opened};
 pub use error::{UnwrapError, VaultError};
 pub use half::{CombineError, CombinedKey, Half};
+pub use opening::{Means, Opening, Unlock};
 pub use rumor::Rumor;
 pub use signer::BotSigner;
 pub use start_points::StartId;
 pub use stream::{Lock, decrypt, encrypt};
-pub use unlock::Unlock;
 pub use vault::Vault;
 pub use verified::VerifiedEvent;

@@ -1,11 +1,12 @@
 //! A message after it was opened and checked.
 
 use crate::job::{Asker, EncryptionKey, RumorId};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Content of a seal, checked: its author signed the seal, and its id was recomputed. Its `Debug`
 /// output shows no content.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rumor {
     /// The recomputed id (NIP-01).
     pub id: RumorId,

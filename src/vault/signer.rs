@@ -1,41 +1,34 @@
-//! Signatures of public events, for the code that talks to relays.
+//! A signer of public events, for the code that talks to relays.
 
-use super::secret::Signing;
+use super::error::VaultError;
+use super::link::Link;
+use super::request::{Answer, Request};
 use nostr::signer::SignerBackend;
 use nostr::util::BoxedFuture;
-use nostr::{Event, NostrSigner, PublicKey, SignerError, UnsignedEvent};
+use nostr::{Event, JsonUtil, NostrSigner, PublicKey, SignerError, UnsignedEvent};
 use std::fmt;
-use std::sync::Arc;
-
-/// Kinds that are signed: profile, note, deletion, relay list, encryption key, DM relay list, AUTH,
-/// status, handler and its recommendation.
-const KINDS: [u16; 10] = [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990];
 
 /// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10044, 10050, 22242 (AUTH), 30315, 31989,
 /// 31990.
 /// It refuses to encrypt and decrypt. Messages go through `Vault::seal` and `Vault::unwrap`.
 #[derive(Clone)]
 pub struct BotSigner {
-    bot: Arc<Signing>,
+    link: Link,
 }
 
 impl BotSigner {
-    pub(super) fn new(bot: Arc<Signing>) -> BotSigner {
-        BotSigner { bot }
+    pub(super) fn new(link: Link) -> BotSigner {
+        BotSigner { link }
     }
 
-    /// Signs an event of a listed kind with the bot's key.
+    /// Signs an event of a listed kind with the bot's key. Waits for the vault.
     ///
     /// Errors: another kind, another author, or a wrong id.
     pub fn sign(&self, unsigned: UnsignedEvent) -> Result<Event, SignerError> {
-        let kind = unsigned.kind.as_u16();
-        if !KINDS.contains(&kind) {
-            return Err(SignerError::from(format!("the bot does not sign events of kind {kind}")));
+        match self.link.ask(Request::Sign(unsigned.as_json())).map_err(SignerError::backend)? {
+            Answer::Signed(event) => Event::from_json(event).map_err(SignerError::backend),
+            _ => Err(SignerError::backend(VaultError::Failed)),
         }
-        if unsigned.pubkey != self.bot.public_key() {
-            return Err(SignerError::from("the bot signs in its own name only"));
-        }
-        unsigned.sign_with_keys(self.bot.keys()).map_err(SignerError::backend)
     }
 }
 
@@ -56,11 +49,14 @@ impl NostrSigner for BotSigner {
     }
 
     fn get_public_key(&self) -> BoxedFuture<'_, Result<PublicKey, SignerError>> {
-        Box::pin(std::future::ready(Ok(self.bot.public_key())))
+        Box::pin(std::future::ready(Ok(self.link.public_key())))
     }
 
     fn sign_event(&self, unsigned: UnsignedEvent) -> BoxedFuture<'_, Result<Event, SignerError>> {
-        Box::pin(std::future::ready(self.sign(unsigned)))
+        let signer = self.clone();
+        // The answer may take as long as a new start of the vault process.
+        let signing = tokio::task::spawn_blocking(move || signer.sign(unsigned));
+        Box::pin(async move { signing.await.map_err(SignerError::backend)? })
     }
 
     fn nip04_encrypt<'a>(&'a self, _: &'a PublicKey, _: &'a str) -> BoxedFuture<'a, Result<String, SignerError>> {

@@ -4,20 +4,19 @@ use super::error::VaultError;
 use super::random::Source;
 use super::secret::{SplitStart, Start};
 use crate::key::{HalfPoint, StartPoint};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of an open start point. It says nothing about the secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct StartId(pub u64);
 
 /// The open start points and their secrets.
-#[derive(Default)]
 pub(super) struct StartPoints {
     open: Mutex<Open>,
 }
 
-#[derive(Default)]
 struct Open {
     /// The number given last.
     last: u64,
@@ -33,6 +32,14 @@ enum Kind {
 }
 
 impl StartPoints {
+    /// An empty table. Its numbers begin anywhere, so that they are no numbers of the vault process
+    /// before this one.
+    pub(super) fn new(source: Source) -> Result<StartPoints, VaultError> {
+        let mut first = [0; 8];
+        source(&mut first)?;
+        Ok(StartPoints { open: Mutex::new(Open { last: u64::from_le_bytes(first), starts: HashMap::new() }) })
+    }
+
     /// Draws a start secret and adds it to the table.
     pub(super) fn open(&self, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = Start::draw(source)?;
@@ -50,7 +57,7 @@ impl StartPoints {
 
     fn keep(&self, start: Kind) -> StartId {
         let mut open = self.lock();
-        open.last += 1;
+        open.last = open.last.wrapping_add(1);
         let id = StartId(open.last);
         open.starts.insert(id, start);
         id

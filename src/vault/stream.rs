@@ -2,7 +2,7 @@
 
 use super::age_file::{age_identities, passphrase_identity, unusable, wrong_key};
 use super::error::VaultError;
-use super::unlock::Unlock;
+use super::opening::Unlock;
 use age::secrecy::ExposeSecret;
 use age::stream::StreamWriter;
 use age::{DecryptError, Decryptor, Encryptor, x25519};

@@ -27,7 +27,7 @@ const MOST_TAKEN_BACK: usize = 64;
 
 /// Opens a message of kind 4 (NIP-04). It has no seal and no rumor, and its author is public.
 pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-    if message.content.len() > LARGEST || json_length(message).is_none_or(|length| length > LARGEST) {
+    if !has_bearable_size(message) {
         return Err(UnwrapError::TooLarge);
     }
     if message.kind != Kind::EncryptedDirectMessage {
@@ -57,8 +57,10 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
 ///
 /// A seal may name the key it is encrypted with in an `n` tag (kind 10044). The author's signature
 /// covers the tag. Without one it is encrypted with the key that signed it.
-pub(super) fn unwrap(bot: &Signing, wrap: &VerifiedEvent) -> Result<Opened, UnwrapError> {
-    if wrap.content.len() > LARGEST || json_length(wrap).is_none_or(|length| length > LARGEST) {
+///
+/// The wrap's own signature is of a one-time key and says nothing; the inbox has checked it.
+pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Opened, UnwrapError> {
+    if !has_bearable_size(wrap) {
         return Err(UnwrapError::TooLarge);
     }
     if wrap.kind != Kind::GiftWrap {
@@ -137,6 +139,11 @@ fn receivers<'a>(tags: impl Iterator<Item = &'a [String]>) -> impl Iterator<Item
         [name, key, ..] if name == "p" => PublicKey::from_hex(key).ok(),
         _ => None,
     })
+}
+
+/// Whether an event is at most as large as a wrap may be.
+pub(super) fn has_bearable_size(event: &Event) -> bool {
+    event.content.len() <= LARGEST && json_length(event).is_some_and(|length| length <= LARGEST)
 }
 
 /// Length of the event's JSON, without storing it.

@@ -3,30 +3,38 @@
 use super::announcement::Announcement;
 use super::claim::{Claim, Opened};
 use super::error::{UnwrapError, VaultError};
-use super::random::{self, Source};
+use super::link::Link;
+use super::opening::Opening;
+#[cfg(any(test, feature = "test-util"))]
+use super::opening::Unlock;
+use super::process::Process;
+use super::request::{Answer, Request};
 use super::rumor::Rumor;
-use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
+use super::secrets::{MOST_STARTS, Secrets};
 use super::signer::BotSigner;
-use super::start_points::{StartId, StartPoints};
-use super::unlock::Unlock;
+use super::start_points::StartId;
+use super::unwrap;
 use super::verified::VerifiedEvent;
-use super::{identity, seal, unwrap};
 use crate::clock::Clock;
-use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit, candidate};
-use crate::message::{Channel, GiftWrap, OutgoingMessage};
-use std::fmt::{self, Write as _};
+use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit};
+use crate::message::{GiftWrap, OutgoingMessage};
+use nostr::JsonUtil;
+use std::fmt;
 use std::io::Write;
+#[cfg(any(test, feature = "test-util"))]
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Owner of every secret: the identity and the open start points. Cheap to clone; clones share
-/// both.
+/// A handle to the vault, which owns every secret: the identity and the open start points. Cheap to
+/// clone; clones share both.
+///
+/// With [`Vault::start`] the secrets are in a process of their own, and every call is a request to
+/// it. A call waits for 1.5 s while that process is started again, then fails with
+/// [`VaultError::Gone`].
 #[derive(Clone)]
 pub struct Vault {
-    bot: Arc<Signing>,
-    starts: Arc<StartPoints>,
-    source: Source,
+    link: Link,
     clock: Clock,
     /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
@@ -39,37 +47,55 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Makes a new identity and writes it to a new file at `path` (permissions 0600), locked with
-    /// `unlock`.
+    /// Starts the vault process, which opens or makes the identity. The process ends with the last
+    /// clone.
+    ///
+    /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of [`Vault::open`] or
+    /// [`Vault::create`].
+    pub fn start(opening: Opening) -> Result<Vault, VaultError> {
+        Process::start(opening).map(|process| Vault::with(Link::Process(Arc::new(process))))
+    }
+
+    /// [`Vault::start`] with the program at `path`, for tests.
+    ///
+    /// Errors: as there.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn start_program(path: &Path, opening: Opening) -> Result<Vault, VaultError> {
+        Process::start_program(path, opening).map(|process| Vault::with(Link::Process(Arc::new(process))))
+    }
+
+    /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
+    /// 0600), locked with `unlock`.
     ///
     /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::WrongKey`] if
     /// `unlock` is empty or holds no key, [`VaultError::NoRandomness`].
+    #[cfg(any(test, feature = "test-util"))]
     pub fn create(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
-        identity::create(path, unlock, random::system).map(Vault::with)
+        Secrets::create(path, unlock).map(Vault::here)
     }
 
-    /// Opens the identity in `path`.
+    /// Opens the identity in `path` in this process.
     ///
     /// Errors: [`VaultError::File`], [`VaultError::WrongKey`].
+    #[cfg(any(test, feature = "test-util"))]
     pub fn open(path: &Path, unlock: &Unlock) -> Result<Vault, VaultError> {
-        identity::open(path, unlock).map(Vault::with)
+        Secrets::open(path, unlock).map(Vault::here)
     }
 
-    /// A vault with a temporary identity that is not stored, for `npubbot mine` and `bench`.
+    /// A vault in this process with a temporary identity that is not stored, for `npubbot mine` and
+    /// `bench`.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn without_identity() -> Result<Vault, VaultError> {
-        Signing::draw(random::system).map(Vault::with)
+        Secrets::without_identity().map(Vault::here)
     }
 
-    fn with(bot: Signing) -> Vault {
-        Vault {
-            bot: Arc::new(bot),
-            starts: Arc::default(),
-            source: random::system,
-            clock: Clock::System,
-            dropped: Arc::default(),
-        }
+    fn here(secrets: Secrets) -> Vault {
+        Vault::with(Link::Here(Arc::new(secrets)))
+    }
+
+    fn with(link: Link) -> Vault {
+        Vault { link, clock: Clock::System, dropped: Arc::default() }
     }
 
     /// The same vault, with another clock for the dates of messages.
@@ -79,38 +105,77 @@ impl Vault {
 
     /// The same vault, with another source of randomness.
     #[cfg(test)]
-    pub(super) fn with_source(self, source: Source) -> Vault {
-        Vault { source, ..self }
+    pub(super) fn with_source(self, source: super::random::Source) -> Vault {
+        let secrets = self.here_only().expect("a vault of this process").with_source(source);
+        Vault { link: Link::Here(Arc::new(secrets)), ..self }
     }
 
     #[cfg(test)]
-    pub(super) fn bot_for_tests(&self) -> &Signing {
-        &self.bot
+    pub(super) fn bot_for_tests(&self) -> &super::secret::Signing {
+        self.here_only().expect("a vault of this process").bot_for_tests()
     }
 
     /// The bot's public key.
     pub fn public_key(&self) -> nostr::PublicKey {
-        self.bot.public_key()
+        self.link.public_key()
+    }
+
+    /// Id of the vault process; `None` without one, and while it is started again.
+    pub fn process_id(&self) -> Option<u32> {
+        match &self.link {
+            Link::Process(process) => process.id(),
+            Link::Here(_) => None,
+        }
+    }
+
+    /// Why the vault process does not work; `None` if all is well.
+    pub fn trouble(&self) -> Option<String> {
+        match &self.link {
+            Link::Process(process) => process.trouble(),
+            Link::Here(_) => None,
+        }
     }
 
     /// Draws a start secret, 256 bits from the operating system, and returns its point.
     ///
-    /// Errors: [`VaultError::NoRandomness`].
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn open_start(&self) -> Result<(StartId, StartPoint), VaultError> {
-        self.starts.open(self.source)
+        self.open_starts(1, None)?.pop().ok_or(VaultError::Failed)
     }
 
     /// Draws a blinding secret, 256 bits from the operating system, and returns the blinded point
     /// of an asker's half.
     ///
-    /// Errors: [`VaultError::NoRandomness`].
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn open_split_start(&self, half: &HalfPoint) -> Result<(StartId, StartPoint), VaultError> {
-        self.starts.open_split(half, self.source)
+        self.open_starts(1, Some(half))?.pop().ok_or(VaultError::Failed)
     }
 
-    /// Removes start points that will not be redeemed. Unknown ones are ignored.
+    /// Draws `count` start secrets; with `half`, blindings of that half point.
+    ///
+    /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].
+    pub fn open_starts(
+        &self,
+        count: usize,
+        half: Option<&HalfPoint>,
+    ) -> Result<Vec<(StartId, StartPoint)>, VaultError> {
+        let mut starts = Vec::with_capacity(count);
+        while starts.len() < count {
+            let some = (count - starts.len()).min(MOST_STARTS as usize) as u32;
+            match self.link.ask(Request::OpenStarts { count: some, half: half.copied() })? {
+                Answer::Starts(more) if more.len() == some as usize => starts.extend(more),
+                _ => return Err(VaultError::Failed),
+            }
+        }
+        Ok(starts)
+    }
+
+    /// Removes start points that will not be redeemed. Unknown ones are ignored. A vault process
+    /// that is away has lost them anyway.
     pub fn discard(&self, starts: &[StartId]) {
-        self.starts.discard(starts);
+        for some in starts.chunks(MOST_STARTS as usize) {
+            let _ = self.link.ask(Request::Discard(some.to_vec()));
+        }
     }
 
     /// Spends the start point, derives the key and seals it to the asker. The text is
@@ -119,7 +184,7 @@ impl Vault {
     /// is derived, so an error never allows a second try.
     ///
     /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`], [`VaultError::Unsealable`],
-    /// [`VaultError::NoRandomness`].
+    /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn redeem(
         &self,
         start: StartId,
@@ -127,66 +192,74 @@ impl Vault {
         message: &OutgoingMessage,
         after: &str,
     ) -> Result<GiftWrap, VaultError> {
-        let key = self.derive(start, hit)?;
-        let mut text = SecretText::with_capacity(message.text.len() + NSEC_LENGTH + after.len() + 2);
-        write_message(&mut text, &message.text, &key, after).map_err(|_| VaultError::Unsealable)?;
-        drop(key);
-        self.seal_text(message, text.as_str().ok_or(VaultError::Unsealable)?)
+        let (message, after, now) = (message.clone(), after.to_owned(), self.clock.now());
+        sealed(self.link.ask(Request::Redeem { start, hit: hit.into(), message, after, now })?)
     }
 
-    /// Spends the start point and writes the nsec, without a line break, to `output`.
+    /// Spends the start point and writes the nsec, without a line break, to `output`. A vault
+    /// process lends no key, so it refuses.
     ///
     /// Errors: as [`Vault::redeem`], and [`VaultError::Output`]; the start point is spent then,
     /// too.
     pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
-        let key = self.derive(start, hit)?;
-        let mut text = SecretText::with_capacity(NSEC_LENGTH);
-        key.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
-        output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
+        self.here_only()?.redeem_to(start, &hit.into(), output)
     }
 
-    /// Spends the start point and returns the key locked with a password (NIP-49).
+    /// Spends the start point and returns the key locked with a password (NIP-49). A vault process
+    /// refuses.
     ///
     /// Errors: as [`Vault::redeem_to`]; the start point is spent then, too.
     pub fn redeem_locked(&self, start: StartId, hit: &VerifiedHit, password: &str) -> Result<String, VaultError> {
-        self.derive(start, hit)?.ncryptsec(password, self.source)
+        self.here_only()?.redeem_locked(start, &hit.into(), password)
+    }
+
+    fn here_only(&self) -> Result<&Secrets, VaultError> {
+        match &self.link {
+            Link::Here(secrets) => Ok(secrets),
+            Link::Process(_) => Err(VaultError::Failed),
+        }
     }
 
     /// Spends a split start point and returns the tweak for the asker's half. The tweak is not a
     /// secret.
     ///
-    /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`].
+    /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`], [`VaultError::Gone`].
     pub fn reveal(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
-        let start = self.starts.spend_split(start)?;
-        if start.point().as_ref() != Some(hit.point()) {
-            return Err(VaultError::ForeignHit);
+        match self.link.ask(Request::Reveal { start, hit: hit.into() })? {
+            Answer::Tweak(split) => Ok(split),
+            _ => Err(VaultError::Failed),
         }
-        let half = StartPoint::new(*start.half().public_key());
-        let split = start.tweak(hit.tweak()).ok_or(VaultError::ForeignHit)?;
-        if candidate(&half, &split.tweak) != Some(hit.npub()) {
-            return Err(VaultError::ForeignHit);
-        }
-        Ok(split)
     }
 
     /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59), or kind 4 if its
     /// channel is NIP-04.
     ///
     /// Errors: [`VaultError::Unsealable`] if the asker's key is no key or the text is too long,
-    /// [`VaultError::NoRandomness`].
+    /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
-        match message.channel {
-            Channel::Sealed => self.seal_text(message, &message.text),
-            Channel::Nip04 => seal::as_nip04(&self.bot, self.source, self.clock.now(), message),
-        }
+        sealed(self.link.ask(Request::Seal { message: message.clone(), now: self.clock.now() })?)
+    }
+
+    /// Seals messages, on all cores, and returns the wraps in their order.
+    ///
+    /// Errors: those of [`Vault::seal`], if any message has one.
+    pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
+        let now = self.clock.now();
+        let requests = messages.into_iter().map(|message| Request::Seal { message, now }).collect();
+        self.link.ask_all(requests)?.into_iter().map(sealed).collect()
     }
 
     /// Opens a wrap to us and checks it, in the order of [`UnwrapError`]. The caller checks kind
-    /// and date of the rumor, and looks up the author of a claim.
+    /// and date of the rumor, and looks up the author of a claim. Waits however long the vault
+    /// process is away, because a message that does not open is ignored.
     ///
     /// Errors: [`UnwrapError`].
     pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Opened, UnwrapError> {
-        self.count(unwrap::unwrap(&self.bot, wrap))
+        self.count(match self.open_event(wrap, Request::Unwrap) {
+            Ok(Answer::Opened(opened)) => opened,
+            Ok(_) => Err(UnwrapError::Undecryptable),
+            Err(error) => Err(error),
+        })
     }
 
     /// The message in a claim, if `announcement`, the newest of its author, names the key that
@@ -197,11 +270,27 @@ impl Vault {
         self.count(claim.confirm(announcement))
     }
 
-    /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows.
+    /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows. Waits like
+    /// [`Vault::unwrap`].
     ///
     /// Errors: [`UnwrapError`].
     pub fn open_nip04(&self, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-        self.count(unwrap::open_nip04(&self.bot, message))
+        self.count(match self.open_event(message, Request::OpenNip04) {
+            Ok(Answer::Message(opened)) => opened,
+            Ok(_) => Err(UnwrapError::Undecryptable),
+            Err(error) => Err(error),
+        })
+    }
+
+    fn open_event(&self, event: &VerifiedEvent, request: fn(String) -> Request) -> Result<Answer, UnwrapError> {
+        // The vault checks the size again; a larger event need not cross the wall.
+        if !unwrap::has_bearable_size(event) {
+            return Err(UnwrapError::TooLarge);
+        }
+        self.link.ask_patiently(request(event.as_json())).map_err(|error| {
+            tracing::error!(%error, "a message could not be opened");
+            UnwrapError::Undecryptable
+        })
     }
 
     /// Number of messages that did not open since the start, by cause.
@@ -217,31 +306,14 @@ impl Vault {
 
     /// A signer for public events.
     pub fn signer(&self) -> BotSigner {
-        BotSigner::new(Arc::clone(&self.bot))
-    }
-
-    /// Removes the start point from the table first, so that it yields at most one key.
-    fn derive(&self, start: StartId, hit: &VerifiedHit) -> Result<DerivedKey, VaultError> {
-        let start = self.starts.spend(start)?;
-        if start.point().as_ref() != Some(hit.point()) {
-            return Err(VaultError::ForeignHit);
-        }
-        let key = start.derive(hit.tweak()).ok_or(VaultError::ForeignHit)?;
-        if key.npub() != Some(hit.npub()) {
-            return Err(VaultError::ForeignHit);
-        }
-        Ok(key)
-    }
-
-    fn seal_text(&self, message: &OutgoingMessage, text: &str) -> Result<GiftWrap, VaultError> {
-        seal::seal(&self.bot, self.source, self.clock.now(), message, text)
+        BotSigner::new(self.link.clone())
     }
 }
 
-fn write_message(text: &mut SecretText, before: &str, key: &DerivedKey, after: &str) -> fmt::Result {
-    text.write_str(before)?;
-    text.write_str("\n")?;
-    key.write_nsec(text)?;
-    text.write_str("\n")?;
-    text.write_str(after)
+fn sealed(answer: Answer) -> Result<GiftWrap, VaultError> {
+    match answer {
+        Answer::Sealed(wrap) => Ok(wrap),
+        Answer::Refused(error) => Err(error),
+        _ => Err(VaultError::Failed),
+    }
 }

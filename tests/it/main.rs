@@ -65,6 +65,7 @@ fn main() -> std::process::ExitCode {
         reliability::starvation::TESTS,
         #[cfg(debug_assertions)]
         reliability::steps::TESTS,
+        reliability::vault::TESTS,
         safety::chosen_points::TESTS,
         safety::copies::TESTS,
         safety::economy::TESTS,
@@ -74,6 +75,7 @@ fn main() -> std::process::ExitCode {
         safety::memory::TESTS,
         safety::memory_scan::TESTS,
         safety::secrets::TESTS,
+        safety::vault::TESTS,
         safety::wraps::TESTS,
     ])
 }

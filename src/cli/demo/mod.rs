@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::pattern::{Pattern, Rate};
 use crate::progress::SearchBar;
 use crate::service::Service;
-use crate::vault::{Unlock, Vault};
+use crate::vault::{Means, Opening, Vault};
 use age::secrecy::ExposeSecret;
 use anyhow::{Context, bail};
 use asker::Asker;
@@ -154,7 +154,8 @@ async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern
 fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
     let key_file = folder.join("age-identity.txt");
     std::fs::write(&key_file, age::x25519::Identity::generate().to_string().expose_secret())?;
-    Ok(Vault::create(&folder.join("identity.age"), &Unlock::AgeIdentityFile(key_file))?)
+    let means = Means::AgeIdentityFile(key_file);
+    Ok(Vault::start(Opening { file: folder.join("identity.age"), means, is_new: true })?)
 }
 
 /// A configuration with one relay for all roles.

@@ -61,7 +61,9 @@ impl Decryptions {
     /// Starts to process an event. Its share of the queue's memory is released at the end.
     pub fn add(&mut self, arrival: Arrival) {
         let vault = self.vault.clone();
-        self.tasks.push_back(tokio::spawn(async move {
+        // The vault may be a process of its own, so this waits. What waits at the same time crosses
+        // to it together.
+        self.tasks.push_back(tokio::task::spawn_blocking(move || {
             let Arrival { url, event, paid, room } = arrival;
             let (id, is_nip04) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
             let outcome = VerifiedEvent::check(*event).map_or(Outcome::Forged, |event| open(&vault, &event));

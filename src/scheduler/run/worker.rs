@@ -167,12 +167,8 @@ impl Worker {
         planned: PlannedLaunch,
     ) -> Result<(), Failure> {
         let pass = Arc::clone(&planned.pass);
-        let open = |_| match &pass.half {
-            None => self.vault.open_start(),
-            Some(half) => self.vault.open_split_start(half),
-        };
         reach(fault::before, &pass, Step::Draw);
-        let starts = (0..searcher.starts()).map(open).collect::<Result<Vec<_>, _>>()?;
+        let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
         reach(fault::after, &pass, Step::Draw);
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };

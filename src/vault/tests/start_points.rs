@@ -184,3 +184,18 @@ fn an_output_that_breaks_burns_the_start_point_too() {
     assert!(matches!(vault.redeem_to(start, &hit, &mut Broken), Err(VaultError::Output(_))));
     assert!(matches!(vault.redeem_to(start, &hit, &mut Vec::new()), Err(VaultError::StartSpent)));
 }
+
+#[test]
+fn a_request_opens_a_bounded_number_of_start_points() {
+    use request::{Answer, Request};
+    use secrets::{MOST_STARTS, Secrets};
+    let secrets = Secrets::without_identity().unwrap();
+    let Answer::Starts(starts) = secrets.answer(Request::OpenStarts { count: u32::MAX, half: None }) else {
+        panic!("no start points");
+    };
+    assert_eq!(starts.len(), MOST_STARTS as usize);
+    let answer = frame::encode(&(u64::MAX, Answer::Starts(starts)));
+    assert!(answer.is_ok(), "the answer fits a frame");
+    // Whoever needs more asks more than once.
+    assert_eq!(vault().open_starts(MOST_STARTS as usize + 1, None).unwrap().len(), MOST_STARTS as usize + 1);
+}

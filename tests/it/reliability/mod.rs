@@ -14,3 +14,4 @@ pub mod soak;
 pub mod starvation;
 #[cfg(debug_assertions)]
 pub mod steps;
+pub mod vault;

@@ -8,4 +8,5 @@ pub mod leaks;
 pub mod memory;
 pub mod memory_scan;
 pub mod secrets;
+pub mod vault;
 pub mod wraps;

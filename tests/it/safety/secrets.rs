@@ -54,7 +54,7 @@ fn no_secret_can_be_named_from_outside() {
         let (compiles, _) = compile(&format!("pub fn f(_: npubbot::vault::{name}) {{}}"));
         assert!(!compiles, "{name} is handed on under another path");
     }
-    for what in ["start_points", "random", "identity"] {
+    for what in ["start_points", "random", "identity", "secrets", "request"] {
         let (compiles, said) = compile(&format!("use npubbot::vault::{what};"));
         assert!(!compiles && said.contains("E0603"), "{what}: {said}");
     }
@@ -96,7 +96,7 @@ fn the_vault_draws_from_the_operating_system_and_nothing_else() {
             }
         }
         // The vault uses the system's source, and only tests can replace it.
-        if name == "vault.rs" {
+        if name == "secrets.rs" {
             let others: Vec<&str> = code.match_indices("source: ").map(|(at, _)| &code[at..]).collect();
             let known =
                 |rest: &&str| ["source: random::system", "source: Source"].iter().any(|known| rest.starts_with(known));

@@ -15,6 +15,7 @@ pub mod raw_relay;
 pub mod relay;
 pub mod source;
 pub mod usage;
+pub mod vault;
 
 use nostr_sdk::prelude::{Client, Event, RelayUrl};
 use std::future::Future;

@@ -1,0 +1,20 @@
+//! `npubbot vault`: the process that holds every secret of a running bot. `serve` starts it.
+
+use super::unlock::obtain;
+use crate::vault;
+use anyhow::Context;
+use clap::Args;
+
+/// `npubbot vault` has no flags: what it opens comes over the socket.
+#[derive(Args, Debug)]
+pub(super) struct Vault {}
+
+impl Vault {
+    /// Answers the bot at the other end of standard input, until it closes it.
+    ///
+    /// Errors: standard input is no socket, or something else than requests comes.
+    pub fn run(self) -> anyhow::Result<()> {
+        let unlock = |means: &vault::Means| obtain(means).map_err(|error| format!("{error:#}"));
+        vault::answer(unlock).context("this command is a part of `npubbot serve`, which starts it")
+    }
+}

@@ -1,0 +1,102 @@
+//! The vault process: opens the identity, then answers requests until the bot closes the socket.
+
+use super::error::VaultError;
+use super::frame::{self, Sender, lock};
+use super::opening::{Means, Opening, Unlock};
+use super::request::{Answer, Request};
+use super::secrets::Secrets;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+/// Most threads that answer.
+const MOST_THREADS: usize = 16;
+
+/// Requests read and not yet taken by a thread, each with its number.
+struct Incoming {
+    stream: UnixStream,
+    read: VecDeque<(u64, Request)>,
+}
+
+impl Incoming {
+    /// The next request; `None` at the end. The thread that finds none reads the next frame.
+    fn next(&mut self) -> io::Result<Option<(u64, Request)>> {
+        while self.read.is_empty() {
+            match frame::read(&mut self.stream)? {
+                Some(items) => self.read.extend(items),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.read.pop_front())
+    }
+}
+
+/// Serves the bot at the other end of standard input, until it closes its end. `unlock` obtains the
+/// passphrase or key that the bot named; its error is a text for the operator. For a process that
+/// does nothing else.
+///
+/// Errors: standard input is no socket; those of the socket; something else than frames.
+pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Result<()> {
+    close_inherited_files();
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    stream.peer_addr()?;
+    let mut incoming = Incoming { stream: stream.try_clone()?, read: VecDeque::new() };
+    let sender = Sender::new(stream);
+    // No opening: the bot has ended already.
+    let Some(opening) = frame::read::<Opening>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
+        return Ok(());
+    };
+    let secrets = match open(&opening, unlock) {
+        Ok(secrets) => secrets,
+        Err(error) => return sender.send([frame::encode(&Err::<[u8; 32], _>(error))?]),
+    };
+    leave_terminal();
+    sender.send([frame::encode(&Ok::<_, VaultError>(secrets.public_key().to_bytes()))?])?;
+    let incoming = Mutex::new(incoming);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    std::thread::scope(|scope| {
+        let work = || serve(&incoming, &secrets, &sender);
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let ended = work();
+        others.into_iter().filter_map(|thread| thread.join().ok()).fold(ended, Result::and)
+    })
+}
+
+fn open(opening: &Opening, unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> Result<Secrets, VaultError> {
+    let unlock = unlock(&opening.means).map_err(|reason| VaultError::Locked { reason })?;
+    match opening.is_new {
+        true => Secrets::create(&opening.file, &unlock),
+        false => Secrets::open(&opening.file, &unlock),
+    }
+}
+
+/// Closes all files above standard error. Ours are closed at `exec` anyway; those of a GPU driver,
+/// or of whoever started the bot, may not be.
+fn close_inherited_files() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: this process has opened nothing yet, so nothing owns a file above standard error. An
+    // old kernel without this call closes none.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
+    }
+}
+
+/// Makes Ctrl-C and a closed terminal the bot's affair: it still needs the vault to stop cleanly.
+fn leave_terminal() {
+    // It fails only for the leader of a process group, which gets no signals of the terminal's
+    // either.
+    let _ = rustix::process::setsid();
+}
+
+/// Answers requests until there are no more.
+fn serve(incoming: &Mutex<Incoming>, secrets: &Secrets, sender: &Sender<UnixStream>) -> io::Result<()> {
+    loop {
+        let Some((number, request)) = lock(incoming).next()? else { return Ok(()) };
+        let answer = catch_unwind(AssertUnwindSafe(|| secrets.answer(request)));
+        let answer = answer.unwrap_or(Answer::Refused(VaultError::Failed));
+        sender.send([frame::encode(&(number, &answer))?])?;
+    }
+}

@@ -1,0 +1,88 @@
+//! The way to the secrets: a process of its own, or this process.
+
+use super::error::VaultError;
+use super::process::Process;
+use super::request::{Answer, Request};
+use super::secrets::Secrets;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request waits for a vault process that has ended: longer than it takes to start again,
+/// and shorter than a stop may take.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Where the secrets are. Cheap to clone.
+#[derive(Clone)]
+pub(super) enum Link {
+    /// In the vault process.
+    Process(Arc<Process>),
+    /// In this process, for searches without a bot, and for tests.
+    Here(Arc<Secrets>),
+}
+
+impl Link {
+    /// The key of the identity.
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        match self {
+            Link::Process(process) => process.public_key(),
+            Link::Here(secrets) => secrets.public_key(),
+        }
+    }
+
+    /// The answer to one request.
+    ///
+    /// Errors: the vault refuses; [`VaultError::Gone`].
+    pub(super) fn ask(&self, request: Request) -> Result<Answer, VaultError> {
+        self.ask_within(request, PATIENCE)
+    }
+
+    /// The answer to one request, however long the vault process is away.
+    ///
+    /// Errors: the vault refuses; [`VaultError::Gone`] if it will not come back, or has ended again
+    /// and again.
+    pub(super) fn ask_patiently(&self, request: Request) -> Result<Answer, VaultError> {
+        self.ask_within(request, Duration::MAX)
+    }
+
+    fn ask_within(&self, request: Request, patience: Duration) -> Result<Answer, VaultError> {
+        let answer = match self {
+            Link::Here(secrets) => secrets.answer(request),
+            Link::Process(process) => process.ask(&[request], patience)?.pop().ok_or(VaultError::Failed)?,
+        };
+        match answer {
+            Answer::Refused(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    /// The answers to requests that cross the wall together, in their order. The vault works on all
+    /// cores.
+    ///
+    /// Errors: [`VaultError::Gone`].
+    pub(super) fn ask_all(&self, requests: Vec<Request>) -> Result<Vec<Answer>, VaultError> {
+        match self {
+            Link::Process(process) => process.ask(&requests, PATIENCE),
+            Link::Here(secrets) => Ok(answer_on_all_cores(secrets, requests)),
+        }
+    }
+}
+
+fn answer_on_all_cores(secrets: &Secrets, mut requests: Vec<Request>) -> Vec<Answer> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(requests.len());
+    if threads < 2 {
+        return requests.into_iter().map(|request| secrets.answer(request)).collect();
+    }
+    let share = requests.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let mut shares = Vec::new();
+        while !requests.is_empty() {
+            let rest = requests.split_off(share.min(requests.len()));
+            let part = std::mem::replace(&mut requests, rest);
+            let count = part.len();
+            let answer = move || part.into_iter().map(|request| secrets.answer(request)).collect::<Vec<_>>();
+            shares.push((count, scope.spawn(answer)));
+        }
+        let failed = |count| (0..count).map(|_| Answer::Refused(VaultError::Failed)).collect();
+        shares.into_iter().flat_map(|(count, share)| share.join().unwrap_or_else(|_| failed(count))).collect()
+    })
+}

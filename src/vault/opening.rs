@@ -1,0 +1,53 @@
+//! Ways to open a file that contains a secret.
+
+use age::secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The passphrase or key that opens a file with a secret.
+pub enum Unlock {
+    /// A passphrase, stretched with scrypt as `age -p` does.
+    Passphrase(SecretString),
+    /// Path of a file with an `AGE-SECRET-KEY-1…` line, as `age-keygen` writes it.
+    AgeIdentityFile(PathBuf),
+}
+
+/// Where the vault process finds the passphrase or key. It holds neither.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Means {
+    /// The first line of this file is the passphrase.
+    PassphraseFile(PathBuf),
+    /// This file has an `AGE-SECRET-KEY-1…` line.
+    AgeIdentityFile(PathBuf),
+    /// A person at the terminal.
+    Person {
+        /// The question.
+        prompt: String,
+        /// Whether to ask twice, for a new passphrase.
+        twice: bool,
+    },
+}
+
+impl Means {
+    /// The same means for a further start of the process.
+    pub(super) fn again(self) -> Means {
+        match self {
+            Means::Person { .. } => Means::Person {
+                prompt: "The vault process has ended. Passphrase of the bot's identity, to start it again: ".to_owned(),
+                twice: false,
+            },
+            file => file,
+        }
+    }
+}
+
+/// The identity with which a vault process begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Opening {
+    /// The identity file.
+    pub file: PathBuf,
+    /// The means that unlock it.
+    pub means: Means,
+    /// Whether to make the identity and its file.
+    pub is_new: bool,
+}

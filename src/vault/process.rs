@@ -1,0 +1,327 @@
+//! The bot's side of the vault process: starts it, sends requests, and starts it again if it ends.
+
+use super::error::VaultError;
+use super::frame::{self, Sender, lock};
+use super::opening::Opening;
+use super::request::{Answer, Request};
+use std::collections::HashMap;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The program that runs now, also after its file was replaced.
+#[cfg(target_os = "linux")]
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// The hidden command of the vault process.
+const COMMAND: &str = "vault";
+
+/// How often a request is sent whose vault process ended before it answered. A request that ends
+/// every vault must not do so for ever.
+const ATTEMPTS: usize = 3;
+/// A vault process that lived shorter is started again after a pause.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
+/// Pause before a further start. Doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause before a further start.
+const LAST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A vault process. Ends it on drop.
+pub(super) struct Process {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    program: PathBuf,
+    opening: Opening,
+    key: nostr::PublicKey,
+    state: Mutex<State>,
+    /// Notified when a process is there, and at the end.
+    changed: Condvar,
+}
+
+/// The connection, and the requests that have no answer yet.
+#[derive(Default)]
+struct State {
+    /// `None` while no process is there.
+    sender: Option<Arc<Sender<UnixStream>>>,
+    /// A second handle to the socket, which ends the process.
+    stream: Option<UnixStream>,
+    process_id: Option<u32>,
+    is_closed: bool,
+    /// Why the last start failed.
+    trouble: Option<String>,
+    /// Number of the last request.
+    last: u64,
+    waiting: HashMap<u64, (usize, mpsc::Sender<(usize, Answer)>)>,
+}
+
+/// A process that has opened its identity.
+struct Started {
+    child: Child,
+    stream: UnixStream,
+    key: nostr::PublicKey,
+}
+
+impl Process {
+    /// Starts the vault process of this program and waits until it has opened the identity.
+    ///
+    /// Errors: [`VaultError::Process`], and those of opening or making the identity.
+    #[cfg(target_os = "linux")]
+    pub(super) fn start(opening: Opening) -> Result<Process, VaultError> {
+        Process::start_program(Path::new(THIS_PROGRAM), opening)
+    }
+
+    /// Starts the vault process of this program and waits until it has opened the identity.
+    ///
+    /// Errors: [`VaultError::Process`], and those of opening or making the identity.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn start(opening: Opening) -> Result<Process, VaultError> {
+        Process::start_program(&std::env::current_exe().map_err(no_process)?, opening)
+    }
+
+    /// [`Process::start`] with another program.
+    ///
+    /// Errors: as there.
+    pub(super) fn start_program(program: &Path, opening: Opening) -> Result<Process, VaultError> {
+        let Started { child, stream, key } = spawn(program, &opening)?;
+        // The identity is there now: a further start opens it.
+        let opening = Opening { is_new: false, means: opening.means.again(), ..opening };
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { program: program.to_owned(), opening, key, state, changed });
+        let reader = shared.connect(&child, stream).map_err(no_process)?;
+        let watched = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("vault".to_owned())
+            .spawn(move || watched.watch(child, reader))
+            .map_err(no_process)?;
+        Ok(Process { shared })
+    }
+
+    /// The key of the identity.
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        self.shared.key
+    }
+
+    /// Id of the process; `None` while it is not there.
+    pub(super) fn id(&self) -> Option<u32> {
+        lock(&self.shared.state).process_id
+    }
+
+    /// Why there is no process; `None` while it works.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let state = lock(&self.shared.state);
+        match (&state.sender, &state.trouble) {
+            (Some(_), _) => None,
+            (None, trouble) => Some(trouble.clone().unwrap_or_else(|| VaultError::Gone.to_string())),
+        }
+    }
+
+    /// Sends requests together and waits for their answers, which have the order of the requests. A
+    /// process that ends meanwhile is waited for, at most `patience`, and asked again.
+    ///
+    /// Errors: [`VaultError::Gone`].
+    pub(super) fn ask(&self, requests: &[Request], patience: Duration) -> Result<Vec<Answer>, VaultError> {
+        let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
+        let deadline = Instant::now().checked_add(patience);
+        for _ in 0..ATTEMPTS {
+            let open: Vec<usize> = (0..answers.len()).filter(|&at| answers[at].is_none()).collect();
+            let answered = self.shared.send(requests, &open, deadline)?;
+            // It ends when each has its answer, or when the process has ended.
+            for (at, answer) in answered {
+                answers[at] = Some(answer);
+            }
+            if answers.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        answers.into_iter().collect::<Option<Vec<_>>>().ok_or(VaultError::Gone)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared.state);
+        state.is_closed = true;
+        if let Some(stream) = &state.stream {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    /// Sends those of the requests that `open` names, once there is a process.
+    fn send(
+        &self,
+        requests: &[Request],
+        open: &[usize],
+        deadline: Option<Instant>,
+    ) -> Result<mpsc::Receiver<(usize, Answer)>, VaultError> {
+        let mut state = self.wait(lock(&self.state), deadline)?;
+        let sender = state.sender.clone().ok_or(VaultError::Gone)?;
+        let (answer, answered) = mpsc::channel();
+        let mut items = Vec::with_capacity(open.len());
+        for &at in open {
+            state.last += 1;
+            items.push(frame::encode(&(state.last, &requests[at])).map_err(|_| VaultError::Failed)?);
+            let number = state.last;
+            state.waiting.insert(number, (at, answer.clone()));
+        }
+        drop(state);
+        // If it fails, the process has ended, which the watching thread sees too.
+        let _ = sender.send(items);
+        Ok(answered)
+    }
+
+    /// Waits for a process. Errors: none is there in time, or there will be none.
+    fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        deadline: Option<Instant>,
+    ) -> Result<MutexGuard<'a, State>, VaultError> {
+        while state.sender.is_none() {
+            let left = deadline.map_or(LAST_PAUSE, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if state.is_closed || left.is_zero() {
+                return Err(VaultError::Gone);
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(state)
+    }
+
+    /// Makes a process the current one. Returns the end to read answers from.
+    fn connect(&self, child: &Child, stream: UnixStream) -> io::Result<UnixStream> {
+        let mut state = lock(&self.state);
+        let reader = stream.try_clone()?;
+        state.stream = Some(stream.try_clone()?);
+        state.sender = Some(Arc::new(Sender::new(stream)));
+        state.process_id = Some(child.id());
+        state.trouble = None;
+        self.changed.notify_all();
+        Ok(reader)
+    }
+
+    /// Passes answers on; when the process has ended, starts the next one.
+    fn watch(&self, mut child: Child, mut reader: UnixStream) {
+        loop {
+            let began = Instant::now();
+            while let Ok(Some(answers)) = frame::read::<(u64, Answer)>(&mut reader) {
+                let mut state = lock(&self.state);
+                for (number, answer) in answers {
+                    if let Some((at, to)) = state.waiting.remove(&number) {
+                        // Who no longer waits needs no answer.
+                        let _ = to.send((at, answer));
+                    }
+                }
+            }
+            let is_closed = self.disconnect();
+            let _ = child.kill();
+            let status = child.wait();
+            if is_closed {
+                return;
+            }
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            tracing::error!(%status, "the vault process has ended; it is started again");
+            let pause = if began.elapsed() < SHORT_LIFE { FIRST_PAUSE } else { Duration::ZERO };
+            match self.restart(pause) {
+                Some(next) => (child, reader) = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Marks the process as gone, so that whoever waits for an answer asks again. Returns whether
+    /// the vault is closed.
+    fn disconnect(&self) -> bool {
+        let mut state = lock(&self.state);
+        (state.sender, state.stream, state.process_id) = (None, None, None);
+        state.waiting.clear();
+        state.is_closed
+    }
+
+    /// Starts the process again, until it works; `None` once the vault is closed.
+    fn restart(&self, mut pause: Duration) -> Option<(Child, UnixStream)> {
+        loop {
+            if self.is_closed_within(pause) {
+                return None;
+            }
+            match self.try_restart() {
+                Ok(next) => {
+                    tracing::info!("the vault process works again");
+                    return Some(next);
+                }
+                Err(error) => {
+                    pause = (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+                    tracing::error!(%error, retry_in = ?pause, "the vault process cannot be started");
+                    lock(&self.state).trouble = Some(error.to_string());
+                }
+            }
+        }
+    }
+
+    fn try_restart(&self) -> Result<(Child, UnixStream), VaultError> {
+        let Started { mut child, stream, key } = spawn(&self.program, &self.opening)?;
+        if key != self.key {
+            end(&mut child);
+            return Err(no_process(format!("{} holds another identity now", self.opening.file.display())));
+        }
+        match self.connect(&child, stream) {
+            Ok(reader) => Ok((child, reader)),
+            Err(error) => {
+                end(&mut child);
+                Err(no_process(error))
+            }
+        }
+    }
+
+    /// Waits for `pause`, or until the vault is closed.
+    fn is_closed_within(&self, pause: Duration) -> bool {
+        let wait = self.changed.wait_timeout_while(lock(&self.state), pause, |state| !state.is_closed);
+        wait.unwrap_or_else(PoisonError::into_inner).0.is_closed
+    }
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Starts a process with an empty environment. Its standard input is the socket; of the bot's open
+/// files it has standard error alone, for the text of a panic.
+fn spawn(program: &Path, opening: &Opening) -> Result<Started, VaultError> {
+    let (mut stream, theirs) = UnixStream::pair().map_err(no_process)?;
+    let mut command = Command::new(program);
+    command.arg(COMMAND).env_clear();
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::inherit());
+    let mut child = command.spawn().map_err(no_process)?;
+    // The command holds the other end; with it dropped, a process that ends closes the socket.
+    drop(command);
+    match greet(&mut stream, opening) {
+        Ok(key) => Ok(Started { child, stream, key }),
+        Err(error) => {
+            end(&mut child);
+            Err(error)
+        }
+    }
+}
+
+/// Tells a new process what to open, and waits for the key of the identity. This takes as long as a
+/// person takes to type a passphrase.
+fn greet(stream: &mut UnixStream, opening: &Opening) -> Result<nostr::PublicKey, VaultError> {
+    let opening = frame::encode(opening).map_err(no_process)?;
+    Sender::new(&mut *stream).send([opening]).map_err(no_process)?;
+    let answer = frame::read::<Result<[u8; 32], VaultError>>(stream).map_err(no_process)?;
+    let Some(answer) = answer.and_then(|mut items| items.pop()) else { return Err(no_process("it ended at once")) };
+    nostr::PublicKey::from_slice(&answer?).map_err(no_process)
+}
+
+fn no_process(reason: impl ToString) -> VaultError {
+    VaultError::Process { reason: reason.to_string() }
+}

@@ -1,0 +1,62 @@
+//! Requests that cross the wall of the vault, and their answers. No secret is in either.
+
+use super::claim::Opened;
+use super::error::{UnwrapError, VaultError};
+use super::rumor::Rumor;
+use super::start_points::StartId;
+use crate::key::{HalfPoint, SplitTweak, StartPoint, Tweak, VerifiedHit};
+use crate::message::{GiftWrap, OutgoingMessage};
+use serde::{Deserialize, Serialize};
+
+/// A request to the vault. Events are JSON (NIP-01); `now` is a date in Unix seconds.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Request {
+    /// Draw start secrets; with `half`, blindings of that half point.
+    OpenStarts {
+        /// How many; `secrets::MOST_STARTS` at most.
+        count: u32,
+        half: Option<HalfPoint>,
+    },
+    /// Forget start points that will not be redeemed.
+    Discard(Vec<StartId>),
+    /// Spend a start point and seal its key between `message.text` and `after`.
+    Redeem { start: StartId, hit: Hit, message: OutgoingMessage, after: String, now: u64 },
+    /// Spend a split start point and return its tweak.
+    Reveal { start: StartId, hit: Hit },
+    /// Seal a message without a key.
+    Seal { message: OutgoingMessage, now: u64 },
+    /// Open a gift wrap.
+    Unwrap(String),
+    /// Open a message of kind 4.
+    OpenNip04(String),
+    /// Sign a public event, which is unsigned so far.
+    Sign(String),
+}
+
+/// The answer to a [`Request`], in the same order.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Answer {
+    Starts(Vec<(StartId, StartPoint)>),
+    Done,
+    Sealed(GiftWrap),
+    Tweak(SplitTweak),
+    Opened(Result<Opened, UnwrapError>),
+    Message(Result<Rumor, UnwrapError>),
+    /// The signed event.
+    Signed(String),
+    /// Any request can be refused.
+    Refused(VaultError),
+}
+
+/// A hit as it is claimed to the vault, which recomputes it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Hit {
+    pub(super) point: StartPoint,
+    pub(super) tweak: Tweak,
+}
+
+impl From<&VerifiedHit> for Hit {
+    fn from(hit: &VerifiedHit) -> Hit {
+        Hit { point: *hit.point(), tweak: *hit.tweak() }
+    }
+}

@@ -1,0 +1,182 @@
+//! The holder of every secret. It answers requests; only what an answer has room for leaves it.
+
+use super::error::{UnwrapError, VaultError};
+use super::opening::Unlock;
+use super::random::{self, Source};
+use super::request::{Answer, Hit, Request};
+use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
+use super::start_points::{StartId, StartPoints};
+use super::verified::VerifiedEvent;
+use super::{identity, public_events, seal, unwrap};
+use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
+use crate::message::{Channel, GiftWrap, OutgoingMessage};
+use nostr::{Event, JsonUtil};
+use std::fmt::{self, Write as _};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Most start points in one request, so that the answer fits a frame.
+pub(super) const MOST_STARTS: u32 = 8192;
+
+/// The identity and the open start points.
+pub(super) struct Secrets {
+    bot: Arc<Signing>,
+    starts: Arc<StartPoints>,
+    source: Source,
+}
+
+impl Secrets {
+    /// Makes a new identity in the file at `path`.
+    ///
+    /// Errors: as [`identity::create`].
+    pub(super) fn create(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
+        identity::create(path, unlock, random::system).and_then(Secrets::with)
+    }
+
+    /// Opens the identity in the file at `path`.
+    ///
+    /// Errors: as [`identity::open`].
+    pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
+        identity::open(path, unlock).and_then(Secrets::with)
+    }
+
+    /// A temporary identity that is not stored.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub(super) fn without_identity() -> Result<Secrets, VaultError> {
+        Signing::draw(random::system).and_then(Secrets::with)
+    }
+
+    fn with(bot: Signing) -> Result<Secrets, VaultError> {
+        let starts = Arc::new(StartPoints::new(random::system)?);
+        Ok(Secrets { bot: Arc::new(bot), starts, source: random::system })
+    }
+
+    /// The same secrets, with another source of randomness.
+    #[cfg(test)]
+    pub(super) fn with_source(&self, source: Source) -> Secrets {
+        Secrets { bot: Arc::clone(&self.bot), starts: Arc::clone(&self.starts), source }
+    }
+
+    #[cfg(test)]
+    pub(super) fn bot_for_tests(&self) -> &Signing {
+        &self.bot
+    }
+
+    pub(super) fn public_key(&self) -> nostr::PublicKey {
+        self.bot.public_key()
+    }
+
+    /// Answers a request. It trusts nothing in it: hits are recomputed, events verified.
+    pub(super) fn answer(&self, request: Request) -> Answer {
+        self.try_answer(request).unwrap_or_else(Answer::Refused)
+    }
+
+    fn try_answer(&self, request: Request) -> Result<Answer, VaultError> {
+        Ok(match request {
+            Request::OpenStarts { count, half } => {
+                let open = |_| match &half {
+                    None => self.starts.open(self.source),
+                    Some(half) => self.starts.open_split(half, self.source),
+                };
+                Answer::Starts((0..count.min(MOST_STARTS)).map(open).collect::<Result<_, _>>()?)
+            }
+            Request::Discard(starts) => {
+                self.starts.discard(&starts);
+                Answer::Done
+            }
+            Request::Redeem { start, hit, message, after, now } => {
+                Answer::Sealed(self.redeem(start, &hit, &message, &after, now)?)
+            }
+            Request::Reveal { start, hit } => Answer::Tweak(self.reveal(start, &hit)?),
+            Request::Seal { message, now } => Answer::Sealed(match message.channel {
+                Channel::Sealed => self.seal_text(&message, &message.text, now)?,
+                Channel::Nip04 => seal::as_nip04(&self.bot, self.source, now, &message)?,
+            }),
+            Request::Unwrap(json) => Answer::Opened(event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap))),
+            Request::OpenNip04(json) => Answer::Message(
+                event(&json)
+                    .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
+                    .and_then(|message| unwrap::open_nip04(&self.bot, &message)),
+            ),
+            Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
+        })
+    }
+
+    fn redeem(
+        &self,
+        start: StartId,
+        hit: &Hit,
+        message: &OutgoingMessage,
+        after: &str,
+        now: u64,
+    ) -> Result<GiftWrap, VaultError> {
+        let key = self.derive(start, hit)?;
+        let mut text = SecretText::with_capacity(message.text.len() + NSEC_LENGTH + after.len() + 2);
+        write_message(&mut text, &message.text, &key, after).map_err(|_| VaultError::Unsealable)?;
+        drop(key);
+        self.seal_text(message, text.as_str().ok_or(VaultError::Unsealable)?, now)
+    }
+
+    /// Spends the start point and writes the nsec, without a line break, to `output`.
+    ///
+    /// Errors: as [`Secrets::derive`], and [`VaultError::Output`].
+    pub(super) fn redeem_to(&self, start: StartId, hit: &Hit, output: &mut dyn Write) -> Result<(), VaultError> {
+        let key = self.derive(start, hit)?;
+        let mut text = SecretText::with_capacity(NSEC_LENGTH);
+        key.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
+        output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
+    }
+
+    /// Spends the start point and returns the key locked with a password (NIP-49).
+    ///
+    /// Errors: as [`Secrets::derive`], and [`VaultError::Unsealable`].
+    pub(super) fn redeem_locked(&self, start: StartId, hit: &Hit, password: &str) -> Result<String, VaultError> {
+        self.derive(start, hit)?.ncryptsec(password, self.source)
+    }
+
+    fn reveal(&self, start: StartId, hit: &Hit) -> Result<SplitTweak, VaultError> {
+        let start = self.starts.spend_split(start)?;
+        let hit = recompute(start.point(), hit)?;
+        let half = StartPoint::new(*start.half().public_key());
+        let split = start.tweak(hit.tweak()).ok_or(VaultError::ForeignHit)?;
+        if candidate(&half, &split.tweak) != Some(hit.npub()) {
+            return Err(VaultError::ForeignHit);
+        }
+        Ok(split)
+    }
+
+    /// Removes the start point from the table first, so that it yields at most one key.
+    fn derive(&self, start: StartId, hit: &Hit) -> Result<DerivedKey, VaultError> {
+        let start = self.starts.spend(start)?;
+        let hit = recompute(start.point(), hit)?;
+        let key = start.derive(hit.tweak()).ok_or(VaultError::ForeignHit)?;
+        if key.npub() != Some(hit.npub()) {
+            return Err(VaultError::ForeignHit);
+        }
+        Ok(key)
+    }
+
+    fn seal_text(&self, message: &OutgoingMessage, text: &str, now: u64) -> Result<GiftWrap, VaultError> {
+        seal::seal(&self.bot, self.source, now, message, text)
+    }
+}
+
+/// The hit, recomputed, if it is one of the start point at `point`.
+fn recompute(point: Option<StartPoint>, hit: &Hit) -> Result<VerifiedHit, VaultError> {
+    let point = point.filter(|point| *point == hit.point).ok_or(VaultError::ForeignHit)?;
+    VerifiedHit::recompute(point, hit.tweak).ok_or(VaultError::ForeignHit)
+}
+
+fn event(json: &str) -> Result<Event, UnwrapError> {
+    Event::from_json(json).map_err(|_| UnwrapError::NotAWrap)
+}
+
+fn write_message(text: &mut SecretText, before: &str, key: &DerivedKey, after: &str) -> fmt::Result {
+    text.write_str(before)?;
+    text.write_str("\n")?;
+    key.write_nsec(text)?;
+    text.write_str("\n")?;
+    text.write_str(after)
+}

@@ -1,0 +1,91 @@
+//! The memory of the network-facing process, and the inheritance of the vault process.
+
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::harness::{Test, skip, test};
+use crate::support::memory_scan::{Pieces, Secret};
+use crate::support::program;
+use crate::support::relay::TestRelay;
+use crate::support::vault::{about, memory, next_vault};
+use nostr_sdk::{Keys, ToBech32};
+use secp256k1::SecretKey;
+use std::fs;
+
+pub const TESTS: &[Test] = &[
+    test!(the_network_process_has_no_identity_and_no_delivered_key),
+    test!(the_vault_inherits_nothing_but_its_socket),
+    test!(the_hidden_command_serves_a_bot_only),
+];
+
+/// Whether any region has the bytes.
+fn has(regions: &[Vec<u8>], needle: &[u8]) -> bool {
+    let first = needle[0];
+    regions.iter().any(|region| {
+        let mut from = 0;
+        while let Some(at) = region[from..].iter().position(|byte| *byte == first) {
+            if region[from + at..].starts_with(needle) {
+                return true;
+            }
+            from += at + 1;
+        }
+        false
+    })
+}
+
+async fn the_network_process_has_no_identity_and_no_delivered_key() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), process.public_key).await;
+    asker.send("q").await;
+    let text = asker.next_result().await;
+    let key = Keys::parse(text.lines().find(|line| line.starts_with("nsec1")).unwrap()).unwrap();
+    let (bot, vault) = (process.pid(), next_vault(process.pid(), None).await);
+    let regions = memory(bot).expect("the bot's memory can be read by whoever started it");
+    let identity = home.keys();
+    let secrets = [
+        Secret::new("the identity", SecretKey::from_slice(identity.secret_key().as_secret_bytes()).unwrap()),
+        Secret::new("a delivered key", SecretKey::from_slice(key.secret_key().as_secret_bytes()).unwrap()),
+    ];
+    let pieces = Pieces::of(&secrets);
+    for region in &regions {
+        let found = pieces.look(region);
+        assert!(found.is_empty(), "{:?} in the network process", found[0]);
+    }
+    for keys in [&identity, &key] {
+        let nsec = keys.secret_key().to_bech32().unwrap();
+        assert!(!has(&regions, nsec.as_bytes()) && !has(&regions, keys.secret_key().to_secret_hex().as_bytes()));
+    }
+    // The positive controls: what it must have is found, and the identity is in the vault.
+    assert!(has(&regions, process.public_key.to_hex().as_bytes()), "the scan finds what is there");
+    let Ok(regions) = memory(vault) else { skip("the vault's memory cannot be read, not even for the control") };
+    assert!(regions.iter().any(|region| pieces.look(region).iter().any(|found| found.secret == 0)), "the identity");
+}
+
+async fn the_vault_inherits_nothing_but_its_socket() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let process = home.spawn_logged().await;
+    let vault = next_vault(process.pid(), None).await;
+    let Ok(environment) = fs::read(about(vault, "environ")) else { skip("only root can look at the vault") };
+    assert_eq!(environment, b"", "the environment");
+    let mut files: Vec<String> = fs::read_dir(about(vault, "fd"))
+        .unwrap()
+        .filter_map(|file| fs::read_link(file.unwrap().path()).ok())
+        .map(|path| path.display().to_string().split(':').next().unwrap_or_default().to_owned())
+        .collect();
+    files.sort_unstable();
+    let log = home.folder.path().join("log").display().to_string();
+    // The socket thrice: standard input, and handles for reading and writing.
+    let mut expected = vec!["/dev/null", &log, "socket", "socket", "socket"];
+    expected.sort_unstable();
+    assert_eq!(files, expected);
+}
+
+fn the_hidden_command_serves_a_bot_only() {
+    let output = program::run(&["vault"]);
+    let said = program::stderr(&output);
+    assert!(!output.status.success() && said.contains("npubbot serve"), "{said}");
+    let help = program::run(&["--help"]);
+    assert!(!program::stdout(&help).contains("vault"), "it is no command for people");
+}

@@ -1,0 +1,59 @@
+//! The vault process of a bot, seen from outside. Linux only.
+
+use super::until;
+use std::fs;
+use std::path::PathBuf;
+
+/// The vault process of the bot with this process id; `None` while it has none.
+pub fn vault_of(bot: u32) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{bot}/task")).ok()?;
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    children.into_iter().find(|id| command_line(*id).is_some_and(|line| line.ends_with("\0vault\0")))
+}
+
+/// The arguments of a process, each with a zero byte at its end.
+fn command_line(id: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{id}/cmdline")).ok()
+}
+
+/// Waits for a vault process of the bot other than `former`.
+pub async fn next_vault(bot: u32, former: Option<u32>) -> u32 {
+    until("the bot has a vault process", || async { vault_of(bot).filter(|id| Some(*id) != former) }).await
+}
+
+/// Kills a process (SIGKILL).
+pub fn kill(id: u32) {
+    let id = rustix::process::Pid::from_raw(id as i32).expect("no process has the id 0");
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+}
+
+/// A file about a process, below `/proc`.
+pub fn about(id: u32, file: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{id}/{file}"))
+}
+
+/// All readable memory of a process. Errors: the process is protected from us.
+pub fn memory(id: u32) -> std::io::Result<Vec<Vec<u8>>> {
+    use std::os::unix::fs::FileExt;
+    let maps = fs::read_to_string(about(id, "maps"))?;
+    let memory = fs::File::open(about(id, "mem"))?;
+    let mut regions = Vec::new();
+    for line in maps.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(rights)) = (words.next(), words.next()) else { continue };
+        let Some((from, to)) = range.split_once('-') else { continue };
+        let (from, to) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
+        // Address space that is only reserved has no content.
+        if !rights.starts_with('r') || line.ends_with("[vvar]") || line.ends_with("[vsyscall]") || to - from > 1 << 32 {
+            continue;
+        }
+        let mut bytes = vec![0; (to - from) as usize];
+        if memory.read_exact_at(&mut bytes, from).is_ok() {
+            regions.push(bytes);
+        }
+    }
+    Ok(regions)
+}
