@@ -89,7 +89,8 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     assert!(home.count(answered) <= answers, "nothing waits to be sent to them");
     let allowed = operate(&home, &["allow", &npub(&asker)]);
     assert!(allowed.status.success(), "{}", stderr(&allowed));
-    assert!(asker.ask(LONG).await.contains("#2"), "they are answered again");
+    // The same text within the same second would be a copy of the first request.
+    assert!(asker.ask("zzzzzzzzz").await.contains("#2"), "they are answered again");
     drop(bot);
 }
 
