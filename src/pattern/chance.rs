@@ -73,7 +73,8 @@ struct Steps<'a> {
     begins: [Vec<u32>; 32],
 }
 
-/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes more than `effort`.
+/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes more than
+/// `effort`.
 pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
     effort.left = effort.left.max(effort.per_shape * shapes.len());
     let steps = Steps::new(shapes);

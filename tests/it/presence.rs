@@ -124,7 +124,8 @@ struct Read {
     seconds: Vec<f64>,
 }
 
-/// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h`
+/// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6
+/// h`
 fn read(text: &str) -> Option<Read> {
     let (doing, rest) = text.split_once("; ")?;
     let (rate, times) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
@@ -163,7 +164,8 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
     measure();
     let mut open = 0;
     for (round, request) in ["qqqqqqqq", "qqqqqqqp", "cancel"].into_iter().enumerate() {
-        // Three changes within the same five minutes. The next status must describe the state after them.
+        // Three changes within the same five minutes. The next status must describe the state after
+        // them.
         for changed in ["qqqqqqqr", "cancel 1000", request] {
             clock.set(clock.now() + 7);
             measure();

@@ -119,9 +119,9 @@ impl ExternalRelays {
         Err(NostrError::not_connected(url))
     }
 
-    /// [`ExternalRelays::dial`], which goes on to its end if this future is dropped: the outbox ends
-    /// attempts early. A relay that was added or removed by half would stay in the client for good,
-    /// which takes [`MOST`] in all.
+    /// [`ExternalRelays::dial`], which goes on to its end if this future is dropped: the outbox
+    /// ends attempts early. A relay that was added or removed by half would stay in the client for
+    /// good, which takes [`MOST`] in all.
     async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
         let gone = NostrError::not_connected(&url);
