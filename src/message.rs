@@ -71,7 +71,7 @@ impl fmt::Debug for OutgoingMessage {
 pub struct GiftWrap {
     /// Id of the event.
     pub id: [u8; 32],
-    /// Its receiver.
+    /// The receiver of the message.
     pub to: Asker,
     /// The event as JSON, as relays expect it.
     pub json: String,

@@ -112,14 +112,14 @@ pub enum Reply {
         /// The asker's job with the same prefixes.
         job: JobId,
     },
-    /// As many open jobs as one asker may have.
+    /// The asker has as many open jobs as one asker may have.
     TooManyOpen {
         /// The asker's open jobs.
         open: Vec<JobId>,
         /// The limit.
         allowed: usize,
     },
-    /// As many jobs in 24 hours as one asker may start.
+    /// The asker has started as many jobs in 24 hours as one asker may.
     TooManyToday {
         /// The limit.
         allowed: usize,
@@ -195,9 +195,9 @@ pub enum Reply {
 /// An accepted job.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Acceptance {
-    /// Its number.
+    /// The job's number.
     pub job: JobId,
-    /// Its patterns.
+    /// The job's patterns.
     pub patterns: Vec<Pattern>,
     /// Difficulty of any of them.
     pub difficulty: Difficulty,
@@ -220,7 +220,7 @@ pub struct Acceptance {
 /// An accepted job without a target.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BestAcceptance {
-    /// Its number.
+    /// The job's number.
     pub job: JobId,
     /// The search, with its likely result and its time.
     pub explanation: BestExplanation,
@@ -251,7 +251,7 @@ pub struct BestExplanation {
 pub struct Cheaper {
     /// The pattern.
     pub pattern: Pattern,
-    /// Its expected time.
+    /// Expected time until a key is found.
     pub expected: Duration,
 }
 
@@ -262,7 +262,7 @@ pub struct Explanation {
     pub pattern: Pattern,
     /// Whether the bot searches for it.
     pub is_accepted: bool,
-    /// Its expected time, if a rate is measured.
+    /// Expected time until a key is found, if a rate is measured.
     pub expected: Option<Duration>,
     /// The nearest pattern that the bot searches for, if it does not search for this one.
     pub nearest: Option<Pattern>,
@@ -273,9 +273,9 @@ pub struct Explanation {
 /// One open job in a status.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JobLine {
-    /// Its number.
+    /// The job's number.
     pub job: JobId,
-    /// Its patterns.
+    /// The job's patterns.
     pub patterns: Vec<Pattern>,
     /// The search without a target, if it is one.
     pub best: Option<BestSearch>,

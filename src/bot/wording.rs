@@ -214,7 +214,7 @@ fn instead(t: &Table, nearest: &Option<Pattern>) -> String {
     }
 }
 
-/// As many explanations as fit, but at least one.
+/// Joins as many explanations as fit into one answer, but at least one.
 fn explanations(t: &Table, explained: &[Explanation], more: usize) -> String {
     let with = |shown: usize| {
         let mut said: Vec<String> = explained.iter().take(shown).map(|one| explanation(t, one)).collect();

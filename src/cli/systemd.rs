@@ -20,7 +20,7 @@ pub(super) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// As the environment says (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
+    /// Reads the settings from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
     pub fn from_environment() -> ServiceManager {
         ServiceManager { every: sd_notify::watchdog_enabled().map(|period| period / SIGNS) }
     }

@@ -38,7 +38,7 @@ pub struct SensorFigures {
 /// Connections to a relay since the start.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RelayFigures {
-    /// Its address.
+    /// The URL of the relay.
     pub url: String,
     /// Attempts to connect that failed.
     pub failures: u64,

@@ -37,7 +37,7 @@ impl Ledger {
     }
 }
 
-/// Whether an asker said stop.
+/// Whether an asker sent `stop` and has not sent `start` since.
 pub(super) fn is_silent(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
     Ok(connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?)
 }

@@ -22,11 +22,11 @@ pub enum JobState {
 /// An accepted job, as the ledger keeps it.
 #[derive(Clone)]
 pub struct Job {
-    /// Its number.
+    /// The job's number.
     pub id: JobId,
     /// The message that asked.
     pub rumor: RumorId,
-    /// Its state.
+    /// The job's state.
     pub state: JobState,
     /// When it was accepted, Unix seconds.
     pub accepted_at: u64,

@@ -42,7 +42,7 @@ struct Shared {
     /// The first damage found.
     damage: OnceLock<String>,
     clock: Clock,
-    /// Until the ledger is closed.
+    /// The lock of the folder; `None` once the ledger is closed.
     lock: Mutex<Option<FolderLock>>,
 }
 

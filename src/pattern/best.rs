@@ -84,7 +84,7 @@ impl Family {
         self.first_that(|pattern| pattern.difficulty() > level)
     }
 
-    /// Of each ladder the most frequent pattern that is rare enough. Not all need have one.
+    /// The most frequent pattern of each ladder that is rare enough. A ladder may have none.
     fn first_that(self, is_rare: impl Fn(&Pattern) -> bool) -> Vec<Pattern> {
         let first = |ladder: &'static Vec<Pattern>| ladder.get(ladder.partition_point(|pattern| !is_rare(pattern)));
         self.ladders().iter().filter_map(first).cloned().collect()

@@ -32,7 +32,7 @@ impl Effort {
         Effort { left: count, per_shape: 0 }
     }
 
-    /// As much as one computation takes at most: some tens of milliseconds, more for large sets.
+    /// The most that one computation may take: some tens of milliseconds, more for large sets.
     pub fn full() -> Effort {
         Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE }
     }

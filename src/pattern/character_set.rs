@@ -67,7 +67,7 @@ impl CharacterSet {
         })
     }
 
-    /// Its characters, sorted.
+    /// The characters of the set, sorted.
     pub fn characters(self) -> Vec<char> {
         let all = ALPHABET.iter().enumerate();
         let mut own: Vec<char> = all.filter(|(at, _)| self.0 >> at & 1 == 1).map(|(_, &c)| char::from(c)).collect();

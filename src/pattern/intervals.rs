@@ -1,4 +1,4 @@
-//! From shapes to intervals of the upper 64 bits of x, which the devices filter by.
+//! Turns shapes into intervals of the upper 64 bits of x, which the devices filter by.
 
 use super::character_set::CharacterSet;
 use super::shape::Shape;

@@ -12,13 +12,13 @@ pub enum Kind {
     /// Parts at the start, anywhere, or at the end: `alice*cafe`, `*alice*@12`. A part that is
     /// absent is empty.
     Parts {
-        /// After `npub1`.
+        /// Characters after `npub1`.
         start: String,
-        /// Anywhere after it, in this order.
+        /// Parts that follow anywhere, in this order.
         middle: Vec<String>,
-        /// All of the middle is within this many characters after `npub1`, if it says so.
+        /// If given, the whole middle is within this many characters after `npub1`.
         within: Option<usize>,
-        /// At the end, checksum included.
+        /// Characters at the end of the npub, checksum included.
         end: String,
     },
     /// Equal characters after `npub1`: `=7`.

@@ -83,7 +83,7 @@ impl Pattern {
         matches!(self.form, Form::Range(..)).then_some(&self.text)
     }
 
-    /// Its kind.
+    /// The kind of the pattern.
     pub fn kind(&self) -> &Kind {
         match &self.form {
             Form::Range(..) => &Kind::Prefix,
@@ -171,7 +171,7 @@ impl Pattern {
         }
     }
 
-    /// Its alternatives.
+    /// The alternatives of the pattern, each a shape.
     pub(super) fn shapes(&self) -> Vec<Shape> {
         match &self.form {
             Form::Range(..) => {

@@ -21,7 +21,7 @@ const LEAST_TIME: Duration = Duration::from_millis(1500);
 const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
 /// The same for further attempts. In a flood most of them fail like the first.
 const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
-/// With this many in progress, the ledger is read less often.
+/// With this many messages in progress, the ledger is read less often.
 const BUSY: usize = 64;
 
 /// Messages whose attempts are in progress or not recorded yet.

@@ -46,7 +46,7 @@ pub(in crate::nostr) struct Connection {
 /// Figures of one of our relays since the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// Its address.
+    /// The URL of the relay.
     pub url: String,
     /// Attempts to connect that failed.
     pub failures: u64,

@@ -97,7 +97,7 @@ impl EncryptionKeys {
         }
     }
 
-    /// As if a lookup had found this announcement.
+    /// Remembers an announcement as if a lookup had found it.
     #[cfg(test)]
     pub(crate) fn note_for_tests(&self, announcement: Announcement) {
         self.learn(announcement.identity(), Some(announcement), true);

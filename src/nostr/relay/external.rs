@@ -40,7 +40,8 @@ pub(super) struct ExternalRelays {
 }
 
 impl ExternalRelays {
-    /// With `public_only`, private addresses are not dialled.
+    /// Makes the client for external relays, without a connection. With `public_only`, private
+    /// addresses are not dialled.
     pub fn new(signer: impl NostrSigner + 'static, public_only: bool, resolver: Resolver) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
         let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MOST));

@@ -63,7 +63,7 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// For a relay that has a slot already.
+    /// The answer for a relay that has a slot already.
     const HAS_ONE: Admission = Admission { granted: true, may_wait: false, leaving: Vec::new() };
 }
 

@@ -13,7 +13,7 @@ const TWO_DAYS: u64 = 2 * 86_400;
 pub struct Sender {
     /// The key people know them by.
     pub identity: Keys,
-    /// Their decoupled encryption key (kind 10044), if the client has one.
+    /// The decoupled encryption key (kind 10044), if the client has one.
     pub encryption: Keys,
     pub bot: PublicKey,
     /// A relay of the bot, as a hint.
@@ -109,13 +109,13 @@ impl Raw {
         }
     }
 
-    /// Its JSON with these fields in this order.
+    /// The event as JSON, with these fields in this order.
     fn json(&self, order: &[&str]) -> String {
         let fields: Vec<String> = order.iter().map(|name| format!("\"{name}\":{}", self.field(name))).collect();
         format!("{{{}}}", fields.join(","))
     }
 
-    /// Its JSON as Python's `json.dumps` writes it: a space after each comma and colon.
+    /// The event as JSON, as Python's `json.dumps` writes it: a space after each comma and colon.
     fn python(&self) -> String {
         let spaced = |value: Value| value.to_string().replace("\",\"", "\", \"").replace("],[", "], [");
         let fields: Vec<String> =

@@ -96,7 +96,7 @@ struct Row {
     known: Waits,
     /// An answer for a newcomer.
     help: Waits,
-    /// From a newcomer's request to the key.
+    /// The time from a newcomer's request to the key.
     key: Waits,
 }
 
