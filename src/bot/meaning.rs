@@ -14,9 +14,9 @@ pub(super) enum Meaning {
     Best(Best),
     Help,
     Status,
-    /// `None`: all of the asker's jobs.
+    /// Cancel a job; `None`: all of the asker's jobs.
     Cancel(Option<JobId>),
-    /// `None`: the newest result.
+    /// Send a result again; `None`: the newest.
     Resend(Option<JobId>),
     /// A question what these patterns mean and how long they take.
     Explain(Vec<Pattern>),

@@ -34,7 +34,7 @@ pub enum Reply {
     },
     /// These jobs were cancelled.
     Cancelled(Vec<JobId>),
-    /// No job to cancel.
+    /// There is no job to cancel.
     NothingToCancel {
         /// The job that was named, if one was.
         asked: Option<JobId>,
@@ -63,12 +63,12 @@ pub enum Reply {
     NotSearched {
         /// The pattern.
         pattern: Pattern,
-        /// The nearest that it does search for.
+        /// The nearest pattern that it does search for.
         nearest: Option<Pattern>,
     },
     /// A job whose patterns have too many intervals.
     TooWide {
-        /// Intervals.
+        /// Intervals that the patterns have.
         asked: usize,
         /// The limit.
         allowed: usize,
@@ -77,9 +77,9 @@ pub enum Reply {
     TooWideNow,
     /// Meanings of patterns, and their expected times.
     Explained {
-        /// The first few.
+        /// The first few explanations.
         explained: Vec<Explanation>,
-        /// Number of the others.
+        /// Number of further patterns, which are not explained.
         more: usize,
     },
     /// The meaning of a search without a target.
@@ -144,7 +144,7 @@ pub enum Reply {
     },
     /// A message without a word.
     Nothing,
-    /// A file message.
+    /// The message is a file: the bot reads text only.
     TextOnly,
     /// A message to several receivers.
     NoGroups,
@@ -164,14 +164,14 @@ pub enum Reply {
     WorkWanted(WorkWanted),
     /// Many split jobs are open: a further one costs proof of work.
     SplitWorkWanted {
-        /// Bits.
+        /// Bits of the work.
         bits: u32,
         /// The command line that makes a half with this work.
         command: String,
     },
-    /// Too many messages of this asker. The next answer comes after this time, Unix seconds.
+    /// This asker sent too many messages, and gets no further answer for some time.
     Paused {
-        /// Unix seconds.
+        /// The time of the next answer, in Unix seconds.
         until: u64,
     },
     /// No more messages to this asker; their open jobs are cancelled.

@@ -49,7 +49,7 @@ pub(super) fn silence(transaction: &Transaction<'_>, asker: Asker, now: i64) -> 
     Ok(())
 }
 
-/// Ends a stop.
+/// Ends the silence of an asker who sent `stop`.
 pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
     transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
     Ok(())

@@ -7,7 +7,7 @@ use std::fmt;
 /// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum JobState {
-    /// Promised and being searched.
+    /// The job was accepted, and its key is being searched for.
     Accepted,
     /// The sealed result is in the outbox.
     Found,
@@ -54,7 +54,7 @@ pub struct AskerView {
     /// Times when the jobs of the last 24 hours were accepted, Unix seconds, oldest first. Ended
     /// jobs count too.
     pub accepted_last_day: Vec<u64>,
-    /// Whether they said stop.
+    /// Whether the asker sent `stop` and has not sent `start` since.
     pub silent: bool,
     /// Whether the ledger has a job of theirs, in any state.
     pub known: bool,

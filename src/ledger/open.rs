@@ -136,7 +136,7 @@ impl Ledger {
         self.shared.damage.get().map(String::as_str)
     }
 
-    /// The budget.
+    /// The bounds of the tables.
     pub(super) fn bounds(&self) -> &Bounds {
         &self.shared.bounds
     }

@@ -44,7 +44,7 @@ impl Effort {
     }
 }
 
-/// Progress with one shape.
+/// How far one shape has been matched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct State {
     /// Index of the shape.

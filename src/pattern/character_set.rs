@@ -43,12 +43,12 @@ impl CharacterSet {
         rest.trailing_zeros() as u8
     }
 
-    /// Characters of both.
+    /// The characters of either set.
     pub fn union(self, other: CharacterSet) -> CharacterSet {
         CharacterSet(self.0 | other.0)
     }
 
-    /// Characters in both.
+    /// The characters that both sets have.
     pub fn intersection(self, other: CharacterSet) -> CharacterSet {
         CharacterSet(self.0 & other.0)
     }

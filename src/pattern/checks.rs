@@ -27,7 +27,7 @@ pub struct Checks {
 pub struct Member {
     /// The least value of the upper 64 bits of x.
     pub first: u64,
-    /// The largest.
+    /// The largest such value.
     pub last: u64,
     /// Index of the pattern's first word; [`Member::ALL`] if the interval says all.
     pub words: u32,

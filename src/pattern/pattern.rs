@@ -29,7 +29,7 @@ pub struct Pattern {
 enum Form {
     /// A prefix: the smallest and largest x-coordinate that match, big-endian, both included.
     Range([u8; 32], [u8; 32]),
-    /// Any other kind.
+    /// The shapes of a pattern of any other kind.
     Shapes(Arc<Shapes>),
 }
 

@@ -139,7 +139,7 @@ fn read(text: &str) -> Option<Read> {
     Some(Read { open_jobs, rate: number.parse::<f64>().ok()? * 1e3f64.powi(unit as i32), seconds })
 }
 
-/// `3.6 h` in seconds.
+/// Reads a time such as `3.6 h`, in seconds.
 fn read_time(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     if (number, unit) == ("a", "second") {

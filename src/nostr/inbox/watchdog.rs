@@ -57,15 +57,15 @@ impl Awaited {
 /// Tests the DM relays.
 #[derive(Clone)]
 pub struct Watchdog {
-    /// The connections.
+    /// The connections to relays.
     pub relays: Relays,
-    /// Seals the test messages.
+    /// The vault that seals the test messages.
     pub vault: Vault,
     /// The clock that dates them.
     pub clock: Clock,
     /// Time between two rounds.
     pub every: Duration,
-    /// Messages under way.
+    /// The test messages that have not arrived yet.
     pub awaited: Awaited,
     /// Notified when a relay does not deliver: the inbox subscribes again and starts a backfill.
     pub deaf: Arc<Notify>,

@@ -40,7 +40,7 @@ struct Running {
 }
 
 impl UnderWay {
-    /// Sends through `outbox`.
+    /// No messages yet; further ones are sent through `outbox`.
     pub fn new(outbox: Arc<Outbox>) -> UnderWay {
         UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
     }

@@ -47,9 +47,9 @@ pub struct Presence {
     pub bot: BotConfig,
     /// The address of the page for people without an account, if it has one.
     pub page: Option<String>,
-    /// Holds the queue.
+    /// The ledger that holds the queue of public events.
     pub ledger: Ledger,
-    /// Dates the events.
+    /// The clock that dates the events.
     pub clock: Clock,
     /// Notified when an event was queued.
     pub posted: Arc<Notify>,

@@ -57,7 +57,7 @@ pub struct Figures {
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
 pub struct Relays {
-    /// Our own relays.
+    /// The connections to our own relays.
     client: Client,
     entries: Arc<Vec<RelayEntry>>,
     bot: PublicKey,
@@ -66,7 +66,7 @@ pub struct Relays {
     allow_private: bool,
     /// Limits what relays get at a time.
     pub(super) throttle: Arc<Throttle>,
-    /// Places for lookups at each of our relays.
+    /// Limits the lookups at a time at each of our relays.
     lookups: Arc<HashMap<RelayUrl, Semaphore>>,
 }
 

@@ -35,7 +35,7 @@ pub struct DeviceProfile {
     pub stretch: Option<f64>,
     /// `stretch` divided by the longest one so far, 0 to 1. It shrinks on a busy processor.
     pub part: f64,
-    /// [`crate::search::Searcher::early_stop`]
+    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
     pub early_stop: bool,
 }
 

@@ -57,7 +57,7 @@ pub struct Measurement {
     pub hits_expected: f64,
     /// Hits that match a pattern.
     pub hits_found: u64,
-    /// Hits that match none.
+    /// Hits that match no pattern of the measurement.
     pub hits_wrong: u64,
     /// Energy that the devices used in `wall` time; `None` if one has no readable counter.
     pub joules: Option<f64>,
@@ -85,10 +85,10 @@ impl Measurement {
     }
 }
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 #[derive(Debug, Error)]
 pub enum MeasureError {
-    /// No device opens.
+    /// No device could be opened.
     #[error(transparent)]
     Search(#[from] SearchError),
     /// No start point can be drawn.
