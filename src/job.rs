@@ -73,7 +73,7 @@ pub struct JobSpec {
 pub struct BestSearch {
     /// The family of keys, and the time.
     pub best: Best,
-    /// Time of the search itself so far.
+    /// The time searched so far, without waiting.
     pub searched: Duration,
     /// The rarest pattern that the best key so far meets; `None` without one.
     pub kept: Option<Pattern>,

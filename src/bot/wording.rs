@@ -22,7 +22,7 @@ const JOBS_SHOWN: usize = 5;
 /// prefixes are only counted.
 const PATTERNS_ACCEPTED: usize = 400;
 const PATTERNS_SHOWN: usize = 90;
-/// The same for their meanings in the acceptance.
+/// Characters available for the meanings of these prefixes in the acceptance.
 const MEANINGS_ACCEPTED: usize = 400;
 /// Lines of the longest message.
 pub(super) const MOST_LINES: usize = 20;

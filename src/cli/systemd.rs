@@ -7,7 +7,8 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
-/// Signs of life in each period of the watchdog. The answer may take one of these parts of it.
+/// Number of signs of life in each period of the watchdog. An answer may take the time between two
+/// of them.
 const SIGNS: u32 = 3;
 /// How long a start may take while signs of life go on: NVRTC may compile all kernels.
 const LONGEST_START: Duration = Duration::from_secs(600);

@@ -109,8 +109,8 @@ pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
     Some(met)
 }
 
-/// The characters of one place, by what the shapes make of them: one of each kind, and the share of
-/// its kind.
+/// Groups the characters of one place by the shapes that accept them there. Returns one character
+/// of each group, and the part of all characters that is in the group.
 fn kinds_of_characters(shapes: &[Shape], at: usize) -> Vec<(u8, f64)> {
     let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
     let mut kinds = vec![possible.0];

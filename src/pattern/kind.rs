@@ -5,7 +5,8 @@
 pub enum Kind {
     /// Characters after `npub1`: `m0ctane`.
     Prefix,
-    /// Characters after `npub1`, some of them open or one of several: `m0?tane`, `[s5]at`.
+    /// Characters after `npub1`, where some places accept any or several characters: `m0?tane`,
+    /// `[s5]at`.
     Open,
     /// A word after `npub1` in any spelling that looks like it: `~alice`.
     LookAlike,

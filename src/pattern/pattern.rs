@@ -52,7 +52,7 @@ impl Pattern {
         Ok(Pattern { text, form: Form::Range(first, last) })
     }
 
-    /// A pattern of those of these alternatives that some key can have.
+    /// A pattern of alternatives. Those that no key can have are left out.
     ///
     /// Errors: there is none, every key has one, or the difficulty takes more than `effort`.
     pub(super) fn from_shapes(

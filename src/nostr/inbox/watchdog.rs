@@ -36,7 +36,7 @@ impl Awaited {
         seen
     }
 
-    /// Whether an event was expected. If so, notifies whoever waits for it.
+    /// Notifies the test that waits for this event. Returns whether there is one.
     pub(super) fn arrived(&self, id: &[u8; 32]) -> bool {
         let seen = self.lock().get(id).cloned();
         if let Some(seen) = &seen {
@@ -54,7 +54,7 @@ impl Awaited {
     }
 }
 
-/// Tests the DM relays.
+/// Tests whether the bot's DM relays deliver, with messages of the bot to itself.
 #[derive(Clone)]
 pub struct Watchdog {
     /// The connections to relays.

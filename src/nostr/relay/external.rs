@@ -307,7 +307,7 @@ mod tests {
         assert!(matches!(visited, Ok(Err(NostrError::NoRoom(_)))), "{visited:?}");
     }
 
-    /// An attacker's wildcard: every name has the same address.
+    /// The attacker has a wildcard in DNS, so every name has the same address.
     #[tokio::test(flavor = "multi_thread")]
     async fn names_of_one_address_have_the_connections_of_one_host() {
         let lookup = |name: &str| Ok(vec![IpAddr::from([127, 0, 0, if name.contains("evil") { 1 } else { 2 }])]);

@@ -23,11 +23,11 @@ impl Visitor {
 pub(super) enum Rank {
     /// A connection to another relay of the asker, or for another attempt.
     Further,
-    /// The same for an asker with a job.
+    /// A further connection for an asker with a job.
     UrgentFurther,
     /// The first relay of the asker, at the first attempt.
     First,
-    /// The same for an asker with a job.
+    /// A first connection for an asker with a job.
     UrgentFirst,
 }
 

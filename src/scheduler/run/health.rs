@@ -91,7 +91,7 @@ impl Record {
         Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, last: None, idle: false }) }
     }
 
-    /// The state now.
+    /// The current state of the device.
     pub fn view(&self) -> DeviceView {
         self.lock().view.clone()
     }

@@ -47,7 +47,7 @@ pub enum Failure {
 pub enum Survives {
     /// Nothing that was not synced.
     Nothing,
-    /// All of them, as after a kill.
+    /// All unsynced changes, as after a kill.
     Everything,
     /// Each sector by lot, with this seed.
     Some(u64),

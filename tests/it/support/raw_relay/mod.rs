@@ -202,7 +202,7 @@ impl RawRelay {
         self.shared.list_queries.load(Ordering::SeqCst)
     }
 
-    /// The most of these queries that one connection had open at once.
+    /// The most queries for DM relay lists that one connection had open at a time.
     pub fn most_list_queries_open(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
