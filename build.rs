@@ -1,9 +1,9 @@
 //! Compiles `kernels/` with nvcc if it is there, and embeds the sources for NVRTC in any case.
 //! Generates Rust constants from `kernels/constants.h`.
 //!
-//! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`.
-//! `NPUBBOT_COMMIT` names the commit; otherwise cargo's record in a package does, or git in a release
-//! build. `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
+//! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`. `NPUBBOT_COMMIT`
+//! names the commit; otherwise cargo's record in a package does, or git in a release build.
+//! `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
 //! developing; `NPUBBOT_CUDA_ARCHS=none` skips nvcc.
 
 use std::collections::HashSet;

@@ -23,15 +23,15 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 pub enum Span {
     /// Less than half a second.
     Instant,
-    /// 1 to 119.
+    /// 1 to 119 seconds.
     Seconds(u64),
-    /// 2 to 119.
+    /// 2 to 119 minutes.
     Minutes(u64),
     /// 2 to 47 hours, and minutes beside them.
     Hours(u64, u64),
-    /// 2 to 729.
+    /// 2 to 729 days.
     Days(u64),
-    /// 2 or more.
+    /// 2 years or more.
     Years(u64),
 }
 

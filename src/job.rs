@@ -50,7 +50,7 @@ pub enum Channel {
 pub struct JobSpec {
     /// Receives all messages about the job.
     pub asker: Asker,
-    /// At least one. The first match of any of them ends the job, if it has a target.
+    /// The patterns, at least one. The first match of any of them ends the job, if it has a target.
     pub patterns: Vec<Pattern>,
     /// The search without a target, if it is one: its rarest key is the result.
     pub best: Option<Box<BestSearch>>,
@@ -73,7 +73,7 @@ pub struct JobSpec {
 pub struct BestSearch {
     /// The family of keys, and the time.
     pub best: Best,
-    /// Time of the search itself so far.
+    /// The time searched so far, without waiting.
     pub searched: Duration,
     /// The rarest pattern that the best key so far meets; `None` without one.
     pub kept: Option<Pattern>,
@@ -113,7 +113,7 @@ impl JobSpec {
         }
     }
 
-    /// As [`JobSpec::local`], for a search without a target.
+    /// The same as [`JobSpec::local`], for a search without a target.
     pub fn local_best(best: Best) -> JobSpec {
         JobSpec { best: Some(Box::new(BestSearch::new(best))), ..JobSpec::local(best.family.floor()) }
     }

@@ -1,7 +1,8 @@
 //! npubbot: a Nostr bot that finds vanity npubs and sends each key to the asker.
 //!
 //! The rooms, from the bottom up; imports point down only (`tests/it/architecture/`):
-//! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what travels between rooms
+//! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what
+//!   travels between rooms
 //! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account

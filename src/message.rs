@@ -42,8 +42,8 @@ pub struct OutgoingMessage {
     pub to: Asker,
     /// How it travels.
     pub channel: Channel,
-    /// The key that seal and wrap are encrypted to (kind 10044); `None`: the receiver's own. Without
-    /// effect by NIP-04.
+    /// The key that seal and wrap are encrypted to (kind 10044); `None`: the receiver's own.
+    /// Without effect by NIP-04.
     pub encryption_key: Option<EncryptionKey>,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
@@ -71,7 +71,7 @@ impl fmt::Debug for OutgoingMessage {
 pub struct GiftWrap {
     /// Id of the event.
     pub id: [u8; 32],
-    /// Its receiver.
+    /// The receiver of the message.
     pub to: Asker,
     /// The event as JSON, as relays expect it.
     pub json: String,

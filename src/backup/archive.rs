@@ -16,7 +16,7 @@ pub(super) const CONFIG: &str = "relays.toml";
 pub(super) const LEDGER: &str = "ledger.sqlite";
 pub(super) const HALVES: &str = "used-halves";
 
-/// The first entry: what the others are.
+/// The first entry, which describes the others.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this format.

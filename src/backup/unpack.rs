@@ -12,7 +12,7 @@ use tar::{Archive, EntryType};
 /// The largest entry besides ledger and used halves, in bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Where a bot is restored to.
+/// The folders and files that a bot is restored to.
 pub struct Places<'a> {
     /// The data folder. It may exist, without a bot in it.
     pub data: &'a Path,

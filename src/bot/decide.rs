@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// If the expected time is at least this many seconds, the acceptance mentions split keys.
 const EXPENSIVE: u64 = 3600;
-/// If it is at least this many, the acceptance names a cheaper look-alike.
+/// If the expected time is at least this many seconds, the acceptance names a cheaper look-alike.
 const LONG: u64 = 60;
 
 /// The outcome of a message.
@@ -31,7 +31,7 @@ pub enum Decision {
     Accept {
         /// The job.
         spec: JobSpec,
-        /// Its acceptance.
+        /// The acceptance that the asker receives.
         reply: Reply,
     },
     /// Some of the asker's jobs are cancelled.
@@ -43,7 +43,7 @@ pub enum Decision {
     },
     /// A result is sent again.
     Resend {
-        /// Its job.
+        /// The job that the result belongs to.
         job: JobId,
         /// The answer.
         reply: Reply,

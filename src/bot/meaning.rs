@@ -14,15 +14,15 @@ pub(super) enum Meaning {
     Best(Best),
     Help,
     Status,
-    /// `None`: all of the asker's jobs.
+    /// Cancel a job; `None`: all of the asker's jobs.
     Cancel(Option<JobId>),
-    /// `None`: the newest result.
+    /// Send a result again; `None`: the newest.
     Resend(Option<JobId>),
-    /// A question what these patterns mean and how long they take.
+    /// A question about the meaning and the expected time of these patterns.
     Explain(Vec<Pattern>),
     /// The same question about a search without a target.
     ExplainBest(Best),
-    /// A question which kinds of patterns there are.
+    /// A question about the kinds of patterns.
     Kinds,
     /// Words that are no patterns, each with the reason; at most three.
     BadWords(Vec<(String, GrammarError)>),

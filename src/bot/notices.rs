@@ -14,9 +14,9 @@ use std::time::Duration;
 /// How a key was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// As the target of a job that was accepted this long ago.
+    /// The key is the target of a job that was accepted this long ago.
     After(Duration),
-    /// As the rarest key of a job without a target.
+    /// The key is the rarest one of a job without a target.
     Best,
 }
 

@@ -16,7 +16,7 @@ const THOUSANDS: [(f64, &str); 7] = [
     (1e3, "thousand"),
     (1.0, "none"),
 ];
-/// The same for languages that count in ten thousands.
+/// The words for large numbers in languages that count in ten thousands.
 const MYRIADS: [(f64, &str); 6] =
     [(1e20, "gai"), (1e16, "kei"), (1e12, "cho"), (1e8, "oku"), (1e4, "man"), (1.0, "none")];
 

@@ -34,7 +34,7 @@ pub enum Reply {
     },
     /// These jobs were cancelled.
     Cancelled(Vec<JobId>),
-    /// No job to cancel.
+    /// There is no job to cancel.
     NothingToCancel {
         /// The job that was named, if one was.
         asked: Option<JobId>,
@@ -63,12 +63,12 @@ pub enum Reply {
     NotSearched {
         /// The pattern.
         pattern: Pattern,
-        /// The nearest that it does search for.
+        /// The nearest pattern that it does search for.
         nearest: Option<Pattern>,
     },
     /// A job whose patterns have too many intervals.
     TooWide {
-        /// Intervals.
+        /// Intervals that the patterns have.
         asked: usize,
         /// The limit.
         allowed: usize,
@@ -77,9 +77,9 @@ pub enum Reply {
     TooWideNow,
     /// Meanings of patterns, and their expected times.
     Explained {
-        /// The first few.
+        /// The first few explanations.
         explained: Vec<Explanation>,
-        /// Number of the others.
+        /// Number of further patterns, which are not explained.
         more: usize,
     },
     /// The meaning of a search without a target.
@@ -112,14 +112,14 @@ pub enum Reply {
         /// The asker's job with the same prefixes.
         job: JobId,
     },
-    /// As many open jobs as one asker may have.
+    /// The asker has as many open jobs as one asker may have.
     TooManyOpen {
         /// The asker's open jobs.
         open: Vec<JobId>,
         /// The limit.
         allowed: usize,
     },
-    /// As many jobs in 24 hours as one asker may start.
+    /// The asker has started as many jobs in 24 hours as one asker may.
     TooManyToday {
         /// The limit.
         allowed: usize,
@@ -144,7 +144,7 @@ pub enum Reply {
     },
     /// A message without a word.
     Nothing,
-    /// A file message.
+    /// The message is a file: the bot reads text only.
     TextOnly,
     /// A message to several receivers.
     NoGroups,
@@ -164,14 +164,14 @@ pub enum Reply {
     WorkWanted(WorkWanted),
     /// Many split jobs are open: a further one costs proof of work.
     SplitWorkWanted {
-        /// Bits.
+        /// Bits of the work.
         bits: u32,
         /// The command line that makes a half with this work.
         command: String,
     },
-    /// Too many messages of this asker. The next answer comes after this time, Unix seconds.
+    /// This asker sent too many messages, and gets no further answer for some time.
     Paused {
-        /// Unix seconds.
+        /// The time of the next answer, in Unix seconds.
         until: u64,
     },
     /// No more messages to this asker; their open jobs are cancelled.
@@ -195,9 +195,9 @@ pub enum Reply {
 /// An accepted job.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Acceptance {
-    /// Its number.
+    /// The job's number.
     pub job: JobId,
-    /// Its patterns.
+    /// The job's patterns.
     pub patterns: Vec<Pattern>,
     /// Difficulty of any of them.
     pub difficulty: Difficulty,
@@ -220,7 +220,7 @@ pub struct Acceptance {
 /// An accepted job without a target.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BestAcceptance {
-    /// Its number.
+    /// The job's number.
     pub job: JobId,
     /// The search, with its likely result and its time.
     pub explanation: BestExplanation,
@@ -251,7 +251,7 @@ pub struct BestExplanation {
 pub struct Cheaper {
     /// The pattern.
     pub pattern: Pattern,
-    /// Its expected time.
+    /// Expected time until a key is found.
     pub expected: Duration,
 }
 
@@ -262,7 +262,7 @@ pub struct Explanation {
     pub pattern: Pattern,
     /// Whether the bot searches for it.
     pub is_accepted: bool,
-    /// Its expected time, if a rate is measured.
+    /// Expected time until a key is found, if a rate is measured.
     pub expected: Option<Duration>,
     /// The nearest pattern that the bot searches for, if it does not search for this one.
     pub nearest: Option<Pattern>,
@@ -273,9 +273,9 @@ pub struct Explanation {
 /// One open job in a status.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JobLine {
-    /// Its number.
+    /// The job's number.
     pub job: JobId,
-    /// Its patterns.
+    /// The job's patterns.
     pub patterns: Vec<Pattern>,
     /// The search without a target, if it is one.
     pub best: Option<BestSearch>,

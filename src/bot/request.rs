@@ -41,9 +41,10 @@ pub struct Request {
     pub(super) subject: Option<String>,
     pub(super) form: Form,
     pub(super) meaning: Meaning,
-    /// Languages other than English that its words are of; empty if they tell none.
+    /// Languages other than English to which the words of the message belong; empty if they suggest
+    /// none.
     languages: Vec<Language>,
-    /// Its only word, if that is a command and could be a prefix.
+    /// The only word of the message, if it is a command and could be a prefix.
     pub(super) shadowed: Option<Pattern>,
     work: Option<SplitWork>,
 }

@@ -47,7 +47,7 @@ struct Words {
     commands: HashMap<String, Command>,
     /// Names of this language.
     names: HashSet<String>,
-    /// Words around a request.
+    /// Words that people write around a request.
     fillers: HashSet<String>,
     small_talk: HashSet<String>,
     seed: HashSet<String>,

@@ -22,7 +22,7 @@ const JOBS_SHOWN: usize = 5;
 /// prefixes are only counted.
 const PATTERNS_ACCEPTED: usize = 400;
 const PATTERNS_SHOWN: usize = 90;
-/// The same for their meanings in the acceptance.
+/// Characters available for the meanings of these prefixes in the acceptance.
 const MEANINGS_ACCEPTED: usize = 400;
 /// Lines of the longest message.
 pub(super) const MOST_LINES: usize = 20;
@@ -214,7 +214,7 @@ fn instead(t: &Table, nearest: &Option<Pattern>) -> String {
     }
 }
 
-/// As many explanations as fit, but at least one.
+/// Joins as many explanations as fit into one answer, but at least one.
 fn explanations(t: &Table, explained: &[Explanation], more: usize) -> String {
     let with = |shown: usize| {
         let mut said: Vec<String> = explained.iter().take(shown).map(|one| explanation(t, one)).collect();

@@ -12,8 +12,8 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     joined(parts(text))
 }
 
-/// Joins `hex:`, `zeros:`, `words:` and `=` with the word that follows: a space between them changes
-/// nothing.
+/// Joins `hex:`, `zeros:`, `words:` and `=` with the word that follows: a space between them
+/// changes nothing.
 fn joined(words: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     let mut words = words.peekable();
     std::iter::from_fn(move || {
@@ -116,8 +116,8 @@ fn strip(word: &str) -> String {
     if is_keyword(word) {
         return word.to_owned();
     }
-    // Anything may follow the start of an npub, so `cafe?` means the same as `cafe`. What follows an
-    // end does not.
+    // Anything may follow the start of an npub, so `cafe?` means the same as `cafe`. What follows
+    // an end does not.
     let word = if word.contains('*') { word } else { word.trim_end_matches('?') };
     let word = word.trim_end_matches(['_', '/', ':']).trim_start_matches(['^', '/']);
     let word = match word.strip_suffix('*') {

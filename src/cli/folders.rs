@@ -59,7 +59,7 @@ pub(super) enum FolderError {
          (or move one to a safe place)"
     )]
     TwoBots {
-        /// The former default.
+        /// The data folder that earlier versions used.
         former: PathBuf,
         /// The user's data folder.
         data: PathBuf,

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 /// Whether a half was used before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Earlier {
-    /// It was not used.
+    /// The half was not used.
     Fresh,
-    /// It was combined with the same tweak, which gives the same key.
+    /// The half was combined with the same tweak, which gives the same key.
     SameTweak,
-    /// It was combined with another tweak, so there are two keys that reveal each other.
+    /// The half was combined with another tweak, so there are two keys that reveal each other.
     OtherTweak,
 }
 

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 /// How the keys are written, and where.
 pub(super) struct Output {
-    /// Derives the keys.
+    /// The vault that derives the keys.
     pub vault: Vault,
     /// Whether each key is a JSON object.
     pub json: bool,
@@ -18,7 +18,7 @@ pub(super) struct Output {
     pub is_split: bool,
     /// File that the keys are appended to, in place of standard output.
     pub file: Option<KeyFile>,
-    /// Locks the keys (NIP-49).
+    /// The password that the keys are encrypted with (NIP-49), if any.
     pub password: Option<Zeroizing<String>>,
     /// When the search began.
     pub began: Instant,

@@ -19,7 +19,7 @@ const LONGEST: usize = 300;
 pub(super) struct Recent(Arc<Mutex<VecDeque<String>>>);
 
 impl Recent {
-    /// The lines, oldest first.
+    /// The lines kept, oldest first.
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }

@@ -7,7 +7,8 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
-/// Signs of life in each period of the watchdog. The answer may take one of these parts of it.
+/// Number of signs of life in each period of the watchdog. An answer may take the time between two
+/// of them.
 const SIGNS: u32 = 3;
 /// How long a start may take while signs of life go on: NVRTC may compile all kernels.
 const LONGEST_START: Duration = Duration::from_secs(600);
@@ -20,7 +21,7 @@ pub(super) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// As the environment says (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
+    /// Reads the settings from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
     pub fn from_environment() -> ServiceManager {
         ServiceManager { every: sd_notify::watchdog_enabled().map(|period| period / SIGNS) }
     }

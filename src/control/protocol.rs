@@ -24,12 +24,12 @@ pub enum Command {
     Jobs,
     /// Show one open job.
     Show {
-        /// Its number.
+        /// The job's number.
         job: i64,
     },
     /// Give a job up and tell its asker.
     Cancel {
-        /// Its number.
+        /// The job's number.
         job: i64,
     },
     /// Show askers, those with the most open jobs first.
@@ -39,7 +39,7 @@ pub enum Command {
     },
     /// Ignore an asker, make them an ordinary one, or a friend.
     Rule {
-        /// Their npub.
+        /// The asker's npub.
         npub: String,
         /// How they are treated from now on.
         standing: Standing,
@@ -87,9 +87,9 @@ pub enum Reply {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Messages are ignored.
+    /// Messages of this asker are ignored.
     Denied,
-    /// As everybody.
+    /// The limits of everybody.
     Ordinary,
     /// Higher limits, and no proof of work.
     Friend,
@@ -98,7 +98,7 @@ pub enum Standing {
 /// An asker with totals.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AskerStatus {
-    /// Their npub.
+    /// The asker's npub.
     pub asker: String,
     /// Accepted jobs that are searched for.
     pub open_jobs: u64,
@@ -129,7 +129,7 @@ pub enum Verdict {
 pub struct Finding {
     /// Name of the check.
     pub what: Cow<'static, str>,
-    /// Its result.
+    /// The result of the check.
     pub verdict: Verdict,
     /// State, and the remedy if it is not good.
     pub text: String,

@@ -41,7 +41,7 @@ pub struct DeviceStatus {
 /// The state of a relay of the bot.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RelayStatus {
-    /// Its address.
+    /// The URL of the relay.
     pub url: String,
     /// `connected` or `disconnected`.
     pub state: String,
@@ -50,11 +50,11 @@ pub struct RelayStatus {
 /// An open job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobStatus {
-    /// Its number.
+    /// The job's number.
     pub job: i64,
     /// The npub of its asker.
     pub asker: String,
-    /// Its patterns.
+    /// The job's patterns.
     pub patterns: Vec<String>,
     /// `pool` or `split`.
     pub kind: String,

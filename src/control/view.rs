@@ -27,18 +27,18 @@ pub struct View {
 /// Sensors of a device. `None`: it has none that can be read.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SensorFigures {
-    /// Temperature.
+    /// Temperature in degrees Celsius.
     pub celsius: Option<f64>,
-    /// Power.
+    /// Power in watts.
     pub watts: Option<f64>,
-    /// Clock of the arithmetic units.
+    /// Clock of the arithmetic units in MHz.
     pub megahertz: Option<f64>,
 }
 
 /// Connections to a relay since the start.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RelayFigures {
-    /// Its address.
+    /// The URL of the relay.
     pub url: String,
     /// Attempts to connect that failed.
     pub failures: u64,

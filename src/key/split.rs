@@ -150,10 +150,10 @@ pub struct SplitTweak {
 /// Reason why a text is not a tweak, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SplitTweakError {
-    /// Not a tweak at all.
+    /// The text does not start as a tweak does.
     #[error("a tweak starts with ntweak1; copy the whole word from the bot's message")]
     NotATweak,
-    /// Another kind of bech32 text, with its human-readable part.
+    /// The text is bech32 of another kind, with this human-readable part.
     #[error("this starts with {0}1, so it is no tweak; copy the word that starts with ntweak1 from the bot's message")]
     OtherKind(String),
     /// The checksum is wrong.

@@ -45,7 +45,7 @@ pub enum Effect {
     Resend(JobId),
     /// Cancels all jobs of this asker. They get no more messages until [`Effect::Start`].
     Stop,
-    /// Ends [`Effect::Stop`].
+    /// The asker gets messages again: ends [`Effect::Stop`].
     Start,
     /// Deletes everything about this asker, with three exceptions: ids of their messages, as long
     /// as a relay can replay them; the times of the last day's jobs, as long as those count; and
@@ -70,7 +70,7 @@ impl fmt::Debug for Effect {
 /// Outcome of T1 for one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recorded {
-    /// Recorded now.
+    /// The answer is recorded now.
     Now,
     /// Recorded before, under the same asker and id. Nothing was changed.
     Before,

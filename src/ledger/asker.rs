@@ -37,7 +37,7 @@ impl Ledger {
     }
 }
 
-/// Whether an asker said stop.
+/// Whether an asker sent `stop` and has not sent `start` since.
 pub(super) fn is_silent(connection: &Connection, asker: Asker) -> Result<bool, LedgerError> {
     Ok(connection.prepare_cached("SELECT 1 FROM silent WHERE asker = ?1")?.exists([asker.0])?)
 }
@@ -49,7 +49,7 @@ pub(super) fn silence(transaction: &Transaction<'_>, asker: Asker, now: i64) -> 
     Ok(())
 }
 
-/// Ends a stop.
+/// Ends the silence of an asker who sent `stop`.
 pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
     transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
     Ok(())

@@ -14,9 +14,9 @@ use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 impl Ledger {
-    /// Keeps a sealed result in place of the one so far, with the rarest pattern that its key meets.
-    /// Returns `false` and changes nothing if the job is no longer accepted or has a target, or if
-    /// the key kept so far is as rare.
+    /// Keeps a sealed result in place of the one so far, with the rarest pattern that its key
+    /// meets. Returns `false` and changes nothing if the job is no longer accepted or has a target,
+    /// or if the key kept so far is as rare.
     ///
     /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's
     /// asker.

@@ -7,7 +7,7 @@ use std::fmt;
 /// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum JobState {
-    /// Promised and being searched.
+    /// The job was accepted, and its key is being searched for.
     Accepted,
     /// The sealed result is in the outbox.
     Found,
@@ -22,11 +22,11 @@ pub enum JobState {
 /// An accepted job, as the ledger keeps it.
 #[derive(Clone)]
 pub struct Job {
-    /// Its number.
+    /// The job's number.
     pub id: JobId,
     /// The message that asked.
     pub rumor: RumorId,
-    /// Its state.
+    /// The job's state.
     pub state: JobState,
     /// When it was accepted, Unix seconds.
     pub accepted_at: u64,
@@ -54,7 +54,7 @@ pub struct AskerView {
     /// Times when the jobs of the last 24 hours were accepted, Unix seconds, oldest first. Ended
     /// jobs count too.
     pub accepted_last_day: Vec<u64>,
-    /// Whether they said stop.
+    /// Whether the asker sent `stop` and has not sent `start` since.
     pub silent: bool,
     /// Whether the ledger has a job of theirs, in any state.
     pub known: bool,

@@ -42,7 +42,7 @@ struct Shared {
     /// The first damage found.
     damage: OnceLock<String>,
     clock: Clock,
-    /// Until the ledger is closed.
+    /// The lock of the folder; `None` once the ledger is closed.
     lock: Mutex<Option<FolderLock>>,
 }
 
@@ -136,7 +136,7 @@ impl Ledger {
         self.shared.damage.get().map(String::as_str)
     }
 
-    /// The budget.
+    /// The bounds of the tables.
     pub(super) fn bounds(&self) -> &Bounds {
         &self.shared.bounds
     }

@@ -18,7 +18,7 @@ pub struct MessageId(pub i64);
 /// A message that is due to be sent.
 #[derive(Clone, Debug)]
 pub struct DueMessage {
-    /// Its number.
+    /// The message's number.
     pub id: MessageId,
     /// The job whose result it is; `None` for other messages.
     pub result_of: Option<JobId>,
@@ -52,7 +52,7 @@ pub struct Attempt {
 pub enum Next {
     /// No more attempts: every relay that should have the message has it, or it is given up.
     Finished,
-    /// Another attempt at this time, Unix seconds.
+    /// There is another attempt at this time, Unix seconds.
     Again(u64),
 }
 

@@ -23,7 +23,7 @@ pub struct Post {
 /// A public event that at least one relay does not have yet.
 #[derive(Clone, Debug)]
 pub struct DuePost {
-    /// Its number.
+    /// The number of the event in the ledger.
     pub id: i64,
     /// Its topic.
     pub topic: String,

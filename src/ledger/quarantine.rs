@@ -7,11 +7,11 @@ use rusqlite::{Connection, params};
 /// The table of an unreadable row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// `job`.
+    /// A row of the table `job`.
     Job,
-    /// `mail`.
+    /// A row of the table `mail`.
     Message,
-    /// `post`.
+    /// A row of the table `post`.
     Post,
     /// The cursor of the inbox in `note`.
     Cursor,

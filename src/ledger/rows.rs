@@ -118,7 +118,7 @@ pub(super) fn read_language(code: Option<String>) -> Language {
     code.and_then(|code| Language::from_code(&code)).unwrap_or_default()
 }
 
-/// Patterns separated by spaces.
+/// Writes patterns separated by spaces.
 pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
     patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ")
 }
@@ -136,7 +136,7 @@ pub(super) fn write_channel(channel: Channel) -> &'static str {
     }
 }
 
-/// Reads [`write_channel`].
+/// Reads what [`write_channel`] writes.
 fn read_channel(word: &str) -> Option<Channel> {
     [Channel::Sealed, Channel::Nip04].into_iter().find(|&channel| write_channel(channel) == word)
 }
@@ -146,7 +146,7 @@ pub(super) fn write_relays(relays: &[String]) -> String {
     serde_json::Value::from(relays).to_string()
 }
 
-/// Reads [`write_relays`].
+/// Reads what [`write_relays`] writes.
 pub(super) fn read_relays(text: &str) -> Option<Vec<String>> {
     serde_json::from_str(text).ok()
 }

@@ -12,7 +12,7 @@ const JOBS_LOOKED_THROUGH: i64 = 10_000;
 /// An operator's rule for an asker. Without one an asker is an ordinary one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AskerRule {
-    /// Messages are ignored.
+    /// Messages of the asker are ignored.
     Denied,
     /// Higher limits, and no proof of work.
     Friend,

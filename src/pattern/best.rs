@@ -25,7 +25,8 @@ const LETTERS: RangeInclusive<usize> = 6..=9;
 /// Hits a second that a search begins with at most, where no pattern of a ladder is harder.
 const FIRST_HITS: f64 = 50.0;
 
-/// The most keys that one search keeps, each rarer than the one before: the patterns of all ladders.
+/// The most keys that one search keeps, each rarer than the one before: the patterns of all
+/// ladders.
 pub const MOST_KEPT: usize = ZEROS_STEPS + EQUAL_STEPS + LETTERS_STEPS;
 const ZEROS_STEPS: usize = *ZEROS.end() - *ZEROS.start() + 1;
 const EQUAL_STEPS: usize = *EQUAL.end() - *EQUAL.start() + 1;
@@ -83,7 +84,7 @@ impl Family {
         self.first_that(|pattern| pattern.difficulty() > level)
     }
 
-    /// Of each ladder the most frequent pattern that is rare enough. Not all need have one.
+    /// The most frequent pattern of each ladder that is rare enough. A ladder may have none.
     fn first_that(self, is_rare: impl Fn(&Pattern) -> bool) -> Vec<Pattern> {
         let first = |ladder: &'static Vec<Pattern>| ladder.get(ladder.partition_point(|pattern| !is_rare(pattern)));
         self.ladders().iter().filter_map(first).cloned().collect()

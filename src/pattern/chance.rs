@@ -32,7 +32,7 @@ impl Effort {
         Effort { left: count, per_shape: 0 }
     }
 
-    /// As much as one computation takes at most: some tens of milliseconds, more for large sets.
+    /// The most that one computation may take: some tens of milliseconds, more for large sets.
     pub fn full() -> Effort {
         Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE }
     }
@@ -44,7 +44,7 @@ impl Effort {
     }
 }
 
-/// Progress with one shape.
+/// How far one shape has been matched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct State {
     /// Index of the shape.
@@ -73,7 +73,8 @@ struct Steps<'a> {
     begins: [Vec<u32>; 32],
 }
 
-/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes more than `effort`.
+/// The chance, 0 to 1, that a random key has one of `shapes`. `None` if it takes more than
+/// `effort`.
 pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
     effort.left = effort.left.max(effort.per_shape * shapes.len());
     let steps = Steps::new(shapes);
@@ -108,8 +109,8 @@ pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
     Some(met)
 }
 
-/// The characters of one place, by what the shapes make of them: one of each kind, and the share of
-/// its kind.
+/// Groups the characters of one place by the shapes that accept them there. Returns one character
+/// of each group, and the part of all characters that is in the group.
 fn kinds_of_characters(shapes: &[Shape], at: usize) -> Vec<(u8, f64)> {
     let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
     let mut kinds = vec![possible.0];

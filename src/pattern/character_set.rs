@@ -43,12 +43,12 @@ impl CharacterSet {
         rest.trailing_zeros() as u8
     }
 
-    /// Characters of both.
+    /// The characters of either set.
     pub fn union(self, other: CharacterSet) -> CharacterSet {
         CharacterSet(self.0 | other.0)
     }
 
-    /// Characters in both.
+    /// The characters that both sets have.
     pub fn intersection(self, other: CharacterSet) -> CharacterSet {
         CharacterSet(self.0 & other.0)
     }
@@ -67,7 +67,7 @@ impl CharacterSet {
         })
     }
 
-    /// Its characters, sorted.
+    /// The characters of the set, sorted.
     pub fn characters(self) -> Vec<char> {
         let all = ALPHABET.iter().enumerate();
         let mut own: Vec<char> = all.filter(|(at, _)| self.0 >> at & 1 == 1).map(|(_, &c)| char::from(c)).collect();

@@ -14,7 +14,7 @@ const MOST_WORDS: usize = 1 << 24;
 /// sets are those of the start, those of the end, then for each part its length and its sets.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
-    /// For each interval, the index of its first member; then the number of members.
+    /// The index of the first member of each interval; then the number of members.
     pub first_member: Vec<u32>,
     /// Intervals of single patterns, sorted within each interval.
     pub members: Vec<Member>,
@@ -27,7 +27,7 @@ pub struct Checks {
 pub struct Member {
     /// The least value of the upper 64 bits of x.
     pub first: u64,
-    /// The largest.
+    /// The largest such value.
     pub last: u64,
     /// Index of the pattern's first word; [`Member::ALL`] if the interval says all.
     pub words: u32,

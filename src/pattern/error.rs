@@ -15,7 +15,7 @@ pub enum GrammarError {
         /// The look-alike pattern that would work, if any.
         look_alike: Option<String>,
     },
-    /// Every key has it.
+    /// The pattern fits every key.
     #[error("that fits every key; name at least one character")]
     Anything,
     /// `[` without `]`, or nothing between them, or `]` alone.
@@ -26,11 +26,11 @@ pub enum GrammarError {
     Number {
         /// The word before the number.
         keyword: &'static str,
-        /// The smallest that works.
+        /// The smallest number allowed.
         least: usize,
-        /// The largest.
+        /// The largest number allowed.
         most: usize,
-        /// One that works.
+        /// A number that works.
         example: usize,
     },
     /// No hexadecimal digits, or more than a key has.

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 /// Numbers of equal characters at the start, and anywhere.
 const EQUAL: RangeInclusive<usize> = 2..=51;
 const EQUAL_ANYWHERE: RangeInclusive<usize> = 2..=12;
-/// Leading zero bits.
+/// The number of bits that `zeros:` may ask for.
 const ZEROS: RangeInclusive<usize> = 1..=255;
 /// Least number of letters of `words` alone.
 const LETTERS: usize = 5;

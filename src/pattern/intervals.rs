@@ -1,19 +1,19 @@
-//! From shapes to intervals of the upper 64 bits of x, which the devices filter by.
+//! Turns shapes into intervals of the upper 64 bits of x, which the devices filter by.
 
 use super::character_set::CharacterSet;
 use super::shape::Shape;
 
-/// Intervals of one shape that always fit: a filter of so few costs nothing.
+/// Number of intervals that a shape may always have: a filter of so few costs nothing.
 const FREE: u64 = 64;
-/// Intervals of one shape at most.
+/// The most intervals of one shape.
 const MOST: u64 = 4096;
 /// A share of keys so small that finer intervals save nothing.
 const RARE: f64 = 1.0 / (1u64 << 40) as f64;
 /// Characters that lie in the upper 64 bits with all their bits.
 const WHOLE: usize = 12;
 
-/// Intervals of the upper 64 bits of x: sorted, disjoint, both ends included. Every key of a shape
-/// is within.
+/// Intervals of the upper 64 bits of x: sorted, disjoint, both ends included. They contain every
+/// key that has one of the shapes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Intervals {
     /// The intervals.
@@ -32,7 +32,7 @@ impl Intervals {
         Intervals { list: joined(list), is_exact }
     }
 
-    /// The part of all keys that is within, 0 to 1.
+    /// The part of all keys that the intervals contain, 0 to 1.
     pub fn share(&self) -> f64 {
         share_of(&self.list)
     }

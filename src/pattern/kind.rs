@@ -5,20 +5,21 @@
 pub enum Kind {
     /// Characters after `npub1`: `m0ctane`.
     Prefix,
-    /// Characters after `npub1`, some of them open or one of several: `m0?tane`, `[s5]at`.
+    /// Characters after `npub1`, where some places accept any or several characters: `m0?tane`,
+    /// `[s5]at`.
     Open,
     /// A word after `npub1` in any spelling that looks like it: `~alice`.
     LookAlike,
     /// Parts at the start, anywhere, or at the end: `alice*cafe`, `*alice*@12`. A part that is
     /// absent is empty.
     Parts {
-        /// After `npub1`.
+        /// Characters after `npub1`.
         start: String,
-        /// Anywhere after it, in this order.
+        /// Parts that follow anywhere, in this order.
         middle: Vec<String>,
-        /// All of the middle is within this many characters after `npub1`, if it says so.
+        /// If given, the whole middle is within this many characters after `npub1`.
         within: Option<usize>,
-        /// At the end, checksum included.
+        /// Characters at the end of the npub, checksum included.
         end: String,
     },
     /// Equal characters after `npub1`: `=7`.

@@ -20,7 +20,7 @@ struct Part {
     sets: Vec<CharacterSet>,
 }
 
-/// Reads a pattern of parts, divided by stars. A leading `~` makes every letter one of its
+/// Reads a pattern of parts, divided by stars. After a leading `~` every letter also matches its
 /// look-alikes.
 pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let (is_alike, body) = text.strip_prefix('~').map_or((false, text), |body| (true, body));

@@ -29,7 +29,7 @@ pub struct Pattern {
 enum Form {
     /// A prefix: the smallest and largest x-coordinate that match, big-endian, both included.
     Range([u8; 32], [u8; 32]),
-    /// Any other kind.
+    /// The shapes of a pattern of any other kind.
     Shapes(Arc<Shapes>),
 }
 
@@ -52,7 +52,7 @@ impl Pattern {
         Ok(Pattern { text, form: Form::Range(first, last) })
     }
 
-    /// A pattern of those of these alternatives that some key can have.
+    /// A pattern of alternatives. Those that no key can have are left out.
     ///
     /// Errors: there is none, every key has one, or the difficulty takes more than `effort`.
     pub(super) fn from_shapes(
@@ -83,7 +83,7 @@ impl Pattern {
         matches!(self.form, Form::Range(..)).then_some(&self.text)
     }
 
-    /// Its kind.
+    /// The kind of the pattern.
     pub fn kind(&self) -> &Kind {
         match &self.form {
             Form::Range(..) => &Kind::Prefix,
@@ -171,7 +171,7 @@ impl Pattern {
         }
     }
 
-    /// Its alternatives.
+    /// The alternatives of the pattern, each a shape.
     pub(super) fn shapes(&self) -> Vec<Shape> {
         match &self.form {
             Form::Range(..) => {

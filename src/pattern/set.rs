@@ -25,7 +25,7 @@ pub struct PatternSet {
     intervals: Vec<(u64, u64)>,
     /// The intervals of each pattern, with its index, sorted.
     members: Vec<(u64, u64, u32)>,
-    /// For each interval, the index of its first member; then the number of members.
+    /// The index of the first member of each interval; then the number of members.
     first_member: Vec<u32>,
     is_exact: bool,
 }
@@ -112,7 +112,8 @@ impl PatternSet {
         self.difficulty_within(&mut Effort::full())
     }
 
-    /// As [`PatternSet::difficulty`]: sets that take more than `effort` are too intricate.
+    /// The same as [`PatternSet::difficulty`]; a set that takes more than `effort` is too
+    /// intricate.
     pub fn difficulty_within(&self, effort: &mut Effort) -> Option<Difficulty> {
         if self.is_empty() {
             return None;

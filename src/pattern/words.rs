@@ -31,10 +31,10 @@ pub enum WordError {
         /// The reason.
         error: GrammarError,
     },
-    /// Too many words.
+    /// The text has too many words.
     #[error("a list has at most {MOST_WORDS} words; split it")]
     TooMany,
-    /// No words.
+    /// The text has no words.
     #[error("there is no word in it; write one on each line")]
     Empty,
 }

@@ -41,7 +41,7 @@ pub struct MetricsServer {
 /// An answer, with the time when it was made.
 type Kept = Mutex<Option<(Instant, StatusCode, Bytes)>>;
 
-/// The three answers.
+/// The answers to the three pages.
 struct Answers<M> {
     bot: M,
     metrics: Kept,

@@ -124,7 +124,8 @@ struct Read {
     seconds: Vec<f64>,
 }
 
-/// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6 h`
+/// `searching for 2 requests; 85.0 M/s keys tested; 6, 7, 8 characters take about 13 s, 7 min, 3.6
+/// h`
 fn read(text: &str) -> Option<Read> {
     let (doing, rest) = text.split_once("; ")?;
     let (rate, times) = rest.split_once(" keys tested; 6, 7, 8 characters take about ")?;
@@ -138,7 +139,7 @@ fn read(text: &str) -> Option<Read> {
     Some(Read { open_jobs, rate: number.parse::<f64>().ok()? * 1e3f64.powi(unit as i32), seconds })
 }
 
-/// `3.6 h` in seconds.
+/// Reads a time such as `3.6 h`, in seconds.
 fn read_time(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     if (number, unit) == ("a", "second") {
@@ -163,7 +164,8 @@ async fn the_status_is_true_and_published_at_most_every_five_minutes() {
     measure();
     let mut open = 0;
     for (round, request) in ["qqqqqqqq", "qqqqqqqp", "cancel"].into_iter().enumerate() {
-        // Three changes within the same five minutes. The next status must describe the state after them.
+        // Three changes within the same five minutes. The next status must describe the state after
+        // them.
         for changed in ["qqqqqqqr", "cancel 1000", request] {
             clock.set(clock.now() + 7);
             measure();

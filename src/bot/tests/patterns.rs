@@ -77,7 +77,7 @@ fn no_pattern_is_read_as_another() {
     }
 }
 
-/// Both sides of the one place that decides it.
+/// Searched and refused patterns on both sides of the limit.
 #[test]
 fn a_pattern_that_says_too_little_at_the_start_is_refused_with_the_nearest() {
     for (text, nearest) in [

@@ -10,7 +10,7 @@ const KEPT: usize = 600;
 /// The state behind the screen.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// The last view.
+    /// The last view received from the bot.
     pub view: Option<View>,
     /// Candidates a second between two views, newest last.
     pub rates: VecDeque<u64>,

@@ -33,7 +33,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// As the environment says.
+    /// Reads `NO_COLOR` from the environment.
     pub fn of_environment() -> Palette {
         Palette { has_colors: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }

@@ -92,7 +92,7 @@ fn however_a_job_ends_nothing_of_it_is_left() {
     assert_eq!(bench.rows(), 0);
 }
 
-/// The tweaks that are kept are replaced, and one of them is sent: the half is used once, then.
+/// Kept tweaks are replaced, and only the last one is sent. The half counts as used from then on.
 #[test]
 fn the_half_of_a_split_job_is_used_when_its_best_key_is_sent() {
     let bench = bench();

@@ -31,7 +31,7 @@ fn chatter(bench: &Bench, number: u32) -> Recorded {
     bench.ledger.answer(&help(number)).unwrap()
 }
 
-/// Many of these in one transaction.
+/// Records many such answers in one transaction.
 fn flood(bench: &Bench, numbers: std::ops::Range<u32>) {
     let recorded = bench.ledger.answer_all(&numbers.map(help).collect::<Vec<_>>()).unwrap();
     assert!(recorded.iter().all(|recorded| *recorded == Recorded::Now));

@@ -1,8 +1,8 @@
-//! Claims wait here until their author's announcement (kind 10044) is looked up. The stream does not
-//! wait.
+//! Claims wait here until their author's announcement (kind 10044) is looked up. The stream does
+//! not wait.
 //!
-//! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room is
-//! left to a backfill.
+//! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
+//! is left to a backfill.
 
 use super::message::IncomingMessage;
 use crate::clock::Clock;
@@ -60,7 +60,8 @@ impl ClaimLookups {
     }
 
     /// Starts to look up the author of a claim, and forwards its message if their announcement
-    /// confirms it. Otherwise it is an impostor's, and dropped. Returns `false` if there is no room.
+    /// confirms it. Otherwise it is an impostor's, and dropped. Returns `false` if there is no
+    /// room.
     pub fn begin(&mut self, message: ClaimedMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
         self.is_idle();
         let size = (message.claim.unverified().content.len() / 1024 + KIBIBYTES_A_CLAIM) as u32;

@@ -46,8 +46,9 @@ impl Nip04Lookups {
         self.under_way.is_empty()
     }
 
-    /// Starts to look up the author of a message, and forwards it afterwards, or unchanged if
-    /// lookups fail for ten minutes. Returns `false` if there is no room.
+    /// Looks up whether the author of a message reads sealed messages, in a task, and then forwards
+    /// the message. If lookups fail for ten minutes, it is forwarded as from an author who does
+    /// not. Returns `false` if there is no room.
     pub fn begin(&mut self, mut message: IncomingMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
         self.is_idle();
         let size = (message.rumor.content.len() / 1024 + KIBIBYTES_A_MESSAGE) as u32;

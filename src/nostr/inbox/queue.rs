@@ -30,7 +30,8 @@ pub(super) struct Arrival {
     pub event: Box<Event>,
     /// Whether it has the proof of work that is required in a flood.
     pub paid: bool,
-    /// Its share of the queue's memory; `None` for backfilled events, whose pages are bounded.
+    /// The event's share of the queue's memory; `None` for backfilled events, whose pages are
+    /// bounded.
     pub room: Option<OwnedSemaphorePermit>,
 }
 
@@ -64,7 +65,7 @@ pub(super) struct Entrance {
 
 /// The events to accept.
 pub(super) struct Source {
-    /// Their receiver.
+    /// The receiver of the events.
     pub bot: PublicKey,
     /// Our inbox relays.
     pub relays: Vec<RelayUrl>,
@@ -86,8 +87,8 @@ pub(super) fn open(source: Source, flood: Flood, awaited: Awaited) -> (Entrance,
 }
 
 impl Entrance {
-    /// Only forwards: a slow reader of the library's stream loses events, which are not announced
-    /// again.
+    /// Moves events from the library's stream into the queues, and does nothing else: a slow reader
+    /// of that stream loses events, which are not announced again.
     pub async fn drain(mut self, mut notifications: broadcast::Receiver<RelayPoolNotification>) {
         loop {
             match notifications.recv().await {

@@ -44,17 +44,17 @@ const REPEATED: usize = 1000;
 /// Receives messages to the bot.
 #[derive(Clone)]
 pub struct Inbox {
-    /// The connections.
+    /// The connections to relays.
     pub relays: Relays,
-    /// Decrypts the messages.
+    /// The vault that decrypts the messages.
     pub vault: Vault,
     /// Knows the answered messages and the last contact.
     pub ledger: Ledger,
     /// The clock that dates messages.
     pub clock: Clock,
-    /// The limits on rates.
+    /// Limits on rates, from the configuration.
     pub limits: Limits,
-    /// Is told of overflows.
+    /// The detector of floods, which is told of overflows.
     pub flood: Flood,
     /// Knows who reads NIP-17 messages.
     pub relay_lists: Arc<RelayLists>,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Pauses before a closed subscription is repeated, doubling from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// The longest such pause.
+/// The longest pause before a closed subscription is repeated.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 /// How often the log repeats that no inbox relay is connected.
 const TELL_AGAIN: Duration = Duration::from_secs(3600);

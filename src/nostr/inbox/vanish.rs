@@ -12,7 +12,7 @@ const AT_ONCE: usize = 200;
 /// Time limit for one query.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Those of `askers` who published a request to vanish, with its date in Unix seconds. Relays that
+/// Finds the askers who published a request to vanish, with its date in Unix seconds. Relays that
 /// cannot be queried are skipped, because the caller repeats this regularly.
 pub async fn requests(relays: &Relays, askers: &[Asker]) -> HashMap<Asker, u64> {
     let ours = relays.ours(|_| true);

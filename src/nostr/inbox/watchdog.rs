@@ -36,7 +36,7 @@ impl Awaited {
         seen
     }
 
-    /// Whether an event was expected. If so, notifies whoever waits for it.
+    /// Notifies the test that waits for this event. Returns whether there is one.
     pub(super) fn arrived(&self, id: &[u8; 32]) -> bool {
         let seen = self.lock().get(id).cloned();
         if let Some(seen) = &seen {
@@ -54,18 +54,18 @@ impl Awaited {
     }
 }
 
-/// Tests the DM relays.
+/// Tests whether the bot's DM relays deliver, with messages of the bot to itself.
 #[derive(Clone)]
 pub struct Watchdog {
-    /// The connections.
+    /// The connections to relays.
     pub relays: Relays,
-    /// Seals the test messages.
+    /// The vault that seals the test messages.
     pub vault: Vault,
     /// The clock that dates them.
     pub clock: Clock,
     /// Time between two rounds.
     pub every: Duration,
-    /// Messages under way.
+    /// The test messages that have not arrived yet.
     pub awaited: Awaited,
     /// Notified when a relay does not deliver: the inbox subscribes again and starts a backfill.
     pub deaf: Arc<Notify>,

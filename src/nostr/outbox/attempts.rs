@@ -34,7 +34,7 @@ static GIVEN_UP: LogLimit = LogLimit::new();
 /// Delivers stored messages.
 #[derive(Clone)]
 pub struct Outbox {
-    /// The connections.
+    /// The connections to relays.
     pub relays: Relays,
     /// The ledger with the messages.
     pub ledger: Ledger,

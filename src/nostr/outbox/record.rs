@@ -20,7 +20,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Records into `ledger`.
+    /// A recorder that writes to `ledger`.
     pub fn new(ledger: Ledger) -> Recorder {
         Recorder { ledger, ended: Vec::new(), due: Instant::now(), recording: None }
     }

@@ -11,17 +11,18 @@ use tokio::task::{Id, JoinSet};
 
 /// The most messages in progress.
 const AT_ONCE: usize = 1024;
-/// The most of them that are results or for askers with a job, and the most of the others.
+/// The most messages in progress that are results or for askers with a job, and the most of all
+/// others.
 const OF_ONE_CLASS: usize = 640;
 /// Messages of each class that are read from the ledger at once.
 const READ: usize = 256;
 /// After this time, a first attempt may be ended to make room for another; it is repeated later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
-/// The same for results and askers with a job.
+/// The same time for results and for askers with a job.
 const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
-/// The same for further attempts. In a flood most of them fail like the first.
+/// The same time for further attempts. In a flood most of them fail like the first.
 const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
-/// With this many in progress, the ledger is read less often.
+/// With this many messages in progress, the ledger is read less often.
 const BUSY: usize = 64;
 
 /// Messages whose attempts are in progress or not recorded yet.
@@ -40,7 +41,7 @@ struct Running {
 }
 
 impl UnderWay {
-    /// Sends through `outbox`.
+    /// No messages yet; further ones are sent through `outbox`.
     pub fn new(outbox: Arc<Outbox>) -> UnderWay {
         UnderWay { outbox, messages: HashMap::new(), attempts: JoinSet::new(), running: HashMap::new() }
     }

@@ -1,4 +1,5 @@
-//! Composes the bot's public events: profile, relay lists, encryption key, handler, status and daily note.
+//! Composes the bot's public events: profile, relay lists, encryption key, handler, status and
+//! daily note.
 //!
 //! They are queued in the ledger, one per topic, and sent by `publisher`. An event that equals the
 //! last one of its topic is not queued again, so a restart publishes nothing twice.
@@ -46,9 +47,9 @@ pub struct Presence {
     pub bot: BotConfig,
     /// The address of the page for people without an account, if it has one.
     pub page: Option<String>,
-    /// Holds the queue.
+    /// The ledger that holds the queue of public events.
     pub ledger: Ledger,
-    /// Dates the events.
+    /// The clock that dates the events.
     pub clock: Clock,
     /// Notified when an event was queued.
     pub posted: Arc<Notify>,
@@ -198,8 +199,8 @@ impl Presence {
         EventBuilder::new(Kind::InboxRelays, "").tags(urls.into_iter().map(Tag::relay))
     }
 
-    /// The key that messages to the bot are encrypted to: its own. Clients with decoupled keys write to
-    /// nobody who announces none.
+    /// The key that messages to the bot are encrypted to: its own. Clients with decoupled keys
+    /// write to nobody who announces none.
     fn encryption_key(&self) -> EventBuilder {
         let key = Tag::custom(TagKind::custom("n"), [self.relays.bot().to_hex()]);
         EventBuilder::new(ANNOUNCEMENT, "").tag(key)

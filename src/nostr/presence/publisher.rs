@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 const ROUND: Duration = Duration::from_secs(15);
 /// Pauses before a refused event is sent again, doubling from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// The longest such pause.
+/// The longest pause before a refused event is sent again.
 const LAST_PAUSE: Duration = Duration::from_secs(3600);
 /// Time limit at shutdown for the last status to be queued, and again for it to be sent.
 const END_PATIENCE: Duration = Duration::from_millis(700);

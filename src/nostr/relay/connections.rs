@@ -46,7 +46,7 @@ pub(in crate::nostr) struct Connection {
 /// Figures of one of our relays since the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// Its address.
+    /// The URL of the relay.
     pub url: String,
     /// Attempts to connect that failed.
     pub failures: u64,
@@ -57,7 +57,7 @@ pub struct Figures {
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
 pub struct Relays {
-    /// Our own relays.
+    /// The connections to our own relays.
     client: Client,
     entries: Arc<Vec<RelayEntry>>,
     bot: PublicKey,
@@ -66,7 +66,7 @@ pub struct Relays {
     allow_private: bool,
     /// Limits what relays get at a time.
     pub(super) throttle: Arc<Throttle>,
-    /// Places for lookups at each of our relays.
+    /// Limits the lookups at a time at each of our relays.
     lookups: Arc<HashMap<RelayUrl, Semaphore>>,
 }
 

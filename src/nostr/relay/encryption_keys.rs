@@ -18,7 +18,8 @@ use tokio::task::JoinSet;
 
 /// Time limit for one relay's answer.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// Time limit for each of the two steps of a lookup, including relays that have to be connected first.
+/// Time limit for each of the two steps of a lookup, including relays that have to be connected
+/// first.
 const STEP: Duration = Duration::from_secs(8);
 /// A complete result is used for this long without another lookup.
 const FRESH_FOR: Duration = Duration::from_secs(60);
@@ -96,7 +97,7 @@ impl EncryptionKeys {
         }
     }
 
-    /// As if a lookup had found this announcement.
+    /// Remembers an announcement as if a lookup had found it.
     #[cfg(test)]
     pub(crate) fn note_for_tests(&self, announcement: Announcement) {
         self.learn(announcement.identity(), Some(announcement), true);

@@ -40,7 +40,8 @@ pub(super) struct ExternalRelays {
 }
 
 impl ExternalRelays {
-    /// With `public_only`, private addresses are not dialled.
+    /// Makes the client for external relays, without a connection. With `public_only`, private
+    /// addresses are not dialled.
     pub fn new(signer: impl NostrSigner + 'static, public_only: bool, resolver: Resolver) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
         let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MOST));
@@ -119,9 +120,9 @@ impl ExternalRelays {
         Err(NostrError::not_connected(url))
     }
 
-    /// [`ExternalRelays::dial`], which goes on to its end if this future is dropped: the outbox ends
-    /// attempts early. A relay that was added or removed by half would stay in the client for good,
-    /// which takes [`MOST`] in all.
+    /// [`ExternalRelays::dial`], which goes on to its end if this future is dropped: the outbox
+    /// ends attempts early. A relay that was added or removed by half would stay in the client for
+    /// good, which takes [`MOST`] in all.
     async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
         let gone = NostrError::not_connected(&url);
@@ -306,7 +307,7 @@ mod tests {
         assert!(matches!(visited, Ok(Err(NostrError::NoRoom(_)))), "{visited:?}");
     }
 
-    /// An attacker's wildcard: every name has the same address.
+    /// The attacker has a wildcard in DNS, so every name has the same address.
     #[tokio::test(flavor = "multi_thread")]
     async fn names_of_one_address_have_the_connections_of_one_host() {
         let lookup = |name: &str| Ok(vec![IpAddr::from([127, 0, 0, if name.contains("evil") { 1 } else { 2 }])]);

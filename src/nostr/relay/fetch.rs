@@ -19,7 +19,7 @@ impl Relays {
         self.query(url, Query { filter, limit, enough: usize::MAX, accept: VerifiedEvent::check }).await
     }
 
-    /// As [`Relays::fetch`], without verifying the events: the caller does so later.
+    /// The same as [`Relays::fetch`], but does not verify the events: the caller does so later.
     pub(in crate::nostr) async fn fetch_unverified(
         &self,
         url: &RelayUrl,

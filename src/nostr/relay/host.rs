@@ -45,9 +45,9 @@ impl Host {
 /// behind a large proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hosts {
-    /// By name.
+    /// The host by its name.
     pub named: Host,
-    /// By the address, or by the name if it has answered.
+    /// The host to which the limits apply: by its address, or by its name if it has answered.
     pub limited: Host,
 }
 

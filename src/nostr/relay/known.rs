@@ -88,7 +88,7 @@ pub(super) enum Look {
     Active(Box<Relay>),
     /// A slot: the relay may be dialled.
     Room,
-    /// Perhaps a slot soon.
+    /// No slot now; there may be one soon.
     Later,
 }
 

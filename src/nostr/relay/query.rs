@@ -31,7 +31,7 @@ impl<E> Fetched<E> {
 
 /// A filter with its limits.
 pub(super) struct Query<E> {
-    /// Selects the events.
+    /// The filter that selects the events.
     pub filter: Filter,
     /// The time limit.
     pub limit: Duration,

@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Lookups at once.
+/// The most lookups at a time.
 const ORDINARY: usize = 48;
-/// Further lookups at once for relays and askers that come first.
+/// Further lookups at a time for relays and askers that come first.
 const PREFERRED: usize = 16;
 /// Lookups at once of names that end in the same two labels.
 const PER_DOMAIN: usize = 4;

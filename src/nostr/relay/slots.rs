@@ -29,11 +29,11 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// External connections at once.
+/// The most external connections at a time.
 pub(super) const MOST: usize = 200;
 /// Connections for askers without a job, and as many for those with one.
 const ORDINARY: usize = 150;
-/// Connections to one host.
+/// The most connections to one host.
 pub(super) const PER_HOST: usize = 4;
 /// Unanswered connections for one asker without a job.
 const PER_ASKER: usize = 3;
@@ -63,7 +63,7 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// For a relay that has a slot already.
+    /// The answer for a relay that has a slot already.
     const HAS_ONE: Admission = Admission { granted: true, may_wait: false, leaving: Vec::new() };
 }
 

@@ -65,17 +65,18 @@ struct Owed {
 /// The most events in progress to one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MostAtOnce {
-    /// While it has never answered.
+    /// The limit for a host that has never answered.
     unanswered: usize,
-    /// Once it has.
+    /// The limit for a host that has answered.
     answered: usize,
 }
 
 impl MostAtOnce {
-    /// For the bot's own relays.
+    /// No limit, for the bot's own relays.
     pub const OURS: MostAtOnce = MostAtOnce { unanswered: usize::MAX, answered: usize::MAX };
 
-    /// For external relays. Chatter leaves places for `urgent` events.
+    /// The limits for external relays. Events that are not `urgent` leave places for those that
+    /// are.
     pub fn external(urgent: bool) -> MostAtOnce {
         MostAtOnce { unanswered: UNANSWERED, answered: if urgent { AT_ONCE } else { AT_ONCE - KEPT } }
     }
@@ -107,7 +108,7 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// When the next event may be sent; `None` if that is after `deadline`.
+    /// Reserves the next time at which an event may be sent; `None` if that is after `deadline`.
     pub(super) fn turn(&self, host: &Host, now: Instant, deadline: Instant) -> Option<Instant> {
         let mut limited = self.limited();
         let Some(limit) = limited.get_mut(host) else { return Some(now) };

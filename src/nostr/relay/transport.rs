@@ -54,13 +54,13 @@ enum Peer {
 type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Transport {
-    /// For relays in the configuration, at any address.
+    /// The transport to relays of the configuration, at any address.
     pub fn to_ours() -> Transport {
         Transport { peer: Peer::Ours, resolver: Resolver::default() }
     }
 
-    /// For relays that askers list. With `public_only`, private addresses are not dialled, even if
-    /// `resolver` returns one for a domain.
+    /// The transport to relays that askers list. With `public_only`, private addresses are not
+    /// dialled, even if `resolver` returns one for a domain.
     pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
         let peer = Peer::External { public_only, budget: Budget::default() };
         Transport { peer, resolver }

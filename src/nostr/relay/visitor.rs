@@ -21,13 +21,13 @@ impl Visitor {
 /// The order in which connections are kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Rank {
-    /// Another relay of the asker, or another attempt.
+    /// A connection to another relay of the asker, or for another attempt.
     Further,
-    /// The same for an asker with a job.
+    /// A further connection for an asker with a job.
     UrgentFurther,
     /// The first relay of the asker, at the first attempt.
     First,
-    /// The same for an asker with a job.
+    /// A first connection for an asker with a job.
     UrgentFirst,
 }
 

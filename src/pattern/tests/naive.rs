@@ -41,7 +41,7 @@ pub fn naive(pattern: &str, npub: &Npub) -> bool {
     })
 }
 
-/// Without the star at the end.
+/// Removes a star at the end.
 fn trimmed(places: &[Option<String>]) -> &[Option<String>] {
     match places {
         [before @ .., None] => before,

@@ -31,8 +31,9 @@ impl HitBudget {
         self.stretch_bits.map(f64::exp2)
     }
 
-    /// The stretch divided by the longest so far, 0 to 1. Launches take about the same time on a
-    /// busy processor and on an idle one, so this is the part of the processor that the search has.
+    /// The stretch (candidates per start point) divided by the longest so far, 0 to 1. Launches
+    /// take about the same time on a busy processor and on an idle one, so this is the part of the
+    /// processor that the search has.
     pub fn part(&self) -> f64 {
         self.stretch_bits.map_or(1.0, |bits| (bits - self.longest_bits).exp2())
     }

@@ -8,7 +8,7 @@ use crate::search::Remaining;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-/// To whom the hits of a pattern belong.
+/// The owner of a pattern and of its hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// The job that asked for it.

@@ -35,7 +35,7 @@ pub struct DeviceProfile {
     pub stretch: Option<f64>,
     /// `stretch` divided by the longest one so far, 0 to 1. It shrinks on a busy processor.
     pub part: f64,
-    /// [`crate::search::Searcher::early_stop`]
+    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
     pub early_stop: bool,
 }
 
@@ -63,8 +63,8 @@ impl DeviceProfile {
 /// The hits of plentiful patterns that a start point should have.
 #[derive(Clone, Copy)]
 pub struct Goal {
-    /// With fewer hits, more jobs are added to the pass.
+    /// The least number: with fewer hits, jobs are added to the pass.
     pub least: f64,
-    /// With this many, no more jobs are added.
+    /// The greatest number: with this many hits, no more jobs are added.
     pub most: f64,
 }

@@ -126,8 +126,8 @@ impl SplitLine {
         }
     }
 
-    /// Replaces the patterns of a job. Its asker's turns stay: a job whose patterns change is no new
-    /// one.
+    /// Replaces the patterns of a job. Its asker's turns stay: a job whose patterns change is no
+    /// new one.
     pub fn renew(&mut self, job: JobId, before: &JobSpec, spec: &JobSpec) {
         let Some(asker) = spec.split_asker() else { return };
         for lane in Lane::EVERY {

@@ -20,9 +20,9 @@ const NEWEST: f64 = 0.2;
 /// Whether a device is in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Health {
-    /// In use.
+    /// The device is in use.
     Working,
-    /// Taken out of use for this reason. It is tried again later.
+    /// The device was taken out of use for this reason. It is tried again later.
     Out(String),
 }
 
@@ -50,9 +50,9 @@ pub struct DeviceView {
 /// The last collected launch of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::scheduler) struct LastLaunch {
-    /// Start points.
+    /// Number of start points.
     pub starts: usize,
-    /// Candidates tested.
+    /// Number of candidates tested.
     pub candidates: u64,
     /// Candidates it usually tests per start point.
     pub stretch: f64,
@@ -91,7 +91,7 @@ impl Record {
         Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, last: None, idle: false }) }
     }
 
-    /// The state now.
+    /// The current state of the device.
     pub fn view(&self) -> DeviceView {
         self.lock().view.clone()
     }

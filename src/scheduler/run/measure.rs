@@ -29,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Trial {
     /// Number of random prefixes searched at once, besides the canary: at least 1.
     pub patterns: usize,
-    /// Their length in characters; `None` for the longest that still has a thousand hits.
+    /// Length of the prefixes in characters; `None` for the greatest that still gives a thousand
+    /// hits.
     pub characters: Option<u32>,
     /// Patterns to search for in place of random prefixes, if any.
     pub chosen: Vec<Pattern>,
@@ -56,7 +57,7 @@ pub struct Measurement {
     pub hits_expected: f64,
     /// Hits that match a pattern.
     pub hits_found: u64,
-    /// Hits that match none.
+    /// Hits that match no pattern of the measurement.
     pub hits_wrong: u64,
     /// Energy that the devices used in `wall` time; `None` if one has no readable counter.
     pub joules: Option<f64>,
@@ -78,27 +79,27 @@ impl Measurement {
         Rate(self.candidates as f64 / self.wall.as_secs_f64())
     }
 
-    /// By how many standard deviations the number of hits differs from the expected one (Poisson).
+    /// Difference of the number of hits from the expected one, in standard deviations (Poisson).
     pub fn deviation(&self) -> f64 {
         (self.hits_found as f64 - self.hits_expected) / self.hits_expected.sqrt()
     }
 }
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 #[derive(Debug, Error)]
 pub enum MeasureError {
-    /// No device opens.
+    /// No device could be opened.
     #[error(transparent)]
     Search(#[from] SearchError),
     /// No start point can be drawn.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// There are not that many different patterns of this length.
+    /// The measurement asks for more different patterns than exist of this length.
     #[error("{patterns} different patterns of {characters} characters do not exist; take fewer, or longer ones")]
     TooManyPatterns {
         /// Patterns asked for.
         patterns: usize,
-        /// Their length.
+        /// Length of the patterns in characters.
         characters: u32,
     },
     /// A device was taken out of use, or has no rate yet.

@@ -14,7 +14,7 @@ pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Sea
 
 /// A device for which a worker is to be started.
 pub(in crate::scheduler) struct OpenedDevice {
-    /// Its description.
+    /// The description of the device.
     pub info: DeviceInfo,
     /// The open device, or why it could not be opened now.
     pub searcher: Result<Box<dyn Searcher>, SearchError>,

@@ -50,15 +50,15 @@ enum Failure {
 
 /// One device and its thread.
 pub(in crate::scheduler) struct Worker {
-    /// Its index among the workers.
+    /// The index of this worker.
     pub at: usize,
-    /// Its device.
+    /// The device of this worker.
     pub id: DeviceId,
     /// The patterns it searches.
     pub lane: Lane,
     /// The GPUs that this device replaces while none of them works.
     pub stands_in_for: Vec<Arc<Record>>,
-    /// Its record.
+    /// The health and counters of the device.
     pub record: Arc<Record>,
     /// The pool of open jobs.
     pub pool: Arc<Pool>,

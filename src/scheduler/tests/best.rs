@@ -153,7 +153,8 @@ impl FindHandler for Kept {
     }
 }
 
-/// Each key that is kept is rarer than the one before, there are few, and the job ends after its time.
+/// Each key that is kept is rarer than the one before, there are few, and the job ends after its
+/// time.
 #[test]
 fn a_search_without_a_target_keeps_ever_rarer_keys_and_ends() {
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };

@@ -5,7 +5,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub text: String,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
 }
 

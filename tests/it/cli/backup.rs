@@ -19,7 +19,7 @@ pub const TESTS: &[Test] = &[
     test!(a_backup_for_a_recipient_opens_with_its_key_alone),
 ];
 
-/// Another machine: an empty data folder and a place for the configuration.
+/// The folder and configuration file of another machine. Neither exists yet.
 fn elsewhere(home: &Home) -> (PathBuf, PathBuf) {
     (home.folder.path().join("elsewhere"), home.folder.path().join("elsewhere.toml"))
 }

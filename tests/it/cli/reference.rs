@@ -1,5 +1,6 @@
 //! `docs/operators/relays-toml.md` lists every key with its default, as `src/config/raw.rs` and the
-//! shipped file have them: `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes it.
+//! shipped file have them: `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes
+//! it.
 
 use crate::support::harness::{Test, test};
 use crate::support::source;

@@ -19,7 +19,7 @@ pub const TESTS: &[Test] = &[
 
 const KEPT: &str = "SELECT count(*) FROM best WHERE wrap IS NOT NULL";
 
-/// Zero bits at the start of the key.
+/// Number of zero bits at the start of the key.
 fn zeros(npub: &str) -> u32 {
     let (_, bytes) = bech32::decode(npub).unwrap();
     let first = u64::from_str_radix(&hex::encode(&bytes)[..16], 16).unwrap();

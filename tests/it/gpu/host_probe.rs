@@ -32,7 +32,7 @@ impl HostProbe {
         self.folder.path()
     }
 
-    /// Its output for this input.
+    /// Runs the probe on these lines and returns its output.
     pub fn run(&self, arguments: &[&Path], lines: String) -> String {
         let mut command = Command::new(self.folder.path().join("probe"));
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

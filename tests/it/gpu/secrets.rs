@@ -206,7 +206,7 @@ fn the_secrets_behind_twenty_jobs_are_those_of_their_askers() {
     assert_eq!(numbers.len(), 6 * secrets.len(), "all different");
 }
 
-/// The same on GPU 0, with a window into the searcher.
+/// Does twenty jobs on GPU 0, with a window into the searcher.
 fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
     let windows: Arc<Mutex<Vec<Window>>> = Arc::default();
     let opened = Arc::clone(&windows);

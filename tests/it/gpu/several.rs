@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[test!(a_gpu_of_several_fails_under_a_thousand_reque
 const ASKERS: usize = 1000;
 /// Keys that are delivered before the GPU fails.
 const BEFORE_THE_FAILURE: usize = 200;
-/// The GPU that fails.
+/// Index of the GPU that fails.
 const FAILING: usize = 1;
 
 /// A prefix of eight characters, another for each number: a match is expected after 10^12 tests.

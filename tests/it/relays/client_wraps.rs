@@ -13,7 +13,7 @@ const TWO_DAYS: u64 = 2 * 86_400;
 pub struct Sender {
     /// The key people know them by.
     pub identity: Keys,
-    /// Their decoupled encryption key (kind 10044), if the client has one.
+    /// The decoupled encryption key (kind 10044), if the client has one.
     pub encryption: Keys,
     pub bot: PublicKey,
     /// A relay of the bot, as a hint.
@@ -109,13 +109,13 @@ impl Raw {
         }
     }
 
-    /// Its JSON with these fields in this order.
+    /// The event as JSON, with these fields in this order.
     fn json(&self, order: &[&str]) -> String {
         let fields: Vec<String> = order.iter().map(|name| format!("\"{name}\":{}", self.field(name))).collect();
         format!("{{{}}}", fields.join(","))
     }
 
-    /// Its JSON as Python's `json.dumps` writes it: a space after each comma and colon.
+    /// The event as JSON, as Python's `json.dumps` writes it: a space after each comma and colon.
     fn python(&self) -> String {
         let spaced = |value: Value| value.to_string().replace("\",\"", "\", \"").replace("],[", "], [");
         let fields: Vec<String> =
@@ -185,8 +185,8 @@ fn amethyst(sender: &Sender, text: &str) -> Vec<Event> {
     amethyst_with(sender, text, None)
 }
 
-/// The same with an expiration of one day: on rumor, seal and wrap, the latter two each two days after
-/// their own date plus the day.
+/// The same with an expiration of one day: on rumor, seal and wrap, the latter two each two days
+/// after their own date plus the day.
 fn amethyst_disappearing(sender: &Sender, text: &str) -> Vec<Event> {
     amethyst_with(sender, text, Some(86_400))
 }
@@ -214,23 +214,23 @@ fn coracle(sender: &Sender, text: &str) -> Vec<Event> {
     vec![sender.plain(&sender.rumor(sender.now, tags, text).json(&order), &seal, 100_000)]
 }
 
-/// 0xchat, `lib/src/nips/nip_017.dart` and `nip_059.dart` in nostr-dart at 41fe8f73 (2026-02-05). The
-/// rumor has an empty `sig`.
+/// 0xchat, `lib/src/nips/nip_017.dart` and `nip_059.dart` in nostr-dart at 41fe8f73 (2026-02-05).
+/// The rumor has an empty `sig`.
 fn oxchat(sender: &Sender, text: &str) -> Vec<Event> {
     let mut rumor = sender.rumor(sender.now, sender.to_bot(), text);
     rumor.sig = "".into();
     vec![sender.plain(&rumor.json(&BY_NIP), &BY_NIP, TWO_DAYS)]
 }
 
-/// The rumor of Jumble 26.8.2, `src/services/nip17-gift-wrap.service.ts` and `src/lib/dm-message-order.ts`
-/// at eeab8628 (2026-08-20). `ms` has the milliseconds of its date.
+/// The rumor of Jumble 26.8.2, `src/services/nip17-gift-wrap.service.ts` and
+/// `src/lib/dm-message-order.ts` at eeab8628 (2026-08-20). `ms` has the milliseconds of its date.
 fn jumble_rumor(sender: &Sender, text: &str) -> String {
     let tags = json!([["p", sender.bot.to_hex()], ["ms", "417"]]);
     sender.rumor(sender.now, tags, text).json(&["created_at", "kind", "tags", "content", "pubkey", "id"])
 }
 
-/// One wrap of Jumble. Its seal has the date of the rumor. `p`: the encryption key, then the identity.
-/// The bot's encryption key is its own.
+/// One wrap of Jumble. Its seal has the date of the rumor. `p`: the encryption key, then the
+/// identity. The bot's encryption key is its own.
 fn jumble_wrap(sender: &Sender, rumor: &str, signer: &Keys, tags: Value) -> Event {
     let content = encrypt(&sender.encryption, &sender.bot, rumor);
     let seal = Raw::signed(signer, sender.now, 13, tags, &content).json(&FINALIZED);

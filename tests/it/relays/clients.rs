@@ -1,5 +1,5 @@
-//! Every client whose source is public: its wraps are heard, and it can read the answers. And who is
-//! not heard: impostors, in every way a relay can help them.
+//! Every client whose source is public: its wraps are heard, and it can read the answers. And who
+//! is not heard: impostors, in every way a relay can help them.
 
 use super::client_wraps::{ClientForm, FORMS, Reads, Sender, open};
 use super::interop::needs_foreign_clients;
@@ -153,7 +153,8 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
     // The signer announces itself: its word is not the author's.
     let himself = sender(bot, &ours.url(), 0.5);
     publish(&ours.url(), &announcement(&himself.encryption, &himself.encryption, 60)).await;
-    // Our relay shows the announcement that was in force before; the author's own has the newer one.
+    // Our relay shows the announcement that was in force before; the author's own has the newer
+    // one.
     let replaced = sender(bot, &ours.url(), 0.5);
     publish(&ours.url(), &announcement(&replaced.identity, &replaced.encryption, 600)).await;
     publish(&ours.url(), &dm_relays(&replaced.identity, &theirs.url())).await;

@@ -27,8 +27,8 @@ pub const TESTS: &[Test] = &[
 const AT_ONCE: usize = 4;
 /// The longest time from a device's panic to the key. The search takes a moment of it.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
-/// The same for a panic elsewhere. A message whose sending failed is sent again after 3 s or a
-/// little more.
+/// The longest time from any other panic to the key. A message whose sending failed is sent again
+/// after 3 s or a little more.
 const KEY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Sends a request, injects a panic at `step` and checks the result. Returns the time from the

@@ -317,7 +317,7 @@ fn power_may_go_after_writes_that_failed() {
     }
 }
 
-/// In a mount namespace of its own, so that nothing is left behind.
+/// Runs in a mount namespace of its own, so that nothing is left behind.
 fn a_full_file_system_loses_nothing() {
     let folder = TempDir::new().unwrap();
     let part = child("reliability::power_loss::fill_the_file_system");

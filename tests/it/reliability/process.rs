@@ -109,7 +109,7 @@ async fn fifty_jobs_survive_two_hundred_kills() {
     killed_again_and_again(50, 200).await;
 }
 
-/// R9.
+/// R9: a second program on the same data folder ends and says why.
 async fn a_second_serve_on_the_folder_ends_within_a_second_and_says_why() {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
@@ -237,7 +237,7 @@ async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
     (relay, home, bot)
 }
 
-/// S11.
+/// S11: the jobs of a day are counted in the ledger, so a kill gives no new ones.
 async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let relay = TestRelay::start().await;
     let limits = "[limits]\njobs_per_day = 2\nopen_jobs_per_asker = 9\nlongest_expected_time = \"3650 days\"\n\

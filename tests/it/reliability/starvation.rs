@@ -87,7 +87,8 @@ impl Bench {
         }
     }
 
-    /// Replaces the jobs that are found, until the next launch is collected.
+    /// Waits until the next launch is collected, and replaces the jobs that are found meanwhile.
+    /// Returns the reading at the end.
     fn launch(&mut self, jobs: usize) -> Reading {
         let (before, deadline) = (self.scheduler.candidates(), Instant::now() + PATIENCE);
         loop {

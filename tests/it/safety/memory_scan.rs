@@ -76,8 +76,8 @@ fn relatives_are_the_six_keys_that_reveal_each_other() {
     }
 }
 
-/// Every form of every relative of some secrets, at random places in noise with gaps of zeros, and
-/// one at the very end.
+/// Plants every form of every relative of some secrets at random places in noise with gaps of
+/// zeros, and one at the very end, and searches for them.
 fn planted_secrets_are_found_anywhere_and_nothing_else_is() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let secrets = secrets(&mut rng, 40);

@@ -27,7 +27,7 @@ struct Queued {
 #[derive(Clone, Default)]
 pub(super) struct Reference {
     pub last_job: i64,
-    /// Spent halves.
+    /// Halves that were used for a key.
     pub used: BTreeSet<usize>,
     jobs: BTreeMap<i64, Known>,
     outbox: BTreeMap<[u8; 32], Queued>,

@@ -31,7 +31,7 @@ pub const TESTS: &[Test] = &[
 const BOUND: Duration = Duration::from_secs(5);
 /// Waiting ends after this time, to see by how much the bound is missed.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two honest messages.
+/// The time between two honest messages.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Work that newcomers do for a request in a flood, as the bot tells them.
 const WORK: u8 = 8;
@@ -96,7 +96,7 @@ struct Row {
     known: Waits,
     /// An answer for a newcomer.
     help: Waits,
-    /// From a newcomer's request to the key.
+    /// The time from a newcomer's request to the key.
     key: Waits,
 }
 

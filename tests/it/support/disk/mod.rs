@@ -45,9 +45,9 @@ pub enum Failure {
 /// The part of unsynced changes that a power loss leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Survives {
-    /// Nothing.
+    /// Nothing that was not synced.
     Nothing,
-    /// All of them, as after a kill.
+    /// All unsynced changes, as after a kill.
     Everything,
     /// Each sector by lot, with this seed.
     Some(u64),
@@ -116,7 +116,7 @@ pub struct Seen {
     pub left: Option<BTreeMap<String, Vec<u8>>>,
 }
 
-/// Ends the watch.
+/// Ends the watch and returns what was seen.
 pub fn unwatch() -> Seen {
     IS_ON.store(false, Ordering::Release);
     let disk = disk().take().unwrap();
@@ -183,7 +183,7 @@ impl Disk {
         }
     }
 
-    /// A file was synced.
+    /// Records that a file was synced.
     fn sync(&mut self, name: &str) {
         let file = self.files.entry(name.to_owned()).or_default();
         for change in file.pending.drain(..) {
@@ -191,7 +191,7 @@ impl Disk {
         }
     }
 
-    /// The folder was synced.
+    /// Records that the folder was synced.
     fn sync_names(&mut self) {
         self.files.retain(|_, file| !file.is_deleted);
         for (name, file) in &mut self.files {

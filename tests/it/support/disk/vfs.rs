@@ -18,7 +18,8 @@ use std::sync::OnceLock;
 #[repr(C)]
 struct Wrapped {
     base: sqlite3_file,
-    /// Its path, if the disk follows it: from `Box::into_raw`.
+    /// The path of the file, from `Box::into_raw`, if the simulated disk records this file; else
+    /// null.
     path: *mut PathBuf,
 }
 

@@ -37,7 +37,7 @@ pub enum Manner {
     Impatient(Duration),
     /// Accepts this many events per second on a connection and refuses more as `rate-limited`.
     Limiting(usize),
-    /// As `Limiting`, but also closes the connection.
+    /// Refuses as `Limiting` does, and also closes the connection.
     HangingUp(usize),
     /// Refuses longer events, in bytes of JSON.
     Small(usize),
@@ -53,7 +53,7 @@ pub enum Manner {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Challenge {
     AtOnce,
-    /// With the first refusal (`OK false` or `CLOSED`), just before it.
+    /// Just before the first refusal (`OK false` or `CLOSED`).
     BeforeRefusal,
     AfterRefusal,
 }
@@ -202,7 +202,7 @@ impl RawRelay {
         self.shared.list_queries.load(Ordering::SeqCst)
     }
 
-    /// The most of these queries that one connection had open at once.
+    /// The most queries for DM relay lists that one connection had open at a time.
     pub fn most_list_queries_open(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
