@@ -79,7 +79,9 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     let bot = started(&home).await;
     assert_eq!(listed(&home, &[])[0]["standing"], "denied");
     asker.send("help").await;
-    // The earlier ones come from the relay again.
+    // The earlier ones come from the relay again. An answer to a later message shows that this one
+    // was ignored, too.
+    assert!(other.ask("status").await.contains("no open"), "others are answered");
     ignored(2).await;
     assert_eq!(
         home.count("SELECT count(*) FROM seen WHERE asker IN (SELECT asker FROM rule)"),
