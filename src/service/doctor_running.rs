@@ -14,7 +14,7 @@ pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
     findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
     findings.extend(relays(&bot.relays.states().await));
-    findings.push(vault(bot.context.vault.trouble()));
+    findings.extend(vault(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
     findings.push(messages(bot));
     findings.extend(ledger(bot));
     findings
@@ -68,12 +68,17 @@ fn relays(states: &[(String, bool)]) -> Vec<Finding> {
     findings
 }
 
-/// The vault process; `trouble` says why it does not work.
-fn vault(trouble: Option<String>) -> Finding {
-    match trouble {
+/// The vault process; `trouble` says why it does not work, `missing_walls` what it works without.
+fn vault(trouble: Option<String>, missing_walls: &[String]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = missing_walls
+        .iter()
+        .map(|wall| finding("vault", Verdict::Weak, format!("a wall is missing: {wall}")))
+        .collect();
+    findings.push(match trouble {
         None => finding("vault", Verdict::Good, "the vault answers"),
         Some(reason) => finding("vault", Verdict::Broken, format!("no message is opened and no key found: {reason}")),
-    }
+    });
+    findings
 }
 
 /// Messages that were not answered, by cause.
@@ -147,10 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn a_vault_that_does_not_start_is_named_with_the_reason() {
-        assert_eq!(vault(None).verdict, Verdict::Good);
-        let gone = vault(Some("wrong passphrase; try again".to_owned()));
-        assert!(gone.verdict == Verdict::Broken && gone.text.contains("wrong passphrase"), "{gone:?}");
+    fn a_vault_that_does_not_start_and_each_missing_wall_are_named() {
+        assert_eq!(worst(&vault(None, &[])), Verdict::Good);
+        let gone = vault(Some("wrong passphrase; try again".to_owned()), &[]);
+        assert!(worst(&gone) == Verdict::Broken && gone[0].text.contains("wrong passphrase"), "{gone:?}");
+        let low = vault(None, &["its memory may be swapped to disk".to_owned()]);
+        assert!(worst(&low) == Verdict::Weak && low[0].text.contains("swapped"), "{low:?}");
     }
 
     #[test]

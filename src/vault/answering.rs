@@ -2,15 +2,16 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::opening::{Means, Opening, Unlock};
+use super::opening::{Means, Opening, Ready, Unlock};
 use super::request::{Answer, Request};
 use super::secrets::Secrets;
+use super::walls;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 
 /// Most threads that answer.
 const MOST_THREADS: usize = 16;
@@ -36,11 +37,14 @@ impl Incoming {
 
 /// Serves the bot at the other end of standard input, until it closes its end. `unlock` obtains the
 /// passphrase or key that the bot named; its error is a text for the operator. For a process that
-/// does nothing else.
+/// does nothing else: before the first request it gives up every right that answering does not need.
 ///
 /// Errors: standard input is no socket; those of the socket; something else than frames.
 pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Result<()> {
+    // Executed by way of `/proc/self/exe`, it would be listed as `exe`.
+    let _ = rustix::thread::set_name(c"npubbot-vault");
     close_inherited_files();
+    let mut missing_walls = walls::hide();
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     stream.peer_addr()?;
     let mut incoming = Incoming { stream: stream.try_clone()?, read: VecDeque::new() };
@@ -51,16 +55,26 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Resu
     };
     let secrets = match open(&opening, unlock) {
         Ok(secrets) => secrets,
-        Err(error) => return sender.send([frame::encode(&Err::<[u8; 32], _>(error))?]),
+        Err(error) => return sender.send([frame::encode(&Err::<Ready, _>(error))?]),
     };
     leave_terminal();
-    sender.send([frame::encode(&Ok::<_, VaultError>(secrets.public_key().to_bytes()))?])?;
-    let incoming = Mutex::new(incoming);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    missing_walls.extend(walls::enclose());
+    let (incoming, all_there) = (Mutex::new(incoming), Barrier::new(threads));
     std::thread::scope(|scope| {
-        let work = || serve(&incoming, &secrets, &sender);
+        // Held until the walls are up, so that no thread takes a request before.
+        let closed = lock(&incoming);
+        let work = || {
+            all_there.wait();
+            serve(&incoming, &secrets, &sender)
+        };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let ended = work();
+        all_there.wait();
+        missing_walls.extend(walls::forbid_system_calls());
+        let ready = Ready { key: secrets.public_key().to_bytes(), missing_walls };
+        let greeted = frame::encode(&Ok::<_, VaultError>(ready)).and_then(|ready| sender.send([ready]));
+        drop(closed);
+        let ended = greeted.and_then(|()| serve(&incoming, &secrets, &sender));
         others.into_iter().filter_map(|thread| thread.join().ok()).fold(ended, Result::and)
     })
 }

@@ -25,10 +25,12 @@ mod frame;
 mod half;
 mod identity;
 mod link;
+mod no_key;
 mod opening;
 mod process;
 mod public_events;
 mod random;
+mod rate;
 mod request;
 mod rumor;
 mod seal;
@@ -41,6 +43,7 @@ mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
 mod vault;
 mod verified;
+mod walls;
 
 #[cfg(test)]
 mod tests;

@@ -28,6 +28,15 @@ pub enum Means {
     },
 }
 
+/// The greeting of a vault process that has opened its identity.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Ready {
+    /// The public key of the identity.
+    pub(super) key: [u8; 32],
+    /// The walls that could not be raised, each with what it would have kept.
+    pub(super) missing_walls: Vec<String>,
+}
+
 impl Means {
     /// The same means for a further start of the process.
     pub(super) fn again(self) -> Means {

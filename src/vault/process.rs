@@ -2,13 +2,14 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::opening::Opening;
+use super::opening::{Opening, Ready};
 use super::request::{Answer, Request};
 use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -21,6 +22,9 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The hidden command of the vault process.
 const COMMAND: &str = "vault";
+
+/// The name of the program in lists of processes.
+const NAME: &str = "npubbot";
 
 /// How often a request is sent whose vault process ended before it answered. A request that ends
 /// every vault must not do so for ever.
@@ -57,6 +61,8 @@ struct State {
     is_closed: bool,
     /// Why the last start failed.
     trouble: Option<String>,
+    /// Walls that the process works without.
+    missing_walls: Vec<String>,
     /// Number of the last request.
     last: u64,
     waiting: HashMap<u64, (usize, mpsc::Sender<(usize, Answer)>)>,
@@ -67,6 +73,7 @@ struct Started {
     child: Child,
     stream: UnixStream,
     key: nostr::PublicKey,
+    missing_walls: Vec<String>,
 }
 
 impl Process {
@@ -90,10 +97,14 @@ impl Process {
     ///
     /// Errors: as there.
     pub(super) fn start_program(program: &Path, opening: Opening) -> Result<Process, VaultError> {
-        let Started { child, stream, key } = spawn(program, &opening)?;
+        let Started { child, stream, key, missing_walls } = spawn(program, &opening)?;
+        for wall in &missing_walls {
+            tracing::info!(wall, "the vault works without a wall");
+        }
         // The identity is there now: a further start opens it.
         let opening = Opening { is_new: false, means: opening.means.again(), ..opening };
-        let (state, changed) = (Mutex::default(), Condvar::new());
+        let state = Mutex::new(State { missing_walls, ..State::default() });
+        let changed = Condvar::new();
         let shared = Arc::new(Shared { program: program.to_owned(), opening, key, state, changed });
         let reader = shared.connect(&child, stream).map_err(no_process)?;
         let watched = Arc::clone(&shared);
@@ -112,6 +123,11 @@ impl Process {
     /// Id of the process; `None` while it is not there.
     pub(super) fn id(&self) -> Option<u32> {
         lock(&self.shared.state).process_id
+    }
+
+    /// The walls that the process works without.
+    pub(super) fn missing_walls(&self) -> Vec<String> {
+        lock(&self.shared.state).missing_walls.clone()
     }
 
     /// Why there is no process; `None` while it works.
@@ -267,13 +283,16 @@ impl Shared {
     }
 
     fn try_restart(&self) -> Result<(Child, UnixStream), VaultError> {
-        let Started { mut child, stream, key } = spawn(&self.program, &self.opening)?;
+        let Started { mut child, stream, key, missing_walls } = spawn(&self.program, &self.opening)?;
         if key != self.key {
             end(&mut child);
             return Err(no_process(format!("{} holds another identity now", self.opening.file.display())));
         }
         match self.connect(&child, stream) {
-            Ok(reader) => Ok((child, reader)),
+            Ok(reader) => {
+                lock(&self.state).missing_walls = missing_walls;
+                Ok((child, reader))
+            }
             Err(error) => {
                 end(&mut child);
                 Err(no_process(error))
@@ -298,13 +317,13 @@ fn end(child: &mut Child) {
 fn spawn(program: &Path, opening: &Opening) -> Result<Started, VaultError> {
     let (mut stream, theirs) = UnixStream::pair().map_err(no_process)?;
     let mut command = Command::new(program);
-    command.arg(COMMAND).env_clear();
+    command.arg0(NAME).arg(COMMAND).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(no_process)?;
     // The command holds the other end; with it dropped, a process that ends closes the socket.
     drop(command);
     match greet(&mut stream, opening) {
-        Ok(key) => Ok(Started { child, stream, key }),
+        Ok((key, missing_walls)) => Ok(Started { child, stream, key, missing_walls }),
         Err(error) => {
             end(&mut child);
             Err(error)
@@ -312,14 +331,16 @@ fn spawn(program: &Path, opening: &Opening) -> Result<Started, VaultError> {
     }
 }
 
-/// Tells a new process what to open, and waits for the key of the identity. This takes as long as a
+/// Tells a new process what to open, and waits for the key of the identity and the walls that are
+/// missing. This takes as long as a
 /// person takes to type a passphrase.
-fn greet(stream: &mut UnixStream, opening: &Opening) -> Result<nostr::PublicKey, VaultError> {
+fn greet(stream: &mut UnixStream, opening: &Opening) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
     let opening = frame::encode(opening).map_err(no_process)?;
     Sender::new(&mut *stream).send([opening]).map_err(no_process)?;
-    let answer = frame::read::<Result<[u8; 32], VaultError>>(stream).map_err(no_process)?;
+    let answer = frame::read::<Result<Ready, VaultError>>(stream).map_err(no_process)?;
     let Some(answer) = answer.and_then(|mut items| items.pop()) else { return Err(no_process("it ended at once")) };
-    nostr::PublicKey::from_slice(&answer?).map_err(no_process)
+    let Ready { key, missing_walls } = answer?;
+    Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls))
 }
 
 fn no_process(reason: impl ToString) -> VaultError {

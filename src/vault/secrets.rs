@@ -1,8 +1,10 @@
 //! The holder of every secret. It answers requests; only what an answer has room for leaves it.
 
 use super::error::{UnwrapError, VaultError};
+use super::no_key::may_be_a_key;
 use super::opening::Unlock;
 use super::random::{self, Source};
+use super::rate::Rate;
 use super::request::{Answer, Hit, Request};
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::{StartId, StartPoints};
@@ -24,7 +26,15 @@ pub(super) struct Secrets {
     bot: Arc<Signing>,
     starts: Arc<StartPoints>,
     source: Source,
+    opened: Arc<Rate>,
+    redeemed: Arc<Rate>,
 }
+
+/// Messages opened a second, and at once. A bot decrypts 2,000 a second unless it is told otherwise.
+const OPENED: (u32, u32) = (10_000, 40_000);
+
+/// Start points redeemed a second, and at once.
+const REDEEMED: (u32, u32) = (1_000, 10_000);
 
 impl Secrets {
     /// Makes a new identity in the file at `path`.
@@ -50,13 +60,16 @@ impl Secrets {
 
     fn with(bot: Signing) -> Result<Secrets, VaultError> {
         let starts = Arc::new(StartPoints::new(random::system)?);
-        Ok(Secrets { bot: Arc::new(bot), starts, source: random::system })
+        let rate = |(per_second, burst)| Arc::new(Rate::new(per_second, burst));
+        let (opened, redeemed) = (rate(OPENED), rate(REDEEMED));
+        Ok(Secrets { bot: Arc::new(bot), starts, source: random::system, opened, redeemed })
     }
 
     /// The same secrets, with another source of randomness.
     #[cfg(test)]
     pub(super) fn with_source(&self, source: Source) -> Secrets {
-        Secrets { bot: Arc::clone(&self.bot), starts: Arc::clone(&self.starts), source }
+        let [opened, redeemed] = [&self.opened, &self.redeemed].map(Arc::clone);
+        Secrets { bot: Arc::clone(&self.bot), starts: Arc::clone(&self.starts), source, opened, redeemed }
     }
 
     #[cfg(test)]
@@ -68,8 +81,14 @@ impl Secrets {
         self.bot.public_key()
     }
 
-    /// Answers a request. It trusts nothing in it: hits are recomputed, events verified.
+    /// Answers a request. It trusts nothing in it: hits are recomputed, events verified. Above a
+    /// rate that no honest bot has, it waits.
     pub(super) fn answer(&self, request: Request) -> Answer {
+        match request {
+            Request::Unwrap(_) | Request::OpenNip04(_) => self.opened.wait(),
+            Request::Redeem { .. } | Request::Reveal { .. } => self.redeemed.wait(),
+            _ => {}
+        }
         self.try_answer(request).unwrap_or_else(Answer::Refused)
     }
 
@@ -90,10 +109,7 @@ impl Secrets {
                 Answer::Sealed(self.redeem(start, &hit, &message, &after, now)?)
             }
             Request::Reveal { start, hit } => Answer::Tweak(self.reveal(start, &hit)?),
-            Request::Seal { message, now } => Answer::Sealed(match message.channel {
-                Channel::Sealed => self.seal_text(&message, &message.text, now)?,
-                Channel::Nip04 => seal::as_nip04(&self.bot, self.source, now, &message)?,
-            }),
+            Request::Seal { message, now } => Answer::Sealed(self.seal(message, now)?),
             Request::Unwrap(json) => Answer::Opened(event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap))),
             Request::OpenNip04(json) => Answer::Message(
                 event(&json)
@@ -101,7 +117,24 @@ impl Secrets {
                     .and_then(|message| unwrap::open_nip04(&self.bot, &message)),
             ),
             Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
+            #[cfg(debug_assertions)]
+            Request::BreakOut => match std::fs::File::open("/dev/null") {
+                Ok(_) => Answer::Done,
+                Err(_) => return Err(VaultError::Failed),
+            },
         })
+    }
+
+    /// Seals a text that is no key. A subject, which is the asker's, is left out if it may be one.
+    fn seal(&self, mut message: OutgoingMessage, now: u64) -> Result<GiftWrap, VaultError> {
+        if may_be_a_key(&message.text) {
+            return Err(VaultError::MayBeKey);
+        }
+        message.subject = message.subject.filter(|subject| !may_be_a_key(subject));
+        match message.channel {
+            Channel::Sealed => self.seal_text(&message, &message.text, now),
+            Channel::Nip04 => seal::as_nip04(&self.bot, self.source, now, &message),
+        }
     }
 
     fn redeem(

@@ -136,6 +136,23 @@ impl Vault {
         }
     }
 
+    /// The walls of the operating system that the vault process works without, each with what it
+    /// would have kept.
+    pub fn missing_walls(&self) -> Vec<String> {
+        match &self.link {
+            Link::Process(process) => process.missing_walls(),
+            Link::Here(_) => Vec::new(),
+        }
+    }
+
+    /// Has the vault process make a system call that its walls forbid.
+    ///
+    /// Errors: [`VaultError::Gone`], if the walls stand.
+    #[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+    pub fn break_out(&self) -> Result<(), VaultError> {
+        self.link.ask(Request::BreakOut).map(|_| ())
+    }
+
     /// Draws a start secret, 256 bits from the operating system, and returns its point.
     ///
     /// Errors: [`VaultError::NoRandomness`], [`VaultError::Gone`].

@@ -76,6 +76,7 @@ fn main() -> std::process::ExitCode {
         safety::memory_scan::TESTS,
         safety::secrets::TESTS,
         safety::vault::TESTS,
+        safety::walls::TESTS,
         safety::wraps::TESTS,
     ])
 }

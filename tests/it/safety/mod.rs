@@ -9,4 +9,5 @@ pub mod memory;
 pub mod memory_scan;
 pub mod secrets;
 pub mod vault;
+pub mod walls;
 pub mod wraps;

@@ -11,12 +11,9 @@ pub fn vault_of(bot: u32) -> Option<u32> {
     let children: Vec<u32> = children
         .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
         .collect();
-    children.into_iter().find(|id| command_line(*id).is_some_and(|line| line.ends_with("\0vault\0")))
-}
-
-/// The arguments of a process, each with a zero byte at its end.
-fn command_line(id: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{id}/cmdline")).ok()
+    // Its arguments are hidden from its own user.
+    let name = |id: u32| fs::read_to_string(about(id, "comm")).unwrap_or_default();
+    children.into_iter().find(|id| name(*id).trim() == "npubbot-vault")
 }
 
 /// Waits for a vault process of the bot other than `former`.

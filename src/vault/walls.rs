@@ -1,0 +1,148 @@
+//! The walls around the vault process: what the operating system refuses to it, and to others about
+//! it. They are raised before the first request. On other systems than Linux there are none.
+
+/// The missing walls, each with the loss that this means, for the operator.
+pub(super) type Missing = Vec<String>;
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::Missing;
+
+    /// Does nothing.
+    pub(in crate::vault) fn hide() -> Missing {
+        vec!["this system has no wall around the vault; Linux has".to_owned()]
+    }
+
+    /// Does nothing.
+    pub(in crate::vault) fn enclose() -> Missing {
+        Vec::new()
+    }
+
+    /// Does nothing.
+    pub(in crate::vault) fn forbid_system_calls() -> Missing {
+        Vec::new()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::Missing;
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope,
+    };
+    use rustix::mm::{MlockAllFlags, mlockall};
+    use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior};
+    use rustix::thread::{CapabilitySet, capabilities, set_no_new_privs};
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter_all_threads};
+    use std::collections::BTreeMap;
+
+    /// Memory that the limit of locked memory must allow, bytes. All address space counts, also
+    /// what is only reserved, and an allocation beyond the limit would fail.
+    const LOCKED: u64 = 4 << 30;
+
+    /// System calls that answering needs: the socket, memory, threads that wait and end, time, and
+    /// randomness. Standard error may get the text of a panic.
+    const ALLOWED: [libc::c_long; 33] = [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_recvfrom,
+        libc::SYS_sendto,
+        libc::SYS_close,
+        libc::SYS_getrandom,
+        libc::SYS_futex,
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_clock_gettime,
+        libc::SYS_gettimeofday,
+        libc::SYS_sched_yield,
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_tgkill,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_munlock,
+    ];
+
+    /// Keeps memory and files of the process from others of the same user, and its memory from
+    /// the swap. For the very beginning, before there is a secret.
+    pub(in crate::vault) fn hide() -> Missing {
+        let mut missing = Missing::new();
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            missing.push(format!("other programs of this user may read its memory ({error})"));
+        }
+        if let Err(reason) = lock_memory() {
+            missing.push(format!("its memory may be swapped to disk ({reason})"));
+        }
+        missing
+    }
+
+    fn lock_memory() -> Result<(), String> {
+        let has_right = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
+        let limit = getrlimit(Resource::Memlock).current;
+        if !has_right && limit.is_some_and(|limit| limit < LOCKED) {
+            return Err("the limit of locked memory is too low: set LimitMEMLOCK=infinity in the unit".to_owned());
+        }
+        // A page is locked when it is first used, so stacks take no more memory than they need.
+        let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+        mlockall(flags).map_err(|error| error.to_string())
+    }
+
+    /// Takes files, the network and new rights from this thread and those it starts. For after the
+    /// identity is open.
+    pub(in crate::vault) fn enclose() -> Missing {
+        let mut missing = Missing::new();
+        if let Err(error) = set_no_new_privs(true) {
+            missing.push(format!("it could gain rights by running a program ({error})"));
+        }
+        match landlock() {
+            Ok(RulesetStatus::FullyEnforced) => {}
+            Ok(_) => missing.push("a newer kernel would close more files and sockets to it (Landlock)".to_owned()),
+            Err(error) => missing.push(format!("files are open to it (Landlock: {error})")),
+        }
+        missing
+    }
+
+    /// No file and no socket: a ruleset without rules.
+    fn landlock() -> Result<RulesetStatus, landlock::RulesetError> {
+        let newest = ABI::V6;
+        let ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(newest))?
+            .handle_access(AccessNet::from_all(newest))?
+            .scope(Scope::from_all(newest))?;
+        Ok(ruleset.create()?.restrict_self()?.ruleset)
+    }
+
+    /// Has the kernel kill the process at any system call that answering does not need. For after
+    /// all threads are there.
+    pub(in crate::vault) fn forbid_system_calls() -> Missing {
+        match filter().and_then(|filter| apply_filter_all_threads(&filter)) {
+            Ok(()) => Missing::new(),
+            Err(error) => vec![format!("every system call is open to it (seccomp: {error})")],
+        }
+    }
+
+    fn filter() -> Result<BpfProgram, seccompiler::Error> {
+        let rules: BTreeMap<_, _> = ALLOWED.into_iter().map(|call| (call, Vec::new())).collect();
+        let architecture = std::env::consts::ARCH.try_into()?;
+        let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, architecture)?;
+        Ok(filter.try_into()?)
+    }
+}
+
+pub(super) use system::{enclose, forbid_system_calls, hide};

@@ -1,0 +1,191 @@
+//! The walls around the vault process, tried from outside and from inside, and its socket in the
+//! hands of an attacker.
+
+use crate::support::bot::{FaultyBot, Home};
+use crate::support::harness::{Test, child, skip, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use crate::support::vault::{about, next_vault};
+use nostr_sdk::{EventBuilder, Keys, Kind, ToBech32};
+use npubbot::job::Asker;
+use npubbot::key::VerifiedHit;
+use npubbot::key::{Offset, Rotation, Tweak};
+use npubbot::message::{Channel, OutgoingMessage};
+use npubbot::vault::{Means, Opening, Vault, VaultError};
+use rand::rngs::StdRng;
+use rand::{Rng, RngCore, SeedableRng};
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub const TESTS: &[Test] = &[
+    test!(others_of_the_same_user_can_neither_read_nor_trace_the_vault),
+    test!(reads_and_traces).part(),
+    #[cfg(debug_assertions)]
+    test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
+    test!(the_socket_gives_no_foreign_signature_and_seals_no_key),
+    test!(a_start_point_is_redeemed_once_also_over_the_socket),
+    test!(garbage_ends_the_vault),
+];
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_npubbot");
+/// The user and group `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// The real vault process of a bot that does not run.
+fn started(home: &Home) -> Vault {
+    drop(home.vault());
+    let file = home.data().join("identity.age");
+    let means = Means::AgeIdentityFile(home.age_identity());
+    Vault::start_program(Path::new(PROGRAM), Opening { file, means, is_new: false }).unwrap()
+}
+
+/// Gives a folder and all in it to `nobody`.
+fn give_away(path: &Path) {
+    std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+    }
+}
+
+/// Has a command run as an ordinary user, also where root runs the tests.
+fn as_ordinary_user(command: &mut Command) {
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+}
+
+async fn others_of_the_same_user_can_neither_read_nor_trace_the_vault() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let mut command = home.command();
+    if rustix::process::geteuid().is_root() {
+        give_away(home.folder.path());
+    }
+    as_ordinary_user(&mut command);
+    let Ok(bot) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        skip("an ordinary user cannot run the program where it is");
+    };
+    let bot = FaultyBot(bot);
+    let vault = next_vault(bot.0.id(), None).await;
+    let status = || fs::read_to_string(about(vault, "status")).unwrap_or_default();
+    until("the walls are up", || async { status().contains("Seccomp:\t2").then_some(()) }).await;
+    assert!(status().contains("NoNewPrivs:\t1"), "{}", status());
+    let limits = fs::read_to_string(about(vault, "limits")).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
+    let mut command = child("safety::walls::reads_and_traces");
+    command.env("BOT", bot.0.id().to_string()).env("VAULT", vault.to_string());
+    as_ordinary_user(&mut command);
+    let tried = command.output().unwrap();
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
+}
+
+/// Runs as the user of the bot.
+fn reads_and_traces() {
+    let id = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
+    let (bot, vault) = (id("BOT"), id("VAULT"));
+    for file in ["mem", "maps", "environ"] {
+        let read =
+            fs::File::open(about(vault, file)).and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
+        assert_eq!(read.map_err(|error| error.kind()), Err(ErrorKind::PermissionDenied), "{file}");
+    }
+    assert_eq!(
+        fs::read_dir(about(vault, "fd")).map(|_| ()).map_err(|error| error.kind()),
+        Err(ErrorKind::PermissionDenied)
+    );
+    // SAFETY: no memory is passed.
+    let traced = unsafe { libc::ptrace(libc::PTRACE_SEIZE, vault as libc::pid_t, 0, 0) };
+    let error = std::io::Error::last_os_error();
+    assert_eq!((traced, error.raw_os_error()), (-1, Some(libc::EPERM)), "{error}");
+    // The positive control: what this user may read of other processes of theirs.
+    assert!(!fs::read(about(bot, "environ")).unwrap().is_empty());
+}
+
+#[cfg(debug_assertions)]
+fn a_forbidden_system_call_ends_the_vault_and_it_comes_back() {
+    let home = Home::new(&[]);
+    let vault = started(&home);
+    if let Some(wall) = vault.missing_walls().iter().find(|wall| wall.contains("seccomp")) {
+        skip(wall);
+    }
+    let former = vault.process_id();
+    // Each of the vaults that get the request is killed, and then no further one gets it.
+    assert!(matches!(vault.break_out(), Err(VaultError::Gone)));
+    vault.open_start().expect("it is back");
+    assert_ne!(vault.process_id(), former);
+}
+
+fn message(text: String) -> OutgoingMessage {
+    OutgoingMessage {
+        to: Asker(Keys::generate().public_key().to_bytes()),
+        channel: Channel::Sealed,
+        encryption_key: None,
+        text,
+        in_reply_to: None,
+        subject: None,
+        expires_at: 2_000_000_000,
+        not_before: 0,
+    }
+}
+
+fn the_socket_gives_no_foreign_signature_and_seals_no_key() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let home = Home::new(&[]);
+    let vault = started(&home);
+    let known = [0, 1, 5, 10002, 10044, 10050, 22242, 30315, 31989, 31990];
+    let seals_and_messages = [4, 13, 14, 444, 1059, 10051];
+    let kinds: Vec<u16> = known.into_iter().chain(seals_and_messages).chain((0..500).map(|_| rng.random())).collect();
+    for kind in kinds {
+        let event = |author| EventBuilder::new(Kind::from(kind), "I say so").build(author);
+        assert_eq!(vault.signer().sign(event(vault.public_key())).is_ok(), known.contains(&kind), "kind {kind}");
+        assert!(vault.signer().sign(event(Keys::generate().public_key())).is_err(), "another author");
+    }
+    let key = home.keys();
+    for text in [key.secret_key().to_bech32().unwrap(), key.secret_key().to_secret_hex()] {
+        for channel in [Channel::Sealed, Channel::Nip04] {
+            let message = OutgoingMessage { channel, ..message(format!("Your key:\n{text}\n")) };
+            assert!(matches!(vault.seal(&message), Err(VaultError::MayBeKey)));
+            assert!(matches!(vault.seal_all(vec![message]), Err(VaultError::MayBeKey)));
+        }
+    }
+    vault.seal(&message("I am back.".to_owned())).expect("other texts are sealed");
+}
+
+fn a_start_point_is_redeemed_once_also_over_the_socket() {
+    let home = Home::new(&[]);
+    let vault = started(&home);
+    let tweak = Tweak { offset: Offset::of_point(5, 7, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
+    let starts = vault.open_starts(3, None).unwrap();
+    let hit = |at: usize| VerifiedHit::recompute(starts[at].1, tweak).unwrap();
+    let redeem = |start: usize, of: usize| vault.redeem(starts[start].0, &hit(of), &message(String::new()), "");
+    assert!(redeem(0, 0).is_ok());
+    assert!(matches!(redeem(0, 0), Err(VaultError::StartSpent)));
+    assert!(matches!(redeem(1, 2), Err(VaultError::ForeignHit)));
+    assert!(matches!(redeem(1, 1), Err(VaultError::StartSpent)), "the wrong hit has spent it");
+    vault.discard(&[starts[2].0]);
+    assert!(matches!(redeem(2, 2), Err(VaultError::StartSpent)));
+}
+
+fn garbage_ends_the_vault() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut noise = vec![0; 4096];
+    rng.fill_bytes(&mut noise);
+    let too_large = [1, 0, 0, 0x20, 0];
+    let other_version = [2, 1, 0, 0, 0, 0];
+    for bytes in [&noise[..], &too_large, &other_version] {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.arg("vault").stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut vault = FaultyBot(command.spawn().unwrap());
+        drop(command);
+        // It may end before it has read all.
+        let _ = ours.write_all(bytes);
+        let _ = ours.shutdown(std::net::Shutdown::Write);
+        assert!(!vault.0.wait().unwrap().success(), "{} bytes", bytes.len());
+    }
+}
