@@ -90,9 +90,6 @@ pub enum VaultError {
     /// The receiver's key is not a point of the curve, or the text is too long for NIP-44.
     #[error("the answer could not be sealed")]
     Unsealable,
-    /// The vault seals no secret key that it has not derived itself.
-    #[error("the text may be a secret key, so it is not sealed")]
-    MayBeKey,
     /// The passphrase or key could not be obtained.
     #[error("{reason}")]
     Locked {

@@ -1,7 +1,7 @@
 //! The holder of every secret. It answers requests; only what an answer has room for leaves it.
 
 use super::error::{UnwrapError, VaultError};
-use super::no_key::may_be_a_key;
+use super::no_key::without_keys;
 use super::opening::Unlock;
 use super::random::{self, Source};
 use super::rate::Rate;
@@ -125,12 +125,10 @@ impl Secrets {
         })
     }
 
-    /// Seals a text that is no key. A subject, which is the asker's, is left out if it may be one.
+    /// Seals a text. What might be a key in it or in the subject, which is the asker's, is left out.
     fn seal(&self, mut message: OutgoingMessage, now: u64) -> Result<GiftWrap, VaultError> {
-        if may_be_a_key(&message.text) {
-            return Err(VaultError::MayBeKey);
-        }
-        message.subject = message.subject.filter(|subject| !may_be_a_key(subject));
+        message.text = without_keys(&message.text).into_owned();
+        message.subject = message.subject.map(|subject| without_keys(&subject).into_owned());
         match message.channel {
             Channel::Sealed => self.seal_text(&message, &message.text, now),
             Channel::Nip04 => seal::as_nip04(&self.bot, self.source, now, &message),

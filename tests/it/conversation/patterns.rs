@@ -10,6 +10,7 @@ pub const TESTS: &[Test] = &[
     test!(a_key_of_every_kind_is_delivered_with_what_was_met),
     test!(jobs_of_every_kind_survive_a_kill).holding("launch:before"),
     test!(a_question_about_patterns_starts_nothing),
+    test!(a_pattern_of_a_whole_key_in_hex_has_an_answer),
 ];
 
 /// Whether the characters after `npub1`, or the key in hex, are what the kind promises. Plain string
@@ -106,5 +107,18 @@ async fn a_question_about_patterns_starts_nothing() {
     assert!(refusal.contains("Nothing was started") && refusal.contains("find m0ctcafe"), "{refusal}");
     let totals = running.service.totals().unwrap();
     assert_eq!((totals.accepted, totals.found, totals.delivered), (0, 0, 0));
+    running.service.stop().await;
+}
+
+/// The vault seals no text with 64 hexadecimal digits, so no answer may repeat them.
+async fn a_pattern_of_a_whole_key_in_hex_has_an_answer() {
+    let relay = TestRelay::start().await;
+    let running = Home::new(&[relay.url()]).start().await;
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    let digits = running.public_key.to_hex();
+    for text in ["hex:", "explain hex:", "explain hex:*", "hex:*", "explain ~", "split ", ""] {
+        let answer = asker.ask(&format!("{text}{digits}")).await;
+        assert!(!answer.contains("went wrong"), "{text}: {answer}");
+    }
     running.service.stop().await;
 }

@@ -6,7 +6,8 @@ use crate::support::harness::{Test, child, skip, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use crate::support::vault::{about, next_vault};
-use nostr_sdk::{EventBuilder, Keys, Kind, ToBech32};
+use nostr_sdk::nips::{nip04, nip44};
+use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32, UnsignedEvent};
 use npubbot::job::Asker;
 use npubbot::key::VerifiedHit;
 use npubbot::key::{Offset, Rotation, Tweak};
@@ -133,6 +134,13 @@ fn message(text: String) -> OutgoingMessage {
     }
 }
 
+/// The text in a gift wrap.
+fn opened(reader: &Keys, wrap: &str) -> String {
+    let inner = |event: &Event| nip44::decrypt(reader.secret_key(), &event.pubkey, &event.content).unwrap();
+    let seal = Event::from_json(inner(&Event::from_json(wrap).unwrap())).unwrap();
+    UnsignedEvent::from_json(inner(&seal)).unwrap().content
+}
+
 fn the_socket_gives_no_foreign_signature_and_seals_no_key() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let home = Home::new(&[]);
@@ -146,14 +154,19 @@ fn the_socket_gives_no_foreign_signature_and_seals_no_key() {
         assert!(vault.signer().sign(event(Keys::generate().public_key())).is_err(), "another author");
     }
     let key = home.keys();
-    for text in [key.secret_key().to_bech32().unwrap(), key.secret_key().to_secret_hex()] {
-        for channel in [Channel::Sealed, Channel::Nip04] {
-            let message = OutgoingMessage { channel, ..message(format!("Your key:\n{text}\n")) };
-            assert!(matches!(vault.seal(&message), Err(VaultError::MayBeKey)));
-            assert!(matches!(vault.seal_all(vec![message]), Err(VaultError::MayBeKey)));
+    let reader = Keys::generate();
+    for secret in [key.secret_key().to_bech32().unwrap(), key.secret_key().to_secret_hex()] {
+        let text = format!("Your key:\n{secret}\n");
+        let message = || OutgoingMessage { to: Asker(reader.public_key().to_bytes()), ..message(text.clone()) };
+        let sealed = vault.seal_all(vec![message()]).unwrap().into_iter().chain([vault.seal(&message()).unwrap()]);
+        for wrap in sealed {
+            assert_eq!(opened(&reader, &wrap.json), "Your key:\n…\n");
         }
+        let legacy = vault.seal(&OutgoingMessage { channel: Channel::Nip04, ..message() }).unwrap();
+        let event = Event::from_json(legacy.json).unwrap();
+        let text = nip04::decrypt(reader.secret_key(), &event.pubkey, &event.content).unwrap();
+        assert_eq!(text, "Your key:\n…\n");
     }
-    vault.seal(&message("I am back.".to_owned())).expect("other texts are sealed");
 }
 
 fn a_start_point_is_redeemed_once_also_over_the_socket() {
