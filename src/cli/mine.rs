@@ -170,7 +170,8 @@ impl Mine {
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let (searched, rate) = (scheduler.candidates().saturating_sub(found_at), scheduler.rate());
+                    let searched = scheduler.candidates().saturating_sub(found_at);
+                    let rate = scheduler.rate_for(patterns);
                     bar.show(searched, rate);
                     if let (Some(rate), false) = (rate, is_hinted) {
                         is_hinted = true;

@@ -68,9 +68,8 @@ pub(super) fn check_searchable(patterns: &[Pattern]) -> anyhow::Result<()> {
 
 /// Why a pattern is not searched for, and what would work.
 pub(super) fn refusal(pattern: &Pattern) -> String {
-    let reason = format!(
-        "`{pattern}` cannot be searched for yet: it needs at least four characters at the start, or their like in bits"
-    );
+    let reason =
+        format!("`{pattern}` cannot be searched for: it has too many alternatives that say little about the start");
     match pattern.nearest_searchable() {
         Some(nearest) => format!("{reason}; the nearest that works is {nearest}"),
         None => reason,

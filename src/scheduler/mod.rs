@@ -33,16 +33,17 @@ pub use plan::shares::Shares;
 pub use plan::split_queue::SplitQueue;
 pub use plan::wait_estimate::WaitEstimate;
 pub use run::health::{DeviceView, Health};
-pub use run::measure::{MeasureError, Measurement, Trial, measure};
+pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
 pub use run::verifier::{FindHandler, FindOutcome};
 pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
-use crate::pattern::Rate;
+use crate::pattern::{Pattern, Rate};
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
+use plan::compared::Compared;
 use run::pool::Pool;
 use run::verifier::LAUNCHES_WAITING;
 use run::workers::Workers;
@@ -120,6 +121,18 @@ impl Scheduler {
     /// `None` before the first measurement, or if no device works.
     pub fn rate(&self) -> Option<Rate> {
         self.workers.rate()
+    }
+
+    /// The same for launches that compare whole keys: estimated until one was measured.
+    pub fn whole_keys_rate(&self) -> Option<Rate> {
+        self.workers.rate_of(Compared::WholeKeys)
+    }
+
+    /// The same for the launches that search for these patterns. If the first 32 bits say too little
+    /// of one of them, these compare whole keys.
+    pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
+        let is_whole = patterns.iter().any(|pattern| Compared::WholeKeys.takes(pattern));
+        self.workers.rate_of(if is_whole { Compared::WholeKeys } else { Compared::TopWords })
     }
 
     /// Candidates tested since the start.

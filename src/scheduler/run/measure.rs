@@ -9,7 +9,7 @@ use crate::job::{JobId, JobSpec};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::search::{self, EnergyMeter, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -59,8 +59,28 @@ pub struct Measurement {
     pub hits_found: u64,
     /// Hits that match no pattern of the measurement.
     pub hits_wrong: u64,
+    /// The work of each kind of launches, where there were both.
+    pub kinds: Vec<KindMeasurement>,
     /// Energy that the devices used in `wall` time; `None` if one has no readable counter.
     pub joules: Option<f64>,
+}
+
+/// The work of one kind of launches.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct KindMeasurement {
+    /// Whether they compared whole keys.
+    pub compares_whole_keys: bool,
+    /// Candidates tested.
+    pub candidates: u64,
+    /// Time that devices spent on it, all devices together.
+    pub busy: Duration,
+}
+
+impl KindMeasurement {
+    /// Candidates per second of one device's time.
+    pub fn rate(&self) -> Rate {
+        Rate(self.candidates as f64 / self.busy.as_secs_f64())
+    }
 }
 
 impl Measurement {
@@ -222,15 +242,19 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
     });
     let candidates = launches.iter().map(|launch| launch.report.candidates).sum();
     // Launches mostly share a pass, and its difficulty may take a while to compute.
-    let mut known: Option<(Arc<PatternSet>, f64)> = None;
+    let mut known: HashMap<*const PatternSet, f64> = HashMap::new();
     let mut expected = |launch: &CollectedLaunch| {
         let patterns = &launch.pass.patterns;
-        if !known.as_ref().is_some_and(|(held, _)| Arc::ptr_eq(held, patterns)) {
-            let difficulty = patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
-            known = Some((Arc::clone(patterns), difficulty));
-        }
-        launch.report.candidates as f64 / known.as_ref().map_or(f64::INFINITY, |&(_, difficulty)| difficulty)
+        let difficulty = || patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
+        launch.report.candidates as f64 / *known.entry(Arc::as_ptr(patterns)).or_insert_with(difficulty)
     };
+    let kind = |compares_whole_keys: bool| {
+        let own = launches.iter().filter(|launch| launch.pass.patterns.compares_whole_keys() == compares_whole_keys);
+        own.map(|launch| (launch.report.candidates, launch.report.busy))
+            .reduce(|(candidates, busy), (more, longer)| (candidates + more, busy + longer))
+            .map(|(candidates, busy)| KindMeasurement { compares_whole_keys, candidates, busy })
+    };
+    let kinds = Option::zip(kind(false), kind(true)).map_or_else(Vec::new, |(one, other)| vec![one, other]);
     let busy_on = |device| launches.iter().filter(|h| h.device == device).map(|h| h.report.busy).sum::<Duration>();
     Measurement {
         characters,
@@ -240,6 +264,7 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         hits_expected: launches.iter().map(&mut expected).sum(),
         hits_found,
         hits_wrong,
+        kinds,
         joules: None,
         devices,
     }

@@ -2,6 +2,7 @@
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Pattern, Rate};
+use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::lane::Lane;
@@ -245,7 +246,7 @@ impl Pool {
 
     /// How long a new job of the pool waits.
     pub(in crate::scheduler) fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
-        WaitEstimate::new(self.lock().jobs.pool_index(), serving)
+        WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving)
     }
 
     /// Sleeps until the jobs change, or for `limit`.

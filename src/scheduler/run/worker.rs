@@ -8,6 +8,7 @@ use super::verifier::{Delivered, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
+use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
@@ -194,7 +195,9 @@ impl Worker {
         reach(fault::after, pass, Step::Collect);
         let launch = in_flight.pop_front().expect("a launch was submitted");
         subscription.settle(&launch.planned, &report, launch.starts.len());
-        if let Some(stretch) = subscription.stretch() {
+        let compared = launch.planned.pass.compared();
+        let of_top_words = compared == Compared::TopWords;
+        if let Some(stretch) = subscription.stretch().filter(|_| of_top_words) {
             let (starts, candidates) = (launch.starts.len(), report.candidates);
             self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
         }
@@ -202,7 +205,7 @@ impl Worker {
         if *busy_since < measure_from {
             self.record.add_warm_up(report.candidates);
         } else {
-            self.record.add_measurement(report.candidates, now - *busy_since);
+            self.record.add_measurement(compared, report.candidates, now - *busy_since);
         }
         *busy_since = now;
         let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };

@@ -6,6 +6,7 @@ use super::pool::Pool;
 use super::verifier::Delivered;
 use super::worker::Worker;
 use crate::pattern::Rate;
+use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::wait_estimate::Serving;
 use crate::search::{DeviceId, SearchError, SearchOptions, cuda};
@@ -75,7 +76,13 @@ impl Workers {
     /// Candidates per second of all working devices together. If every GPU is out of use, the rate
     /// of the CPU thread that replaces them. `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
-        let rates: Vec<f64> = self.working().filter_map(Record::rate).map(|Rate(rate)| rate).collect();
+        self.rate_of(Compared::TopWords)
+    }
+
+    /// The same for launches of a kind.
+    pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
+        let rates = self.working().filter_map(|record| record.rate_of(compared));
+        let rates: Vec<f64> = rates.map(|Rate(rate)| rate).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
