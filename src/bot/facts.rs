@@ -1,5 +1,6 @@
 //! The facts that a decision depends on.
 
+use super::accepted::difficulty_of;
 use crate::config::Limits;
 use crate::job::JobId;
 use crate::key::Npub;
@@ -36,14 +37,24 @@ pub struct Facts<'a> {
     pub split_jobs: usize,
     /// Intervals that the devices' filters need for all open jobs.
     pub intervals: usize,
+    /// Tests of whole texts that the devices need for all open jobs.
+    pub text_tests: usize,
+    /// The part of all keys that the patterns of all open jobs have checked in full.
+    pub handed_on: f64,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
+    /// The same where whole keys are compared.
+    pub whole_keys_rate: Option<Rate>,
     /// The number of the job, if the message becomes one.
     pub next_job: JobId,
     /// The earlier use of the half in a split request; `None` if it was not used before.
     pub half: Option<HalfUse>,
     /// The part of the devices the pool has, up to 1.
     pub pool_part: f64,
+    /// The part of the pool's time for patterns that the fast kernel takes.
+    pub top_words_part: f64,
+    /// The part of the pool's time for patterns for which whole keys are compared.
+    pub whole_keys_part: f64,
     /// The part of the devices a further split job of this asker would have.
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
@@ -86,8 +97,32 @@ impl Facts<'_> {
         Some(self.now.saturating_add(after)).filter(|&at| at < expires_at)
     }
 
-    /// The rate of a job with this part of the devices.
-    pub(super) fn rate_of(&self, part: f64) -> Option<Rate> {
-        self.rate.map(|Rate(rate)| Rate(rate * part))
+    /// The rate of a split job with this part of the devices. Its launches compare whole keys if one
+    /// of its patterns needs that.
+    pub(super) fn split_rate(&self, patterns: &[Pattern], part: f64) -> Option<Rate> {
+        let needs_whole = patterns.iter().any(|pattern| !pattern.begins_selectively());
+        let rate = if needs_whole { self.whole_keys_rate } else { self.rate };
+        rate.map(|Rate(rate)| Rate(rate * part))
+    }
+
+    /// The rate of a job of the pool. Patterns of the two kinds take turns: the rate of such a job is
+    /// the one at which the time that it takes belongs to the difficulty of all of them.
+    pub(super) fn pool_rate(&self, patterns: &[Pattern]) -> Option<Rate> {
+        let (top_words, whole_keys): (Vec<Pattern>, Vec<Pattern>) =
+            patterns.iter().cloned().partition(Pattern::begins_selectively);
+        let rate_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| rate * part * self.pool_part);
+        let of_top_words = rate_of(self.rate, self.top_words_part);
+        let of_whole_keys = rate_of(self.whole_keys_rate, self.whole_keys_part);
+        if whole_keys.is_empty() {
+            return of_top_words.map(Rate);
+        }
+        if top_words.is_empty() {
+            return of_whole_keys.map(Rate);
+        }
+        let finds = |patterns: &[Pattern], rate: f64| Some(rate / difficulty_of(patterns)?.candidates());
+        // The job itself makes the kinds share the pool.
+        let (half, other_half) = (rate_of(self.rate, 0.5)?, rate_of(self.whole_keys_rate, 0.5)?);
+        let per_second = finds(&top_words, half)? + finds(&whole_keys, other_half)?;
+        Some(Rate(per_second * difficulty_of(patterns)?.candidates()))
     }
 }

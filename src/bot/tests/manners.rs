@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 43;
+const LAST: usize = 44;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -206,6 +206,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::TooHard { expected: time, limit: time, characters: count as u32 % 52, cheaper: cheaper.clone() },
         Reply::NotSearched { pattern: patterns[0].clone(), nearest: yes.then(|| patterns[0].clone()) },
         Reply::TooWide { asked: count, allowed: count },
+        Reply::TooManyEnds { asked: count, allowed: count },
         Reply::TooWideNow,
         Reply::Explained { explained: patterns.iter().take(5).map(explained).collect(), more: count },
         Reply::Explained { explained: vec![explained(&patterns[0])], more: 0 },
@@ -292,6 +293,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::AcceptedBest(_) => 40,
         Reply::ExplainedBest(_) => 41,
         Reply::BestTooLong { .. } => 42,
+        Reply::TooManyEnds { .. } => 43,
         Reply::Kinds => LAST,
     }
 }

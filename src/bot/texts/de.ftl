@@ -298,6 +298,9 @@ nothing-started = Es wurde nichts gestartet.
 too-wide =
     Das erlaubt { $asked } verschiedene Anfänge eines Schlüssels, und ich nehme höchstens { $allowed } pro Auftrag.
     Es wurde nichts gestartet. Schicke weniger Muster, oder mit weniger offenen Stellen.
+too-many-ends =
+    Von Mustern, die wenig über den Anfang eines Schlüssels sagen, nehme ich höchstens { $allowed } pro Auftrag. Deiner hat { $asked }.
+    Es wurde nichts gestartet. Schicke weniger Muster, oder mit mehr Zeichen am Anfang.
 too-wide-now =
     Ich suche gerade so viele verschiedene Anfänge, dass ich nur einfache Muster annehmen kann.
     Es wurde nichts gestartet. Versuche es später noch einmal, oder schicke Anfangszeichen:

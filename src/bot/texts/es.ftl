@@ -295,6 +295,9 @@ nothing-started = No se ha iniciado nada.
 too-wide =
     Eso permite { $asked } comienzos de clave distintos, y acepto como máximo { $allowed } por trabajo.
     No se ha iniciado nada. Envía menos patrones, o con menos lugares abiertos.
+too-many-ends =
+    De los patrones que dicen poco del comienzo de una clave, acepto como máximo { $allowed } por trabajo. El tuyo tiene { $asked }.
+    No se ha iniciado nada. Envía menos patrones, o con más caracteres al comienzo.
 too-wide-now =
     Ahora busco tantos comienzos distintos que solo puedo aceptar patrones sencillos.
     No se ha iniciado nada. Inténtalo más tarde, o envía un prefijo:

@@ -302,6 +302,9 @@ nothing-started = Nada foi iniciado.
 too-wide =
     Isso permite { $asked } começos de chave diferentes, e aceito no máximo { $allowed } por pedido.
     Nada foi iniciado. Envie menos padrões, ou com menos lugares abertos.
+too-many-ends =
+    Dos padrões que dizem pouco do começo de uma chave, aceito no máximo { $allowed } por pedido. O seu tem { $asked }.
+    Nada foi iniciado. Envie menos padrões, ou com mais caracteres no começo.
 too-wide-now =
     Agora procuro tantos começos diferentes que só posso aceitar padrões simples.
     Nada foi iniciado. Tente mais tarde, ou envie um prefixo:

@@ -88,7 +88,8 @@ impl OpenJobs {
         if spec.half.is_some() {
             self.split.renew(job, &before, spec);
         } else {
-            for (index, compared) in [(&mut self.pool, Compared::TopWords), (&mut self.pool_whole, Compared::WholeKeys)] {
+            for (index, compared) in [(&mut self.pool, Compared::TopWords), (&mut self.pool_whole, Compared::WholeKeys)]
+            {
                 index.remove(job, &before, compared);
                 index.insert(job, spec, compared);
             }

@@ -4,7 +4,7 @@ use super::compared::Compared;
 use super::fair_share::{POOL_PART, WAITING_PART};
 use super::jobs::OpenJobs;
 use super::split_line::Seats;
-use crate::job::Asker;
+use crate::job::{Asker, JobSpec};
 
 /// The open jobs, and their parts of the devices (0 to 1), as one asker is told them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -60,5 +60,20 @@ impl Shares {
                 seats.has_waiting || (own == 0 && seats.is_full),
             ),
         }
+    }
+
+    /// The part of the devices that a job of this asker has. Patterns of both kinds in one job take
+    /// turns, each for half of the time.
+    pub fn part_of(&self, spec: &JobSpec) -> f64 {
+        if spec.half.is_some() {
+            return self.own_split_part;
+        }
+        let has = |compared: Compared| spec.patterns.iter().any(|pattern| compared.takes(pattern));
+        self.pool_part
+            * match (has(Compared::TopWords), has(Compared::WholeKeys)) {
+                (true, true) => 0.5,
+                (false, true) => self.whole_keys_part,
+                _ => self.top_words_part,
+            }
     }
 }
