@@ -1,12 +1,12 @@
 //! The facts that a decision depends on.
 
-use super::accepted::difficulty_of;
+use super::accepted::effort;
 use crate::config::Limits;
 use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{AskerView, HalfUse};
 use crate::message::WorkWanted;
-use crate::pattern::{Pattern, Rate};
+use crate::pattern::{Pattern, Rate, rate_in_turns};
 use std::time::Duration;
 
 /// Shorter waits are not mentioned.
@@ -105,24 +105,18 @@ impl Facts<'_> {
         rate.map(|Rate(rate)| Rate(rate * part))
     }
 
-    /// The rate of a job of the pool. Patterns of the two kinds take turns: the rate of such a job is
-    /// the one at which the time that it takes belongs to the difficulty of all of them.
+    /// The rate of a job of the pool. Patterns of the two kinds take turns.
     pub(super) fn pool_rate(&self, patterns: &[Pattern]) -> Option<Rate> {
-        let (top_words, whole_keys): (Vec<Pattern>, Vec<Pattern>) =
-            patterns.iter().cloned().partition(Pattern::begins_selectively);
-        let rate_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| rate * part * self.pool_part);
-        let of_top_words = rate_of(self.rate, self.top_words_part);
-        let of_whole_keys = rate_of(self.whole_keys_rate, self.whole_keys_part);
-        if whole_keys.is_empty() {
-            return of_top_words.map(Rate);
+        let part_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| Rate(rate * part * self.pool_part));
+        let is_whole = |pattern: &Pattern| !pattern.begins_selectively();
+        match (patterns.iter().any(is_whole), patterns.iter().all(is_whole)) {
+            (false, _) => part_of(self.rate, self.top_words_part),
+            (true, true) => part_of(self.whole_keys_rate, self.whole_keys_part),
+            // The job itself makes the kinds share the pool.
+            (true, false) => {
+                let (top_words, whole_keys) = (part_of(self.rate, 1.0)?, part_of(self.whole_keys_rate, 1.0)?);
+                rate_in_turns(patterns, top_words, whole_keys, &mut effort())
+            }
         }
-        if top_words.is_empty() {
-            return of_whole_keys.map(Rate);
-        }
-        let finds = |patterns: &[Pattern], rate: f64| Some(rate / difficulty_of(patterns)?.candidates());
-        // The job itself makes the kinds share the pool.
-        let (half, other_half) = (rate_of(self.rate, 0.5)?, rate_of(self.whole_keys_rate, 0.5)?);
-        let per_second = finds(&top_words, half)? + finds(&whole_keys, other_half)?;
-        Some(Rate(per_second * difficulty_of(patterns)?.candidates()))
     }
 }

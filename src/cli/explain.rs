@@ -1,9 +1,9 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
-use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, wanted};
+use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, turns, wanted};
 use super::search_flags::SearchFlags;
 use crate::duration::humanize;
-use crate::pattern::{Best, Difficulty, Pattern, Rate};
+use crate::pattern::{Best, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
 use crate::search::SearchOptions;
 use clap::Args;
@@ -16,7 +16,7 @@ const MEASURED_SECONDS: f64 = 0.5;
 /// Rates of machines to compare with, from `docs/performance.md`.
 const KNOWN: [(&str, Rates); 2] = [
     ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
-    ("one NVIDIA H200", Rates { top_words: Rate(178e9), whole_keys: None }),
+    ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(20e9)) }),
 ];
 
 /// The pattern by which the rate is measured where whole keys are compared.
@@ -110,14 +110,18 @@ impl Explain {
             true => line.map(|line| line + "\n"),
             false => Ok(text),
         };
-        match wanted {
+        match &wanted {
             Wanted::Patterns(patterns) => {
-                for pattern in &patterns {
+                for pattern in patterns {
                     write!(out, "{}", said(text(pattern, here), serde_json::to_string(&line(pattern, here)))?)?;
+                }
+                if let Some(said) = turns(patterns).filter(|_| !self.json) {
+                    writeln!(out, "{said}")?;
                 }
             }
             Wanted::Best(best) => {
-                write!(out, "{}", said(text_of_best(best, here), serde_json::to_string(&line_of_best(best, here)))?)?;
+                let line = serde_json::to_string(&line_of_best(*best, here));
+                write!(out, "{}", said(text_of_best(*best, here), line)?)?;
             }
         }
         out.flush()?;
@@ -127,12 +131,12 @@ impl Explain {
 
 fn line(pattern: &Pattern, here: Rates) -> Line {
     let rate = here.of(pattern).filter(|_| pattern.is_searchable());
-    let seconds = |difficulty: Difficulty| difficulty.expected_time(rate?).map(|time| time.as_secs_f64());
+    let seconds = |other: &Pattern| Some(other.difficulty().expected_time(here.of(other)?)?.as_secs_f64());
     let mean = rate.and_then(|rate| pattern.difficulty().expected_time(rate));
     let cheaper = pattern.cheaper().into_iter().map(|other| Cheaper {
         pattern: other.to_string(),
         difficulty: other.difficulty().candidates(),
-        expected_seconds: seconds(other.difficulty()),
+        expected_seconds: seconds(&other),
     });
     Line {
         pattern: pattern.to_string(),
@@ -184,6 +188,9 @@ fn text(pattern: &Pattern, here: Rates) -> String {
     if !pattern.is_searchable() {
         return text + &format!("  {}\n", refusal(pattern));
     }
+    if !pattern.begins_selectively() {
+        text += "  whole keys are compared, which is slower than comparing how they start\n";
+    }
     for (name, rates) in [("this machine", here)].into_iter().chain(KNOWN) {
         if let Some(rate) = rates.of(pattern) {
             text += &format!("  {name}, {rate}: {}\n", time(pattern, rate));
@@ -211,15 +218,17 @@ mod tests {
           about 1 key in 34.4 G fits
           this machine, 1.00 G/s: 34 seconds, 95 % within 103 seconds
           2 cores with AVX-512, 1.60 G/s: 21 seconds, 95 % within 64 seconds
-          one NVIDIA H200, 178 G/s: less than a second, 95 % within 1 second
+          one NVIDIA H100, 179 G/s: less than a second, 95 % within 1 second
           looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
         ");
         insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
         *cafe
           ends with cafe, checksum included
           about 1 key in 1.05 M fits
+          whole keys are compared, which is slower than comparing how they start
           this machine, 250 M/s: less than a second, 95 % within less than a second
           2 cores with AVX-512, 400 M/s: less than a second, 95 % within less than a second
+          one NVIDIA H100, 20.0 G/s: less than a second, 95 % within less than a second
           looks alike and is cheaper: ~*cafe, less than a second, 95 % within less than a second
         ");
     }
@@ -232,7 +241,7 @@ mod tests {
           takes 10 min
           this machine, 1.00 G/s: probably 1 key in 1.21 T (words:9), or rarer
           2 cores with AVX-512, 1.60 G/s: probably 1 key in 1.21 T (words:9), or rarer
-          one NVIDIA H200, 178 G/s: probably 1 key in 141 T (zeros:47), or rarer
+          one NVIDIA H100, 179 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
         let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE)).unwrap();
         assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));

@@ -85,6 +85,15 @@ pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     Some(format!("bots do not search for `{pattern}`: too little of it is at the start of a key{nearest}"))
 }
 
+/// The turns that patterns take, if they are of both kinds.
+pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
+    let is_fast = |pattern: &Pattern| pattern.begins_selectively();
+    (patterns.iter().any(is_fast) && !patterns.iter().all(is_fast)).then_some(
+        "Some of these patterns need whole keys compared, which is slower. These and the others take turns, \
+         each for half of the time.",
+    )
+}
+
 /// `4 seconds, 95 % within 12 seconds`.
 pub(super) fn time(pattern: &Pattern, rate: Rate) -> String {
     match pattern.difficulty().expected_time(rate) {

@@ -27,6 +27,7 @@ mod shape;
 mod tests;
 mod text_test;
 mod text_tests;
+mod turns;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
@@ -45,4 +46,5 @@ pub use text_test::{
     Anywhere, LOWEST_BITS, RUN_CHARACTERS, Run, TextTest, TextWords, UNUSED_BITS, WORD_BITS, WORD_CHARACTERS,
 };
 pub use text_tests::{ChecksumTest, TextTests};
+pub use turns::rate_in_turns;
 pub use words::{WordError, patterns_of_words};

@@ -40,7 +40,7 @@ pub use run::verifier::{FindHandler, FindOutcome};
 pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
-use crate::pattern::{Pattern, Rate};
+use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
 use plan::compared::Compared;
@@ -49,6 +49,9 @@ use run::verifier::LAUNCHES_WAITING;
 use run::workers::Workers;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// Steps that the difficulties of one job may take to compute, each some tens of nanoseconds.
+const STEPS: usize = 1 << 20;
 
 /// The running search: the pool, one thread a device, and the verifier.
 pub struct Scheduler {
@@ -128,11 +131,9 @@ impl Scheduler {
         self.workers.rate_of(Compared::WholeKeys)
     }
 
-    /// The same for the launches that search for these patterns. If the first 32 bits say too little
-    /// of one of them, these compare whole keys.
+    /// The same for a job of the pool with these patterns: those of the two kinds take turns.
     pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
-        let is_whole = patterns.iter().any(|pattern| Compared::WholeKeys.takes(pattern));
-        self.workers.rate_of(if is_whole { Compared::WholeKeys } else { Compared::TopWords })
+        rate_in_turns(patterns, self.rate()?, self.whole_keys_rate()?, &mut Effort::steps(STEPS))
     }
 
     /// Candidates tested since the start.

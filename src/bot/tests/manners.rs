@@ -95,7 +95,6 @@ fn text() -> impl Strategy<Value = String> {
         "#",
         "> b",
         "- b",
-        "+ b",
         "1. b",
         "~~b~~",
         "||b||",
@@ -331,7 +330,7 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
 }
 
 /// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
-const EXAMPLES: [&str; 4] = ["~m0ctane", "*m0ct*@12", "[s5]at0sh", "[s5]"];
+const EXAMPLES: [&str; 5] = ["~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
 
 /// A text without the patterns in it: those of the filling, its words, and the examples.
 fn without_patterns(text: &str, filling: &Filling) -> String {

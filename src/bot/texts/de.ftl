@@ -228,8 +228,8 @@ sentence =
     Das sieht wie ein Satz aus. Es wurde nichts gestartet.
     Schicke nur die Anfangszeichen:
 unsupported =
-    Das kann ich nicht suchen: nur, was am Anfang eines Schlüssels steht.
-    Es wurde nichts gestartet. Um zu sehen, was ich verstehe, schicke:
+    Das kann ich nicht lesen. Es wurde nichts gestartet.
+    Für das Ende eines Schlüssels steht ein Stern davor: { "*m0ct" }. Um zu sehen, was ich verstehe, schicke:
     { command-explain }
 unsupported-nearest =
     Am nächsten kommt:

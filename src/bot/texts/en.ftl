@@ -230,8 +230,8 @@ sentence =
     This looks like a sentence. Nothing was started.
     Send only the prefix:
 unsupported =
-    I cannot search for that: only for what is at the start of a key.
-    Nothing was started. To see what I understand, send:
+    I cannot read that. Nothing was started.
+    For the end of a key, put a star before it: { "*m0ct" }. To see all that I understand, send:
     { command-explain }
 unsupported-nearest =
     The nearest I can do:

@@ -225,8 +225,8 @@ sentence =
     Esto parece una frase. No se ha iniciado nada.
     Envía solo el prefijo:
 unsupported =
-    Eso no lo puedo buscar: solo lo que está al principio de una clave.
-    No se ha iniciado nada. Para ver lo que entiendo, envía:
+    Eso no lo puedo leer. No se ha iniciado nada.
+    Para el final de una clave, pon un asterisco delante: { "*m0ct" }. Para ver todo lo que entiendo, envía:
     { command-explain }
 unsupported-nearest =
     Lo más parecido que puedo hacer:

@@ -231,8 +231,8 @@ sentence =
     Cela ressemble à une phrase. Rien n’a été lancé.
     Envoyez seulement le préfixe :
 unsupported =
-    Je ne peux pas chercher cela : seulement ce qui est au début d’une clé.
-    Rien n’a été lancé. Pour voir ce que je comprends, envoyez :
+    Je ne peux pas lire cela. Rien n’a été lancé.
+    Pour la fin d’une clé, mettez une étoile devant : { "*m0ct" }. Pour voir ce que je comprends, envoyez :
     { command-explain }
 unsupported-nearest =
     Le plus proche que je puisse faire :

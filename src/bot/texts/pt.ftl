@@ -232,8 +232,8 @@ sentence =
     Isso parece uma frase. Nada foi iniciado.
     Envie só o prefixo:
 unsupported =
-    Isso não posso procurar: só o que está no começo de uma chave.
-    Nada foi iniciado. Para ver o que entendo, envie:
+    Isso não consigo ler. Nada foi iniciado.
+    Para o fim de uma chave, ponha um asterisco antes: { "*m0ct" }. Para ver tudo o que entendo, envie:
     { command-explain }
 unsupported-nearest =
     O mais próximo que posso fazer:

@@ -45,9 +45,14 @@ pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
             let digits = canary.as_str().bytes().map(|character| format!("{:x}", digit(character)));
             format!("hex:*{}", digits.collect::<String>())
         }
-        _ => format!("*{canary}"),
+        _ => return at_the_end(&canary),
     };
     text.parse().unwrap_or(canary)
+}
+
+/// The same characters at the end of a key, checksum included.
+pub fn at_the_end(canary: &Pattern) -> Pattern {
+    format!("*{canary}").parse().unwrap_or_else(|_| canary.clone())
 }
 
 #[cfg(test)]

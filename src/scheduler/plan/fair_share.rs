@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each level is divided among its members, in candidates; those of launches that compare whole keys
-//! count by the time they take ([`Compared::cost`]). If a member has no work, the others on
+//! count by the time they take ([`super::compared::Rates::cost`]). If a member has no work, the others on
 //! its level get its part. The pool is one of only two members on its level, so it has every other
 //! launch however many split jobs there are: it has its half at any time, not only on average.
 

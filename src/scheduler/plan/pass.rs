@@ -76,6 +76,11 @@ impl Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::choose(rate))
     }
 
+    /// The same for launches that compare whole keys.
+    pub fn canary_alone_of_whole_keys(rate: Option<Rate>) -> Pass {
+        Pass::new(std::iter::empty(), std::iter::empty(), None, canary::at_the_end(&canary::choose(rate)))
+    }
+
     /// Whether the pass has a pattern of some job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
         self.owners.len() > 1

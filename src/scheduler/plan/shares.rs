@@ -62,8 +62,8 @@ impl Shares {
         }
     }
 
-    /// The part of the devices that a job of this asker has. Patterns of both kinds in one job take
-    /// turns, each for half of the time.
+    /// The part of the devices that a job of this asker has, of the rate at which patterns of both
+    /// kinds take turns in it.
     pub fn part_of(&self, spec: &JobSpec) -> f64 {
         if spec.half.is_some() {
             return self.own_split_part;
@@ -71,7 +71,7 @@ impl Shares {
         let has = |compared: Compared| spec.patterns.iter().any(|pattern| compared.takes(pattern));
         self.pool_part
             * match (has(Compared::TopWords), has(Compared::WholeKeys)) {
-                (true, true) => 0.5,
+                (true, true) => 1.0,
                 (false, true) => self.whole_keys_part,
                 _ => self.top_words_part,
             }

@@ -1,7 +1,7 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
 use crate::pattern::Rate;
-use crate::scheduler::plan::compared::Compared;
+use crate::scheduler::plan::compared::{Compared, Rates};
 use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -116,12 +116,13 @@ impl Record {
     /// The rate of launches of this kind. Estimated from that of the other kind before the first
     /// measurement; `None` if neither was measured.
     pub fn rate_of(&self, compared: Compared) -> Option<Rate> {
+        self.rates().of(compared)
+    }
+
+    /// The measured rates.
+    pub fn rates(&self) -> Rates {
         let inner = self.lock();
-        let estimated = || inner.view.rate.map(|Rate(rate)| Rate(rate / compared.cost()));
-        match compared {
-            Compared::TopWords => inner.view.rate,
-            Compared::WholeKeys => inner.whole_keys_rate.or_else(estimated),
-        }
+        Rates { top_words: inner.view.rate, whole_keys: inner.whole_keys_rate }
     }
 
     /// Remembers the last launch.

@@ -1,13 +1,15 @@
 //! Measurement: how fast the devices search, over wall time, proven by their hits.
 
 use super::health::{DeviceView, Health};
+use super::open::OpenDevice;
 use super::pool::Pool;
 use super::verifier::{Delivered, LAUNCHES_WAITING};
 use super::verify::{CollectedLaunch, verify};
 use super::workers::Workers;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
-use crate::search::{self, EnergyMeter, SearchError, SearchOptions};
+use crate::scheduler::plan::lane::Lane;
+use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -122,6 +124,12 @@ pub enum MeasureError {
         /// Length of the patterns in characters.
         characters: u32,
     },
+    /// GPUs leave a pattern to the CPU thread beside them, which is not what is measured.
+    #[error("{pattern} is too easy for a GPU: the CPU searches it; take a longer one, or --device cpu")]
+    TooEasy {
+        /// The pattern.
+        pattern: Pattern,
+    },
     /// A device was taken out of use, or has no rate yet.
     #[error("a device does not work: {0}")]
     Device(String),
@@ -129,11 +137,27 @@ pub enum MeasureError {
 
 /// Measures the chosen devices, all together. Every hit is recomputed with libsecp256k1, after the
 /// clock has stopped. `tick` is called with the elapsed part of the time, 0 to 1.
-pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
+pub fn measure(options: &SearchOptions, trial: &Trial, tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
+    measure_with(options, Arc::new(search::open), trial, tick)
+}
+
+/// [`measure`] with a replacement for [`crate::search::open`].
+fn measure_with(
+    options: &SearchOptions,
+    opener: OpenDevice,
+    trial: &Trial,
+    mut tick: impl FnMut(f64),
+) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::exhaustive());
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
-    let mut workers =
-        Workers::start(options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity()?, sender)?;
+    let mut workers = Workers::start(options, opener, Arc::clone(&pool), Vault::without_identity()?, sender)?;
+    if workers.devices().iter().any(|device| device.id != DeviceId::Cpu)
+        && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
+    {
+        pool.close();
+        workers.join();
+        return Err(MeasureError::TooEasy { pattern: pattern.clone() });
+    }
     let rate = first_rate(&workers, &receiver)?;
     let characters = match trial.characters {
         Some(characters) => characters,
@@ -273,6 +297,62 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::{DeviceChoice, DeviceInfo, Launch, LaunchReport, Searcher};
+
+    /// A GPU that tests a thousand candidates a launch and finds nothing.
+    struct Gpu(DeviceInfo);
+
+    impl Searcher for Gpu {
+        fn info(&self) -> &DeviceInfo {
+            &self.0
+        }
+
+        fn starts(&self) -> usize {
+            1
+        }
+
+        fn in_flight(&self) -> usize {
+            1
+        }
+
+        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+            Ok(())
+        }
+
+        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(LaunchReport { candidates: 1000, busy: Duration::from_millis(1), ..LaunchReport::default() })
+        }
+    }
+
+    /// The rate of the CPU thread beside a GPU was once taken for that of the GPU.
+    #[test]
+    fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
+        let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {
+            DeviceId::Cpu => search::open(id, options),
+            DeviceId::Cuda(_) => {
+                let (name, kernel) = ("test".to_owned(), "test".to_owned());
+                Ok(Box::new(Gpu(DeviceInfo { id, name, kernel, threads: 1 })) as Box<dyn Searcher>)
+            }
+        });
+        let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
+        let measured = |text: &str| {
+            let chosen = vec![text.parse().unwrap()];
+            let trial = Trial { patterns: 1, chosen, characters: None, seconds: 0.05, split: false };
+            measure_with(&options, Arc::clone(&opener), &trial, |_| {})
+        };
+        for easy in ["cat", "*al7ce*"] {
+            let refused = measured(easy);
+            assert!(
+                matches!(&refused, Err(MeasureError::TooEasy { pattern }) if pattern.as_str() == easy),
+                "{refused:?}"
+            );
+        }
+        for hard in ["m0ctane", "*al7cet*"] {
+            let found = measured(hard).unwrap();
+            assert!(found.candidates > 0 && found.candidates % 1000 == 0, "{hard}: {found:?}");
+        }
+    }
 
     #[test]
     fn patterns_are_as_long_as_enough_hits_allow() {

@@ -37,7 +37,9 @@ impl Workers {
         vault: Vault,
         launches: SyncSender<Delivered>,
     ) -> Result<Workers, SearchError> {
-        let opened = open_all(options, cuda::device_count, &*opener)?;
+        let mut opened = open_all(options, cuda::device_count, &*opener)?;
+        // What a measurement is for is the rate of the others.
+        opened.retain(|device| !(device.is_side && pool.is_exhaustive()));
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();

@@ -2,7 +2,7 @@
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
-use crate::scheduler::plan::compared::{Compared, WHOLE_KEYS_COST};
+use crate::scheduler::plan::compared::{Compared, Rates, WHOLE_KEYS_COST};
 use crate::scheduler::run::pool::{Next, Pool, Subscription};
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::LaunchReport;
@@ -93,4 +93,25 @@ fn a_rate_is_estimated_until_it_is_measured() {
     record.add_measurement(Compared::WholeKeys, 900, second);
     assert_eq!(record.rate_of(Compared::WholeKeys), Some(Rate(900.0)));
     assert_eq!(record.rate(), Some(Rate(4000.0)), "one kind does not change the rate of the other");
+    assert_eq!(record.rates().cost(Compared::WholeKeys), 4000.0 / 900.0);
+    assert_eq!(record.rates().cost(Compared::TopWords), 1.0);
+}
+
+/// Canaries are found some times a second at the rate of their own launches.
+#[test]
+fn the_canary_of_each_kind_follows_its_measured_rate() {
+    let pool = Pool::default();
+    pool.insert(JobId(1), spec(&["m0ctane"], None));
+    pool.insert(JobId(2), spec(&["*cafe7x"], None));
+    pool.insert(JobId(3), spec(&["*al7cet*"], Some(Asker([1; 32]))));
+    let mut held = pool.subscribe(Lane::All);
+    held.set_device(1, false);
+    let rates = Rates { top_words: Some(Rate(150e9)), whole_keys: Some(Rate(150e6)) };
+    for _ in 0..8 {
+        let Next::Search(planned) = pool.next(&mut held, rates) else { panic!("jobs are open") };
+        let rate = rates.of(planned.pass.compared()).unwrap();
+        let a_second = rate.0 * planned.pass.canary_chance;
+        assert!((5.0..161.0).contains(&a_second), "{a_second} of {:?}", planned.pass.patterns);
+        held.settle(&planned, &LaunchReport { candidates: 1000, ..LaunchReport::default() }, 1);
+    }
 }

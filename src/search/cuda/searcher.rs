@@ -23,8 +23,8 @@ const IN_FLIGHT: usize = 2;
 /// Prefix products per thread for a variant without groups: with this many it is fastest.
 const KEPT_ALONE: u32 = 1024;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
-/// Time that a candidate takes where whole keys are compared, in that of one where they are not.
-const WHOLE_KEYS_COST: f64 = 4.0;
+/// Part of a launch that the first trial of whole keys is: they take several times as long.
+const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 
 struct Pending {
     slot: usize,
@@ -53,7 +53,10 @@ pub struct CudaSearcher {
     slots: Vec<Slot>,
     pending: VecDeque<Pending>,
     next_slot: usize,
+    /// The extent of a launch that takes the intended time.
     whole: Extent,
+    /// The same where whole keys are compared. Every entry has a prefix product of its own there.
+    whole_keys: Extent,
 }
 
 impl CudaSearcher {
@@ -130,6 +133,7 @@ impl CudaSearcher {
             pending: VecDeque::new(),
             next_slot: 0,
             whole: Extent { steps: 1, entries: kept },
+            whole_keys: Extent { steps: 1, entries: kept.min(TABLE) },
             kernels,
             variant,
             geometry,
@@ -140,7 +144,7 @@ impl CudaSearcher {
     /// Keeps the fastest variant that finds the plain one's hits; sets the extent of a launch.
     fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
-            let parsed = texts.iter().map(|text| Pattern::parse(text).expect("characters of the alphabet"));
+            let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
             Arc::new(PatternSet::new(parsed.collect()))
         };
         let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
@@ -149,13 +153,13 @@ impl CudaSearcher {
         for variant in variants {
             self.variant = variant.clone();
             self.whole = Extent { steps: 1, entries: self.kept };
-            let found = (self.trial(&one)?.1, self.trial(&many)?.1);
+            let found = (self.trial(&one, self.whole)?.1, self.trial(&many, self.whole)?.1);
             if *expected.get_or_insert_with(|| found.clone()) != found {
                 tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
                 continue;
             }
             self.whole = Extent { steps: 1, entries: self.table_entries() };
-            let busy = self.trial(&one)?.0.min(self.trial(&one)?.0);
+            let busy = self.trial(&one, self.whole)?.0.min(self.trial(&one, self.whole)?.0);
             let speed = self.whole.total() / busy.as_secs_f64();
             tracing::debug!(device = %self.info.id, variant = variant.name, ?busy, speed, "measured");
             if best.is_none_or(|(most, _)| speed > most) {
@@ -172,18 +176,19 @@ impl CudaSearcher {
             self.kept = KEPT_ALONE;
         }
         self.whole = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), self.table_entries());
-        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
+        let (end, entries) = (patterns(&["*n0str"]), self.kept.min(TABLE));
+        let trial = Extent::of_entries(self.whole.total() * WHOLE_KEYS_TRIAL, entries);
+        let busy = self.trial(&end, trial)?.0.min(self.trial(&end, trial)?.0);
+        let speed = trial.total() / busy.as_secs_f64().max(1e-6);
+        self.whole_keys = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), entries);
+        let (whole, whole_keys) = (self.whole, self.whole_keys);
+        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, ?whole, ?whole_keys, "calibrated");
         Ok(())
     }
 
-    /// The extent of a launch for these patterns that takes the intended time. Where whole keys are
-    /// compared, every entry has a prefix product of its own.
+    /// The extent of a launch for these patterns that takes the intended time.
     fn longest(&self, patterns: &PatternSet) -> Extent {
-        if patterns.compares_whole_keys() {
-            Extent::of_entries(self.whole.total() / WHOLE_KEYS_COST, self.kept.min(TABLE))
-        } else {
-            self.whole
-        }
+        if patterns.compares_whole_keys() { self.whole_keys } else { self.whole }
     }
 
     /// Table entries per centre whose prefix products fit into memory.
@@ -192,10 +197,10 @@ impl CudaSearcher {
     }
 
     /// Runs one launch over fixed start points. Returns its duration and its hits, sorted.
-    fn trial(&mut self, patterns: &Arc<PatternSet>) -> Result<(Duration, Vec<Suspect>), SearchError> {
+    fn trial(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<(Duration, Vec<Suspect>), SearchError> {
         let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
         let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
-        self.start(0, &launch, self.whole).map_err(self.failed())?;
+        self.start(0, &launch, extent).map_err(self.failed())?;
         let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
         hits.sort_unstable();
         Ok((busy, hits))
@@ -294,6 +299,7 @@ impl CudaSearcher {
             pending: _,
             next_slot: _,
             whole: _,
+            whole_keys: _,
         } = self;
         stream.synchronize()?;
         side.synchronize()?;
