@@ -55,3 +55,13 @@
 // interval: ten products, each off by at most 743 (field.cuh).
 #define SLACK 32
 #define ROUGH_SLACK 8192
+
+// Words of six characters in a key's text, and the characters of a run that a test compares.
+#define TEXT_WORDS 10
+#define MOST_RUN 8
+// The tables of the checksum: an entry for each value of each byte, and the checksum of zero.
+#define CHECKSUM_WORDS 8193
+// Bits of the checksum that are compared before the others are computed, and words with a bit for
+// each of their values.
+#define FIRST_BITS 10
+#define ACCEPTED_WORDS 32

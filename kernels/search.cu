@@ -9,6 +9,7 @@
 #include "filter.cuh"
 #include "points.cuh"
 #include "tensor.cuh"
+#include "whole.cuh"
 
 FN void store_prefix(uint4 *prefixes, u32 entry, u32 threads, u32 thread, const Fe &v) {
     uint4 *at = prefixes + entry * 2 * threads + thread;
@@ -86,11 +87,11 @@ FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i,
     return inverse;
 }
 
-template <class Filter, class Variant>
-FN void search(const Search &s) {
+template <class Filter, class Variant, class More>
+FN void search(const Search &s, const More &more) {
     extern __shared__ uint4 shared[];
     Variant variant(s, shared);
-    Filter filter(s, (u32 *)shared + Variant::SHARED_BYTES / 4);
+    Filter filter(s, (u32 *)shared + Variant::SHARED_BYTES / 4, more);
     const u32 threads = gridDim.x * Variant::THREADS, thread = blockIdx.x * Variant::THREADS + threadIdx.x;
     const Point &base = s.start_points[thread / s.threads_per_start];
     const Point &start = s.stretches[thread % s.threads_per_start];
@@ -157,8 +158,13 @@ FN void search(const Search &s) {
                 d = fe_sub<Quick>(variant.z(), fe_load_wide(e.u));
                 rest = fe_mul<Quick>(rest, d);
             }
-            TopWords words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
-            u32 found = filter.test(words);
+            u32 found;
+            if constexpr (Filter::IS_WHOLE) {
+                found = filter.test(variant.c, e, d, t);
+            } else {
+                TopWords words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
+                found = filter.test(words);
+            }
             if (found && ok) report(s, thread_number(), step, i, found);
         }
 
@@ -175,7 +181,7 @@ FN void search(const Search &s) {
 }
 
 #define SEARCH(name, Filter, Variant, blocks)                                                               \
-    extern "C" __global__ void __launch_bounds__(Variant::THREADS, blocks) name(Search s) { search<Filter, Variant>(s); }
+    extern "C" __global__ void __launch_bounds__(Variant::THREADS, blocks) name(Search s) { search<Filter, Variant>(s, Nothing{}); }
 
 SEARCH(plain_one, OneInterval, Plain, 2)
 SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
@@ -186,6 +192,10 @@ SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>, 1)
 SEARCH(lean_one, OneInterval, Tensor<0>, 1)
 SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)
 #endif
+
+extern "C" __global__ void __launch_bounds__(Plain::THREADS, 2) whole_keys(Search s, WholeSearch whole) {
+    search<WholeKeys, Plain>(s, whole);
+}
 
 // Builds the table from the points i·G.
 extern "C" __global__ void build_table(const Point *points, Entry *table, u32 count) {

@@ -4,8 +4,6 @@ use crate::pattern::{Difficulty, Effort, Kind, Pattern, PatternSet};
 
 /// Steps that the difficulties of one message may take to compute: a few milliseconds.
 const STEPS: usize = 1 << 14;
-/// Largest part of all keys that one pattern may make a device check in full: six characters.
-const MOST_HANDED_ON: f64 = 1.0 / (1 << 30) as f64;
 /// Intervals of a job at most. The longest list of words has 1,794.
 pub(super) const JOB_INTERVALS: usize = 4096;
 /// Intervals of all open jobs up to which further ones with many are accepted: as many as a list of
@@ -14,21 +12,25 @@ pub(super) const ALL_INTERVALS: usize = 1 << 17;
 /// Intervals of a job that is accepted beside any others.
 pub(super) const FEW_INTERVALS: usize = 64;
 
+/// Tests of whole texts of a job at most.
+pub(super) const JOB_TEXT_TESTS: usize = 8;
+/// Tests of whole texts of all open jobs at most: each is made on every key.
+pub(super) const ALL_TEXT_TESTS: usize = 32;
+/// Largest part of all keys that all open jobs may have checked in full: four patterns that fix four
+/// characters at the start and have a part elsewhere. A GPU checks more without delay; on a CPU of
+/// two cores these are some thousand keys a second, tens of microseconds each.
+pub(super) const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
+/// The same part of a job that is accepted beside any others: eight characters at the start.
+pub(super) const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
+
 /// The effort for the difficulties of one message: in reading it, and again in deciding about it.
 pub(super) fn effort() -> Effort {
     Effort::steps(STEPS)
 }
 
-/// Whether the bot searches for a pattern: the first bits decide, or let so few keys pass that
-/// checking them in full costs no rate, even for thousands of such patterns from strangers.
-/// `npubbot mine` takes every pattern that [`Pattern::is_searchable`] takes.
+/// Whether the bot searches for a pattern: the devices can, with few tests of whole texts.
 pub fn accepted_by_bot(pattern: &Pattern) -> bool {
-    if pattern.prefix().is_some() {
-        return true;
-    }
-    let set = PatternSet::new(vec![pattern.clone()]);
-    let part: f64 = set.intervals().iter().map(|&(first, last)| (last - first) as f64 / 64f64.exp2()).sum();
-    pattern.is_searchable() && (set.is_exact() || part <= MOST_HANDED_ON)
+    pattern.is_searchable() && pattern.text_test_count() <= JOB_TEXT_TESTS
 }
 
 /// The accepted pattern that is nearest to one that is not.
@@ -66,4 +68,14 @@ pub(super) fn cheaper(pattern: &Pattern) -> Option<Pattern> {
 /// Intervals of all these patterns.
 pub(super) fn intervals_of(patterns: &[Pattern]) -> usize {
     patterns.iter().map(Pattern::interval_count).sum()
+}
+
+/// Tests of whole texts of all these patterns.
+pub(super) fn text_tests_of(patterns: &[Pattern]) -> usize {
+    patterns.iter().map(Pattern::text_test_count).sum()
+}
+
+/// The part of all keys that these patterns have checked in full.
+pub(super) fn handed_on_by(patterns: &[Pattern]) -> f64 {
+    patterns.iter().map(Pattern::handed_on).sum()
 }

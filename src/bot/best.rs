@@ -22,7 +22,7 @@ pub(super) fn find_best(
     if let Some(refusal) = policy::refusal_of_best(best, is_split, facts) {
         return (None, refusal);
     }
-    let part = if is_split { facts.split_part } else { facts.pool_part };
+    let part = if is_split { facts.split_part } else { pool_part(facts) };
     let patterns = best.family.floor();
     let queue = if is_split { Duration::ZERO } else { facts.queue_for(&patterns) };
     let takes = takes(best, part);
@@ -53,8 +53,14 @@ pub(super) fn find_best(
 pub(super) fn explain_best(best: Best, facts: &Facts<'_>) -> Reply {
     match policy::too_long(best, facts) {
         Some(reply) => reply,
-        None => Reply::ExplainedBest(explanation(best, facts.pool_part, facts)),
+        None => Reply::ExplainedBest(explanation(best, pool_part(facts), facts)),
     }
+}
+
+/// The part of the devices that a search without a target has in the pool. Its keys are rare by
+/// their start.
+fn pool_part(facts: &Facts<'_>) -> f64 {
+    facts.pool_part * facts.top_words_part
 }
 
 fn explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {

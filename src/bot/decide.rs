@@ -116,9 +116,12 @@ fn find(
     channel: Channel,
     facts: &Facts<'_>,
 ) -> Decision {
-    let part = if half.is_some() { facts.split_part } else { facts.pool_part };
-    let rate = facts.rate_of(part);
-    let Some(difficulty) = difficulty_of(&patterns[..patterns.len().min(facts.limits.prefixes_per_job)]) else {
+    let considered = &patterns[..patterns.len().min(facts.limits.prefixes_per_job)];
+    let rate = match half {
+        Some(_) => facts.split_rate(considered, facts.split_part),
+        None => facts.pool_rate(considered),
+    };
+    let Some(difficulty) = difficulty_of(considered) else {
         return Decision::Say(Reply::Nothing);
     };
     if let Some(reply) = policy::refusal(patterns, difficulty, half.is_some(), rate, facts) {
@@ -186,7 +189,10 @@ fn status(facts: &Facts<'_>) -> Reply {
         best: job.spec.best.as_deref().cloned(),
         waited: Duration::from_secs(facts.now.saturating_sub(job.accepted_at)),
         difficulty: difficulty_of(&job.spec.patterns),
-        rate: facts.rate_of(if job.spec.half.is_some() { facts.own_split_part } else { facts.pool_part }),
+        rate: match job.spec.half {
+            Some(_) => facts.split_rate(&job.spec.patterns, facts.own_split_part),
+            None => facts.pool_rate(&job.spec.patterns),
+        },
     };
     Reply::Status {
         open: facts.asker.open.iter().map(line).collect(),

@@ -18,8 +18,8 @@ pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>) -> Option<Ch
 
 /// The meaning and the expected time of each pattern, at the rate of the pool.
 pub(super) fn explain(patterns: &[Pattern], facts: &Facts<'_>) -> Reply {
-    let rate = facts.rate_of(facts.pool_part);
     let explanation = |pattern: &Pattern| {
+        let rate = facts.pool_rate(std::slice::from_ref(pattern));
         let is_accepted = accepted_by_bot(pattern);
         Explanation {
             pattern: pattern.clone(),

@@ -1,11 +1,12 @@
 //! The facts that a decision depends on.
 
+use super::accepted::effort;
 use crate::config::Limits;
 use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{AskerView, HalfUse};
 use crate::message::WorkWanted;
-use crate::pattern::{Pattern, Rate};
+use crate::pattern::{Pattern, Rate, rate_in_turns};
 use std::time::Duration;
 
 /// Shorter waits are not mentioned.
@@ -36,14 +37,24 @@ pub struct Facts<'a> {
     pub split_jobs: usize,
     /// Intervals that the devices' filters need for all open jobs.
     pub intervals: usize,
+    /// Tests of whole texts that the devices need for all open jobs.
+    pub text_tests: usize,
+    /// The part of all keys that the patterns of all open jobs have checked in full.
+    pub handed_on: f64,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
+    /// The same where whole keys are compared.
+    pub whole_keys_rate: Option<Rate>,
     /// The number of the job, if the message becomes one.
     pub next_job: JobId,
     /// The earlier use of the half in a split request; `None` if it was not used before.
     pub half: Option<HalfUse>,
     /// The part of the devices the pool has, up to 1.
     pub pool_part: f64,
+    /// The part of the pool's time for patterns that the fast kernel takes.
+    pub top_words_part: f64,
+    /// The part of the pool's time for patterns for which whole keys are compared.
+    pub whole_keys_part: f64,
     /// The part of the devices a further split job of this asker would have.
     pub split_part: f64,
     /// The part of the devices each split job of this asker has now.
@@ -86,8 +97,26 @@ impl Facts<'_> {
         Some(self.now.saturating_add(after)).filter(|&at| at < expires_at)
     }
 
-    /// The rate of a job with this part of the devices.
-    pub(super) fn rate_of(&self, part: f64) -> Option<Rate> {
-        self.rate.map(|Rate(rate)| Rate(rate * part))
+    /// The rate of a split job with this part of the devices. Its launches compare whole keys if one
+    /// of its patterns needs that.
+    pub(super) fn split_rate(&self, patterns: &[Pattern], part: f64) -> Option<Rate> {
+        let needs_whole = patterns.iter().any(|pattern| !pattern.begins_selectively());
+        let rate = if needs_whole { self.whole_keys_rate } else { self.rate };
+        rate.map(|Rate(rate)| Rate(rate * part))
+    }
+
+    /// The rate of a job of the pool. Patterns of the two kinds take turns.
+    pub(super) fn pool_rate(&self, patterns: &[Pattern]) -> Option<Rate> {
+        let part_of = |rate: Option<Rate>, part: f64| rate.map(|Rate(rate)| Rate(rate * part * self.pool_part));
+        let is_whole = |pattern: &Pattern| !pattern.begins_selectively();
+        match (patterns.iter().any(is_whole), patterns.iter().all(is_whole)) {
+            (false, _) => part_of(self.rate, self.top_words_part),
+            (true, true) => part_of(self.whole_keys_rate, self.whole_keys_part),
+            // The job itself makes the kinds share the pool.
+            (true, false) => {
+                let (top_words, whole_keys) = (part_of(self.rate, 1.0)?, part_of(self.whole_keys_rate, 1.0)?);
+                rate_in_turns(patterns, top_words, whole_keys, &mut effort())
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn patterns(words: &[&str], speech: Option<&Speech>, effort: &mut Eff
         match read(word, effort) {
             Ok(pattern) if !patterns.contains(&pattern) => patterns.push(pattern),
             Ok(_) => {}
-            Err(_) if has_foreign_wildcard(word) => return Meaning::Unsupported(nearest_prefix(word)),
+            Err(_) if has_foreign_wildcard(word) => return Meaning::Unsupported(nearest_to_foreign(word)),
             Err(error) => bad.push(((*word).to_owned(), error)),
         }
     }
@@ -67,7 +67,19 @@ pub(super) fn is_certain(word: &str, effort: &mut Effort) -> bool {
     has_pattern_mark(word) && read(word, effort).is_ok()
 }
 
-/// The prefix nearest to a pattern with other wildcards: its first run of two characters or more.
+/// The pattern nearest to one with other wildcards: its first run of two characters or more, at the
+/// end if a `$` follows them.
+fn nearest_to_foreign(word: &str) -> Option<Pattern> {
+    let prefix = nearest_prefix(word)?;
+    if word.ends_with('$') { at_the_end(&prefix) } else { Some(prefix) }
+}
+
+/// The characters of a prefix at the end of a key.
+pub(super) fn at_the_end(prefix: &Pattern) -> Option<Pattern> {
+    format!("*{prefix}").parse().ok()
+}
+
+/// The prefix of the first run of two characters or more.
 pub(super) fn nearest_prefix(word: &str) -> Option<Pattern> {
     let word = word.trim_start_matches("nostr:").trim_start_matches("npub1");
     let runs = word.split(|c: char| !c.is_alphanumeric()).filter(|run| run.len() > 1);

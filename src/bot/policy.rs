@@ -1,6 +1,9 @@
 //! The limits on requests, and what would be accepted instead.
 
-use super::accepted::{ALL_INTERVALS, FEW_INTERVALS, JOB_INTERVALS, accepted_by_bot, intervals_of, nearest_accepted};
+use super::accepted::{
+    ALL_HANDED_ON, ALL_INTERVALS, ALL_TEXT_TESTS, FEW_INTERVALS, JOB_INTERVALS, JOB_TEXT_TESTS, LITTLE_HANDED_ON,
+    accepted_by_bot, handed_on_by, intervals_of, nearest_accepted, text_tests_of,
+};
 use super::explain::cheaper_one;
 use super::facts::{Facts, SplitCost};
 use super::reply::Reply;
@@ -43,12 +46,11 @@ pub(super) fn refusal(
     if let Some(reply) = too_many(facts) {
         return Some(reply);
     }
-    if let Some(reply) = too_wide(intervals_of(patterns), facts) {
+    if let Some(reply) = too_wide(patterns, facts) {
         return Some(reply);
     }
     let refused = match rate {
-        // The look-alike is named in a command without a half.
-        Some(rate) => too_hard(if is_split { &[] } else { patterns }, difficulty, rate, facts),
+        Some(rate) => too_hard(patterns, difficulty, is_split, rate, facts),
         None => {
             let most = Difficulty::from_bits(5 * UNMEASURED_CHARACTERS).candidates();
             (difficulty.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
@@ -69,7 +71,7 @@ pub(super) fn refusal_of_best(best: Best, is_split: bool, facts: &Facts<'_>) -> 
         .or_else(|| too_long(best, facts))
         .or_else(|| same.filter(|_| !is_split).map(|job| Reply::AlreadySearching { job: job.id }))
         .or_else(|| too_many(facts))
-        .or_else(|| too_wide(intervals_of(&best.family.floor()), facts))
+        .or_else(|| too_wide(&best.family.floor(), facts))
         .or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(best.to_string(), cost)))
 }
 
@@ -123,13 +125,20 @@ fn quoted(pattern: &Pattern) -> String {
     }
 }
 
-/// The refusal of a job that has too many intervals, by itself or beside all others.
-fn too_wide(intervals: usize, facts: &Facts<'_>) -> Option<Reply> {
+/// The refusal of a job that has too many intervals, too many tests of whole texts or too many keys
+/// to check in full: by itself or beside all others.
+fn too_wide(patterns: &[Pattern], facts: &Facts<'_>) -> Option<Reply> {
+    let (intervals, tests, handed_on) = (intervals_of(patterns), text_tests_of(patterns), handed_on_by(patterns));
     if intervals > JOB_INTERVALS {
         return Some(Reply::TooWide { asked: intervals, allowed: JOB_INTERVALS });
     }
+    if tests > JOB_TEXT_TESTS {
+        return Some(Reply::TooManyEnds { asked: tests, allowed: JOB_TEXT_TESTS });
+    }
     let is_full = intervals > FEW_INTERVALS && facts.intervals + intervals > ALL_INTERVALS;
-    is_full.then_some(Reply::TooWideNow)
+    let has_no_test = tests > 0 && facts.text_tests + tests > ALL_TEXT_TESTS;
+    let is_busy = handed_on > LITTLE_HANDED_ON && facts.handed_on + handed_on > ALL_HANDED_ON;
+    (is_full || has_no_test || is_busy).then_some(Reply::TooWideNow)
 }
 
 /// An open job with the same request.
@@ -139,20 +148,29 @@ fn same_request(patterns: &[Pattern], facts: &Facts<'_>) -> Option<JobId> {
     in_pool.into_iter().find(|job| job.spec.patterns.iter().collect::<HashSet<_>>() == requested).map(|job| job.id)
 }
 
-/// The refusal of a request that takes too long. `hinted`: the patterns for which a look-alike may be
-/// named.
-fn too_hard(hinted: &[Pattern], difficulty: Difficulty, rate: Rate, facts: &Facts<'_>) -> Option<Reply> {
+/// The refusal of a request that takes too long.
+fn too_hard(
+    patterns: &[Pattern],
+    difficulty: Difficulty,
+    is_split: bool,
+    rate: Rate,
+    facts: &Facts<'_>,
+) -> Option<Reply> {
     let limit = facts.limits.longest_expected_time;
     let expected = difficulty.expected_time(rate)?;
     if expected <= limit {
         return None;
     }
     // The longest single prefix that is accepted now; 0 where even one character takes too long.
+    let of_prefixes = if is_split { facts.split_rate(&[], facts.split_part) } else { facts.pool_rate(&[]) };
+    let of_prefixes = of_prefixes.unwrap_or(rate);
     let within = |characters: &u32| {
         let difficulty = Difficulty::from_bits(5 * characters);
-        difficulty.expected_time(rate).is_some_and(|time| time <= limit)
+        difficulty.expected_time(of_prefixes).is_some_and(|time| time <= limit)
     };
     let characters = (1..=50).take_while(within).last().unwrap_or(0);
+    // A look-alike is named in a command without a half.
+    let hinted = if is_split { &[] } else { patterns };
     let cheaper = cheaper_one(hinted, Some(rate)).filter(|cheaper| cheaper.expected <= limit);
     Some(Reply::TooHard { expected, limit, characters, cheaper })
 }

@@ -1,7 +1,7 @@
 //! Texts that begin with no command: small talk, sentences around a prefix, bare prefixes.
 
 use super::meaning::Meaning;
-use super::patterns::{is_certain, nearest_prefix, patterns};
+use super::patterns::{at_the_end, is_certain, nearest_prefix, patterns};
 use super::vocabulary::{Command, Speech, command};
 use crate::pattern::{Effort, Pattern};
 
@@ -23,7 +23,7 @@ pub(super) fn free_text(words: &[&str], speech: &Speech, effort: &mut Effort) ->
     }
     if wants_elsewhere(words, speech) {
         let last = words.iter().rev().find(|word| !speech.is_filler(word) && !speech.is_elsewhere(word));
-        return Meaning::Unsupported(last.and_then(|word| nearest_prefix(word)));
+        return Meaning::Unsupported(last.and_then(|word| at_the_end(&nearest_prefix(word)?)));
     }
     match meant(words, speech, effort) {
         Some(meant) => patterns(&meant, None, effort),

@@ -73,7 +73,15 @@ pub enum Reply {
         /// The limit.
         allowed: usize,
     },
-    /// All open jobs together have too many intervals for this one.
+    /// A job with too many patterns of which the start says little.
+    TooManyEnds {
+        /// Tests of whole texts.
+        asked: usize,
+        /// The limit.
+        allowed: usize,
+    },
+    /// All open jobs together have too many intervals, tests of whole texts or keys to check in full
+    /// for this one.
     TooWideNow,
     /// Meanings of patterns, and their expected times.
     Explained {

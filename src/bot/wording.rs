@@ -68,6 +68,7 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
             lines([means(t, pattern), say!(t, "needs-start"), say!(t, "nothing-started"), instead(t, nearest)])
         }
         Reply::TooWide { asked, allowed } => say!(t, "too-wide", asked = *asked, allowed = *allowed),
+        Reply::TooManyEnds { asked, allowed } => say!(t, "too-many-ends", asked = *asked, allowed = *allowed),
         Reply::TooWideNow => say!(t, "too-wide-now"),
         Reply::Explained { explained, more } => explanations(t, explained, *more),
         Reply::ExplainedBest(explained) => {

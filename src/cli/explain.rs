@@ -1,9 +1,9 @@
 //! `npubbot explain`: what patterns mean, and how long they take.
 
-use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, wanted};
+use super::patterns::{Wanted, in_95_percent, meaning, meaning_of_best, refusal, time, turns, wanted};
 use super::search_flags::SearchFlags;
 use crate::duration::humanize;
-use crate::pattern::{Best, Difficulty, Pattern, Rate};
+use crate::pattern::{Best, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
 use crate::search::SearchOptions;
 use clap::Args;
@@ -14,7 +14,29 @@ use std::io::Write;
 const MEASURED_SECONDS: f64 = 0.5;
 
 /// Rates of machines to compare with, from `docs/performance.md`.
-const KNOWN: [(&str, Rate); 2] = [("2 cores with AVX-512", Rate(1.6e9)), ("one NVIDIA H200", Rate(178e9))];
+const KNOWN: [(&str, Rates); 2] = [
+    ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
+    ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(20e9)) }),
+];
+
+/// The pattern by which the rate is measured where whole keys are compared.
+const ENDING: &str = "*qqqqqq";
+
+/// The rates of a machine, for patterns of both kinds.
+#[derive(Clone, Copy)]
+struct Rates {
+    /// Where the first 32 bits say enough.
+    top_words: Rate,
+    /// Where whole keys are compared; `None` if that was not measured.
+    whole_keys: Option<Rate>,
+}
+
+impl Rates {
+    /// The rate for a pattern.
+    fn of(self, pattern: &Pattern) -> Option<Rate> {
+        if pattern.begins_selectively() { Some(self.top_words) } else { self.whole_keys }
+    }
+}
 
 /// Flags of `npubbot explain`.
 #[derive(Args, Debug)]
@@ -46,7 +68,7 @@ struct Line {
     expected_seconds: Option<f64>,
     seconds_95: Option<f64>,
     cheaper: Vec<Cheaper>,
-    /// The nearest pattern that can be searched for, where this one cannot.
+    /// The nearest pattern that the faster kernel searches for, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<String>,
     /// A pattern that the key of a search without a target is probably as rare as.
@@ -73,22 +95,33 @@ impl Explain {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let wanted = wanted(&self.patterns)?;
-        let trial =
-            Trial { patterns: 1, chosen: Vec::new(), characters: None, seconds: MEASURED_SECONDS, split: false };
-        let rate = measure(&self.search.over(SearchOptions::default()), &trial, |_| {})?.rate();
+        let rate_of = |chosen: Vec<Pattern>| {
+            let trial = Trial { patterns: 1, chosen, characters: None, seconds: MEASURED_SECONDS, split: false };
+            anyhow::Ok(measure(&self.search.over(SearchOptions::default()), &trial, |_| {})?.rate())
+        };
+        let compares_whole_keys = match &wanted {
+            Wanted::Patterns(patterns) => patterns.iter().any(|pattern| !pattern.begins_selectively()),
+            Wanted::Best(_) => false,
+        };
+        let whole_keys = compares_whole_keys.then(|| rate_of(vec![ENDING.parse()?])).transpose()?;
+        let here = Rates { top_words: rate_of(Vec::new())?, whole_keys };
         let mut out = std::io::stdout().lock();
         let said = |text: String, line: serde_json::Result<String>| match self.json {
             true => line.map(|line| line + "\n"),
             false => Ok(text),
         };
-        match wanted {
+        match &wanted {
             Wanted::Patterns(patterns) => {
-                for pattern in &patterns {
-                    write!(out, "{}", said(text(pattern, rate), serde_json::to_string(&line(pattern, rate)))?)?;
+                for pattern in patterns {
+                    write!(out, "{}", said(text(pattern, here), serde_json::to_string(&line(pattern, here)))?)?;
+                }
+                if let Some(said) = turns(patterns).filter(|_| !self.json) {
+                    writeln!(out, "{said}")?;
                 }
             }
             Wanted::Best(best) => {
-                write!(out, "{}", said(text_of_best(best, rate), serde_json::to_string(&line_of_best(best, rate)))?)?;
+                let line = serde_json::to_string(&line_of_best(*best, here));
+                write!(out, "{}", said(text_of_best(*best, here), line)?)?;
             }
         }
         out.flush()?;
@@ -96,30 +129,31 @@ impl Explain {
     }
 }
 
-fn line(pattern: &Pattern, rate: Rate) -> Line {
-    let seconds = |difficulty: Difficulty| difficulty.expected_time(rate).map(|time| time.as_secs_f64());
-    let is_searchable = pattern.is_searchable();
-    let mean = pattern.difficulty().expected_time(rate).filter(|_| is_searchable);
+fn line(pattern: &Pattern, here: Rates) -> Line {
+    let rate = here.of(pattern).filter(|_| pattern.is_searchable());
+    let seconds = |other: &Pattern| Some(other.difficulty().expected_time(here.of(other)?)?.as_secs_f64());
+    let mean = rate.and_then(|rate| pattern.difficulty().expected_time(rate));
     let cheaper = pattern.cheaper().into_iter().map(|other| Cheaper {
         pattern: other.to_string(),
         difficulty: other.difficulty().candidates(),
-        expected_seconds: seconds(other.difficulty()),
+        expected_seconds: seconds(&other),
     });
     Line {
         pattern: pattern.to_string(),
         meaning: meaning(pattern),
         difficulty: Some(pattern.difficulty().candidates()),
-        rate: is_searchable.then_some(rate.0),
+        rate: rate.map(|rate| rate.0),
         expected_seconds: mean.map(|mean| mean.as_secs_f64()),
         seconds_95: mean.map(|mean| in_95_percent(mean).as_secs_f64()),
         cheaper: cheaper.collect(),
-        nearest: pattern.nearest_searchable().filter(|_| !is_searchable).map(|nearest| nearest.to_string()),
+        nearest: pattern.nearest_searchable().filter(|nearest| nearest != pattern).map(|nearest| nearest.to_string()),
         likely: None,
     }
 }
 
 /// The line of a search without a target, whose time is certain.
-fn line_of_best(best: Best, rate: Rate) -> Line {
+fn line_of_best(best: Best, here: Rates) -> Line {
+    let rate = here.top_words;
     let seconds = best.time.as_secs_f64();
     let likely = |pattern: Pattern| Likely { pattern: pattern.to_string(), one_in: pattern.difficulty().candidates() };
     Line {
@@ -135,9 +169,9 @@ fn line_of_best(best: Best, rate: Rate) -> Line {
     }
 }
 
-fn text_of_best(best: Best, rate: Rate) -> String {
+fn text_of_best(best: Best, here: Rates) -> String {
     let mut text = format!("{best}\n  {}\n  takes {}\n", meaning_of_best(&best), humanize(best.time));
-    for (name, rate) in [("this machine", rate)].into_iter().chain(KNOWN) {
+    for (name, Rates { top_words: rate, .. }) in [("this machine", here)].into_iter().chain(KNOWN) {
         text += &match best.likely(rate) {
             Some(likely) => {
                 format!("  {name}, {rate}: probably 1 key in {} ({likely}), or rarer\n", likely.difficulty())
@@ -148,18 +182,24 @@ fn text_of_best(best: Best, rate: Rate) -> String {
     text
 }
 
-fn text(pattern: &Pattern, rate: Rate) -> String {
+fn text(pattern: &Pattern, here: Rates) -> String {
     let mut text = format!("{pattern}\n  {}\n", meaning(pattern));
     text += &format!("  about 1 key in {} fits\n", pattern.difficulty());
     if !pattern.is_searchable() {
         return text + &format!("  {}\n", refusal(pattern));
     }
-    text += &format!("  this machine, {rate}: {}\n", time(pattern, rate));
-    for (name, rate) in KNOWN {
-        text += &format!("  {name}, {rate}: {}\n", time(pattern, rate));
+    if !pattern.begins_selectively() {
+        text += "  whole keys are compared, which is slower than comparing how they start\n";
+    }
+    for (name, rates) in [("this machine", here)].into_iter().chain(KNOWN) {
+        if let Some(rate) = rates.of(pattern) {
+            text += &format!("  {name}, {rate}: {}\n", time(pattern, rate));
+        }
     }
     for other in pattern.cheaper() {
-        text += &format!("  looks alike and is cheaper: {other}, {}\n", time(&other, rate));
+        if let Some(rate) = here.of(&other) {
+            text += &format!("  looks alike and is cheaper: {other}, {}\n", time(&other, rate));
+        }
     }
     text
 }
@@ -168,7 +208,7 @@ fn text(pattern: &Pattern, rate: Rate) -> String {
 mod tests {
     use super::*;
 
-    const HERE: Rate = Rate(1e9);
+    const HERE: Rates = Rates { top_words: Rate(1e9), whole_keys: Some(Rate(0.25e9)) };
 
     #[test]
     fn a_pattern_is_explained_with_times_and_what_is_cheaper() {
@@ -178,14 +218,18 @@ mod tests {
           about 1 key in 34.4 G fits
           this machine, 1.00 G/s: 34 seconds, 95 % within 103 seconds
           2 cores with AVX-512, 1.60 G/s: 21 seconds, 95 % within 64 seconds
-          one NVIDIA H200, 178 G/s: less than a second, 95 % within 1 second
+          one NVIDIA H100, 179 G/s: less than a second, 95 % within 1 second
           looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
         ");
         insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
         *cafe
           ends with cafe, checksum included
           about 1 key in 1.05 M fits
-          `*cafe` cannot be searched for yet: it needs at least four characters at the start, or their like in bits; the nearest that works is cafe
+          whole keys are compared, which is slower than comparing how they start
+          this machine, 250 M/s: less than a second, 95 % within less than a second
+          2 cores with AVX-512, 400 M/s: less than a second, 95 % within less than a second
+          one NVIDIA H100, 20.0 G/s: less than a second, 95 % within less than a second
+          looks alike and is cheaper: ~*cafe, less than a second, 95 % within less than a second
         ");
     }
 
@@ -197,7 +241,7 @@ mod tests {
           takes 10 min
           this machine, 1.00 G/s: probably 1 key in 1.21 T (words:9), or rarer
           2 cores with AVX-512, 1.60 G/s: probably 1 key in 1.21 T (words:9), or rarer
-          one NVIDIA H200, 178 G/s: probably 1 key in 141 T (zeros:47), or rarer
+          one NVIDIA H100, 179 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
         let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE)).unwrap();
         assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));
@@ -247,7 +291,7 @@ mod tests {
         let promised = ["cheaper", "difficulty", "expected_seconds", "meaning", "pattern", "rate", "seconds_95"];
         assert!(promised.iter().all(|field| fields.contains(field)), "{fields:?}");
         assert_eq!(value["expected_seconds"], 34.359_738_368);
-        let refused = serde_json::to_value(line(&"*cafe".parse().unwrap(), HERE)).unwrap();
-        assert!(refused["expected_seconds"].is_null() && refused["nearest"] == "cafe", "{refused}");
+        let ending = serde_json::to_value(line(&"*cafe".parse().unwrap(), HERE)).unwrap();
+        assert!(ending["rate"] == 0.25e9 && ending["nearest"] == "cafe", "{ending}");
     }
 }

@@ -3,13 +3,13 @@
 use super::key_file::KeyFile;
 use super::key_output::Output;
 use super::mine_best::search_best;
-use super::patterns::{Wanted, check_searchable, patterns_of_list, text_of, time, wanted};
+use super::patterns::{Wanted, check_searchable, patterns_of_list, text_of, time, turns, wanted};
 use super::search_flags::SearchFlags;
 use super::unlock::{ask, first_line};
 use crate::duration;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
-use crate::pattern::{Difficulty, Pattern, PatternSet, patterns_of_words};
+use crate::pattern::{Difficulty, Pattern, PatternSet, Rate, patterns_of_words};
 use crate::progress::SearchBar;
 use crate::scheduler::{FindOutcome, Scheduler};
 use crate::search::SearchOptions;
@@ -158,19 +158,29 @@ impl Mine {
             if ended { FindOutcome::Done } else { FindOutcome::GoesOn }
         })?;
         scheduler.add(JobId(1), JobSpec { half: self.split, ..JobSpec::local(patterns.to_vec()) });
-        let (mut found_at, mut found, mut is_hinted) = (0, 0u32, false);
+        if let Some(said) = turns(patterns).filter(|_| self.split.is_none()) {
+            bar.suspend(|| eprintln!("{said}"));
+        }
+        let takes_turns = turns(patterns).is_some();
+        let (mut found_at, mut found_since, mut found, mut is_hinted) = (0, began, 0u32, false);
         loop {
             match finds.recv_timeout(Duration::from_millis(100)) {
                 Ok((printed, ended)) => {
                     printed?;
                     found += 1;
                     found_at = scheduler.candidates();
+                    found_since = Instant::now();
                     if ended {
                         break;
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let (searched, rate) = (scheduler.candidates().saturating_sub(found_at), scheduler.rate());
+                    let rate = scheduler.rate_for(patterns);
+                    let searched = match rate {
+                        // Candidates of the two kinds do not count the same.
+                        Some(Rate(rate)) if takes_turns => (rate * found_since.elapsed().as_secs_f64()) as u64,
+                        _ => scheduler.candidates().saturating_sub(found_at),
+                    };
                     bar.show(searched, rate);
                     if let (Some(rate), false) = (rate, is_hinted) {
                         is_hinted = true;
@@ -193,7 +203,7 @@ impl Mine {
 }
 
 /// Names the cheaper look-alikes of a single pattern that takes long.
-fn hint(patterns: &[Pattern], rate: crate::pattern::Rate) {
+fn hint(patterns: &[Pattern], rate: Rate) {
     let [pattern] = patterns else { return };
     if pattern.difficulty().expected_time(rate).is_none_or(|mean| mean < LONG) {
         return;

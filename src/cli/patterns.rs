@@ -68,9 +68,8 @@ pub(super) fn check_searchable(patterns: &[Pattern]) -> anyhow::Result<()> {
 
 /// Why a pattern is not searched for, and what would work.
 pub(super) fn refusal(pattern: &Pattern) -> String {
-    let reason = format!(
-        "`{pattern}` cannot be searched for yet: it needs at least four characters at the start, or their like in bits"
-    );
+    let reason =
+        format!("`{pattern}` cannot be searched for: it has too many alternatives that say little about the start");
     match pattern.nearest_searchable() {
         Some(nearest) => format!("{reason}; the nearest that works is {nearest}"),
         None => reason,
@@ -84,6 +83,15 @@ pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     }
     let nearest = nearest_accepted(pattern).map_or_else(String::new, |nearest| format!("; they take {nearest}"));
     Some(format!("bots do not search for `{pattern}`: too little of it is at the start of a key{nearest}"))
+}
+
+/// The turns that patterns take, if they are of both kinds.
+pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
+    let is_fast = |pattern: &Pattern| pattern.begins_selectively();
+    (patterns.iter().any(is_fast) && !patterns.iter().all(is_fast)).then_some(
+        "Some of these patterns need whole keys compared, which is slower. These and the others take turns, \
+         each for half of the time.",
+    )
 }
 
 /// `4 seconds, 95 % within 12 seconds`.

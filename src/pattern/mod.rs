@@ -25,6 +25,9 @@ mod set;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod text_test;
+mod text_tests;
+mod turns;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
@@ -39,4 +42,9 @@ pub use kind::Kind;
 pub use pattern::Pattern;
 pub use prefix::{MAX_CHARACTERS, PatternError};
 pub use set::{MOST_INTERVALS, PatternId, PatternSet};
+pub use text_test::{
+    Anywhere, LOWEST_BITS, RUN_CHARACTERS, Run, TextTest, TextWords, UNUSED_BITS, WORD_BITS, WORD_CHARACTERS,
+};
+pub use text_tests::{ChecksumTest, TextTests};
+pub use turns::rate_in_turns;
 pub use words::{WordError, patterns_of_words};

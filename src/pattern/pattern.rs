@@ -163,6 +163,23 @@ impl Pattern {
         }
     }
 
+    /// Number of its alternatives.
+    pub(super) fn shape_count(&self) -> usize {
+        match &self.form {
+            Form::Range(..) => 1,
+            Form::Shapes(shapes) => shapes.list.len(),
+        }
+    }
+
+    /// The part of all keys, 0 to 1, that a filter by its intervals hands on to be checked in full.
+    /// Zero if the intervals say all, or too little for such a filter.
+    pub fn handed_on(&self) -> f64 {
+        match &self.form {
+            Form::Shapes(shapes) if !shapes.intervals.is_exact && self.begins_selectively() => shapes.intervals.share(),
+            _ => 0.0,
+        }
+    }
+
     /// Whether every key within [`Pattern::intervals`] matches.
     pub(super) fn is_exact(&self) -> bool {
         match &self.form {
@@ -183,9 +200,9 @@ impl Pattern {
         }
     }
 
-    /// Whether the devices can search for it: the first 32 bits of x say enough, either all of it
-    /// or as much as four characters do.
-    pub fn is_searchable(&self) -> bool {
+    /// Whether the first 32 bits of x say enough for the fast kernel: either all of it or as much
+    /// as four characters do.
+    pub fn begins_selectively(&self) -> bool {
         match &self.form {
             Form::Range(..) => true,
             Form::Shapes(shapes) => shapes.intervals.is_exact || shapes.intervals.share() <= MOST_HANDED_ON,

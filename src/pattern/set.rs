@@ -6,6 +6,8 @@ use super::checks::Checks;
 use super::difficulty::Difficulty;
 use super::intervals::share_of;
 use super::pattern::{Pattern, top_of};
+use super::text_test::TextTest;
+use super::text_tests::TextTests;
 use crate::key::Npub;
 
 /// Intervals of a set at most: what a device's filter has room for. Where there are more, those
@@ -97,6 +99,18 @@ impl PatternSet {
     /// intervals say all, or if there are too many for a device.
     pub fn checks(&self) -> Option<Checks> {
         if self.is_exact { None } else { Checks::new(&self.patterns, &self.members, &self.first_member) }
+    }
+
+    /// Whether the first 32 bits of a pattern say too little for the faster kernel.
+    pub fn compares_whole_keys(&self) -> bool {
+        self.patterns.iter().any(|pattern| !pattern.begins_selectively())
+    }
+
+    /// Tests of whole texts, for the kernel that compares these. `None` if the first 32 bits say
+    /// enough of every pattern, and the faster kernel does.
+    pub fn text_tests(&self) -> Option<TextTests> {
+        let tests = || TextTests::new(self.patterns.iter().flat_map(TextTest::of).collect());
+        self.compares_whole_keys().then(tests)
     }
 
     /// Whether the key is inside an interval. A device that searches the intervals hands such keys

@@ -33,21 +33,25 @@ pub use plan::shares::Shares;
 pub use plan::split_queue::SplitQueue;
 pub use plan::wait_estimate::WaitEstimate;
 pub use run::health::{DeviceView, Health};
-pub use run::measure::{MeasureError, Measurement, Trial, measure};
+pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
 pub use run::verifier::{FindHandler, FindOutcome};
 pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
-use crate::pattern::Rate;
+use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::search::{self, SearchError, SearchOptions};
 use crate::vault::Vault;
+use plan::compared::Compared;
 use run::pool::Pool;
 use run::verifier::LAUNCHES_WAITING;
 use run::workers::Workers;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// Steps that the difficulties of one job may take to compute, each some tens of nanoseconds.
+const STEPS: usize = 1 << 20;
 
 /// The running search: the pool, one thread a device, and the verifier.
 pub struct Scheduler {
@@ -120,6 +124,16 @@ impl Scheduler {
     /// `None` before the first measurement, or if no device works.
     pub fn rate(&self) -> Option<Rate> {
         self.workers.rate()
+    }
+
+    /// The same for launches that compare whole keys: estimated until one was measured.
+    pub fn whole_keys_rate(&self) -> Option<Rate> {
+        self.workers.rate_of(Compared::WholeKeys)
+    }
+
+    /// The same for a job of the pool with these patterns: those of the two kinds take turns.
+    pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
+        rate_in_turns(patterns, self.rate()?, self.whole_keys_rate()?, &mut Effort::steps(STEPS))
     }
 
     /// Candidates tested since the start.

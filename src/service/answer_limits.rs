@@ -5,7 +5,9 @@
 //! then. The counts are in memory, for a bounded number of askers: at worst, fresh keys displace
 //! the counts of others.
 
+use crate::bot::Reply;
 use crate::job::Asker;
+use crate::ledger::Effect;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -102,6 +104,21 @@ impl AnswerLimits {
         });
         window.answers = window.answers.saturating_add(1);
     }
+}
+
+/// Limits an answer if its asker has had too many. Above the limit no job is started and nothing is
+/// sent again, but the asker can still cancel, stop and delete.
+pub(super) fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
+    let said = match verdict {
+        Verdict::Answer => return (effect, reply),
+        Verdict::Notice(wait) => reply.map(|_| Reply::Paused { until: now + wait.as_secs() + 60 }),
+        Verdict::Silence => None,
+    };
+    let effect = match effect {
+        Effect::Accept(..) | Effect::Resend(_) => Effect::Nothing,
+        other => other,
+    };
+    (effect, said)
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ impl<L: Levers> OperatorRequests<L> {
             Some(search) => (vec![search.best.to_string()], Some(search.best.time)),
             None => {
                 let expected = difficulty
-                    .zip(self.maintenance.scheduler.rate())
+                    .zip(self.maintenance.scheduler.rate_for(&job.spec.patterns))
                     .and_then(|(difficulty, rate)| difficulty.expected_time(rate));
                 (job.spec.patterns.iter().map(ToString::to_string).collect(), expected)
             }

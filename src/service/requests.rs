@@ -1,7 +1,7 @@
 //! Requests: each message is read, decided, answered and recorded in one transaction (T1), and only
 //! then acted upon.
 
-use super::answer_limits::{AnswerLimits, Verdict};
+use super::answer_limits::{AnswerLimits, limited};
 use super::backlog::{AT_ONCE, Backlog, Waiting};
 use super::compose;
 use super::context::Context;
@@ -271,13 +271,18 @@ impl Requests {
             pool_jobs: shares.pool_jobs,
             split_jobs: shares.split_jobs,
             intervals: shares.intervals,
+            text_tests: shares.text_tests,
+            handed_on: shares.handed_on,
             rate: self.scheduler.rate(),
+            whole_keys_rate: self.scheduler.whole_keys_rate(),
             next_job,
             half: match request.half() {
                 Some(half) => self.context.ledger.half_use(&half)?,
                 None => None,
             },
             pool_part: shares.pool_part,
+            top_words_part: shares.top_words_part,
+            whole_keys_part: shares.whole_keys_part,
             split_part: shares.part_of_one_more,
             own_split_part: shares.own_split_part,
             easy_bits: queue.up_to_bits,
@@ -368,19 +373,4 @@ impl Requests {
             self.scheduler.remove(job);
         }
     }
-}
-
-/// Limits an answer if its asker has had too many. Above the limit no job is started and nothing is
-/// sent again, but the asker can still cancel, stop and delete.
-fn limited(effect: Effect, reply: Option<Reply>, verdict: Verdict, now: u64) -> (Effect, Option<Reply>) {
-    let said = match verdict {
-        Verdict::Answer => return (effect, reply),
-        Verdict::Notice(wait) => reply.map(|_| Reply::Paused { until: now + wait.as_secs() + 60 }),
-        Verdict::Silence => None,
-    };
-    let effect = match effect {
-        Effect::Accept(..) | Effect::Resend(_) => Effect::Nothing,
-        other => other,
-    };
-    (effect, said)
 }

@@ -57,11 +57,10 @@ fn progress(
     status: JobStatus,
     now: u64,
 ) -> JobProgress {
-    let shares = scheduler.shares(job.spec.asker);
-    let part = if job.spec.half.is_some() { shares.own_split_part } else { shares.pool_part };
+    let part = scheduler.shares(job.spec.asker).part_of(&job.spec);
     let age_seconds = now.saturating_sub(job.accepted_at);
-    let figures =
-        difficulty.zip(scheduler.rate()).map(|(difficulty, rate)| figures(difficulty, rate, part, age_seconds));
+    let rate = scheduler.rate_for(&job.spec.patterns);
+    let figures = difficulty.zip(rate).map(|(difficulty, rate)| figures(difficulty, rate, part, age_seconds));
     JobProgress {
         job: status,
         age_seconds,

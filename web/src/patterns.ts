@@ -20,6 +20,10 @@ import { ENGLISH, JAPANESE } from './words';
 
 /** Characters that can be chosen together with an ending. */
 const MOST_CHOSEN = 46;
+/** Characters that the bot's fast search looks at. */
+const FIRST = 6;
+/** The part of all keys that it hands on at most, to be checked for the rest of a pattern. */
+const MOST_HANDED_ON = 2 ** -20;
 /** Places within the first characters, up to which a part is an alternative for each. */
 const FEW_PLACES = 3;
 
@@ -127,6 +131,19 @@ export function bits(patterns: readonly string[]): number | undefined {
   const shapes = patterns.flatMap((text) => pattern(text).shapes);
   if (shapes.some((shape) => shape.middle.length > 0 || shape.end.length > 0)) return undefined;
   return -Math.log2(chanceOfStarts(shapes.map((shape) => shape.start)));
+}
+
+/**
+ * Whether the bot must compare whole keys: the first six characters say neither all that the pattern
+ * does nor as much as four characters. That takes several times as long a key, and the page does not
+ * know how long.
+ */
+export function comparesWholeKeys(patterns: readonly string[]): boolean {
+  const isWhole = ({ start, middle, end }: Shape) => {
+    const isElsewhere = middle.length > 0 || end.length > 0 || start.slice(FIRST).some((set) => set !== ANY);
+    return isElsewhere && chanceOfStarts([start.slice(0, FIRST)]) > MOST_HANDED_ON;
+  };
+  return patterns.some((text) => pattern(text).shapes.some(isWhole));
 }
 
 /** A pattern of look-alikes that is found sooner than this one; `undefined` if there is none. */

@@ -3,7 +3,7 @@
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE } from './estimate';
-import { bits, isPrefix, lookAlike, meaningOf, parsePatterns, PatternError, timeOf } from './patterns';
+import { bits, comparesWholeKeys, isPrefix, lookAlike, meaningOf, parsePatterns, PatternError, timeOf } from './patterns';
 
 /** Beyond this the page says how to make it shorter: a month, in seconds. */
 const TOO_LONG = 30 * 86_400;
@@ -22,13 +22,14 @@ export function setRate(known: number | undefined): void {
 }
 
 /**
- * Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. Without a
- * target, the time itself.
+ * Expected seconds at the bot's speed; `undefined` where it or the difficulty is not known. The
+ * speed that bots tell is that of a search by the first characters. Without a target, the time
+ * itself.
  */
 export function expectedFor(patterns: readonly string[]): number | undefined {
   const time = timeOf(patterns);
   if (time !== undefined) return time;
-  const difficulty = bits(patterns);
+  const difficulty = comparesWholeKeys(patterns) ? undefined : bits(patterns);
   return rate === undefined || difficulty === undefined ? undefined : 2 ** difficulty / rate;
 }
 
@@ -56,7 +57,7 @@ function told(patterns: readonly string[]): string {
   if (difficulty === undefined) return 'The bot says how rare that is, and how long it takes.';
   const rarity = `About ${odds(difficulty)} fits.`;
   const seconds = expectedFor(patterns);
-  if (seconds === undefined) return rarity;
+  if (seconds === undefined) return comparesWholeKeys(patterns) ? `${rarity} The bot says how long that takes.` : rarity;
   if (seconds > TOO_LONG) {
     const atLeast = seconds > 3e13 ? 'more than' : 'about';
     return `${rarity} The bot takes ${atLeast} ${duration(seconds)}. Each character less is 32 times as fast.`;

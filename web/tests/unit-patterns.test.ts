@@ -2,7 +2,18 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { bits, lookAlike, matches, meaningOf, nameOf, parsePattern, parsePatterns, PatternError, timeOf } from '../src/patterns';
+import {
+  bits,
+  comparesWholeKeys,
+  lookAlike,
+  matches,
+  meaningOf,
+  nameOf,
+  parsePattern,
+  parsePatterns,
+  PatternError,
+  timeOf,
+} from '../src/patterns';
 import { ENGLISH, JAPANESE } from '../src/words';
 import file from './patterns.json';
 
@@ -17,6 +28,7 @@ interface Vector {
   readonly texts?: readonly string[];
   readonly bits?: number | null;
   readonly fits?: readonly number[];
+  readonly whole?: boolean;
 }
 
 describe('patterns as the bot reads them', () => {
@@ -26,9 +38,10 @@ describe('patterns as the bot reads them', () => {
     expect(vectors.length).toBeGreaterThan(150);
     expect(vectors.filter((one) => one.texts === undefined).length).toBeGreaterThan(15);
     expect(vectors.filter((one) => one.bits === null).length).toBeGreaterThan(40);
+    expect(vectors.filter((one) => one.whole && one.bits !== null).length).toBeGreaterThan(10);
   });
 
-  for (const { written, texts, bits: expected, fits } of vectors) {
+  for (const { written, texts, bits: expected, fits, whole } of vectors) {
     it(`“${written}”`, () => {
       if (texts === undefined) {
         expect(() => parsePatterns(written)).toThrow(PatternError);
@@ -43,6 +56,7 @@ describe('patterns as the bot reads them', () => {
       else expect(Math.abs((own ?? NaN) - (expected ?? NaN))).toBeLessThan(1e-9);
       const fitting = file.npubs.flatMap((npub, at) => (matches(npub, patterns) ? [at] : []));
       expect(fitting).toEqual(fits);
+      expect(comparesWholeKeys(patterns)).toBe(whole ?? false);
       for (const text of patterns) expect(meaningOf(text)).not.toBe('');
     });
   }

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Length of the line with the nsec, which the vault adds to a result.
 const NSEC: usize = 64;
 /// The number of the last variant of [`Reply`], counted from 0.
-const LAST: usize = 43;
+const LAST: usize = 44;
 
 /// Random values for the replies.
 #[derive(Clone, Debug)]
@@ -95,7 +95,6 @@ fn text() -> impl Strategy<Value = String> {
         "#",
         "> b",
         "- b",
-        "+ b",
         "1. b",
         "~~b~~",
         "||b||",
@@ -206,6 +205,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::TooHard { expected: time, limit: time, characters: count as u32 % 52, cheaper: cheaper.clone() },
         Reply::NotSearched { pattern: patterns[0].clone(), nearest: yes.then(|| patterns[0].clone()) },
         Reply::TooWide { asked: count, allowed: count },
+        Reply::TooManyEnds { asked: count, allowed: count },
         Reply::TooWideNow,
         Reply::Explained { explained: patterns.iter().take(5).map(explained).collect(), more: count },
         Reply::Explained { explained: vec![explained(&patterns[0])], more: 0 },
@@ -292,6 +292,7 @@ fn variant(reply: &Reply) -> usize {
         Reply::AcceptedBest(_) => 40,
         Reply::ExplainedBest(_) => 41,
         Reply::BestTooLong { .. } => 42,
+        Reply::TooManyEnds { .. } => 43,
         Reply::Kinds => LAST,
     }
 }
@@ -329,7 +330,7 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
 }
 
 /// Patterns that the texts show as examples. Like those of askers they have marks such as `~`.
-const EXAMPLES: [&str; 4] = ["~m0ctane", "*m0ct*@12", "[s5]at0sh", "[s5]"];
+const EXAMPLES: [&str; 5] = ["~m0ctane", "*m0ct*@12", "*m0ct", "[s5]at0sh", "[s5]"];
 
 /// A text without the patterns in it: those of the filling, its words, and the examples.
 fn without_patterns(text: &str, filling: &Filling) -> String {

@@ -1,9 +1,9 @@
 //! Patterns of every kind in messages: taken, refused, and bounded.
 
 use super::*;
-use crate::bot::accepted::{ALL_INTERVALS, JOB_INTERVALS, accepted_by_bot, effort};
+use crate::bot::accepted::{ALL_INTERVALS, ALL_TEXT_TESTS, JOB_INTERVALS, JOB_TEXT_TESTS, accepted_by_bot, effort};
 use crate::bot::notices::Found;
-use crate::pattern::{Difficulty, GrammarError};
+use crate::pattern::{ALPHABET, Difficulty, GrammarError, PatternSet};
 
 /// One of each kind that the bot searches for, as it is written, with its meaning in English.
 const TAKEN: [(&str, &str); 13] = [
@@ -73,24 +73,17 @@ fn no_pattern_is_read_as_another() {
         assert!(matches!(reply, Reply::BadWords(_) | Reply::Nothing), "{text}: {reply:?}");
     }
     for text in ["*cafe*", "*cafe", "=7*", "hex:*beef", "m0c*cafe", "c?????????afe"] {
-        assert!(matches!(refused(text), Reply::NotSearched { .. }), "{text}");
+        assert_eq!(requested(text), [text]);
     }
 }
 
 /// Searched and refused patterns on both sides of the limit.
 #[test]
-fn a_pattern_that_says_too_little_at_the_start_is_refused_with_the_nearest() {
+fn a_pattern_whose_text_can_hardly_be_tested_is_refused_with_the_nearest() {
+    // The bits in which `q` and `l` agree are none, so a test of the text excludes no key.
     for (text, nearest) in [
-        ("*cafe", Some("cafe")),
-        ("*al7ce*", Some("al7ce")),
-        ("~*alice", Some("~alice")),
-        ("=7*", Some("=7")),
-        ("hex:*beef", Some("hex:beef")),
-        ("m0ct*cafe", Some("m0ctcafe")),
-        ("~m0ct*al7ce*", Some("~m0ctal7ce")),
-        ("m0ct*??*", Some("m0ct??")),
-        ("m0ct??????????cafe", Some("m0ctcafe")),
-        ("m0c*cafe", Some("m0ccafe")),
+        ("*[ql][ql][ql][ql][ql][ql][ql][ql]*", Some("[lq][lq][lq][lq][lq][lq][lq][lq]")),
+        ("m*[ql][ql][ql][ql][ql][ql][ql][ql]", Some("m[lq][lq][lq][lq][lq][lq][lq][lq]")),
     ] {
         let pattern: Pattern = text.parse().unwrap();
         assert!(!accepted_by_bot(&pattern), "{text}");
@@ -99,11 +92,75 @@ fn a_pattern_that_says_too_little_at_the_start_is_refused_with_the_nearest() {
         assert!(named.is_none_or(|named| accepted_by_bot(&named)), "{text}");
         assert!(matches!(refused(&format!("split {POINT} cat {text}")), Reply::NotSearched { .. }), "{text}");
     }
-    for text in ["m0ctan*cafe", "m0ctan*ne*", "q", "m0ctanem0ctanem0ctane", "????????????m0ctane*q"] {
-        let pattern: Pattern = text.parse().unwrap();
-        assert_eq!(accepted_by_bot(&pattern), !text.starts_with('?'), "{text}");
+    for text in ["m0ct*af*", "m0ct*e", "*cafe", "*al7ce*", "=7*", "hex:*beef", "m0c*cafe", "????????????m0ct*q"] {
+        assert_eq!(requested(text), [text]);
+        let asked = format!("split {POINT} {text}");
+        assert!(matches!(decide_for(&asked, &nobody()), Decision::Accept { .. }), "{text}");
     }
-    insta::assert_snapshot!(format!("{}\n---\n{}", say("m0ct*cafe", &nobody()), say("explain m0ct*cafe", &nobody())));
+    insta::assert_snapshot!(format!("{}\n---\n{}", say("*cafe7", &nobody()), say("explain m0ct*cafe", &nobody())));
+}
+
+/// A pattern compared by the fast kernel and one that it cannot compare take turns.
+#[test]
+fn the_expected_time_includes_the_turns_of_the_two_kinds() {
+    let (limits, asker) = (limits(), nobody());
+    let (rate, whole_keys_rate) = (Some(Rate(80e6)), Some(Rate(20e6)));
+    let idle = Facts { rate, whole_keys_rate, ..context(&limits, &asker) };
+    let beside = Facts { top_words_part: 0.5, whole_keys_part: 0.5, ..idle };
+    let seconds = |text: &str, facts: &Facts<'_>| {
+        let patterns: Vec<Pattern> = text.split(' ').map(|text| text.parse().unwrap()).collect();
+        let rate = facts.pool_rate(&patterns).unwrap();
+        PatternSet::new(patterns).difficulty().unwrap().expected_time(rate).unwrap().as_secs_f64()
+    };
+    let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+    let (seven, end) = (35f64.exp2(), 30f64.exp2());
+    near(seconds("m0ctane", &idle), seven / 80e6);
+    near(seconds("m0ctane", &beside), 2.0 * seven / 80e6);
+    near(seconds("*al7cet", &idle), end / 20e6);
+    near(seconds("*al7cet", &beside), 2.0 * end / 20e6);
+    // Each half of the time: what is found by one or the other.
+    let both = 1.0 / (40e6 / seven + 10e6 / end);
+    near(seconds("m0ctane *al7cet", &idle), both);
+    near(seconds("m0ctane *al7cet", &beside), both);
+    let split = |text: &str| idle.split_rate(&[text.parse().unwrap()], 0.25);
+    assert_eq!((split("m0ctane"), split("*al7cet")), (Some(Rate(20e6)), Some(Rate(5e6))));
+}
+
+/// Each test is made on every key that a device compares in full.
+#[test]
+fn tests_of_whole_texts_are_limited_for_a_job_and_for_all() {
+    let (limits, asker) = (Limits { prefixes_per_job: 64, ..limits() }, nobody());
+    let ends = |count: usize| ALPHABET.iter().take(count).map(|&end| format!("*cafe{} ", char::from(end))).collect();
+    let (most, more): (String, String) = (ends(JOB_TEXT_TESTS), ends(JOB_TEXT_TESTS + 1));
+    let beside = |text_tests: usize, text: &str| {
+        let facts = Facts { rate: Some(Rate(80e6)), text_tests, ..context(&limits, &asker) };
+        decide(&rumor(text), &facts)
+    };
+    let asked = JOB_TEXT_TESTS + 1;
+    let refused = Reply::TooManyEnds { asked, allowed: JOB_TEXT_TESTS };
+    assert!(matches!(beside(0, &more), Decision::Say(reply) if reply == refused));
+    assert!(matches!(beside(ALL_TEXT_TESTS - JOB_TEXT_TESTS, &most), Decision::Accept { .. }));
+    assert!(matches!(beside(ALL_TEXT_TESTS, "*cafe"), Decision::Say(Reply::TooWideNow)));
+    assert!(matches!(beside(ALL_TEXT_TESTS, "~alice m0ct*cafe"), Decision::Accept { .. }));
+    insta::assert_snapshot!(refused.text(English));
+}
+
+/// Keys that pass the start are checked in full. Four patterns with four characters may be open.
+#[test]
+fn all_jobs_together_have_a_limited_part_of_all_keys_checked_in_full() {
+    let (limits, asker) = (limits(), nobody());
+    let one = "m0ct*af*".parse::<Pattern>().unwrap().handed_on();
+    assert_eq!((one, "m0ct".parse::<Pattern>().unwrap().handed_on()), (20f64.exp2().recip(), 0.0));
+    let beside = |jobs: f64, text: &str| {
+        let facts = Facts { rate: Some(Rate(80e6)), handed_on: jobs * one, ..context(&limits, &asker) };
+        decide(&rumor(text), &facts)
+    };
+    assert!(matches!(beside(3.0, "m0ct*af*"), Decision::Accept { .. }));
+    assert!(matches!(beside(4.0, "m0ct*af*"), Decision::Say(Reply::TooWideNow)));
+    assert!(matches!(beside(2.0, "m0ct*af* cafe*m0* hank*m0*"), Decision::Say(Reply::TooWideNow)));
+    for text in ["~alice", "words:8", "m0ct"] {
+        assert!(matches!(beside(99.0, text), Decision::Accept { .. }), "{text}");
+    }
 }
 
 #[test]

@@ -228,8 +228,8 @@ sentence =
     Das sieht wie ein Satz aus. Es wurde nichts gestartet.
     Schicke nur die Anfangszeichen:
 unsupported =
-    Das kann ich nicht suchen: nur, was am Anfang eines Schlüssels steht.
-    Es wurde nichts gestartet. Um zu sehen, was ich verstehe, schicke:
+    Das kann ich nicht lesen. Es wurde nichts gestartet.
+    Für das Ende eines Schlüssels steht ein Stern davor: { "*m0ct" }. Um zu sehen, was ich verstehe, schicke:
     { command-explain }
 unsupported-nearest =
     Am nächsten kommt:
@@ -298,6 +298,9 @@ nothing-started = Es wurde nichts gestartet.
 too-wide =
     Das erlaubt { $asked } verschiedene Anfänge eines Schlüssels, und ich nehme höchstens { $allowed } pro Auftrag.
     Es wurde nichts gestartet. Schicke weniger Muster, oder mit weniger offenen Stellen.
+too-many-ends =
+    Von Mustern, die wenig über den Anfang eines Schlüssels sagen, nehme ich höchstens { $allowed } pro Auftrag. Deiner hat { $asked }.
+    Es wurde nichts gestartet. Schicke weniger Muster, oder mit mehr Zeichen am Anfang.
 too-wide-now =
     Ich suche gerade so viele verschiedene Anfänge, dass ich nur einfache Muster annehmen kann.
     Es wurde nichts gestartet. Versuche es später noch einmal, oder schicke Anfangszeichen:

@@ -230,8 +230,8 @@ sentence =
     This looks like a sentence. Nothing was started.
     Send only the prefix:
 unsupported =
-    I cannot search for that: only for what is at the start of a key.
-    Nothing was started. To see what I understand, send:
+    I cannot read that. Nothing was started.
+    For the end of a key, put a star before it: { "*m0ct" }. To see all that I understand, send:
     { command-explain }
 unsupported-nearest =
     The nearest I can do:
@@ -303,6 +303,9 @@ nothing-started = Nothing was started.
 too-wide =
     That allows { $asked } different starts of a key, and I take at most { $allowed } a job.
     Nothing was started. Send fewer patterns, or with fewer open places.
+too-many-ends =
+    Of patterns that say little about the start of a key, I take at most { $allowed } a job. Yours has { $asked }.
+    Nothing was started. Send fewer patterns, or with more characters at the start.
 too-wide-now =
     I search for so many different starts of keys now that I can take only simple patterns.
     Nothing was started. Try again later, or send a prefix:

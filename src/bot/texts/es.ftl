@@ -225,8 +225,8 @@ sentence =
     Esto parece una frase. No se ha iniciado nada.
     Envía solo el prefijo:
 unsupported =
-    Eso no lo puedo buscar: solo lo que está al principio de una clave.
-    No se ha iniciado nada. Para ver lo que entiendo, envía:
+    Eso no lo puedo leer. No se ha iniciado nada.
+    Para el final de una clave, pon un asterisco delante: { "*m0ct" }. Para ver todo lo que entiendo, envía:
     { command-explain }
 unsupported-nearest =
     Lo más parecido que puedo hacer:
@@ -295,6 +295,9 @@ nothing-started = No se ha iniciado nada.
 too-wide =
     Eso permite { $asked } comienzos de clave distintos, y acepto como máximo { $allowed } por trabajo.
     No se ha iniciado nada. Envía menos patrones, o con menos lugares abiertos.
+too-many-ends =
+    De los patrones que dicen poco del comienzo de una clave, acepto como máximo { $allowed } por trabajo. El tuyo tiene { $asked }.
+    No se ha iniciado nada. Envía menos patrones, o con más caracteres al comienzo.
 too-wide-now =
     Ahora busco tantos comienzos distintos que solo puedo aceptar patrones sencillos.
     No se ha iniciado nada. Inténtalo más tarde, o envía un prefijo:

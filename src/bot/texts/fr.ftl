@@ -231,8 +231,8 @@ sentence =
     Cela ressemble à une phrase. Rien n’a été lancé.
     Envoyez seulement le préfixe :
 unsupported =
-    Je ne peux pas chercher cela : seulement ce qui est au début d’une clé.
-    Rien n’a été lancé. Pour voir ce que je comprends, envoyez :
+    Je ne peux pas lire cela. Rien n’a été lancé.
+    Pour la fin d’une clé, mettez une étoile devant : { "*m0ct" }. Pour voir ce que je comprends, envoyez :
     { command-explain }
 unsupported-nearest =
     Le plus proche que je puisse faire :
@@ -301,6 +301,9 @@ nothing-started = Rien n’a été lancé.
 too-wide =
     Cela permet { $asked } débuts de clé différents, et j’en accepte au plus { $allowed } par demande.
     Rien n’a été lancé. Envoyez moins de motifs, ou avec moins de places ouvertes.
+too-many-ends =
+    Des motifs qui disent peu du début d’une clé, j’en accepte au plus { $allowed } par demande. La vôtre en a { $asked }.
+    Rien n’a été lancé. Envoyez moins de motifs, ou avec plus de caractères au début.
 too-wide-now =
     Je cherche en ce moment tant de débuts différents que je ne peux accepter que des motifs simples.
     Rien n’a été lancé. Réessayez plus tard, ou envoyez un préfixe :

@@ -232,8 +232,8 @@ sentence =
     Isso parece uma frase. Nada foi iniciado.
     Envie só o prefixo:
 unsupported =
-    Isso não posso procurar: só o que está no começo de uma chave.
-    Nada foi iniciado. Para ver o que entendo, envie:
+    Isso não consigo ler. Nada foi iniciado.
+    Para o fim de uma chave, ponha um asterisco antes: { "*m0ct" }. Para ver tudo o que entendo, envie:
     { command-explain }
 unsupported-nearest =
     O mais próximo que posso fazer:
@@ -302,6 +302,9 @@ nothing-started = Nada foi iniciado.
 too-wide =
     Isso permite { $asked } começos de chave diferentes, e aceito no máximo { $allowed } por pedido.
     Nada foi iniciado. Envie menos padrões, ou com menos lugares abertos.
+too-many-ends =
+    Dos padrões que dizem pouco do começo de uma chave, aceito no máximo { $allowed } por pedido. O seu tem { $asked }.
+    Nada foi iniciado. Envie menos padrões, ou com mais caracteres no começo.
 too-wide-now =
     Agora procuro tantos começos diferentes que só posso aceitar padrões simples.
     Nada foi iniciado. Tente mais tarde, ou envie um prefixo:

@@ -1,6 +1,6 @@
 //! Canaries: patterns of known frequency that nobody asked for.
 
-use crate::pattern::{ALPHABET, Pattern, Rate};
+use crate::pattern::{ALPHABET, Pattern, PatternSet, Rate};
 
 /// Length of a canary, in characters, while the device's rate is unknown. One candidate in 2^25
 /// matches: frequent enough on a slow device, and not too frequent for a moment on a fast one.
@@ -25,24 +25,46 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
-/// A canary of the same length as `canary` with which keys of `requested` can begin, so that it adds
-/// no interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
-/// sees only the shorter pattern, and cannot tell which is the canary.
-pub fn nested(canary: &Pattern, requested: &Pattern) -> Pattern {
-    Pattern::parse(&requested.start_like(canary.as_str())).unwrap_or_else(|_| canary.clone())
+/// The canary of a pass with these patterns, about as frequent as `canary`.
+///
+/// - Beside a single pattern it is one with which keys of that pattern can begin, so that it adds no
+///   interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
+///   sees only the shorter pattern, and cannot tell which is the canary.
+/// - Where whole keys are compared it is an end, so that its hits show that whole keys are right,
+///   with their checksums if those of the others are read.
+pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
+    if requested.iter().all(Pattern::begins_selectively) {
+        return match requested {
+            [requested] => Pattern::parse(&requested.start_like(canary.as_str())).unwrap_or(canary),
+            _ => canary,
+        };
+    }
+    let text = match PatternSet::new(requested.to_vec()).text_tests() {
+        Some(tests) if !tests.need_checksum() => {
+            let digit = |character: u8| ALPHABET.iter().position(|&other| other == character).unwrap_or(0) % 16;
+            let digits = canary.as_str().bytes().map(|character| format!("{:x}", digit(character)));
+            format!("hex:*{}", digits.collect::<String>())
+        }
+        _ => return at_the_end(&canary),
+    };
+    text.parse().unwrap_or(canary)
+}
+
+/// The same characters at the end of a key, checksum included.
+pub fn at_the_end(canary: &Pattern) -> Pattern {
+    format!("*{canary}").parse().unwrap_or_else(|_| canary.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::PatternSet;
 
     #[test]
     fn a_nested_canary_is_as_frequent_and_shares_the_interval_of_a_longer_or_shorter_pattern() {
         for requested in ["q", "m0ct", "m0ctane", "m0ctanev0st0rxx"] {
             let requested = Pattern::parse(requested).unwrap();
             let canary = choose(Some(Rate(150e9)));
-            let nested = nested(&canary, &requested);
+            let nested = beside(canary.clone(), std::slice::from_ref(&requested));
             assert_eq!(nested.bits(), canary.bits());
             assert_eq!(PatternSet::new(vec![nested, requested]).intervals().len(), 1);
         }
@@ -54,16 +76,28 @@ mod tests {
             for requested in ["m0?tane", "=7", "m0ct*cafe", "~satosh", "hex:0000c0de", "zeros:40", "words:6"] {
                 let requested: Pattern = requested.parse().unwrap();
                 let canary = choose(Some(rate));
-                let nested = nested(&canary, &requested);
+                let nested = beside(canary.clone(), std::slice::from_ref(&requested));
                 assert_eq!(nested.bits(), canary.bits());
                 let alone = PatternSet::new(vec![requested.clone()]).intervals().len();
                 let both = PatternSet::new(vec![nested, requested.clone()]).intervals().len();
                 assert!(both <= alone, "{requested}: {both} intervals, {alone} without a canary");
             }
         }
-        let anywhere: Pattern = "*cafe".parse().unwrap();
-        let canary = choose(Some(Rate(80e6)));
-        assert_eq!(nested(&canary, &anywhere), canary);
+    }
+
+    #[test]
+    fn where_whole_keys_are_compared_a_canary_is_an_end_that_reads_what_the_others_read() {
+        let canary: Pattern = "al7ce".parse().unwrap();
+        for (requested, expected) in [
+            (&["*cafe"][..], "*al7ce"),
+            (&["*al7ce*", "hex:*beef"], "*al7ce"),
+            (&["=7*"], "*al7ce"),
+            (&["hex:*beef"], "hex:*dfe89"),
+            (&["m0ctane", "cat"], "al7ce"),
+        ] {
+            let requested: Vec<Pattern> = requested.iter().map(|text| text.parse().unwrap()).collect();
+            assert_eq!(beside(canary.clone(), &requested).to_string(), expected);
+        }
     }
 
     #[test]

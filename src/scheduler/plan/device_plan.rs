@@ -1,6 +1,7 @@
 //! The plan of one device: decides the pass of each launch.
 
 use super::canary;
+use super::compared::{Compared, Rates};
 use super::fair_share::{FairShare, Turn};
 use super::hit_budget::HitBudget;
 use super::jobs::OpenJobs;
@@ -10,7 +11,7 @@ use super::profile::{DeviceProfile, hits_worth_verifying};
 use super::select::{Selection, split_pass};
 use super::split_line::Seats;
 use crate::job::{JobId, JobSpec};
-use crate::pattern::Rate;
+use crate::pattern::{Pattern, Rate};
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,9 +55,15 @@ pub struct DevicePlan {
     made_for: Option<u64>,
     share: FairShare,
     pool_pass: Option<PoolPass>,
+    /// The pool's pass of the patterns for which whole keys must be compared.
+    whole_pass: Option<PoolPass>,
     seats: Seats,
     seat_passes: BTreeMap<JobId, Arc<Pass>>,
     budget: HitBudget,
+    /// Candidates per second of the last launch by top words, while the device was busy.
+    speed: Option<f64>,
+    /// The rates of this device, as of the last launch.
+    rates: Rates,
 }
 
 /// The pool's passes, and the selection they were made from.
@@ -94,9 +101,12 @@ impl DevicePlan {
             made_for: None,
             share: FairShare::default(),
             pool_pass: None,
+            whole_pass: None,
             seats: Seats::default(),
             seat_passes: BTreeMap::new(),
             budget: HitBudget::default(),
+            speed: None,
+            rates: Rates::default(),
         }
     }
 
@@ -129,23 +139,25 @@ impl DevicePlan {
         self.budget.stretch()
     }
 
-    /// The next launch; `None` if no job has a pattern for this lane. `rate` is this device's rate,
-    /// which decides its canaries.
-    pub fn next(&mut self, jobs: &mut OpenJobs, fleet: Fleet, rate: Option<Rate>) -> Option<PlannedLaunch> {
+    /// The next launch; `None` if no job has a pattern for this lane. `rates` are those of this
+    /// device, which decide its canaries.
+    pub fn next(&mut self, jobs: &mut OpenJobs, fleet: Fleet, rates: Rates) -> Option<PlannedLaunch> {
+        self.rates = rates;
         if !self.is_current(jobs) {
-            self.renew(jobs, fleet, rate);
+            self.renew(jobs, fleet);
             self.made_for = Some(jobs.changes());
         }
         let (turn, charged) = self.share.next()?;
         let pass = match turn {
-            Turn::Pool => self.pool_pass.as_ref().map(|held| match &held.rare_alone {
+            Turn::Pool(Compared::WholeKeys) => self.whole_pass.as_ref().map(|held| Arc::clone(&held.whole)),
+            Turn::Pool(Compared::TopWords) => self.pool_pass.as_ref().map(|held| match &held.rare_alone {
                 Some(rare_alone) if self.budget.is_overdrawn() => Arc::clone(rare_alone),
                 _ => Arc::clone(&held.whole),
             }),
             Turn::Seated(_, job) => self.seat_passes.get(&job).map(Arc::clone),
             Turn::Waiting => {
                 let waiting = jobs.take_turn(self.lane, &self.seats);
-                waiting.map(|(job, spec)| Arc::new(split_pass(job, spec, self.lane, canary::choose(rate))))
+                waiting.map(|(job, spec)| Arc::new(split_pass(job, spec, self.lane, self.canary(spec))))
             }
         };
         pass.map(|pass| PlannedLaunch { pass, turn: Some(turn), charged })
@@ -155,7 +167,15 @@ impl DevicePlan {
     /// updates the stretch and the hit budget.
     pub fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize, fleet: Fleet) {
         if let Some(turn) = launch.turn {
-            self.share.settle(turn, launch.charged, report.candidates);
+            self.share.settle(turn, launch.charged, self.charge_for(launch.pass.compared(), report));
+        }
+        // The stretch is that of the launches by top words: one figure for both kinds would change
+        // with every turn.
+        if launch.pass.compared() == Compared::WholeKeys {
+            return;
+        }
+        if !report.busy.is_zero() {
+            self.speed = Some(report.candidates as f64 / report.busy.as_secs_f64());
         }
         // Without rare patterns, plentiful ones slow nobody down, so their hits need no budget.
         let is_rationed = self.pool_pass.as_ref().is_some_and(|held| held.rare_alone.is_some());
@@ -167,32 +187,63 @@ impl DevicePlan {
         }
     }
 
+    /// The canary of a split job's launches.
+    fn canary(&self, spec: &JobSpec) -> Pattern {
+        canary::choose(self.rates.of(compared_by(&spec.patterns)))
+    }
+
+    /// The charge of a launch: candidates that the fast kernel tests in the same time.
+    fn charge_for(&self, compared: Compared, report: &LaunchReport) -> f64 {
+        let busy = report.busy.as_secs_f64();
+        match (compared, self.speed) {
+            (Compared::WholeKeys, Some(speed)) if busy > 0.0 => busy * speed,
+            _ => report.candidates as f64 * self.rates.cost(compared),
+        }
+    }
+
     /// Adapts passes and shares to the current jobs. Keeps a pass that still serves them.
-    fn renew(&mut self, jobs: &OpenJobs, fleet: Fleet, rate: Option<Rate>) {
+    fn renew(&mut self, jobs: &OpenJobs, fleet: Fleet) {
         // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
         let stretch = self.budget.stretch().filter(|_| !self.exhaustive);
-        let device = DeviceProfile { lane: self.lane, stretch, part: self.budget.part(), early_stop: self.early_stop };
-        if jobs.pool_index().has_work_for(self.lane) {
-            let newest = Selection::new(jobs.pool_index(), jobs.all(), device, fleet.in_flight);
+        let (part, early_stop) = (self.budget.part(), self.early_stop);
+        let mut kinds = Vec::new();
+        for compared in Compared::ALL {
+            let held = match compared {
+                Compared::TopWords => &mut self.pool_pass,
+                Compared::WholeKeys => &mut self.whole_pass,
+            };
+            let index = jobs.pool_index(compared);
+            if !index.has_work_for(self.lane) {
+                *held = None;
+                continue;
+            }
+            kinds.push(compared);
+            let stretch = stretch.map(|stretch| stretch / self.rates.cost(compared));
+            let device = DeviceProfile { lane: self.lane, compared, stretch, part, early_stop };
+            let newest = Selection::new(index, jobs.all(), device, fleet.in_flight);
             let keeps = |held: &PoolPass| {
                 held.raises == jobs.raises() && held.selection.still_serves(&newest, jobs.all(), fleet.in_flight)
             };
-            if !self.pool_pass.as_ref().is_some_and(keeps) {
-                self.pool_pass = Some(PoolPass::new(newest, jobs, rate));
+            if !held.as_ref().is_some_and(keeps) {
+                *held = Some(PoolPass::new(newest, jobs, self.rates.of(compared)));
             }
-        } else {
-            self.pool_pass = None;
         }
         self.seats = jobs.split_line().seats(self.lane, fleet.rate);
         let mut before = std::mem::take(&mut self.seat_passes);
         for &job in self.seats.askers.values().flatten() {
             let spec = &jobs.all()[&job];
-            let make = || Arc::new(split_pass(job, spec, self.lane, canary::choose(rate)));
+            let make = || Arc::new(split_pass(job, spec, self.lane, self.canary(spec)));
             let held = before.remove(&job).filter(|pass| spec.best.is_none() || is_of(pass, spec, self.lane));
             self.seat_passes.insert(job, held.unwrap_or_else(make));
         }
-        self.share.renew(self.pool_pass.is_some(), &self.seats);
+        self.share.renew(&kinds, &self.seats);
     }
+}
+
+/// The kind of launches that search for all of these patterns in one pass.
+fn compared_by(patterns: &[Pattern]) -> Compared {
+    let needs_whole = patterns.iter().any(|pattern| Compared::WholeKeys.takes(pattern));
+    if needs_whole { Compared::WholeKeys } else { Compared::TopWords }
 }
 
 /// Whether the pass of a split job has the job's patterns of now.

@@ -1,15 +1,18 @@
 //! Fair shares of a device, in levels.
 //!
 //! ```text
-//! device ─┬─ pool                                        1/2
-//!         └─ split jobs ─┬─ seated ── askers ── jobs     1/2 · 3/4
-//!                        └─ waiting askers, in rotation  1/2 · 1/4
+//! device ─┬─ pool ─┬─ top words                           1/2 · 1/2
+//!         │        └─ whole keys                          1/2 · 1/2
+//!         └─ split jobs ─┬─ seated ── askers ── jobs      1/2 · 3/4
+//!                        └─ waiting askers, in rotation   1/2 · 1/4
 //! ```
 //!
-//! Each level is divided among its members, in candidates. If a member has no work, the others on
+//! Each level is divided among its members, in candidates; those of launches that compare whole keys
+//! count by the time they take ([`super::compared::Rates::cost`]). If a member has no work, the others on
 //! its level get its part. The pool is one of only two members on its level, so it has every other
 //! launch however many split jobs there are: it has its half at any time, not only on average.
 
+use super::compared::Compared;
 use super::split_line::Seats;
 use super::turns::Turns;
 use crate::job::{Asker, JobId};
@@ -36,8 +39,8 @@ enum Group {
 /// The member whose turn a launch is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// All jobs of the pool together.
-    Pool,
+    /// All jobs of the pool with patterns for launches of this kind.
+    Pool(Compared),
     /// A split job that has a seat.
     Seated(Asker, JobId),
     /// The waiting asker who is next in the rotation.
@@ -49,6 +52,7 @@ pub enum Turn {
 #[derive(Debug, Default)]
 pub struct FairShare {
     sides: Turns<Side>,
+    kinds: Turns<Compared>,
     groups: Turns<Group>,
     askers: Turns<Asker>,
     jobs: BTreeMap<Asker, Turns<JobId>>,
@@ -58,9 +62,11 @@ pub struct FairShare {
 }
 
 impl FairShare {
-    /// Sets who has work. Members that already had work keep their accounts.
-    pub fn renew(&mut self, pool_has_work: bool, seats: &Seats) {
-        let sides = [(Side::Pool, POOL_PART, pool_has_work), (Side::Split, 1.0 - POOL_PART, !seats.is_empty())];
+    /// Sets who has work; `pool` has the kinds of launches that the pool has work for. Members that
+    /// already had work keep their accounts.
+    pub fn renew(&mut self, pool: &[Compared], seats: &Seats) {
+        self.kinds.renew(pool.iter().map(|&compared| (compared, 1.0)));
+        let sides = [(Side::Pool, POOL_PART, !pool.is_empty()), (Side::Split, 1.0 - POOL_PART, !seats.is_empty())];
         self.sides.renew(sides.into_iter().filter(|side| side.2).map(|(side, part, _)| (side, part)));
         let waiting = seats.has_waiting.then_some((Group::Waiting, WAITING_PART));
         self.groups.renew([(Group::Seated, 1.0 - WAITING_PART)].into_iter().chain(waiting));
@@ -75,7 +81,7 @@ impl FairShare {
     /// if nobody has work.
     pub fn next(&mut self) -> Option<(Turn, f64)> {
         let turn = match (self.sides.next()?, self.groups.next()) {
-            (Side::Pool, _) => Turn::Pool,
+            (Side::Pool, _) => Turn::Pool(self.kinds.next()?),
             (Side::Split, Some(Group::Waiting)) => Turn::Waiting,
             (Side::Split, _) => {
                 let asker = self.askers.next()?;
@@ -88,15 +94,17 @@ impl FairShare {
     }
 
     /// Corrects the charge of a launch once its candidates are known.
-    pub fn settle(&mut self, turn: Turn, charged: f64, candidates: u64) {
-        let candidates = candidates as f64;
+    pub fn settle(&mut self, turn: Turn, charged: f64, candidates: f64) {
         self.last_launch = candidates;
         self.charge(turn, candidates - charged);
     }
 
     fn charge(&mut self, turn: Turn, candidates: f64) {
         let group = match turn {
-            Turn::Pool => return self.sides.charge(Side::Pool, candidates),
+            Turn::Pool(compared) => {
+                self.kinds.charge(compared, candidates);
+                return self.sides.charge(Side::Pool, candidates);
+            }
             Turn::Waiting => Group::Waiting,
             Turn::Seated(asker, job) => {
                 self.askers.charge(asker, candidates);
@@ -114,6 +122,8 @@ impl FairShare {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const POOL: Turn = Turn::Pool(Compared::TopWords);
 
     fn seats(askers: &[(u8, &[i64])], has_waiting: bool) -> Seats {
         let jobs = |jobs: &[i64]| jobs.iter().copied().map(JobId).collect();
@@ -133,9 +143,9 @@ mod tests {
             let (turn, charged) = share.next().unwrap();
             let at = turns.iter().position(|&one| one == turn).unwrap();
             // Launches of the first turn are always long.
-            let candidates = if at == 0 { 900 } else { 100 + number as u64 % 7 * 50 };
-            share.settle(turn, charged, candidates);
-            had[at] += candidates as f64;
+            let candidates = if at == 0 { 900 } else { 100 + number as u32 % 7 * 50 };
+            share.settle(turn, charged, f64::from(candidates));
+            had[at] += f64::from(candidates);
         }
         let all: f64 = had.iter().sum();
         had.into_iter().map(|one| one / all).collect()
@@ -149,25 +159,37 @@ mod tests {
     #[test]
     fn each_has_its_part_and_newcomers_get_no_launches_for_the_time_before_they_came() {
         let mut share = FairShare::default();
-        share.renew(true, &seats(&[(1, &[1])], false));
-        assert_near(&parts(&mut share, &[Turn::Pool, seated(1, 1)], 1000), &[0.5, 0.5]);
-        share.renew(true, &seats(&[(1, &[1]), (2, &[2])], false));
-        assert_near(&parts(&mut share, &[Turn::Pool, seated(1, 1), seated(2, 2)], 1000), &[0.5, 0.25, 0.25]);
-        share.renew(false, &seats(&[(1, &[1])], false));
+        share.renew(&[Compared::TopWords], &seats(&[(1, &[1])], false));
+        assert_near(&parts(&mut share, &[POOL, seated(1, 1)], 1000), &[0.5, 0.5]);
+        share.renew(&[Compared::TopWords], &seats(&[(1, &[1]), (2, &[2])], false));
+        assert_near(&parts(&mut share, &[POOL, seated(1, 1), seated(2, 2)], 1000), &[0.5, 0.25, 0.25]);
+        share.renew(&[], &seats(&[(1, &[1])], false));
         assert_near(&parts(&mut share, &[seated(1, 1)], 100), &[1.0]);
-        share.renew(true, &seats(&[(1, &[1])], false));
-        assert_near(&parts(&mut share, &[Turn::Pool, seated(1, 1)], 1000), &[0.5, 0.5]);
-        share.renew(false, &seats(&[], false));
+        share.renew(&[Compared::TopWords], &seats(&[(1, &[1])], false));
+        assert_near(&parts(&mut share, &[POOL, seated(1, 1)], 1000), &[0.5, 0.5]);
+        share.renew(&[], &seats(&[], false));
         assert!(share.next().is_none());
     }
 
     #[test]
     fn parts_go_by_side_then_group_then_asker_then_job() {
         let mut share = FairShare::default();
-        share.renew(true, &seats(&[(1, &[1, 2, 3]), (2, &[4])], true));
-        let turns = [Turn::Pool, seated(1, 1), seated(1, 2), seated(1, 3), seated(2, 4), Turn::Waiting];
+        share.renew(&[Compared::TopWords], &seats(&[(1, &[1, 2, 3]), (2, &[4])], true));
+        let turns = [POOL, seated(1, 1), seated(1, 2), seated(1, 3), seated(2, 4), Turn::Waiting];
         let third = 0.5 * 0.75 / 6.0;
         assert_near(&parts(&mut share, &turns, 20_000), &[0.5, third, third, third, 3.0 * third, 0.125]);
+    }
+
+    #[test]
+    fn the_kinds_of_launches_share_the_pools_part_by_time() {
+        let mut share = FairShare::default();
+        share.renew(&Compared::ALL, &seats(&[(1, &[1])], false));
+        let whole = Turn::Pool(Compared::WholeKeys);
+        assert_near(&parts(&mut share, &[POOL, whole, seated(1, 1)], 10_000), &[0.25, 0.25, 0.5]);
+        share.renew(&Compared::ALL, &seats(&[], false));
+        assert_near(&parts(&mut share, &[POOL, whole], 10_000), &[0.5, 0.5]);
+        share.renew(&[Compared::WholeKeys], &seats(&[], false));
+        assert_near(&parts(&mut share, &[whole], 100), &[1.0]);
     }
 
     #[test]
@@ -177,9 +199,9 @@ mod tests {
         for number in 0..1000 {
             // The other seat goes to a new asker each time, and all of these sort before the old
             // one.
-            share.renew(false, &seats(&[(number as u8 % 200, &[1]), (255, &[2])], false));
+            share.renew(&[], &seats(&[(number as u8 % 200, &[1]), (255, &[2])], false));
             let (turn, charged) = share.next().unwrap();
-            share.settle(turn, charged, 100);
+            share.settle(turn, charged, 100.0);
             own += usize::from(turn == seated(255, 2));
         }
         assert!(own >= 490, "{own} of 1000 launches");
@@ -189,17 +211,17 @@ mod tests {
     fn a_pool_that_comes_late_has_every_other_launch_from_then_on() {
         let mut share = FairShare::default();
         let askers: Vec<(u8, &[i64])> = (0..32).map(|asker| (asker, &[1i64][..])).collect();
-        share.renew(false, &seats(&askers, true));
+        share.renew(&[], &seats(&askers, true));
         for _ in 0..1000 {
             let (turn, charged) = share.next().unwrap();
-            share.settle(turn, charged, 100);
+            share.settle(turn, charged, 100.0);
         }
-        share.renew(true, &seats(&askers, true));
+        share.renew(&[Compared::TopWords], &seats(&askers, true));
         let mut launches = 0;
         for number in 1..=1000 {
             let (turn, charged) = share.next().unwrap();
-            share.settle(turn, charged, 100);
-            launches += usize::from(turn == Turn::Pool);
+            share.settle(turn, charged, 100.0);
+            launches += usize::from(turn == POOL);
             assert!(launches >= number / 2, "{launches} of {number}");
         }
     }

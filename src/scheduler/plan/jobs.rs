@@ -1,5 +1,6 @@
 //! The open jobs.
 
+use super::compared::Compared;
 use super::lane::Lane;
 use super::pattern_index::PatternIndex;
 use super::split_line::{Seats, SplitLine};
@@ -14,11 +15,18 @@ use std::time::Duration;
 pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
     pool: PatternIndex,
+    /// The jobs of the pool with patterns for which whole keys must be compared.
+    pool_whole: PatternIndex,
     split: SplitLine,
     /// Jobs without a target.
     best: BTreeSet<JobId>,
     /// Intervals of all patterns.
     intervals: usize,
+    /// Tests of texts of all patterns.
+    text_tests: usize,
+    /// The keys that all patterns hand on, in units of [`HANDED_ON_UNIT`]: a sum of fractions would
+    /// drift.
+    handed_on: u64,
     /// Number of changes so far. A device compares it to learn whether its passes may be out of
     /// date.
     changes: u64,
@@ -36,9 +44,12 @@ impl OpenJobs {
         if spec.half.is_some() {
             self.split.insert(job, &spec);
         } else {
-            self.pool.insert(job, &spec);
+            self.pool.insert(job, &spec, Compared::TopWords);
+            self.pool_whole.insert(job, &spec, Compared::WholeKeys);
         }
         self.intervals += intervals_of(&spec);
+        self.text_tests += text_tests_of(&spec);
+        self.handed_on += handed_on(&spec);
         self.jobs.insert(job, spec);
     }
 
@@ -48,10 +59,13 @@ impl OpenJobs {
         self.best.remove(&job);
         if let Some(spec) = self.jobs.remove(&job) {
             self.intervals -= intervals_of(&spec);
+            self.text_tests -= text_tests_of(&spec);
+            self.handed_on -= handed_on(&spec);
             if spec.half.is_some() {
                 self.split.remove(job, &spec);
             } else {
-                self.pool.remove(job, &spec);
+                self.pool.remove(job, &spec, Compared::TopWords);
+                self.pool_whole.remove(job, &spec, Compared::WholeKeys);
             }
         }
     }
@@ -69,11 +83,16 @@ impl OpenJobs {
         }
         spec.patterns = patterns;
         self.intervals = self.intervals - intervals_of(&before) + intervals_of(spec);
+        self.text_tests = self.text_tests - text_tests_of(&before) + text_tests_of(spec);
+        self.handed_on = self.handed_on - handed_on(&before) + handed_on(spec);
         if spec.half.is_some() {
             self.split.renew(job, &before, spec);
         } else {
-            self.pool.remove(job, &before);
-            self.pool.insert(job, spec);
+            for (index, compared) in [(&mut self.pool, Compared::TopWords), (&mut self.pool_whole, Compared::WholeKeys)]
+            {
+                index.remove(job, &before, compared);
+                index.insert(job, spec, compared);
+            }
             self.raises += 1;
         }
         self.changes += 1;
@@ -111,6 +130,16 @@ impl OpenJobs {
         self.intervals
     }
 
+    /// Tests of texts of all patterns of the open jobs.
+    pub fn text_tests(&self) -> usize {
+        self.text_tests
+    }
+
+    /// The part of all keys that the patterns of all open jobs have checked in full.
+    pub fn handed_on(&self) -> f64 {
+        self.handed_on as f64 * HANDED_ON_UNIT
+    }
+
     /// Number of changes so far.
     pub fn changes(&self) -> u64 {
         self.changes
@@ -121,9 +150,12 @@ impl OpenJobs {
         &self.jobs
     }
 
-    /// The jobs of the pool.
-    pub fn pool_index(&self) -> &PatternIndex {
-        &self.pool
+    /// The jobs of the pool with patterns for launches of this kind.
+    pub fn pool_index(&self, compared: Compared) -> &PatternIndex {
+        match compared {
+            Compared::TopWords => &self.pool,
+            Compared::WholeKeys => &self.pool_whole,
+        }
     }
 
     /// The split jobs.
@@ -136,6 +168,17 @@ impl OpenJobs {
         let job = self.split.take_turn(lane, seats)?;
         self.jobs.get(&job).map(|spec| (job, spec))
     }
+}
+
+/// The part of all keys that one unit of [`OpenJobs::handed_on`] is.
+const HANDED_ON_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
+
+fn handed_on(spec: &JobSpec) -> u64 {
+    spec.patterns.iter().map(|pattern| (pattern.handed_on() / HANDED_ON_UNIT) as u64).sum()
+}
+
+fn text_tests_of(spec: &JobSpec) -> usize {
+    spec.patterns.iter().map(Pattern::text_test_count).sum()
 }
 
 fn intervals_of(spec: &JobSpec) -> usize {

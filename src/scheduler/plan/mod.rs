@@ -6,6 +6,7 @@
 //! split jobs have a seat and which wait.
 
 mod canary;
+pub(in crate::scheduler) mod compared;
 pub(in crate::scheduler) mod device_plan;
 pub(in crate::scheduler) mod fair_share;
 mod hit_budget;

@@ -1,6 +1,7 @@
 //! Passes: the patterns of a launch and the jobs they belong to.
 
 use super::canary;
+use super::compared::Compared;
 use crate::job::JobId;
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
@@ -47,23 +48,21 @@ impl Pass {
         canary: Pattern,
     ) -> Pass {
         let chance = |pattern: &Pattern| 1.0 / pattern.difficulty().candidates();
-        let canary_chance = chance(&canary);
         let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary]);
-        let mut all = canary_chance;
+        let mut all = 0.0;
         let mut take = |(job, pattern): (JobId, &Pattern)| {
             all += chance(pattern);
             owners.push(Owner::Job(job));
             patterns.push(pattern.clone());
             (all, owners.len())
         };
-        let (before, plentiful_from) = rare.map(&mut take).last().unwrap_or((canary_chance, 1));
+        let (before, plentiful_from) = rare.map(&mut take).last().unwrap_or((0.0, 1));
         let (all, _) = plentiful.map(&mut take).last().unwrap_or((before, plentiful_from));
-        if let [canary, requested] = &mut patterns[..] {
-            *canary = canary::nested(canary, requested);
-        }
+        patterns[0] = canary::beside(patterns[0].clone(), &patterns[1..]);
+        let canary_chance = chance(&patterns[0]);
         Pass {
             plentiful_from,
-            plentiful_part: 1.0 - before / all,
+            plentiful_part: 1.0 - (canary_chance + before) / (canary_chance + all),
             remaining: OnceLock::new(),
             patterns: Arc::new(PatternSet::new(patterns)),
             half,
@@ -77,9 +76,19 @@ impl Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::choose(rate))
     }
 
+    /// The same for launches that compare whole keys.
+    pub fn canary_alone_of_whole_keys(rate: Option<Rate>) -> Pass {
+        Pass::new(std::iter::empty(), std::iter::empty(), None, canary::at_the_end(&canary::choose(rate)))
+    }
+
     /// Whether the pass has a pattern of some job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
         self.owners.len() > 1
+    }
+
+    /// The part of keys that its launches compare.
+    pub(in crate::scheduler) fn compared(&self) -> Compared {
+        if self.patterns.compares_whole_keys() { Compared::WholeKeys } else { Compared::TopWords }
     }
 
     /// The jobs of the patterns, each once a pattern.

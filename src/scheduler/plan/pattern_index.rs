@@ -1,5 +1,6 @@
 //! An index of the pool's jobs by the bits (difficulty) of their patterns.
 
+use super::compared::Compared;
 use super::lane::Lane;
 use super::profile::DeviceProfile;
 use crate::job::{JobId, JobSpec};
@@ -9,23 +10,23 @@ use std::collections::{BTreeMap, BTreeSet};
 /// points would go to the oldest of their jobs anyway, so the easiest of them count as plentiful.
 const RARE_TOGETHER: f64 = 1.0;
 
-/// The jobs of the pool by the bits of their patterns. A change costs `O(log jobs)`.
+/// The jobs of the pool by the bits of their patterns of one kind. A change costs `O(log jobs)`.
 #[derive(Debug, Default)]
 pub struct PatternIndex {
     by_bits: BTreeMap<u32, BTreeSet<JobId>>,
 }
 
 impl PatternIndex {
-    /// Adds a job under the bits of each of its patterns.
-    pub fn insert(&mut self, job: JobId, spec: &JobSpec) {
-        for pattern in &spec.patterns {
+    /// Adds a job under the bits of each of its patterns for launches of a kind.
+    pub fn insert(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
+        for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             self.by_bits.entry(pattern.bits()).or_default().insert(job);
         }
     }
 
-    /// Removes a job. `spec` must be the one it was inserted with.
-    pub fn remove(&mut self, job: JobId, spec: &JobSpec) {
-        for pattern in &spec.patterns {
+    /// Removes a job. `spec` and `compared` must be those it was inserted with.
+    pub fn remove(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
+        for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             if let Some(jobs) = self.by_bits.get_mut(&pattern.bits()) {
                 jobs.remove(&job);
                 if jobs.is_empty() {
@@ -33,6 +34,11 @@ impl PatternIndex {
                 }
             }
         }
+    }
+
+    /// Whether no job has a pattern for launches of this kind.
+    pub fn is_empty(&self) -> bool {
+        self.by_bits.is_empty()
     }
 
     /// Whether some job has a pattern for this lane.

@@ -1,6 +1,8 @@
 //! The properties of a device that decide which patterns its passes hold.
 
+use super::compared::Compared;
 use super::lane::Lane;
+use crate::pattern::Pattern;
 
 /// A pattern is rare if it has fewer expected hits per start point. Patterns of 36 bits are rare on
 /// devices that test up to 1.4 G candidates per start point; an H200 tests 0.5 G.
@@ -30,6 +32,8 @@ pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f
 pub struct DeviceProfile {
     /// The patterns it searches.
     pub lane: Lane,
+    /// The part of keys that the passes compare.
+    pub compared: Compared,
     /// Candidates tested per start point. `None` before the first launch is collected; until then
     /// every pattern counts as rare.
     pub stretch: Option<f64>,
@@ -40,6 +44,11 @@ pub struct DeviceProfile {
 }
 
 impl DeviceProfile {
+    /// Whether its passes may hold the pattern.
+    pub fn takes(self, pattern: &Pattern) -> bool {
+        self.lane.takes(pattern.bits()) && self.compared.takes(pattern)
+    }
+
     /// Expected hits per start point of one pattern of `bits` bits.
     pub fn hits(self, bits: u32) -> f64 {
         self.stretch.map_or(0.0, |stretch| stretch * (-f64::from(bits)).exp2())

@@ -109,7 +109,7 @@ impl Selection {
             let mut patterns = Vec::new();
             for &job in selected {
                 let own = jobs[&job].patterns.iter();
-                let own = own.filter(|pattern| self.device.lane.takes(pattern.bits()));
+                let own = own.filter(|pattern| self.device.takes(pattern));
                 let own = own.filter(|pattern| (pattern.bits() >= self.rare_from) == is_rare);
                 patterns.extend(own.map(|pattern| (job, pattern)));
             }
@@ -128,7 +128,7 @@ pub fn split_pass(id: JobId, spec: &JobSpec, lane: Lane, canary: Pattern) -> Pas
 
 /// Expected hits per start point of a job's plentiful patterns.
 fn hits(spec: &JobSpec, device: DeviceProfile, rare_from: u32) -> f64 {
-    let bits = spec.patterns.iter().map(Pattern::bits).filter(|&bits| device.lane.takes(bits));
+    let bits = spec.patterns.iter().filter(|pattern| device.takes(pattern)).map(Pattern::bits);
     bits.filter(|&bits| bits < rare_from).map(|bits| device.hits(bits)).sum()
 }
 

@@ -1,9 +1,10 @@
 //! The shares of the devices that an asker is told.
 
+use super::compared::Compared;
 use super::fair_share::{POOL_PART, WAITING_PART};
 use super::jobs::OpenJobs;
 use super::split_line::Seats;
-use crate::job::Asker;
+use crate::job::{Asker, JobSpec};
 
 /// The open jobs, and their parts of the devices (0 to 1), as one asker is told them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -14,8 +15,16 @@ pub struct Shares {
     pub split_jobs: usize,
     /// Intervals of the patterns of all open jobs.
     pub intervals: usize,
+    /// Tests of whole texts of the patterns of all open jobs.
+    pub text_tests: usize,
+    /// The part of all keys that the patterns of all open jobs have checked in full.
+    pub handed_on: f64,
     /// The pool's part, once it has a job.
     pub pool_part: f64,
+    /// The part of the pool's time for patterns compared by top words.
+    pub top_words_part: f64,
+    /// The same for patterns for which whole keys are compared.
+    pub whole_keys_part: f64,
     /// The part of each split job of this asker, once it has a seat.
     pub own_split_part: f64,
     /// The value of `own_split_part` if the asker had one more split job.
@@ -31,13 +40,19 @@ impl Shares {
             let seated_part = if has_waiting { 1.0 - WAITING_PART } else { 1.0 };
             split_part * seated_part / askers.max(1) as f64 / own.max(1) as f64
         };
+        // The kinds of launches share the pool's time equally.
+        let beside = |other: Compared| if jobs.pool_index(other).is_empty() { 1.0 } else { 0.5 };
         // A new asker takes a free seat, or else waits for one.
         let takes_new_seat = own == 0 && !seats.is_full;
         Shares {
             pool_jobs,
             intervals: jobs.intervals(),
+            text_tests: jobs.text_tests(),
+            handed_on: jobs.handed_on(),
             split_jobs,
             pool_part: if split_jobs > 0 { POOL_PART } else { 1.0 },
+            top_words_part: beside(Compared::WholeKeys),
+            whole_keys_part: beside(Compared::TopWords),
             own_split_part: each(askers, own, seats.has_waiting),
             part_of_one_more: each(
                 askers + usize::from(takes_new_seat),
@@ -45,5 +60,20 @@ impl Shares {
                 seats.has_waiting || (own == 0 && seats.is_full),
             ),
         }
+    }
+
+    /// The part of the devices that a job of this asker has, of the rate at which patterns of both
+    /// kinds take turns in it.
+    pub fn part_of(&self, spec: &JobSpec) -> f64 {
+        if spec.half.is_some() {
+            return self.own_split_part;
+        }
+        let has = |compared: Compared| spec.patterns.iter().any(|pattern| compared.takes(pattern));
+        self.pool_part
+            * match (has(Compared::TopWords), has(Compared::WholeKeys)) {
+                (true, true) => 1.0,
+                (false, true) => self.whole_keys_part,
+                _ => self.top_words_part,
+            }
     }
 }

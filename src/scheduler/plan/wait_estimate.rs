@@ -1,5 +1,6 @@
 //! An estimate of how long a new easy job waits for older ones.
 
+use super::compared::Compared;
 use super::lane::Lane;
 use super::pattern_index::PatternIndex;
 use super::profile::DeviceProfile;
@@ -43,7 +44,8 @@ impl WaitEstimate {
     /// takes more, if it has more hits than are worth verifying.
     pub(in crate::scheduler) fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
         let early_stop = serving.early_stop;
-        let device = DeviceProfile { lane: serving.lane, stretch: Some(serving.stretch), part: 1.0, early_stop };
+        let (lane, compared) = (serving.lane, Compared::TopWords);
+        let device = DeviceProfile { lane, compared, stretch: Some(serving.stretch), part: 1.0, early_stop };
         let rare_from = index.rare_from(device);
         let has_rare = index.counts(device.lane).any(|(bits, _)| bits >= rare_from);
         let worth = device.goal(serving.starts, has_rare).most;
@@ -77,19 +79,16 @@ mod tests {
 
     fn index(jobs: i64, text: &str) -> PatternIndex {
         let mut index = PatternIndex::default();
-        (1..=jobs).for_each(|job| index.insert(JobId(job), &JobSpec::for_tests(&[text], None)));
+        (1..=jobs).for_each(|job| index.insert(JobId(job), &JobSpec::for_tests(&[text], None), Compared::TopWords));
         index
     }
 
     #[test]
     fn older_requests_take_a_start_point_each_or_more_beside_a_rare_one() {
-        assert_eq!(
-            WaitEstimate::new(&PatternIndex::default(), CORE),
-            WaitEstimate { up_to_bits: 30, wait: Duration::ZERO }
-        );
+        assert_eq!(WaitEstimate::new(&index(0, "q"), CORE), WaitEstimate { up_to_bits: 30, wait: Duration::ZERO });
         let mut easy = index(100, "qqqq");
         assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "one start point each");
-        easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None));
+        easy.insert(JobId(101), &JobSpec::for_tests(&["qqqqqqqq"], None), Compared::TopWords);
         assert_eq!(WaitEstimate::new(&easy, CORE).wait, Duration::from_secs(5), "still one start point each");
         let other = Serving { early_stop: false, ..CORE };
         assert_eq!(

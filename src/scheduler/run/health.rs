@@ -1,6 +1,7 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
 use crate::pattern::Rate;
+use crate::scheduler::plan::compared::{Compared, Rates};
 use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -71,6 +72,8 @@ struct Inner {
     view: DeviceView,
     canary_expected: f64,
     canary_found: u64,
+    /// The rate where whole keys are compared.
+    whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
     idle: bool,
 }
@@ -88,7 +91,16 @@ impl Record {
             candidates: 0,
             hits_wrong: 0,
         };
-        Record { inner: Mutex::new(Inner { view, canary_expected: 0.0, canary_found: 0, last: None, idle: false }) }
+        Record {
+            inner: Mutex::new(Inner {
+                view,
+                canary_expected: 0.0,
+                canary_found: 0,
+                whole_keys_rate: None,
+                last: None,
+                idle: false,
+            }),
+        }
     }
 
     /// The current state of the device.
@@ -99,6 +111,18 @@ impl Record {
     /// The rate; `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
         self.lock().view.rate
+    }
+
+    /// The rate of launches of this kind. Estimated from that of the other kind before the first
+    /// measurement; `None` if neither was measured.
+    pub fn rate_of(&self, compared: Compared) -> Option<Rate> {
+        self.rates().of(compared)
+    }
+
+    /// The measured rates.
+    pub fn rates(&self) -> Rates {
+        let inner = self.lock();
+        Rates { top_words: inner.view.rate, whole_keys: inner.whole_keys_rate }
     }
 
     /// Remembers the last launch.
@@ -116,13 +140,16 @@ impl Record {
         self.lock().view.candidates += candidates;
     }
 
-    /// Counts `candidates` tested in `wall` time, and adapts the rate.
-    pub fn add_measurement(&self, candidates: u64, wall: Duration) {
+    /// Counts `candidates` tested in `wall` time, and adapts the rate of launches of this kind.
+    pub fn add_measurement(&self, compared: Compared, candidates: u64, wall: Duration) {
         let mut inner = self.lock();
         inner.view.candidates += candidates;
         let newest = candidates as f64 / wall.as_secs_f64().max(1e-9);
-        let mean = inner.view.rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old));
-        inner.view.rate = Some(Rate(mean));
+        let rate = match compared {
+            Compared::TopWords => &mut inner.view.rate,
+            Compared::WholeKeys => &mut inner.whole_keys_rate,
+        };
+        *rate = Some(Rate(rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old))));
     }
 
     /// Counts the wrong hits and canary hits of a launch. Takes the device out of use if its claims

@@ -1,15 +1,17 @@
 //! Measurement: how fast the devices search, over wall time, proven by their hits.
 
 use super::health::{DeviceView, Health};
+use super::open::OpenDevice;
 use super::pool::Pool;
 use super::verifier::{Delivered, LAUNCHES_WAITING};
 use super::verify::{CollectedLaunch, verify};
 use super::workers::Workers;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
-use crate::search::{self, EnergyMeter, SearchError, SearchOptions};
+use crate::scheduler::plan::lane::Lane;
+use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions};
 use crate::vault::{Half, Vault, VaultError};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -59,8 +61,28 @@ pub struct Measurement {
     pub hits_found: u64,
     /// Hits that match no pattern of the measurement.
     pub hits_wrong: u64,
+    /// The work of each kind of launches, where there were both.
+    pub kinds: Vec<KindMeasurement>,
     /// Energy that the devices used in `wall` time; `None` if one has no readable counter.
     pub joules: Option<f64>,
+}
+
+/// The work of one kind of launches.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct KindMeasurement {
+    /// Whether they compared whole keys.
+    pub compares_whole_keys: bool,
+    /// Candidates tested.
+    pub candidates: u64,
+    /// Time that devices spent on it, all devices together.
+    pub busy: Duration,
+}
+
+impl KindMeasurement {
+    /// Candidates per second of one device's time.
+    pub fn rate(&self) -> Rate {
+        Rate(self.candidates as f64 / self.busy.as_secs_f64())
+    }
 }
 
 impl Measurement {
@@ -102,6 +124,12 @@ pub enum MeasureError {
         /// Length of the patterns in characters.
         characters: u32,
     },
+    /// GPUs leave a pattern to the CPU thread beside them, which is not what is measured.
+    #[error("{pattern} is too easy for a GPU: the CPU searches it; take a longer one, or --device cpu")]
+    TooEasy {
+        /// The pattern.
+        pattern: Pattern,
+    },
     /// A device was taken out of use, or has no rate yet.
     #[error("a device does not work: {0}")]
     Device(String),
@@ -109,11 +137,27 @@ pub enum MeasureError {
 
 /// Measures the chosen devices, all together. Every hit is recomputed with libsecp256k1, after the
 /// clock has stopped. `tick` is called with the elapsed part of the time, 0 to 1.
-pub fn measure(options: &SearchOptions, trial: &Trial, mut tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
+pub fn measure(options: &SearchOptions, trial: &Trial, tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
+    measure_with(options, Arc::new(search::open), trial, tick)
+}
+
+/// [`measure`] with a replacement for [`crate::search::open`].
+fn measure_with(
+    options: &SearchOptions,
+    opener: OpenDevice,
+    trial: &Trial,
+    mut tick: impl FnMut(f64),
+) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::exhaustive());
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
-    let mut workers =
-        Workers::start(options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity()?, sender)?;
+    let mut workers = Workers::start(options, opener, Arc::clone(&pool), Vault::without_identity()?, sender)?;
+    if workers.devices().iter().any(|device| device.id != DeviceId::Cpu)
+        && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
+    {
+        pool.close();
+        workers.join();
+        return Err(MeasureError::TooEasy { pattern: pattern.clone() });
+    }
     let rate = first_rate(&workers, &receiver)?;
     let characters = match trial.characters {
         Some(characters) => characters,
@@ -222,15 +266,19 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
     });
     let candidates = launches.iter().map(|launch| launch.report.candidates).sum();
     // Launches mostly share a pass, and its difficulty may take a while to compute.
-    let mut known: Option<(Arc<PatternSet>, f64)> = None;
+    let mut known: HashMap<*const PatternSet, f64> = HashMap::new();
     let mut expected = |launch: &CollectedLaunch| {
         let patterns = &launch.pass.patterns;
-        if !known.as_ref().is_some_and(|(held, _)| Arc::ptr_eq(held, patterns)) {
-            let difficulty = patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
-            known = Some((Arc::clone(patterns), difficulty));
-        }
-        launch.report.candidates as f64 / known.as_ref().map_or(f64::INFINITY, |&(_, difficulty)| difficulty)
+        let difficulty = || patterns.difficulty().map_or(f64::INFINITY, Difficulty::candidates);
+        launch.report.candidates as f64 / *known.entry(Arc::as_ptr(patterns)).or_insert_with(difficulty)
     };
+    let kind = |compares_whole_keys: bool| {
+        let own = launches.iter().filter(|launch| launch.pass.patterns.compares_whole_keys() == compares_whole_keys);
+        own.map(|launch| (launch.report.candidates, launch.report.busy))
+            .reduce(|(candidates, busy), (more, longer)| (candidates + more, busy + longer))
+            .map(|(candidates, busy)| KindMeasurement { compares_whole_keys, candidates, busy })
+    };
+    let kinds = Option::zip(kind(false), kind(true)).map_or_else(Vec::new, |(one, other)| vec![one, other]);
     let busy_on = |device| launches.iter().filter(|h| h.device == device).map(|h| h.report.busy).sum::<Duration>();
     Measurement {
         characters,
@@ -240,6 +288,7 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         hits_expected: launches.iter().map(&mut expected).sum(),
         hits_found,
         hits_wrong,
+        kinds,
         joules: None,
         devices,
     }
@@ -248,6 +297,62 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::{DeviceChoice, DeviceInfo, Launch, LaunchReport, Searcher};
+
+    /// A GPU that tests a thousand candidates a launch and finds nothing.
+    struct Gpu(DeviceInfo);
+
+    impl Searcher for Gpu {
+        fn info(&self) -> &DeviceInfo {
+            &self.0
+        }
+
+        fn starts(&self) -> usize {
+            1
+        }
+
+        fn in_flight(&self) -> usize {
+            1
+        }
+
+        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+            Ok(())
+        }
+
+        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(LaunchReport { candidates: 1000, busy: Duration::from_millis(1), ..LaunchReport::default() })
+        }
+    }
+
+    /// The rate of the CPU thread beside a GPU was once taken for that of the GPU.
+    #[test]
+    fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
+        let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {
+            DeviceId::Cpu => search::open(id, options),
+            DeviceId::Cuda(_) => {
+                let (name, kernel) = ("test".to_owned(), "test".to_owned());
+                Ok(Box::new(Gpu(DeviceInfo { id, name, kernel, threads: 1 })) as Box<dyn Searcher>)
+            }
+        });
+        let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
+        let measured = |text: &str| {
+            let chosen = vec![text.parse().unwrap()];
+            let trial = Trial { patterns: 1, chosen, characters: None, seconds: 0.05, split: false };
+            measure_with(&options, Arc::clone(&opener), &trial, |_| {})
+        };
+        for easy in ["cat", "*al7ce*"] {
+            let refused = measured(easy);
+            assert!(
+                matches!(&refused, Err(MeasureError::TooEasy { pattern }) if pattern.as_str() == easy),
+                "{refused:?}"
+            );
+        }
+        for hard in ["m0ctane", "*al7cet*"] {
+            let found = measured(hard).unwrap();
+            assert!(found.candidates > 0 && found.candidates % 1000 == 0, "{hard}: {found:?}");
+        }
+    }
 
     #[test]
     fn patterns_are_as_long_as_enough_hits_allow() {

@@ -2,6 +2,7 @@
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Pattern, Rate};
+use crate::scheduler::plan::compared::{Compared, Rates};
 use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::lane::Lane;
@@ -123,6 +124,11 @@ impl Pool {
         Pool { exhaustive: true, ..Pool::default() }
     }
 
+    /// Whether it is for a measurement.
+    pub(in crate::scheduler) fn is_exhaustive(&self) -> bool {
+        self.exhaustive
+    }
+
     /// Adds a job. Replaces a job of the same number.
     pub fn insert(&self, job: JobId, mut spec: JobSpec) {
         spec.begin(self.devices.fleet(Lane::All).rate.map(Rate));
@@ -207,10 +213,10 @@ impl Pool {
         Subscription { plan, devices: Arc::clone(&self.devices), number, in_flight: 0 }
     }
 
-    /// The next step of the device. `rate` is its own rate, `None` while it is unmeasured.
-    pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rate: Option<Rate>) -> Next {
-        let lane = subscription.plan.lane();
-        self.devices.note_rate(subscription.number, lane, rate);
+    /// The next step of the device with these rates.
+    pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rates: impl Into<Rates>) -> Next {
+        let (lane, rates) = (subscription.plan.lane(), rates.into());
+        self.devices.note_rate(subscription.number, lane, rates.top_words);
         let fleet = self.devices.fleet(lane);
         let mut state = self.lock();
         if state.closed {
@@ -219,7 +225,7 @@ impl Pool {
         if state.paused {
             return Next::Wait;
         }
-        subscription.plan.next(&mut state.jobs, fleet, rate).map_or(Next::Wait, Next::Search)
+        subscription.plan.next(&mut state.jobs, fleet, rates).map_or(Next::Wait, Next::Search)
     }
 
     /// The open jobs, and their parts of the devices, as this asker is told them.
@@ -245,7 +251,7 @@ impl Pool {
 
     /// How long a new job of the pool waits.
     pub(in crate::scheduler) fn wait_estimate(&self, serving: Serving) -> WaitEstimate {
-        WaitEstimate::new(self.lock().jobs.pool_index(), serving)
+        WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving)
     }
 
     /// Sleeps until the jobs change, or for `limit`.

@@ -8,6 +8,7 @@ use super::verifier::{Delivered, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
+use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
@@ -24,6 +25,10 @@ use thiserror::Error;
 const WARM_UP: Duration = Duration::from_millis(150);
 /// How long a device is measured before it takes jobs.
 const MEASURE: Duration = Duration::from_millis(200);
+/// How long an idle device compares whole keys before that rate is measured.
+const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
+/// How long it is measured.
+const MEASURE_WHOLE: Duration = Duration::from_millis(100);
 /// Pause before a failed device is tried again. Doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a retry.
@@ -78,6 +83,33 @@ struct InFlight {
     starts: Vec<(StartId, StartPoint)>,
 }
 
+/// The times that rates are measured by.
+struct Timing {
+    /// When the device began to work without a break, or ended the launch before: rates are by wall
+    /// time.
+    busy_since: Instant,
+    /// The warm-up ends.
+    measure_from: Instant,
+    /// The measurement of whole keys, once it began.
+    whole: Option<WholeKeysTrial>,
+}
+
+/// The measurement of the rate at which whole keys are compared.
+struct WholeKeysTrial {
+    /// Its canary.
+    pass: Arc<Pass>,
+    /// The warm-up ends.
+    measure_from: Instant,
+}
+
+impl Timing {
+    /// Launches of this pass count from this time on.
+    fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
+        let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
+        trial.map_or(self.measure_from, |trial| trial.measure_from)
+    }
+}
+
 impl Worker {
     /// Searches until the pool closes. Opens the device again after every failure, and at the
     /// beginning if it is not open.
@@ -128,9 +160,7 @@ impl Worker {
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::canary_alone(None));
-        // Rates are by wall time. While the device stays busy, a launch counts from the end of the
-        // one before.
-        let mut busy_since = Instant::now();
+        let mut timing = Timing { busy_since: Instant::now(), measure_from, whole: None };
         loop {
             // On an overloaded machine one launch may outlast warm-up and measurement. The device
             // takes jobs only once it has a rate, because estimates for askers need it.
@@ -139,21 +169,27 @@ impl Worker {
                 Next::Search(PlannedLaunch::warm_up(Arc::clone(&warm_up)))
             } else {
                 subscription.set_lane(self.lane_now());
-                self.pool.next(&mut subscription, self.record.rate())
+                self.pool.next(&mut subscription, self.record.rates())
+            };
+            let next = match next {
+                Next::Wait if in_flight.is_empty() => {
+                    self.whole_keys_trial(&mut timing).map_or(Next::Wait, Next::Search)
+                }
+                next => next,
             };
             match next {
                 Next::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
                     if in_flight.len() >= searcher.in_flight().max(1) {
-                        self.collect(searcher, in_flight, &mut subscription, &mut busy_since, measure_from)?;
+                        self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                     }
                 }
                 Next::Wait | Next::End if !in_flight.is_empty() => {
-                    self.collect(searcher, in_flight, &mut subscription, &mut busy_since, measure_from)?;
+                    self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                 }
                 Next::Wait => {
                     self.idle(&subscription);
-                    busy_since = Instant::now();
+                    timing.busy_since = Instant::now();
                 }
                 Next::End => return Ok(()),
             }
@@ -185,8 +221,7 @@ impl Worker {
         searcher: &mut dyn Searcher,
         in_flight: &mut VecDeque<InFlight>,
         subscription: &mut Subscription,
-        busy_since: &mut Instant,
-        measure_from: Instant,
+        timing: &mut Timing,
     ) -> Result<(), Failure> {
         let pass = &in_flight.front().expect("a launch was submitted").planned.pass;
         reach(fault::before, pass, Step::Collect);
@@ -194,17 +229,19 @@ impl Worker {
         reach(fault::after, pass, Step::Collect);
         let launch = in_flight.pop_front().expect("a launch was submitted");
         subscription.settle(&launch.planned, &report, launch.starts.len());
-        if let Some(stretch) = subscription.stretch() {
+        let compared = launch.planned.pass.compared();
+        let of_top_words = compared == Compared::TopWords;
+        if let Some(stretch) = subscription.stretch().filter(|_| of_top_words) {
             let (starts, candidates) = (launch.starts.len(), report.candidates);
             self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
         }
         let now = Instant::now();
-        if *busy_since < measure_from {
+        if timing.busy_since < timing.measure_from(&launch.planned.pass) {
             self.record.add_warm_up(report.candidates);
         } else {
-            self.record.add_measurement(report.candidates, now - *busy_since);
+            self.record.add_measurement(compared, report.candidates, now - timing.busy_since);
         }
-        *busy_since = now;
+        timing.busy_since = now;
         let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };
         // Sending cannot fail: the verifier ends after all workers.
         let _ = self.launches.send((collected, Arc::clone(&self.record)));
@@ -212,6 +249,25 @@ impl Worker {
             Health::Working => Ok(()),
             Health::Out(reason) => Err(Failure::Distrusted(reason)),
         }
+    }
+
+    /// A launch that measures the rate of whole keys, which estimates for askers need. An idle device
+    /// makes some before it waits; where jobs are searched from the beginning, the first launch for
+    /// such a pattern measures it.
+    fn whole_keys_trial(&self, timing: &mut Timing) -> Option<PlannedLaunch> {
+        let now = Instant::now();
+        let is_wanted = match &timing.whole {
+            None => self.record.rates().whole_keys.is_none(),
+            Some(trial) => self.record.rates().whole_keys.is_none() || now < trial.measure_from + MEASURE_WHOLE,
+        };
+        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() {
+            return None;
+        }
+        let trial = timing.whole.get_or_insert_with(|| WholeKeysTrial {
+            pass: Arc::new(Pass::canary_alone_of_whole_keys(self.record.rate_of(Compared::WholeKeys))),
+            measure_from: now + WARM_UP_WHOLE,
+        });
+        Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
     }
 
     /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works
@@ -247,10 +303,12 @@ mod tests {
     use crate::search::{self, DeviceInfo, LaunchReport};
     use std::sync::mpsc;
 
-    /// A device whose first launch outlasts warm-up and measurement, as on an overloaded machine.
+    /// A device whose first launch outlasts warm-up and measurement, as on an overloaded machine. It
+    /// compares whole keys a thousand times as slowly.
     struct Starved {
         info: DeviceInfo,
         launches: u32,
+        compares_whole_keys: bool,
     }
 
     impl Searcher for Starved {
@@ -266,19 +324,21 @@ mod tests {
             1
         }
 
-        fn submit(&mut self, _: Launch) -> Result<(), SearchError> {
+        fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+            self.compares_whole_keys = launch.patterns.compares_whole_keys();
             Ok(())
         }
 
         fn collect(&mut self) -> Result<LaunchReport, SearchError> {
             self.launches += 1;
             std::thread::sleep(if self.launches == 1 { WARM_UP + MEASURE * 2 } else { Duration::from_millis(1) });
-            Ok(LaunchReport { candidates: 1000, ..LaunchReport::default() })
+            let candidates = if self.compares_whole_keys { 1 } else { 1000 };
+            Ok(LaunchReport { candidates, ..LaunchReport::default() })
         }
     }
 
     #[test]
-    fn a_starved_device_shows_a_rate_before_it_waits_for_work() {
+    fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
         let info = DeviceInfo { id: DeviceId::Cpu, name: "starved".into(), kernel: "none".into(), threads: 1 };
         let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
         let (launches, collected) = mpsc::sync_channel(64);
@@ -295,7 +355,7 @@ mod tests {
             opener: Arc::new(search::open),
         };
         let thread = std::thread::spawn(move || {
-            let mut searcher = Starved { info, launches: 0 };
+            let mut searcher = Starved { info, launches: 0, compares_whole_keys: false };
             worker.search(&mut searcher, &mut VecDeque::new()).map_err(|failure| failure.to_string())
         });
         let patience = Instant::now() + Duration::from_secs(60);
@@ -303,7 +363,9 @@ mod tests {
             let _ = collected.recv_timeout(Duration::from_millis(1));
             assert!(Instant::now() < patience, "the device never waits for work");
         }
-        assert!(record.rate().is_some());
+        // Estimates for askers need both.
+        let rates = record.rates();
+        assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 20.0, "{rates:?}");
         pool.close();
         thread.join().unwrap().unwrap();
     }

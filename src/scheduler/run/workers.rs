@@ -6,6 +6,7 @@ use super::pool::Pool;
 use super::verifier::Delivered;
 use super::worker::Worker;
 use crate::pattern::Rate;
+use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::wait_estimate::Serving;
 use crate::search::{DeviceId, SearchError, SearchOptions, cuda};
@@ -36,7 +37,9 @@ impl Workers {
         vault: Vault,
         launches: SyncSender<Delivered>,
     ) -> Result<Workers, SearchError> {
-        let opened = open_all(options, cuda::device_count, &*opener)?;
+        let mut opened = open_all(options, cuda::device_count, &*opener)?;
+        // What a measurement is for is the rate of the others.
+        opened.retain(|device| !(device.is_side && pool.is_exhaustive()));
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
@@ -75,7 +78,13 @@ impl Workers {
     /// Candidates per second of all working devices together. If every GPU is out of use, the rate
     /// of the CPU thread that replaces them. `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
-        let rates: Vec<f64> = self.working().filter_map(Record::rate).map(|Rate(rate)| rate).collect();
+        self.rate_of(Compared::TopWords)
+    }
+
+    /// The same for launches of a kind.
+    pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
+        let rates = self.working().filter_map(|record| record.rate_of(compared));
+        let rates: Vec<f64> = rates.map(|Rate(rate)| rate).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 

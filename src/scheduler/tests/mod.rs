@@ -7,6 +7,7 @@ mod forged;
 mod selection;
 mod starving;
 mod sybils;
+mod whole_keys;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;

@@ -5,7 +5,7 @@
 //! of the number of a **bucket** and a **place** in the bucket.
 
 use crate::key::Npub;
-use crate::pattern::PatternSet;
+use crate::pattern::{PatternSet, TextTests};
 
 /// Upper bits that select a bucket of the coarse bitmap. Its 16 KiB stay in the L1 cache.
 pub const COARSE_BITS: u32 = 17;
@@ -45,6 +45,8 @@ pub struct Filter {
     widened: Vec<(u64, u64)>,
     /// The patterns, where the intervals do not say all of them.
     whole: Option<PatternSet>,
+    /// The tests of whole texts, where the first 32 bits of some pattern say too little.
+    text_tests: Option<TextTests>,
 }
 
 impl Filter {
@@ -107,7 +109,8 @@ impl Filter {
             })
             .collect();
         let whole = (!patterns.is_exact()).then(|| patterns.clone());
-        Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened, whole }
+        let text_tests = patterns.text_tests();
+        Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened, whole, text_tests }
     }
 
     /// Whether a candidate with this approximate top word may match. `false` is always right.
@@ -132,6 +135,12 @@ impl Filter {
     pub fn matches(&self, npub: &Npub) -> bool {
         let top = u64::from_be_bytes(npub.0[..8].try_into().expect("eight bytes"));
         self.matches_exactly(top) && self.whole.as_ref().is_none_or(|patterns| !patterns.matches(npub).is_empty())
+    }
+
+    /// The tests of whole texts; `None` if the intervals suffice.
+    #[inline(always)]
+    pub fn text_tests(&self) -> Option<&TextTests> {
+        self.text_tests.as_ref()
     }
 
     /// The number of buckets before this one whose bits are set; `None` if its own is not.

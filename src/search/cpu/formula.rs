@@ -89,10 +89,13 @@ impl<F: SimdField> Centre<F> {
 /// The products whose sums are the 18 candidates of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Products<F> {
-    y: [F; 3],
-    a: F,
+    /// y0, y1, y2
+    pub y: [F; 3],
+    /// a
+    pub a: F,
     beta_a: F,
-    b: F,
+    /// b
+    pub b: F,
     beta_b: F,
 }
 

@@ -12,13 +12,17 @@ mod huge_page;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 mod portable;
+mod portable_text;
+mod screen;
 mod searcher;
 mod simd;
 mod table;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
+mod text;
 mod threads;
 mod walk;
+mod whole;
 
 pub use dispatch::{KernelChoice, UnknownKernel};
 pub use searcher::{CpuSearcher, describe_kernel};

@@ -2,7 +2,11 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::simd::{Marks, Screen, SimdField, Summand};
+use super::formula::{Centre, Products};
+use super::screen::{Marks, Place, Screen, Screened};
+use super::simd::{SimdField, Summand};
+use super::table::Entry;
+use super::whole::{WholeField, WholeScreen};
 use bytemuck::Zeroable;
 
 /// A screen that looks up each top word at once, and keeps one bit per slot.
@@ -11,12 +15,12 @@ pub struct LookupScreen(u32);
 
 impl Screen<Fe> for LookupScreen {
     #[inline(always)]
-    fn add(&mut self, filter: &Filter, top_words: &[[u64; 2]; 9], slot: usize) {
+    fn add(&mut self, filter: &Filter, centre: &Centre<Fe>, entry: &Entry<Fe>, products: &Products<Fe>, place: Place) {
         let mut any = false;
-        for &[sum, difference] in top_words {
+        for [sum, difference] in products.top_words(centre, entry) {
             any |= filter.is_marked(sum) | filter.is_marked(difference);
         }
-        self.0 |= u32::from(any) << slot;
+        self.0 |= u32::from(any) << place.slot;
     }
 
     #[inline(always)]
@@ -34,14 +38,10 @@ impl SimdField for Fe {
     /// dropped: within ±6·18 + 2 = ±110. A residue that wrapped past p adds ±1 a term: ±122.
     const SLACK: u64 = 128;
 
-    const FEW_INTERVALS: usize = 0;
-
     type Constant = Fe;
     type ConstantFactor = Fe;
     type Factor = Fe;
     type TopWords = [u64; 2];
-    type Few = LookupScreen;
-    type Many = LookupScreen;
 
     fn constant(value: Fe) -> Fe {
         value
@@ -141,6 +141,26 @@ impl SimdField for Fe {
     fn top_word(top_words: [u64; 2], difference: bool, _: usize) -> u64 {
         top_words[usize::from(difference)]
     }
+}
+
+impl WholeField for Fe {
+    fn whole_marks(
+        screen: &WholeScreen<Fe>,
+        filter: &Filter,
+        centre: &Centre<Fe>,
+        products: &Products<Fe>,
+        at: usize,
+    ) -> Marks {
+        screen.marks_of(filter, centre, products, at)
+    }
+}
+
+impl Screened for Fe {
+    const FEW_INTERVALS: usize = 0;
+
+    type Few = LookupScreen;
+    type Many = LookupScreen;
+    type Whole = WholeScreen<Fe>;
 
     #[inline(always)]
     fn marks(filter: &Filter, top_words: &[[u64; 2]; 9]) -> Marks {

@@ -18,7 +18,8 @@ const FIRST_ROUNDS: u64 = 4;
 pub struct CpuSearcher {
     info: DeviceInfo,
     threads: Threads,
-    rounds: u64,
+    /// Rounds of the next launch that compares top words, and of the next that compares whole keys.
+    rounds: [u64; 2],
     submitted: VecDeque<Launch>,
 }
 
@@ -39,20 +40,20 @@ impl CpuSearcher {
         Ok(CpuSearcher {
             info,
             threads: Threads::start(count, kernel),
-            rounds: FIRST_ROUNDS,
+            rounds: [FIRST_ROUNDS; 2],
             submitted: VecDeque::new(),
         })
     }
 
-    /// Sets the length of the next launch from the duration of this one.
-    fn adapt(&mut self, rounds: u64, busy: Duration) {
-        if rounds < self.rounds || busy.is_zero() {
+    /// Sets the length of the next launch of this kind from the duration of this one.
+    fn adapt(&mut self, kind: usize, rounds: u64, busy: Duration) {
+        if rounds < self.rounds[kind] || busy.is_zero() {
             // The launch ended early because of its hits, so its duration says nothing about the
             // speed.
             return;
         }
         let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
-        self.rounds = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
+        self.rounds[kind] = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
     }
 }
 
@@ -85,7 +86,8 @@ impl Searcher for CpuSearcher {
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
         let launch = self.submitted.pop_front().ok_or(SearchError::NothingSubmitted)?;
         let target = self.threads.target(&launch);
-        let rounds = self.rounds;
+        let kind = usize::from(launch.patterns.compares_whole_keys());
+        let rounds = self.rounds[kind];
         let task = |start| Task { start, rounds, target: target.clone() };
         let walks = self.threads.run(launch.starts.iter().map(|&start| task(start)).collect());
         let mut report = LaunchReport::default();
@@ -101,7 +103,7 @@ impl Searcher for CpuSearcher {
             least = least.min(walked.rounds);
         }
         report.is_cut_short = least < rounds;
-        self.adapt(least, report.busy);
+        self.adapt(kind, least, report.busy);
         Ok(report)
     }
 }
@@ -113,4 +115,28 @@ fn processor_name() -> String {
         Some(line.split_once(':')?.1.trim().to_owned())
     });
     named.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::StartPoint;
+    use crate::pattern::PatternSet;
+    use std::sync::Arc;
+
+    #[test]
+    fn each_kind_of_launch_has_its_own_length() {
+        let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
+        searcher.adapt(0, FIRST_ROUNDS, LAUNCH / 8);
+        searcher.adapt(1, FIRST_ROUNDS, LAUNCH * 2);
+        assert_eq!(searcher.rounds, [8 * FIRST_ROUNDS, FIRST_ROUNDS / 2]);
+        let start = StartPoint::new(secp256k1::PublicKey::from_secret_key(
+            secp256k1::SECP256K1,
+            &secp256k1::SecretKey::from_slice(&[1; 32]).unwrap(),
+        ));
+        let patterns = Arc::new(PatternSet::new(vec!["*cafe7x".parse().unwrap()]));
+        searcher.submit(Launch { starts: vec![start], patterns, remaining: None }).unwrap();
+        searcher.collect().unwrap();
+        assert_eq!(searcher.rounds[0], 8 * FIRST_ROUNDS, "it was no launch of that kind");
+    }
 }

@@ -1,32 +1,11 @@
 //! The interface of a field type: one number modulo p, or several side by side (SIMD).
+//!
+//! **Closures.** Every function in the inner loop must be `#[inline(always)]`, down to the
+//! instructions, or the compiler turns parts of the vector kernels into calls. Closures cannot be,
+//! not even in `map` or `fold`.
 
 use super::field::Fe;
-use super::filter::Filter;
 use bytemuck::Zeroable;
-
-/// Marked candidates of an entry in up to eight lanes: bit `8·sign + lane` of word `3·turn +
-/// rotation`.
-///
-/// **Closures.** Every function in the inner loop must be `#[inline(always)]`, down to the
-/// instructions, or the compiler turns parts of the vector kernels into calls. Closures cannot be,
-/// not even in `map` or `fold`.
-pub type Marks = [u16; 9];
-
-/// Slots of a [`Screen`]. Each is one entry around one vector of centres.
-pub const SLOTS: usize = 32;
-
-/// A first test of the top words of up to [`SLOTS`] entries. Each method has its own type, so that
-/// the inner loop is compiled for only one.
-pub trait Screen<F: SimdField>: Zeroable {
-    /// Prepares for another filter. Called before the first slot with it.
-    fn begin(&mut self, _filter: &Filter) {}
-
-    /// Adds the top words of an entry. Slots are numbered from 0 and added in order.
-    fn add(&mut self, filter: &Filter, top_words: &[F::TopWords; 9], slot: usize);
-
-    /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
-    fn take_suspects(&mut self, filter: &Filter) -> u32;
-}
 
 /// A number in the form that [`SimdField::sum`] can add directly.
 #[derive(Clone, Copy, Debug)]
@@ -55,15 +34,6 @@ pub trait SimdField: Copy + Zeroable {
 
     /// The approximate top words of two numbers in each lane, a sum and a difference, modulo 2^64.
     type TopWords: Copy;
-
-    /// Filters of at most this many intervals use [`SimdField::Few`], others [`SimdField::Many`].
-    const FEW_INTERVALS: usize;
-
-    /// The screen for few intervals.
-    type Few: Screen<Self>;
-
-    /// The screen for many intervals.
-    type Many: Screen<Self>;
 
     /// A number for the table.
     fn constant(value: Fe) -> Self::Constant;
@@ -124,9 +94,6 @@ pub trait SimdField: Copy + Zeroable {
 
     /// The top word of a lane's sum, or of its difference.
     fn top_word(top_words: Self::TopWords, difference: bool, lane: usize) -> u64;
-
-    /// The candidates that may match. Unmarked ones do not match.
-    fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
 
     /// `1/self`, and 0 for 0: `self^(p-2)` by libsecp256k1's addition chain of 255 squarings and 15
     /// products.

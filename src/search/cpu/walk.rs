@@ -8,7 +8,8 @@ use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, address, broadcast, cube, factor};
 use super::huge_page::HugePage;
-use super::simd::{SLOTS, Screen, SimdField};
+use super::screen::{Place, SLOTS, Screen, Screened};
+use super::simd::SimdField;
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak};
 use bytemuck::Zeroable;
@@ -54,20 +55,21 @@ pub struct Remaining {
 }
 
 /// The working memory of a walk, kept between walks.
-pub struct Scratch<F: SimdField, const W: usize>(Box<HugePage<Memory<F, W>>>);
+pub struct Scratch<F: Screened, const W: usize>(Box<HugePage<Memory<F, W>>>);
 
-struct Memory<F: SimdField, const W: usize> {
+struct Memory<F: Screened, const W: usize> {
     /// The prefix products of a round's factors, by entry. In the backward pass the entries' q
     /// replace them.
     prefixes: [[F; W]; ENTRIES],
     few: F::Few,
     many: F::Many,
+    whole: F::Whole,
 }
 
 // SAFETY: every field is `Zeroable`: numbers and screens of a `SimdField`.
-unsafe impl<F: SimdField, const W: usize> Zeroable for Memory<F, W> {}
+unsafe impl<F: Screened, const W: usize> Zeroable for Memory<F, W> {}
 
-impl<F: SimdField, const W: usize> Scratch<F, W> {
+impl<F: Screened, const W: usize> Scratch<F, W> {
     /// Memory for one thread.
     pub fn new() -> Scratch<F, W> {
         Scratch(HugePage::zeroed())
@@ -120,7 +122,7 @@ impl<F: SimdField, const W: usize> Round<F, W> {
 
 /// Walks from `start` over at most `rounds` rounds of `W·LANES` centres, `start + c·STEP·G`.
 #[inline(always)]
-pub fn walk<F: SimdField, const W: usize>(
+pub fn walk<F: Screened, const W: usize>(
     table: &Table<F>,
     start: &StartPoint,
     rounds: u64,
@@ -130,10 +132,15 @@ pub fn walk<F: SimdField, const W: usize>(
     let mut result = WalkResult::default();
     let mut round = Round::starting_at(table, start, 0);
     let (mut filter, mut remaining, mut others) = (&target.filter, target.remaining.as_ref(), 0);
-    let Memory { prefixes, few, many } = &mut scratch.0.0;
-    many.begin(filter);
+    let Memory { prefixes, few, many, whole } = &mut scratch.0.0;
+    many.begin(filter, &table.plain);
+    if filter.text_tests().is_some() {
+        whole.begin(filter, &table.plain);
+    }
     while result.rounds < rounds && result.hits.len() < target.most_hits {
-        let next = if filter.widened().len() <= F::FEW_INTERVALS {
+        let next = if filter.text_tests().is_some() {
+            walk_round(table, &round, filter, prefixes, whole, &mut result)
+        } else if filter.widened().len() <= F::FEW_INTERVALS {
             walk_round(table, &round, filter, prefixes, few, &mut result)
         } else {
             walk_round(table, &round, filter, prefixes, many, &mut result)
@@ -146,7 +153,7 @@ pub fn walk<F: SimdField, const W: usize>(
                     break;
                 }
                 (filter, remaining) = (&kept.filter, None);
-                many.begin(filter);
+                many.begin(filter, &table.plain);
             }
         }
         result.found.clear();
@@ -162,7 +169,7 @@ pub fn walk<F: SimdField, const W: usize>(
 /// Tests all entries around the centres. Returns the next centres, or `None` if a factor was zero
 /// and they must be computed anew.
 #[inline(always)]
-fn walk_round<F: SimdField, N: Screen<F>, const W: usize>(
+fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
     filter: &Filter,
@@ -221,8 +228,8 @@ fn walk_round<F: SimdField, N: Screen<F>, const W: usize>(
                 products[w] = Products::new(&centres[w], entry, q[w]);
             }
             for w in 0..W {
-                let top_words = products[w].top_words(&centres[w], entry);
-                screen.add(filter, &top_words, slot * W + w);
+                let place = Place { entry: end - 1 - slot, slot: slot * W + w };
+                screen.add(filter, &centres[w], entry, &products[w], place);
             }
         }
         let mut slots = screen.take_suspects(filter);
@@ -231,7 +238,7 @@ fn walk_round<F: SimdField, N: Screen<F>, const W: usize>(
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
             let (at, w) = (end - 1 - slot / W, slot % W);
-            confirm(table, round, (at, w), &centres[w], prefixes[at][w], filter, result);
+            confirm(table, round, (at, w), &centres[w], prefixes[at][w], (filter, &*screen), result);
         }
     }
     for dead in round.dead {
@@ -268,26 +275,24 @@ fn cold_path() {}
 
 /// Recomputes the products of an entry and its marked candidates in full, and keeps the hits.
 #[inline(always)]
-fn confirm<F: SimdField, const W: usize>(
+fn confirm<F: Screened, N: Screen<F>, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
     (at, w): (usize, usize),
     centre: &Centre<F>,
     q: F,
-    filter: &Filter,
+    (filter, screen): (&Filter, &N),
     result: &mut WalkResult,
 ) {
     let entry = &table.entries.0[at];
     let products = Products::new(centre, entry, q);
-    let top_words = products.top_words(centre, entry);
-    for (word, &marked) in F::marks(filter, &top_words).iter().enumerate() {
+    for (word, &marked) in screen.marks(filter, centre, entry, &products, at).iter().enumerate() {
         let mut bits = marked;
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let (sign, lane) = (bit / 8, bit % 8);
-            let top = F::top_word(top_words[word], sign == 1, lane);
-            if filter.is_marked(top) && round.dead[w] >> lane & 1 == 0 {
+            if lane < F::LANES && round.dead[w] >> lane & 1 == 0 {
                 let (products, centre_x) = (products.lane(lane), centre.x.lane(lane));
                 let (k, j) = address(word);
                 let number = round.number_of(w, lane);

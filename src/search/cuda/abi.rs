@@ -1,6 +1,7 @@
 //! The structures that host and kernels exchange: `kernels/abi.h` in Rust. Both sides assert the
 //! layout.
 
+use super::constants::{ACCEPTED_WORDS, FIRST_BITS, MOST_RUN, TEXT_WORDS};
 use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use std::mem::offset_of;
@@ -73,6 +74,42 @@ pub struct Checks {
     pub checksums: u64,
 }
 
+/// A test of a key's text, in words of six characters.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct TextTest {
+    pub mask: [u32; TEXT_WORDS as usize],
+    pub value: [u32; TEXT_WORDS as usize],
+    pub words: u32,
+    pub places: [u32; TEXT_WORDS as usize],
+    pub run: u32,
+    pub is_equal: u32,
+    pub run_mask: [u32; MOST_RUN as usize],
+    pub run_value: [u32; MOST_RUN as usize],
+}
+
+impl TextTest {
+    /// Its words, in the order of the fields.
+    pub fn words(&self) -> Vec<u32> {
+        let (words, run) = ([self.words], [self.run, self.is_equal]);
+        [&self.mask[..], &self.value, &words, &self.places, &run, &self.run_mask, &self.run_value].concat()
+    }
+}
+
+/// The second argument of the kernel that compares whole keys. Addresses are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct WholeSearch {
+    pub tests: u64,
+    pub checksums: u64,
+    pub key_tests: u32,
+    pub checksum_tests: u32,
+    pub has_first_bits: u32,
+    pub unused: u32,
+    pub first_bits: [[u32; 8]; FIRST_BITS as usize],
+    pub accepted: [u32; ACCEPTED_WORDS as usize],
+}
+
 /// The argument of the search kernels. Addresses are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
@@ -111,6 +148,11 @@ const _: () = {
     assert!(size_of::<Member>() == 24 && size_of::<Checks>() == 32);
     assert!(offset_of!(Member, last) == 8 && offset_of!(Member, words) == 16);
     assert!(offset_of!(Checks, members) == 8 && offset_of!(Checks, words) == 16 && offset_of!(Checks, checksums) == 24);
+    assert!(size_of::<TextTest>() == 196);
+    assert!(size_of::<WholeSearch>() == 32 + 32 * FIRST_BITS as usize + 4 * ACCEPTED_WORDS as usize);
+    assert!(offset_of!(TextTest, places) == 84 && offset_of!(TextTest, run) == 124);
+    assert!(offset_of!(TextTest, run_mask) == 132);
+    assert!(offset_of!(WholeSearch, key_tests) == 16 && offset_of!(WholeSearch, first_bits) == 32);
     assert!(size_of::<Search>() == 14 * 8 + 8 * 4 + 64);
     assert!(
         offset_of!(Search, groups) == 32 && offset_of!(Search, centres) == 56 && offset_of!(Search, counters) == 80
@@ -130,4 +172,4 @@ macro_rules! shared {
     )*};
 }
 
-shared!(Point Suspect Counters Interval Member Checks Search);
+shared!(Point Suspect Counters Interval Member Checks TextTest WholeSearch Search);

@@ -54,8 +54,13 @@ impl CheckTables {
             first_member: if self.is_needed { self.first_member.device_ptr(stream).0 } else { 0 },
             members: self.members.device_ptr(stream).0,
             words: self.words.device_ptr(stream).0,
-            checksums: self.checksums.device_ptr(stream).0,
+            checksums: self.checksums(stream),
         }
+    }
+
+    /// The address of the tables of the checksum.
+    pub fn checksums(&self, stream: &Arc<CudaStream>) -> u64 {
+        self.checksums.device_ptr(stream).0
     }
 
     /// All buffers. Destructures every field: a new buffer cannot be forgotten here.

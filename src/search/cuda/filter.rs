@@ -4,6 +4,7 @@ use super::abi::Interval;
 use super::buffers::Buffer;
 use super::checks::CheckTables;
 use super::constants::{FINE_BITS, ROUGH_SLACK, SLACK, TENSOR_COARSE_BITS};
+use super::whole::TextTests;
 use crate::pattern::{MOST_INTERVALS, PatternSet};
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PinnedHostSlice, PushKernelArg,
@@ -25,6 +26,8 @@ pub struct Filter {
     pub single: Option<(u32, u32)>,
     /// Conditions on the keys inside the intervals.
     pub checks: CheckTables,
+    /// Tests of whole keys, where the first 32 bits say too little.
+    pub tests: TextTests,
     staging: PinnedHostSlice<Interval>,
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
@@ -45,6 +48,7 @@ impl Filter {
             count: 0,
             single: None,
             checks: CheckTables::new(stream)?,
+            tests: TextTests::new(stream)?,
             // SAFETY: written before it is read.
             staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
             copied: None,
@@ -72,6 +76,7 @@ impl Filter {
             fine,
             intervals,
             checks,
+            tests,
             staging,
             count: _,
             single: _,
@@ -87,6 +92,7 @@ impl Filter {
             Buffer::pinned("staged intervals", staging)?,
         ];
         buffers.extend(checks.buffers());
+        buffers.extend(tests.buffers());
         Ok(buffers)
     }
 
@@ -114,6 +120,7 @@ impl Filter {
         };
         self.share = 1.0;
         self.checks.set(stream, patterns)?;
+        self.tests.set(stream, patterns)?;
         self.patterns = Some(patterns.clone());
         self.coarse_bits = coarse_bits;
         // The previous copy was queued before the previous launch, so this wait is short.
@@ -124,7 +131,7 @@ impl Filter {
         let staged = &self.staging.as_slice()?[..self.count];
         stream.memcpy_htod(staged, &mut self.intervals.slice_mut(..self.count))?;
         self.copied = Some(stream.record_event(None)?);
-        if self.single.is_none() {
+        if self.single.is_none() && !self.tests.are_needed() {
             stream.memset_zeros(&mut self.coarse)?;
             stream.memset_zeros(&mut self.fine)?;
             let count = self.count as u32;

@@ -12,6 +12,7 @@ mod checks;
 mod constants;
 mod filter;
 mod geometry;
+mod launch;
 mod module;
 pub mod probe;
 mod searcher;
@@ -19,6 +20,7 @@ mod slot;
 mod variant;
 #[doc(hidden)]
 pub mod watched;
+mod whole;
 
 use super::error::SearchError;
 use super::searcher::Searcher;

@@ -24,6 +24,7 @@ pub fn nvrtc_is_present() -> bool {
 /// All kernels except those of the search itself, whose variants are in `variant.rs`.
 pub struct Kernels {
     pub module: Arc<CudaModule>,
+    pub whole_keys: CudaFunction,
     pub confirm: CudaFunction,
     pub build_table: CudaFunction,
     pub build_filter: CudaFunction,
@@ -46,6 +47,7 @@ impl Kernels {
         };
         let function = |name: &str| module.load_function(name).map_err(|error| format!("kernel {name}: {error}"));
         Ok(Kernels {
+            whole_keys: function("whole_keys")?,
             confirm: function("confirm")?,
             build_table: function("build_table")?,
             build_filter: function("build_filter")?,

@@ -1,8 +1,9 @@
 //! For `npubbot doctor`: the GPUs and kernels found. For tests: single field operations on a GPU.
 
-use super::abi::limbs;
+use super::abi::{TextTest, limbs};
 use super::constants::MATRIX_BYTES;
 use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
+use crate::pattern::PatternSet;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
 /// The driver, GPUs and kernels available to this build on this machine.
@@ -106,6 +107,15 @@ pub enum TensorOperation {
 
 /// A number of 32 bytes, big-endian.
 pub type Number = [u8; 32];
+
+/// The tests of the texts of whole keys as the device reads them, and the argument of the kernel
+/// that compares these from its counts on; empty if there are none.
+pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
+    let (tests, search) = super::whole::for_device(patterns);
+    let counts = [search.key_tests, search.checksum_tests, search.has_first_bits, search.unused];
+    let argument = [&counts[..], search.first_bits.as_flattened(), &search.accepted].concat();
+    [tests.iter().flat_map(TextTest::words).collect(), argument]
+}
 
 /// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.
 pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {

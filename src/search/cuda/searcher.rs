@@ -5,18 +5,16 @@ use super::buffers::Buffer;
 use super::constants::{CENTRE_CONSTANTS, ENTRY_BYTES, GROUP_BYTES, MATRICES, MATRIX_BYTES};
 use super::filter::Filter;
 use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit, stretch_start};
+use super::launch::{claim, confirm, groups_of_128, multiple_point, search_top_words, search_whole_keys};
 use super::module::{BUILT_FOR, Kernels};
 use super::slot::{FIRST_HITS, Slot};
 use super::variant::{self, Variant};
-use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
-use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
+use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::CUdevice_attribute;
-use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg,
-};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError, PushKernelArg};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +23,8 @@ const IN_FLIGHT: usize = 2;
 /// Prefix products per thread for a variant without groups: with this many it is fastest.
 const KEPT_ALONE: u32 = 1024;
 const LAUNCH_TARGET: Duration = Duration::from_millis(72);
-/// Blocks, and threads per block, of the kernel that recomputes suspects in full.
-const CONFIRM: (u32, u32) = (132, 256);
+/// Part of a launch that the first trial of whole keys is: they take several times as long.
+const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 
 struct Pending {
     slot: usize,
@@ -55,7 +53,10 @@ pub struct CudaSearcher {
     slots: Vec<Slot>,
     pending: VecDeque<Pending>,
     next_slot: usize,
+    /// The extent of a launch that takes the intended time.
     whole: Extent,
+    /// The same where whole keys are compared. Every entry has a prefix product of its own there.
+    whole_keys: Extent,
 }
 
 impl CudaSearcher {
@@ -132,6 +133,7 @@ impl CudaSearcher {
             pending: VecDeque::new(),
             next_slot: 0,
             whole: Extent { steps: 1, entries: kept },
+            whole_keys: Extent { steps: 1, entries: kept.min(TABLE) },
             kernels,
             variant,
             geometry,
@@ -142,7 +144,7 @@ impl CudaSearcher {
     /// Keeps the fastest variant that finds the plain one's hits; sets the extent of a launch.
     fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
         let patterns = |texts: &[&str]| {
-            let parsed = texts.iter().map(|text| Pattern::parse(text).expect("characters of the alphabet"));
+            let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
             Arc::new(PatternSet::new(parsed.collect()))
         };
         let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
@@ -151,13 +153,13 @@ impl CudaSearcher {
         for variant in variants {
             self.variant = variant.clone();
             self.whole = Extent { steps: 1, entries: self.kept };
-            let found = (self.trial(&one)?.1, self.trial(&many)?.1);
+            let found = (self.trial(&one, self.whole)?.1, self.trial(&many, self.whole)?.1);
             if *expected.get_or_insert_with(|| found.clone()) != found {
                 tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
                 continue;
             }
             self.whole = Extent { steps: 1, entries: self.table_entries() };
-            let busy = self.trial(&one)?.0.min(self.trial(&one)?.0);
+            let busy = self.trial(&one, self.whole)?.0.min(self.trial(&one, self.whole)?.0);
             let speed = self.whole.total() / busy.as_secs_f64();
             tracing::debug!(device = %self.info.id, variant = variant.name, ?busy, speed, "measured");
             if best.is_none_or(|(most, _)| speed > most) {
@@ -174,8 +176,19 @@ impl CudaSearcher {
             self.kept = KEPT_ALONE;
         }
         self.whole = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), self.table_entries());
-        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, whole = ?self.whole, "calibrated");
+        let (end, entries) = (patterns(&["*n0str"]), self.kept.min(TABLE));
+        let trial = Extent::of_entries(self.whole.total() * WHOLE_KEYS_TRIAL, entries);
+        let busy = self.trial(&end, trial)?.0.min(self.trial(&end, trial)?.0);
+        let speed = trial.total() / busy.as_secs_f64().max(1e-6);
+        self.whole_keys = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), entries);
+        let (whole, whole_keys) = (self.whole, self.whole_keys);
+        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, ?whole, ?whole_keys, "calibrated");
         Ok(())
+    }
+
+    /// The extent of a launch for these patterns that takes the intended time.
+    fn longest(&self, patterns: &PatternSet) -> Extent {
+        if patterns.compares_whole_keys() { self.whole_keys } else { self.whole }
     }
 
     /// Table entries per centre whose prefix products fit into memory.
@@ -184,10 +197,10 @@ impl CudaSearcher {
     }
 
     /// Runs one launch over fixed start points. Returns its duration and its hits, sorted.
-    fn trial(&mut self, patterns: &Arc<PatternSet>) -> Result<(Duration, Vec<Suspect>), SearchError> {
+    fn trial(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<(Duration, Vec<Suspect>), SearchError> {
         let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
         let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
-        self.start(0, &launch, self.whole).map_err(self.failed())?;
+        self.start(0, &launch, extent).map_err(self.failed())?;
         let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
         hits.sort_unstable();
         Ok((busy, hits))
@@ -233,16 +246,16 @@ impl CudaSearcher {
             hit_capacity: at.hits.len() as u32,
             step: self.step,
         };
-        let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
         at.started.record(stream)?;
-        run(stream, kernel, &search, *config)?;
-        let (blocks, block) = CONFIRM;
-        let confirming = LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: 0 };
-        let (threads, checks) = (self.geometry.threads(), self.filter.checks.argument(stream));
-        let mut confirm = stream.launch_builder(&self.kernels.confirm);
-        confirm.arg(&search).arg(&threads).arg(&checks);
-        // SAFETY: the arguments match `confirm`, which checks the number of suspects.
-        unsafe { confirm.launch(confirming)? };
+        if self.filter.tests.are_needed() {
+            let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
+            search_whole_keys(stream, &self.kernels.whole_keys, &search, &whole, &self.geometry)?;
+        } else {
+            let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
+            search_top_words(stream, kernel, &search, *config)?;
+        }
+        let checks = self.filter.checks.argument(stream);
+        confirm(stream, &self.kernels.confirm, &search, self.geometry.threads(), &checks)?;
         stream.memcpy_dtoh(&at.counters, at.read_counters.as_mut_slice()?)?;
         stream.memcpy_dtoh(&at.hits.slice(..FIRST_HITS), at.read_hits.as_mut_slice()?)?;
         at.finished.record(stream)
@@ -286,6 +299,7 @@ impl CudaSearcher {
             pending: _,
             next_slot: _,
             whole: _,
+            whole_keys: _,
         } = self;
         stream.synchronize()?;
         side.synchronize()?;
@@ -302,19 +316,6 @@ impl CudaSearcher {
             buffers.extend(slot.buffers()?);
         }
         Ok(buffers)
-    }
-
-    fn claim(&self, hit: &Suspect) -> ClaimedHit {
-        let per_start = self.geometry.threads_per_start();
-        let step = i64::from(hit.entry) + 1;
-        let centre = stretch_start(hit.thread % per_start) + u64::from(hit.step) * STEP;
-        let rotation = |power| Rotation::new(power as u8).expect("three turns");
-        let minus = hit.which / 3 % 2 == 1;
-        let offset = Offset::of_point(centre, if minus { -step } else { step }, rotation(hit.which / 6 % 3));
-        ClaimedHit {
-            start: (hit.thread / per_start) as usize,
-            tweak: Tweak { offset, rotation: rotation(hit.which % 3) },
-        }
     }
 }
 
@@ -340,7 +341,7 @@ impl Searcher for CudaSearcher {
             return Err(SearchError::DeviceFailed { device: self.info.id, reason });
         }
         let slot = self.next_slot;
-        let extent = self.whole.part(self.filter.share_for(&launch.patterns));
+        let extent = self.longest(&launch.patterns).part(self.filter.share_for(&launch.patterns));
         self.start(slot, &launch, extent).map_err(self.failed())?;
         self.pending.push_back(Pending { slot, launch, extent });
         self.next_slot = (slot + 1) % IN_FLIGHT;
@@ -361,40 +362,19 @@ impl Searcher for CudaSearcher {
                 let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
                 return Ok(LaunchReport {
                     candidates: 18 * tested.saturating_sub(skipped),
-                    hits: hits.iter().map(|hit| self.claim(hit)).collect(),
+                    hits: hits.iter().map(|hit| claim(hit, &self.geometry)).collect(),
                     busy: all_busy,
                     is_cut_short: false,
                 });
             }
             // More hits than the buffers hold. Search the start of the same stretch again, as much
             // of it as fits.
-            let fewer = Extent::of_entries(extent.total() / excess * 0.7, self.whole.entries);
+            let longest = self.longest(&launch.patterns);
+            let fewer = Extent::of_entries(extent.total() / excess * 0.7, longest.entries);
             tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
             extent = fewer;
             self.start(slot, &launch, extent).map_err(self.failed())?;
-            self.filter.share = self.filter.share.min(extent.total() / self.whole.total());
+            self.filter.share = self.filter.share.min(extent.total() / longest.total());
         }
     }
-}
-
-fn run(
-    stream: &Arc<CudaStream>,
-    kernel: &CudaFunction,
-    search: &Search,
-    config: LaunchConfig,
-) -> Result<(), DriverError> {
-    let mut launch = stream.launch_builder(kernel);
-    launch.arg(search);
-    // SAFETY: the argument matches the kernel, and every buffer in `search` has the size that the
-    // grid and the extent need.
-    unsafe { launch.launch(config)? };
-    Ok(())
-}
-
-fn groups_of_128(threads: u32) -> LaunchConfig {
-    LaunchConfig { grid_dim: (threads.div_ceil(128), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 }
-}
-
-fn multiple_point(k: u64) -> StartPoint {
-    super::geometry::multiple_of_generator(k)
 }

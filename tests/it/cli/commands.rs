@@ -119,14 +119,14 @@ fn explain_gives_an_object_for_each_pattern() {
     let (mean, rate) = (lines[0]["expected_seconds"].as_f64().unwrap(), lines[0]["rate"].as_f64().unwrap());
     assert!((mean * rate / 2f64.powi(35) - 1.0).abs() < 1e-6, "{}", lines[0]);
     assert_eq!(lines[0]["cheaper"][0]["pattern"], "~m0ctane");
-    assert!(lines[1]["rate"].is_null() && lines[1]["nearest"] == "cafe", "{}", lines[1]);
+    let whole_keys = lines[1]["rate"].as_f64().unwrap();
+    assert!(whole_keys > 0.0 && whole_keys < rate, "{} {}", lines[0], lines[1]);
+    assert_eq!(lines[1]["nearest"], "cafe");
 }
 
 fn bench_finds_the_expected_number_of_hits() {
-    for patterns in ["1", "1000"] {
-        let arguments =
-            ["bench", "--device", "cpu", "--threads", "1", "--seconds", "1", "--json", "--patterns", patterns];
-        let line = json(&run(&arguments));
+    for patterns in [&["--patterns", "1"][..], &["--patterns", "1000"], &["*ca", "m0ct"], &["=4*"]] {
+        let line = json(&run(&[&["bench", "--seconds", "1", "--json"], &ONE_THREAD[..], patterns].concat()));
         let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
         // Five standard deviations: by chance, one run in two million fails.
         assert!((found - expected).abs() <= 5.0 * expected.sqrt().max(1.0), "{line}");
@@ -145,7 +145,6 @@ fn bad_flags_are_explained() {
         (&["mine", "best", "10s", "--count", "2"], "gives one key"),
         (&["mine", "cat", "best", "10s"], "comes alone"),
         (&["bench", "best", "10s"], "no target"),
-        (&["mine", "*cafe"], "the nearest that works is cafe"),
         (&["mine", "cat", "--time", "soon"], "--time"),
         (&["mine", "-f", "/nonexistent/list"], "/nonexistent/list"),
         (&["explain", "best"], "comes alone and with a time"),

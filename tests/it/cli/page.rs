@@ -10,7 +10,7 @@ use std::path::Path;
 pub const TESTS: &[Test] = &[test!(the_page_reads_patterns_as_the_bot_does)];
 
 /// As people write them: alone, several, and such as are refused.
-const WRITTEN: [&str; 62] = [
+const WRITTEN: [&str; 68] = [
     "m0ctane",
     "NPUB1Cat",
     "nostr:npub1dad",
@@ -58,6 +58,12 @@ const WRITTEN: [&str; 62] = [
     "~m0ct*alice*cafe",
     "=7*",
     "hex:*beef",
+    "hex:*c0ffee",
+    "?????m0ct",
+    "ca?????t",
+    "caf?s??t",
+    "cafe????t",
+    "m0ct*e",
     "*csafecat",
     "*caafecat",
     "b0b",
@@ -149,7 +155,8 @@ fn vectors() -> Value {
         let fits = |npub: &Npub| patterns.iter().any(|pattern| pattern.matches(npub));
         let fitting: Vec<usize> = (0..keys.len()).filter(|&at| fits(&keys[at])).collect();
         let texts: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
-        json!({ "written": written, "texts": texts, "bits": bits, "fits": fitting })
+        let whole = patterns.iter().any(|pattern| !pattern.begins_selectively());
+        json!({ "written": written, "texts": texts, "bits": bits, "fits": fitting, "whole": whole })
     };
     let npubs: Vec<String> = keys.iter().map(ToString::to_string).collect();
     let patterns: Vec<Value> = WRITTEN.map(str::to_owned).into_iter().chain(own).map(one).collect();

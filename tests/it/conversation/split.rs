@@ -227,8 +227,8 @@ async fn a_split_key_of_every_kind_is_checked_against_its_pattern() {
 }
 
 fn a_half_is_not_made_for_what_bots_do_not_search_for() {
-    let error = refusal(&run_with_input(&["split", "new", "m0ct*cafe", "--print"], ""));
-    assert!(error.contains("they take m0ctcafe; no half was made"), "{error}");
+    let error = refusal(&run_with_input(&["split", "new", "m*[ql][ql][ql][ql][ql][ql][ql][ql]", "--print"], ""));
+    assert!(error.contains("they take m[lq][lq][lq][lq][lq][lq][lq][lq]; no half was made"), "{error}");
     let error = refusal(&run_with_input(&["split", "new", "b0b", "--print"], ""));
     assert!(error.contains("`b0b` is no pattern") && error.contains("~b0b"), "{error}");
 }

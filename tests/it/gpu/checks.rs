@@ -5,16 +5,21 @@ use super::host_probe::HostProbe;
 use super::launch::{launch, random_start};
 use crate::support::harness::{Test, needs_gpu, test};
 use crate::support::hex;
-use npubbot::key::Npub;
+use npubbot::key::{Npub, Rotation};
 use npubbot::pattern::{ALPHABET, ChecksumTables, Pattern, PatternSet};
 use npubbot::search::cuda;
+use npubbot::search::cuda::probe::text_tests;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::fmt::Display;
 use std::sync::Arc;
 
-pub const TESTS: &[Test] =
-    &[test!(the_kernels_agree_with_a_match_on_the_text), test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them)];
+pub const TESTS: &[Test] = &[
+    test!(the_kernels_agree_with_a_match_on_the_text),
+    test!(the_eighteen_keys_of_an_entry_are_right),
+    test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them),
+];
 
 fn seeded() -> StdRng {
     StdRng::seed_from_u64(crate::support::seed())
@@ -74,6 +79,7 @@ fn list<N: Display>(numbers: impl IntoIterator<Item = N>) -> String {
 fn tables(set: &PatternSet) -> String {
     let checks = set.checks().unwrap_or_default();
     let checksums = ChecksumTables::get();
+    let [tests, argument] = text_tests(set);
     [
         list(set.intervals().iter().flat_map(|&(first, last)| [first, last])),
         list(checks.members.iter().flat_map(|member| [member.first, member.last])),
@@ -81,6 +87,8 @@ fn tables(set: &PatternSet) -> String {
         list(&checks.first_member),
         list(&checks.words),
         list(checksums.bytes.iter().flatten().chain([&checksums.zero])),
+        list(tests),
+        list(argument),
     ]
     .concat()
 }
@@ -111,7 +119,7 @@ fn the_kernels_agree_with_a_match_on_the_text() {
             sets.push((0..size).filter_map(|_| of_key()).collect());
         }
     }
-    let (mut wanted, mut all) = (0, 0);
+    let (mut wanted, mut all, mut passing) = (0, 0, 0);
     for patterns in sets.into_iter().filter(|patterns| !patterns.is_empty()) {
         let set = PatternSet::new(patterns.clone());
         let file = probe.folder().join("tables");
@@ -121,19 +129,60 @@ fn the_kernels_agree_with_a_match_on_the_text() {
         for (npub, answer) in keys.iter().zip(answers.lines()) {
             // Not the set's own lookup: every pattern by itself.
             let matches = patterns.iter().any(|pattern| pattern.matches(npub));
-            assert_eq!(answer == "1", matches, "{npub} and {patterns:?}");
-            (wanted, all) = (wanted + usize::from(matches), all + 1);
+            let (passes, is_wanted) = (answer.starts_with('1'), answer.ends_with('1'));
+            assert_eq!(is_wanted, matches, "{npub} and {patterns:?}");
+            assert!(passes || !matches, "{npub} fails the tests of {patterns:?}");
+            (wanted, all, passing) = (wanted + usize::from(matches), all + 1, passing + usize::from(passes));
         }
     }
-    println!("{wanted} of {all} keys match");
+    println!("{wanted} of {all} keys match, {passing} pass a test of their texts");
     assert!(wanted > all / 100 && wanted < all);
+}
+
+fn the_eighteen_keys_of_an_entry_are_right() {
+    let probe = HostProbe::compile();
+    let mut rng = seeded();
+    let point = |secret: &SecretKey| PublicKey::from_secret_key(SECP256K1, secret);
+    let pairs: Vec<(PublicKey, PublicKey)> = (0..200)
+        .map(|number: u8| {
+            let mut small = [0; 32];
+            small[31] = number + 1;
+            let centre = SecretKey::from_slice(&rng.random::<[u8; 32]>()).unwrap();
+            (point(&centre), point(&SecretKey::from_slice(&small).unwrap()))
+        })
+        .collect();
+    let coordinates = |point: &PublicKey| hex::encode(&point.serialize_uncompressed()[1..]);
+    let lines: String = pairs
+        .iter()
+        .map(|(centre, entry)| {
+            let (centre, entry) = (coordinates(centre), coordinates(entry));
+            format!("{} {} {} {}\n", &centre[..64], &centre[64..], &entry[..64], &entry[64..])
+        })
+        .collect();
+    let answers = probe.run(&["points".as_ref()], lines);
+    let mut keys = answers.lines();
+    for (centre, entry) in &pairs {
+        for (k, sign, j) in (0..3).flat_map(|k| (0..2).flat_map(move |sign| (0..3).map(move |j| (k, sign, j)))) {
+            let scalar = |power: usize| Rotation::ALL[power].scalar();
+            let turned = entry.mul_tweak(SECP256K1, &scalar(k)).unwrap();
+            let turned = if sign == 1 { turned.negate(SECP256K1) } else { turned };
+            let expected = centre.combine(&turned).unwrap().mul_tweak(SECP256K1, &scalar(j)).unwrap();
+            assert_eq!(keys.next().unwrap(), &coordinates(&expected)[..64], "k {k}, sign {sign}, j {j}");
+        }
+    }
+    assert!(keys.next().is_none());
 }
 
 fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     needs_gpu();
     let mut rng = seeded();
     let mut searcher = cuda::open(0).unwrap();
-    for texts in [&["m0ct*[qp]"][..], &["m0ct*a*", "qqqq*7", "00000"], &["~al7c*[qpzry]*@20"]] {
+    for texts in [
+        &["m0ct*[qp]"][..],
+        &["m0ct*a*", "qqqq*7", "00000"],
+        &["~al7c*[qpzry]*@20"],
+        &["*qrcafe", "*al7ce*", "=6*", "hex:*c0ffee", "m0*cafe"],
+    ] {
         let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let patterns = Arc::new(PatternSet::new(patterns));
         let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();

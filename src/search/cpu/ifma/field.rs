@@ -10,7 +10,10 @@ use super::reduce::{
 use super::vector::{all, and, high, load, low, minus, plus, right, store};
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
-use crate::search::cpu::simd::{Marks, SimdField, Summand};
+use crate::search::cpu::formula::{Centre, Products};
+use crate::search::cpu::screen::{Marks, Screened};
+use crate::search::cpu::simd::{SimdField, Summand};
+use crate::search::cpu::whole::{WholeField, WholeScreen};
 use std::arch::x86_64::*;
 
 /// 16p, in limbs so large that no limb of a subtrahend (below 2^52; the top one below 2^52 - 2)
@@ -26,15 +29,11 @@ impl SimdField for Fe8 {
     /// top_words and a wrap a term: within ±(6·3.5 + 2 + 6).
     const SLACK: u64 = 32 << 32;
 
-    const FEW_INTERVALS: usize = 4;
-
     type Constant = [u64; 5];
     type ConstantFactor = [[u64; 5]; 5];
     type Factor = Factor8;
     /// Sixteen of 32 bits: the sums in the lower half, the differences in the upper.
     type TopWords = __m512i;
-    type Few = CompareScreen;
-    type Many = LookupScreen;
 
     fn constant(value: Fe) -> [u64; 5] {
         limbs(value)
@@ -210,6 +209,43 @@ impl SimdField for Fe8 {
         let word = usize::from(difference) * 8 + lane;
         words[word / 2] >> (32 * (word % 2)) << 32
     }
+}
+
+impl WholeField for Fe8 {
+    #[inline(always)]
+    fn whole_marks(
+        screen: &WholeScreen<Fe8>,
+        filter: &Filter,
+        centre: &Centre<Fe8>,
+        products: &Products<Fe8>,
+        at: usize,
+    ) -> Marks {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { whole_marks(screen, filter, centre, products, at) }
+    }
+}
+
+/// [`WholeScreen::marks_of`], compiled for AVX-512 IFMA.
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
+#[inline(never)]
+fn whole_marks(
+    screen: &WholeScreen<Fe8>,
+    filter: &Filter,
+    centre: &Centre<Fe8>,
+    products: &Products<Fe8>,
+    at: usize,
+) -> Marks {
+    screen.marks_of(filter, centre, products, at)
+}
+
+impl Screened for Fe8 {
+    const FEW_INTERVALS: usize = 4;
+
+    type Few = CompareScreen;
+    type Many = LookupScreen;
+    type Whole = WholeScreen<Fe8>;
 
     #[inline(always)]
     fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {

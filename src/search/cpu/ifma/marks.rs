@@ -4,8 +4,11 @@
 //! The contract of every `unsafe` is that of the module above.
 
 use super::fe8::Fe8;
+use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::simd::{Marks, SLOTS, Screen};
+use crate::search::cpu::formula::{Centre, Products};
+use crate::search::cpu::screen::{Marks, Place, SLOTS, Screen};
+use crate::search::cpu::table::Entry;
 use bytemuck::Zeroable;
 use std::arch::x86_64::*;
 
@@ -21,12 +24,20 @@ pub struct CompareScreen {
 
 impl Screen<Fe8> for CompareScreen {
     #[inline(always)]
-    fn add(&mut self, filter: &Filter, top_words: &[__m512i; 9], slot: usize) {
+    fn add(
+        &mut self,
+        filter: &Filter,
+        centre: &Centre<Fe8>,
+        entry: &Entry<Fe8>,
+        products: &Products<Fe8>,
+        place: Place,
+    ) {
+        let top_words = products.top_words(centre, entry);
         let mut any = 0;
         for &(first, last) in filter.widened() {
-            any |= nearest(top_words, first, last);
+            any |= nearest(&top_words, first, last);
         }
-        self.suspects |= u32::from(any != 0) << slot;
+        self.suspects |= u32::from(any != 0) << place.slot;
     }
 
     #[inline(always)]
@@ -54,14 +65,15 @@ pub struct LookupScreen {
 }
 
 impl Screen<Fe8> for LookupScreen {
-    fn begin(&mut self, filter: &Filter) {
+    fn begin(&mut self, filter: &Filter, _: &[Entry<Fe>]) {
         self.coarse.copy_from_slice(filter.coarse());
     }
 
     #[inline(always)]
-    fn add(&mut self, _: &Filter, top_words: &[__m512i; 9], slot: usize) {
+    fn add(&mut self, _: &Filter, centre: &Centre<Fe8>, entry: &Entry<Fe8>, products: &Products<Fe8>, place: Place) {
+        let slot = place.slot;
         let mut count = self.count;
-        for &some in top_words {
+        for some in products.top_words(centre, entry) {
             let marked = in_buckets(some, &self.coarse);
             // SAFETY: the contract above; at most 144 top words a slot come before, so 16 more have
             // room.
@@ -124,7 +136,7 @@ fn valid(count: usize) -> u16 {
     if count < 16 { (1 << count) - 1 } else { u16::MAX }
 }
 
-/// See [`crate::search::cpu::simd::SimdField::marks`].
+/// See [`crate::search::cpu::screen::Screened::marks`].
 #[inline(always)]
 pub fn marks(filter: &Filter, top_words: &[__m512i; 9]) -> Marks {
     let mut marks = [0; 9];

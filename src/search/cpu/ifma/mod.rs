@@ -1,9 +1,9 @@
 //! Eight numbers modulo p side by side: five limbs of 52 bits, with AVX-512 IFMA (`vpmadd52luq`,
 //! `vpmadd52huq`).
 //!
-//! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, IFMA and
-//! VPOPCNTDQ, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is called only where
-//! [`is_supported`] is true. Everything else here is inlined into it.
+//! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, BW, IFMA,
+//! VBMI and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is called
+//! only where [`is_supported`] is true. Everything else here is inlined into it.
 //!
 //! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`, where of l0…l3 the low 52 bits count:
 //! those above have been carried already. The multiply instructions read 52 bits of a limb and need
@@ -17,13 +17,17 @@
 //!
 //! So a product is below 2^519, and its uppermost column below 2^52.
 
+mod checksum;
 mod fe8;
 mod field;
 mod marks;
 mod reduce;
+mod text;
 mod vector;
 
 pub use fe8::Fe8;
+#[cfg(test)]
+pub use text::{lanes_that_pass, words_of_lanes};
 pub use vector::is_supported;
 
 use super::table::Table;
@@ -34,7 +38,9 @@ use crate::key::StartPoint;
 pub const VECTORS: usize = 2;
 
 /// [`walk`], compiled for AVX-512 IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,popcnt,bmi1,bmi2,lzcnt")]
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
 pub fn walk_ifma(
     table: &Table<Fe8>,
     start: &StartPoint,

@@ -8,8 +8,11 @@ use std::arch::x86_64::*;
 pub fn is_supported() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("gfni")
         && is_x86_feature_detected!("popcnt")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")

@@ -7,6 +7,7 @@ mod field;
 mod filter;
 mod formula;
 mod walk;
+mod whole;
 
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;

@@ -70,6 +70,28 @@ fn a_walk_finds_patterns_of_every_kind() {
 }
 
 #[test]
+fn a_walk_that_compares_whole_keys_finds_every_match() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    for texts in [
+        &["*qr", "m0*7", "q"][..],
+        &["*al7*", "=4*", "~*cat"],
+        &["*[s5]a*c*@30", "*[qp]?????[s5]", "ca*[s5]?"],
+        &["hex:*0f", "*m*0*c*t*a*n*e*", "??????????cat"],
+    ] {
+        let set = patterns(texts);
+        assert!(set.compares_whole_keys());
+        let expected = by_brute_force(&start, CENTRES, &set);
+        assert!(expected.len() > 50, "{texts:?}: {}", expected.len());
+        for kernel in kernels() {
+            let (candidates, hits) = hits_of(kernel, &start, CENTRES, &set);
+            assert_eq!(candidates, CENTRES * ENTRIES as u64 * 18);
+            assert!(hits == expected, "{}: {} hits, {} expected", kernel.name(), hits.len(), expected.len());
+        }
+    }
+}
+
+#[test]
 fn a_walk_finds_the_expected_number_of_hits() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));

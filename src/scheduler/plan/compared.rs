@@ -1,0 +1,63 @@
+//! The two kinds of launches: those that filter by top words, and those that compare whole keys.
+
+use crate::pattern::{Pattern, Rate};
+
+/// Time that a candidate takes where whole keys are compared, in that of one where top words are:
+/// an estimate until the device has measured both. Four to ten were found (`docs/performance.md`).
+pub const WHOLE_KEYS_COST: f64 = 4.0;
+
+/// The part of a key that a launch compares. Launches of the two kinds take turns, so neither slows
+/// down the other's kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Compared {
+    /// The first 32 bits, by the fast kernel.
+    TopWords,
+    /// All of it, for patterns of which the first 32 bits say too little.
+    WholeKeys,
+}
+
+impl Compared {
+    /// Both kinds.
+    pub const ALL: [Compared; 2] = [Compared::TopWords, Compared::WholeKeys];
+
+    /// Whether the pattern is searched by launches of this kind.
+    pub fn takes(self, pattern: &Pattern) -> bool {
+        (self == Compared::TopWords) == pattern.begins_selectively()
+    }
+}
+
+/// The measured rates of one device.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rates {
+    /// Where top words are compared; `None` before the first measurement.
+    pub top_words: Option<Rate>,
+    /// Where whole keys are.
+    pub whole_keys: Option<Rate>,
+}
+
+impl Rates {
+    /// Time that a candidate takes, in that of one of [`Compared::TopWords`].
+    pub fn cost(self, compared: Compared) -> f64 {
+        match (compared, self.top_words, self.whole_keys) {
+            (Compared::TopWords, ..) => 1.0,
+            (_, Some(Rate(fast)), Some(Rate(slow))) if slow > 0.0 => fast / slow,
+            _ => WHOLE_KEYS_COST,
+        }
+    }
+
+    /// The rate of launches of a kind, estimated until it is measured.
+    pub fn of(self, compared: Compared) -> Option<Rate> {
+        match compared {
+            Compared::TopWords => self.top_words,
+            Compared::WholeKeys => {
+                self.whole_keys.or_else(|| self.top_words.map(|Rate(fast)| Rate(fast / WHOLE_KEYS_COST)))
+            }
+        }
+    }
+}
+
+impl From<Option<Rate>> for Rates {
+    fn from(top_words: Option<Rate>) -> Rates {
+        Rates { top_words, whole_keys: None }
+    }
+}

@@ -1,0 +1,117 @@
+//! Jobs of which the first 32 bits say too little, beside others.
+
+use crate::job::{Asker, JobId, JobSpec};
+use crate::pattern::Rate;
+use crate::scheduler::plan::compared::{Compared, Rates, WHOLE_KEYS_COST};
+use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::{Lane, Owner, Pass};
+use crate::search::LaunchReport;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Candidates of a launch that filters by top words.
+const CANDIDATES: f64 = 1e8;
+
+/// A job with patterns of any kind.
+fn spec(texts: &[&str], asker: Option<Asker>) -> JobSpec {
+    let patterns = texts.iter().map(|text| text.parse().unwrap()).collect();
+    JobSpec { patterns, ..JobSpec::for_tests(&["q"], asker) }
+}
+
+/// Runs `count` launches. Returns their passes, each with its part of the time.
+fn launches(pool: &Pool, held: &mut Subscription, (count, cost): (usize, f64)) -> BTreeMap<Vec<i64>, (f64, Arc<Pass>)> {
+    let mut had: BTreeMap<Vec<i64>, (f64, Arc<Pass>)> = BTreeMap::new();
+    for _ in 0..count {
+        let Next::Search(planned) = pool.next(held, Some(Rate(1e9))) else { panic!("jobs are open") };
+        let pass = Arc::clone(&planned.pass);
+        // Each takes the same time.
+        let busy = std::time::Duration::from_millis(100);
+        let candidates = if pass.compared() == Compared::TopWords { CANDIDATES } else { CANDIDATES / cost } as u64;
+        held.settle(&planned, &LaunchReport { candidates, busy, ..LaunchReport::default() }, 1);
+        let jobs = pass.owners().iter().filter_map(|owner| match owner {
+            Owner::Job(job) => Some(job.0),
+            Owner::Canary => None,
+        });
+        let mut jobs: Vec<i64> = jobs.collect();
+        jobs.sort_unstable();
+        had.entry(jobs).or_insert((0.0, pass)).0 += 1.0 / count as f64;
+    }
+    had
+}
+
+#[test]
+fn the_two_kinds_take_turns_and_no_launch_has_both() {
+    let pool = Pool::default();
+    pool.insert(JobId(1), spec(&["m0ctane", "q0rtane"], None));
+    pool.insert(JobId(2), spec(&["*cafe7x"], None));
+    pool.insert(JobId(3), spec(&["=9*", "m0ctan*cafe"], None));
+    let mut held = pool.subscribe(Lane::All);
+    held.set_device(1, false);
+    launches(&pool, &mut held, (4, 6.0));
+    let had = launches(&pool, &mut held, (1000, 6.0));
+    let parts: Vec<_> = had.iter().map(|(jobs, (part, pass))| (jobs.as_slice(), pass.compared(), *part)).collect();
+    let [(one, Compared::TopWords, first), (other, Compared::WholeKeys, second)] = parts[..] else {
+        panic!("{parts:?}")
+    };
+    assert_eq!((one, other), (&[1, 1, 3][..], &[2, 3][..]));
+    assert!((first - 0.5).abs() < 0.01 && (second - 0.5).abs() < 0.01, "{parts:?}");
+    // The stretch is that of the fast kernel, whatever turns come between.
+    assert!((held.stretch().unwrap().log2() - CANDIDATES.log2()).abs() <= 1.0, "{:?}", held.stretch());
+    pool.remove(JobId(1));
+    pool.remove(JobId(3));
+    let had = launches(&pool, &mut held, (10, 6.0));
+    assert_eq!(had.keys().collect::<Vec<_>>(), [&[2]], "alone it has the whole device");
+}
+
+#[test]
+fn a_split_job_keeps_half_of_the_time_beside_both_kinds() {
+    let pool = Pool::default();
+    pool.insert(JobId(1), spec(&["m0ctane"], None));
+    pool.insert(JobId(2), spec(&["*cafe7x"], None));
+    pool.insert(JobId(3), spec(&["*al7ce*"], Some(Asker([1; 32]))));
+    let mut held = pool.subscribe(Lane::All);
+    held.set_device(1, false);
+    launches(&pool, &mut held, (4, 6.0));
+    let had = launches(&pool, &mut held, (1000, 6.0));
+    for (job, expected) in [(1, 0.25), (2, 0.25), (3, 0.5)] {
+        let (part, pass) = &had[&vec![job]];
+        assert!((part / expected - 1.0).abs() < 0.02, "job {job}: {part}");
+        assert_eq!(pass.half.is_some(), job == 3);
+    }
+}
+
+#[test]
+fn a_rate_is_estimated_until_it_is_measured() {
+    use crate::scheduler::run::health::Record;
+    use crate::search::{DeviceId, DeviceInfo};
+    let info = DeviceInfo { id: DeviceId::Cpu, name: "test".into(), kernel: "test".into(), threads: 1 };
+    let record = Record::new(&info);
+    let second = std::time::Duration::from_secs(1);
+    assert_eq!(record.rate_of(Compared::WholeKeys), None);
+    record.add_measurement(Compared::TopWords, 4000, second);
+    assert_eq!(record.rate_of(Compared::WholeKeys), Some(Rate(4000.0 / WHOLE_KEYS_COST)));
+    record.add_measurement(Compared::WholeKeys, 900, second);
+    assert_eq!(record.rate_of(Compared::WholeKeys), Some(Rate(900.0)));
+    assert_eq!(record.rate(), Some(Rate(4000.0)), "one kind does not change the rate of the other");
+    assert_eq!(record.rates().cost(Compared::WholeKeys), 4000.0 / 900.0);
+    assert_eq!(record.rates().cost(Compared::TopWords), 1.0);
+}
+
+/// Canaries are found some times a second at the rate of their own launches.
+#[test]
+fn the_canary_of_each_kind_follows_its_measured_rate() {
+    let pool = Pool::default();
+    pool.insert(JobId(1), spec(&["m0ctane"], None));
+    pool.insert(JobId(2), spec(&["*cafe7x"], None));
+    pool.insert(JobId(3), spec(&["*al7cet*"], Some(Asker([1; 32]))));
+    let mut held = pool.subscribe(Lane::All);
+    held.set_device(1, false);
+    let rates = Rates { top_words: Some(Rate(150e9)), whole_keys: Some(Rate(150e6)) };
+    for _ in 0..8 {
+        let Next::Search(planned) = pool.next(&mut held, rates) else { panic!("jobs are open") };
+        let rate = rates.of(planned.pass.compared()).unwrap();
+        let a_second = rate.0 * planned.pass.canary_chance;
+        assert!((5.0..161.0).contains(&a_second), "{a_second} of {:?}", planned.pass.patterns);
+        held.settle(&planned, &LaunchReport { candidates: 1000, ..LaunchReport::default() }, 1);
+    }
+}

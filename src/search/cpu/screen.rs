@@ -1,0 +1,82 @@
+//! Screens: first tests of the candidates of some entries.
+
+use super::field::Fe;
+use super::filter::Filter;
+use super::formula::{Centre, Products};
+use super::simd::SimdField;
+use super::table::Entry;
+use bytemuck::Zeroable;
+
+/// Marked candidates of an entry in up to eight lanes: bit `8·sign + lane` of word `3·turn +
+/// rotation`.
+pub type Marks = [u16; 9];
+
+/// Slots of a [`Screen`]. Each is one entry around one vector of centres.
+pub const SLOTS: usize = 32;
+
+/// Where an entry is: its index in the table, and its slot in the screen.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Index in the table.
+    pub entry: usize,
+    /// Number of the slot.
+    pub slot: usize,
+}
+
+/// A first test of the candidates of up to [`SLOTS`] entries. Each method has its own type, so that
+/// the inner loop is compiled for only one.
+pub trait Screen<F: Screened>: Zeroable {
+    /// Prepares for another filter. Called before the first slot with it. `plain` is
+    /// [`super::table::Table::plain`].
+    fn begin(&mut self, _filter: &Filter, _plain: &[Entry<Fe>]) {}
+
+    /// Adds the candidates of an entry around a centre. Slots are numbered from 0 and added in
+    /// order.
+    fn add(&mut self, filter: &Filter, centre: &Centre<F>, entry: &Entry<F>, products: &Products<F>, place: Place);
+
+    /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
+    fn take_suspects(&mut self, filter: &Filter) -> u32;
+
+    /// The candidates of an entry that may match. `at` is its index in the table. Unmarked ones do
+    /// not match.
+    #[inline(always)]
+    fn marks(
+        &self,
+        filter: &Filter,
+        centre: &Centre<F>,
+        entry: &Entry<F>,
+        products: &Products<F>,
+        _at: usize,
+    ) -> Marks {
+        let top_words = products.top_words(centre, entry);
+        let mut marks = F::marks(filter, &top_words);
+        for (word, mark) in marks.iter_mut().enumerate() {
+            let mut bits = *mark;
+            while bits != 0 {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let top = F::top_word(top_words[word], bit / 8 == 1, bit % 8);
+                *mark &= !(u16::from(!filter.is_marked(top)) << bit);
+            }
+        }
+        marks
+    }
+}
+
+/// A field type with its screens.
+pub trait Screened: SimdField {
+    /// Filters of at most this many intervals use [`Screened::Few`], others [`Screened::Many`].
+    const FEW_INTERVALS: usize;
+
+    /// The screen for few intervals.
+    type Few: Screen<Self>;
+
+    /// The screen for many intervals.
+    type Many: Screen<Self>;
+
+    /// The screen that compares whole keys.
+    type Whole: Screen<Self>;
+
+    /// The candidates that may match. Unmarked ones do not match.
+    fn marks(filter: &Filter, top_words: &[Self::TopWords; 9]) -> Marks;
+}

@@ -1,0 +1,116 @@
+//! The comparison of whole keys, with the text of each key.
+
+use super::*;
+use crate::pattern::ChecksumTables;
+use crate::search::cpu::ifma::{lanes_that_pass, words_of_lanes};
+use crate::search::cpu::text::{self, TextField};
+
+/// Random numbers below p, and the edges.
+fn keys(random: &mut StdRng) -> Vec<Fe> {
+    let mut keys = vec![Fe::ZERO, Fe::ONE, Fe::ZERO.sub(Fe::ONE).canonical(), Fe([u64::MAX, 0, u64::MAX, 1])];
+    for round in 0..1004 {
+        let mut limbs: [u64; 4] = random.random();
+        match round % 5 {
+            0 => limbs[3] = 0,
+            1 => limbs[0] = u64::MAX,
+            2 => limbs[random.random_range(0..4)] = [0, 1, u64::MAX][round % 3],
+            _ => {}
+        }
+        keys.push(Fe(limbs).canonical());
+    }
+    keys
+}
+
+#[test]
+fn eight_texts_side_by_side_are_those_of_each() {
+    if !is_supported() {
+        return no_ifma("its texts");
+    }
+    let keys = keys(&mut random());
+    for lanes in keys.chunks_exact(8) {
+        let expected: Vec<[u64; 5]> = lanes.iter().map(|&key| Fe::whole_text(key, &())).collect();
+        assert_eq!(words_of_lanes(Fe8::from_lanes(lanes)).to_vec(), expected);
+    }
+}
+
+#[test]
+fn a_first_test_passes_the_lanes_with_these_bits_of_the_checksum() {
+    if !is_supported() {
+        return no_ifma("its first tests");
+    }
+    let (mut random, tables) = (random(), ChecksumTables::get());
+    let (mut passing, mut all) = (0, 0);
+    for lanes in keys(&mut random).chunks_exact(16) {
+        let text = npub_of(lanes[random.random_range(0..16)]).to_string();
+        for end in ["", "?", "??"] {
+            // Two ends, one of which a key has.
+            let own = format!("*{}{end}", &text[59..63 - end.len()]);
+            let set = patterns(&[&own, &format!("*q7{end}")]);
+            let Some(first) = set.text_tests().unwrap().first else { continue };
+            let [one, other] = lanes_that_pass([0, 8].map(|at| Fe8::from_lanes(&lanes[at..at + 8])), &first);
+            for (lane, key) in lanes.iter().enumerate() {
+                let sum = tables.checksum(&npub_of(*key).0) ^ tables.zero;
+                let bits = [0, 1].map(|byte| (sum >> (8 * first.bytes[byte])) as u8 & first.mask[byte]);
+                let passes = (u32::from(one) | u32::from(other) << 8) >> lane & 1 == 1;
+                assert_eq!(passes, first.sums.contains(&bits), "{first:?} {}", npub_of(*key));
+                (passing, all) = (passing + u32::from(passes), all + 1);
+            }
+        }
+    }
+    println!("{passing} of {all} pass");
+    assert!(passing > all / 20 && passing < all / 8);
+}
+
+#[test]
+fn a_text_has_the_characters_of_the_npub() {
+    for key in keys(&mut random()) {
+        let words = Fe::whole_text(key, &());
+        let value = |place: usize| words[place / 12] >> (55 - place % 12 * 5) & 31;
+        let text: String = (0..58).map(|place| char::from(ALPHABET[value(place) as usize])).collect();
+        assert_eq!(format!("npub1{text}"), npub_of(key).to_string());
+    }
+}
+
+/// Patterns made of a key's text, which it has.
+fn patterns_of(random: &mut StdRng, text: &str) -> Vec<Pattern> {
+    let mut between = || {
+        let (one, other) = (random.random_range(0..58), random.random_range(0..58));
+        &text[one.min(other)..one.max(other).min(one.min(other) + 9)]
+    };
+    let end = &text[58 - text.len() % 7 - 1..];
+    [
+        format!("*{end}"),
+        format!("*{}*", between()),
+        format!("{}*{}", &text[..2], &text[50..]),
+        format!("*?{}?*", between()),
+        format!("{}*{}*{end}", &text[..1], &text[20..24]),
+        format!("*{}*@58", &text[54..]),
+        format!("*{}*@58", &text[47..53]),
+    ]
+    .iter()
+    .filter_map(|written| written.parse().ok())
+    .collect()
+}
+
+#[test]
+fn no_test_of_a_text_misses_a_match_and_few_pass_without_one() {
+    let mut random = random();
+    let keys = keys(&mut random);
+    let (mut matching, mut passing, mut all) = (0, 0, 0);
+    // Reading a pattern takes a while.
+    for key in keys.iter().step_by(5) {
+        let npub = npub_of(*key).to_string();
+        for pattern in patterns_of(&mut random, &npub[5..]) {
+            let set = PatternSet::new(vec![pattern]);
+            let tests = set.text_tests();
+            for other in [*key, keys[random.random_range(0..keys.len())]] {
+                let is_match = !set.matches(&npub_of(other)).is_empty();
+                let passes = tests.as_ref().is_none_or(|tests| text::passing::<Fe>(tests, [other; 2], &())[0] & 1 == 1);
+                assert!(passes || !is_match, "{set:?} {}", npub_of(other));
+                (matching, passing, all) = (matching + u32::from(is_match), passing + u32::from(passes), all + 1);
+            }
+        }
+    }
+    println!("{matching} match, {passing} of {all} pass");
+    assert!(matching > all / 4 && passing < matching + all / 10);
+}

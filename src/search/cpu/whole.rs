@@ -1,0 +1,141 @@
+//! The kernel that compares whole keys, for patterns of which the first 32 bits say little: the
+//! eighteen x-coordinates of an entry in full, and tests of their texts.
+//!
+//! With the products y0, y1, y2, a and b of [`super::formula`]:
+//!
+//! ```text
+//! s_k = y0 + β^k·y1 + β^2k·y2        x(A ± λ^k·I) = (a ± b)·s_k - xA - β^k·xi
+//! ```
+//!
+//! Then `βx` by a product, and `β²x = -x - βx`: 14 products more than the top words need.
+
+use super::field::Fe;
+use super::filter::Filter;
+use super::formula::{Centre, Products, address};
+use super::screen::{Marks, Place, Screen, Screened};
+use super::simd::SimdField;
+use super::table::{ENTRIES, Entry};
+use super::text::{TextField, passing};
+use bytemuck::Zeroable;
+
+/// β^k·xi of an entry, in every lane.
+#[derive(Clone, Copy)]
+struct EntryPoints<F: SimdField>([F::Constant; 3]);
+
+// SAFETY: `SimdField` requires it of its constants.
+unsafe impl<F: SimdField> Zeroable for EntryPoints<F> {}
+
+/// A screen that compares the whole keys of every entry.
+pub struct WholeScreen<F: TextField> {
+    points: [EntryPoints<F>; ENTRIES],
+    beta: F::ConstantFactor,
+    tables: F::Tables,
+    /// Whether the constants above are computed.
+    is_ready: u32,
+    /// Bits of the slots with a key that may match.
+    suspects: u32,
+}
+
+// SAFETY: every field is `Zeroable`.
+unsafe impl<F: TextField> Zeroable for WholeScreen<F> {}
+
+/// A field type with the search for whole keys, compiled once for its processor: it is too long to
+/// be inlined into the walk.
+pub trait WholeField: TextField {
+    /// [`WholeScreen::marks_of`]
+    fn whole_marks(
+        screen: &WholeScreen<Self>,
+        filter: &Filter,
+        centre: &Centre<Self>,
+        products: &Products<Self>,
+        at: usize,
+    ) -> Marks;
+}
+
+impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
+    fn begin(&mut self, _: &Filter, plain: &[Entry<Fe>]) {
+        if self.is_ready == 0 {
+            self.beta = F::constant_factor(Fe::BETA);
+            self.tables = F::tables();
+            for (points, entry) in self.points.iter_mut().zip(plain) {
+                let turned = entry.x.mul(Fe::BETA);
+                points.0 = [entry.x, turned, turned.mul(Fe::BETA)].map(|x| F::constant(x.canonical()));
+            }
+            self.is_ready = 1;
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, place: Place) {
+        let marks = F::whole_marks(self, filter, centre, products, place.entry);
+        let mut any = 0;
+        for mark in marks {
+            any |= mark;
+        }
+        self.suspects |= u32::from(any != 0) << place.slot;
+    }
+
+    #[inline(always)]
+    fn take_suspects(&mut self, _: &Filter) -> u32 {
+        std::mem::take(&mut self.suspects)
+    }
+
+    #[inline(always)]
+    fn marks(&self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, at: usize) -> Marks {
+        F::whole_marks(self, filter, centre, products, at)
+    }
+}
+
+impl<F: TextField> WholeScreen<F> {
+    /// The candidates of an entry that pass a test. `at` is its index in the table.
+    #[inline(always)]
+    pub fn marks_of(&self, filter: &Filter, centre: &Centre<F>, products: &Products<F>, at: usize) -> Marks {
+        let mut marks = [0; 9];
+        let Some(tests) = filter.text_tests() else { return marks };
+        let keys = self.keys(centre, products, at);
+        for (word, mark) in marks.iter_mut().enumerate() {
+            let (k, j) = address(word);
+            let [sum, difference] = passing::<F>(tests, [keys[2 * k][j], keys[2 * k + 1][j]], &self.tables);
+            *mark = u16::from(sum) | u16::from(difference) << 8;
+        }
+        marks
+    }
+
+    /// The keys `β^j·x(A ± λ^k·I)` of an entry, each at `[2k + sign][j]`.
+    ///
+    /// A product is a chain of some 80 cycles. Each step is taken for all six points before the
+    /// next, so that the processor has other products to work on.
+    #[inline(always)]
+    fn keys(&self, centre: &Centre<F>, products: &Products<F>, at: usize) -> [[F::Key; 3]; 6] {
+        let (sum, difference, s) = factors_of_keys(products, &self.beta);
+        let mut points = [sum; 6];
+        for k in 0..3 {
+            points[2 * k] = sum.mul(s[k]);
+            points[2 * k + 1] = difference.mul(s[k]);
+        }
+        let mut first = [sum.key(); 6];
+        for n in 0..6 {
+            let xi = F::from_constant(&self.points[at].0[n / 2]).0;
+            first[n] = points[n].key_less(centre.x, xi);
+        }
+        for n in 0..6 {
+            points[n] = F::from_key(first[n]).times_constant(&self.beta);
+        }
+        let mut keys = [[first[0]; 3]; 6];
+        for n in 0..6 {
+            let beta_x = points[n].key();
+            keys[n] = [first[n], beta_x, F::key_of_negative(first[n], beta_x)];
+        }
+        keys
+    }
+}
+
+/// `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2. `beta` is β.
+#[inline(always)]
+fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
+    let Products { y: [y0, y1, y2], a, b, .. } = *products;
+    // β² is -1 - β, and β⁴ is β.
+    let turned = y1.times_constant(beta).sub(y2.times_constant(beta));
+    let s = [F::plus(F::plus(y0, y1), y2), F::plus(y0.sub(y2), turned), y0.sub(y1).sub(turned)];
+    (F::plus(a, b), a.sub(b), s)
+}
