@@ -9,7 +9,7 @@ use std::borrow::Cow;
 const NSEC_DATA: usize = 58;
 /// Digits of a secret key in hexadecimal.
 const HEX_DIGITS: usize = 64;
-/// What stands in place of a text that might be a key.
+/// The mark in place of a text that might be a key.
 const PLACE: &str = "…";
 
 /// The text without what might be a key: an nsec, or 64 hexadecimal digits or more in a row, in any
