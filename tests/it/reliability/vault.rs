@@ -2,7 +2,9 @@
 //! nothing that was accepted is lost or doubled.
 
 use crate::support::asker::{Asker, DeliveredKey};
-use crate::support::bot::{FaultyBot, Home};
+#[cfg(debug_assertions)]
+use crate::support::bot::FaultyBot;
+use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -10,6 +12,7 @@ use crate::support::vault::{kill, next_vault};
 use nostr_sdk::prelude::UnwrappedGift;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+#[cfg(debug_assertions)]
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
