@@ -14,6 +14,7 @@ use crate::support::asker::Asker;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::raw_relay::{self, RawRelay};
+use crate::support::vault::next_vault;
 use crate::support::{until, usage};
 use attack::{Budget, Sort};
 use relays::{HostileRelay, Manner};
@@ -130,10 +131,13 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     let status = honest.wrap("status").await;
     let events = attack::events(sort, budget, bot.public_key, &theirs);
 
+    // The vault is a process of its own, and costs too.
     let pid = bot.pid();
-    let resident = || usage::of(pid).1;
+    let vault = next_vault(pid, None).await;
+    let resident = || usage::of(pid).1 + usage::of(vault).1;
+    let worked = || usage::seconds_beside_search(pid) + usage::of(vault).0;
     let log_bytes = || home.log().len() as u64;
-    let before = (resident(), ledger_bytes(&home), log_bytes(), open_sockets(pid), usage::seconds_beside_search(pid));
+    let before = (resident(), ledger_bytes(&home), log_bytes(), open_sockets(pid), worked());
     let (mut memory, mut sockets) = (0, 0);
     let half = tokio::sync::Notify::new();
     let pour = async {
@@ -175,7 +179,7 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
         disk: ledger_bytes(&home).saturating_sub(before.1),
         log: log_bytes() - before.2,
         sockets: sockets.saturating_sub(before.3),
-        cpu: usage::seconds_beside_search(pid) - before.4,
+        cpu: worked() - before.4,
         delay,
         redirects: theirs.redirects_followed(),
     }
