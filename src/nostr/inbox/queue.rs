@@ -212,6 +212,33 @@ mod tests {
         );
     }
 
+    /// Verifying costs more than looking at the size, so what is too large is not even queued for it.
+    #[tokio::test]
+    async fn an_event_of_the_wrong_size_kind_or_receiver_is_not_queued() {
+        let (bot, other) = (Keys::generate(), Keys::generate());
+        let ours = RelayUrl::parse("wss://ours.example").unwrap();
+        let (mut entrance, mut queues) = open(source(&bot, &ours), Flood::new(20, 1000), Awaited::default());
+        let largest = 128 * 1024;
+        let tags = |count: usize| vec![Tag::public_key(bot.public_key()); count];
+        let made = |kind, length: usize, tags: Vec<Tag>| {
+            let event = EventBuilder::new(kind, "x".repeat(length)).tags(tags);
+            event.sign_with_keys(&Keys::generate()).unwrap()
+        };
+        let mut many = made(Kind::GiftWrap, 1, tags(1));
+        many.tags = nostr_sdk::nostr::event::Tags::from_list(tags(65));
+        for refused in [
+            made(Kind::GiftWrap, largest + 1, tags(1)),
+            many,
+            made(Kind::TextNote, 1, tags(1)),
+            made(Kind::GiftWrap, 1, vec![Tag::public_key(other.public_key())]),
+        ] {
+            assert!(entrance.admit(ours.clone(), refused));
+        }
+        assert!(queues.plain.try_recv().is_err());
+        assert!(entrance.admit(ours.clone(), made(Kind::GiftWrap, largest, tags(1))));
+        assert_eq!(queues.plain.try_recv().unwrap().event.content.len(), largest);
+    }
+
     #[tokio::test]
     async fn a_message_to_ourselves_does_not_queue_behind_a_flood() {
         let (bot, awaited) = (Keys::generate(), Awaited::default());

@@ -251,10 +251,15 @@ impl RelayLists {
     /// Combines a lookup with what was known before; `None` if neither says anything. A list does
     /// not disappear because the relay that has it is away, and is not replaced by an older one.
     fn learn(&self, asker: Asker, lookup: Lookup) -> Option<Vec<RelayUrl>> {
+        self.learn_at(asker, lookup, Instant::now())
+    }
+
+    fn learn_at(&self, asker: Asker, lookup: Lookup, now: Instant) -> Option<Vec<RelayUrl>> {
         let mut known = self.lock();
         let before = known.get(&asker);
         let doubted = before.is_some_and(|known| known.doubted);
-        let before = before.and_then(|known| known.list.clone()).filter(|list| list.found_at.elapsed() < VALID_FOR);
+        let is_valid = |list: &List| now.saturating_duration_since(list.found_at) < VALID_FOR;
+        let before = before.and_then(|known| known.list.clone()).filter(is_valid);
         let list = match (lookup, before) {
             (Lookup::Failed | Lookup::Unsure, before) => return before.map(|list| list.urls),
             (Lookup::Found(found), Some(before)) if before.dated > found.dated => Some(before),
@@ -262,7 +267,7 @@ impl RelayLists {
             (Lookup::Absent, before) => before.filter(|_| !doubted),
         };
         let urls = list.as_ref().map_or_else(Vec::new, |list| list.urls.clone());
-        known.insert(asker, Known { looked_at: Instant::now(), list, doubted: false });
+        known.insert(asker, Known { looked_at: now, list, doubted: false });
         Some(urls)
     }
 
@@ -326,6 +331,20 @@ mod tests {
         assert_eq!(lists.lock().len(), REMEMBERED);
         assert_eq!(lists.remembered(asker(0)), None, "the oldest are forgotten");
         assert_eq!(lists.remembered(asker(2 * REMEMBERED - 1)), Some(vec![url]));
+    }
+
+    #[test]
+    fn a_list_that_was_found_a_day_ago_is_not_used_while_lookups_fail() {
+        let (lists, asker, found_at) = (RelayLists::default(), Asker([1; 32]), Instant::now());
+        let urls = vec![RelayUrl::parse("wss://relay.example").unwrap()];
+        let list = List { urls: urls.clone(), dated: Timestamp::from(1), found_at };
+        lists.learn_at(asker, Lookup::Found(list), found_at);
+        let after = |lookup, age| lists.learn_at(asker, lookup, found_at + age);
+        let almost = VALID_FOR - Duration::from_secs(1);
+        assert_eq!(after(Lookup::Failed, almost), Some(urls.clone()));
+        assert_eq!(after(Lookup::Absent, almost), Some(urls));
+        assert_eq!(after(Lookup::Failed, VALID_FOR), None);
+        assert_eq!(after(Lookup::Absent, VALID_FOR), Some(Vec::new()), "there is none");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use rand::rngs::StdRng;
 use secp256k1::Scalar;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Candidates per start point. A pattern of four characters has one expected hit.
 const STRETCH: u64 = 1 << 20;
@@ -318,4 +319,25 @@ fn ten_thousand_jobs_rare_one_by_one_are_plentiful_together() {
         device.pool.remove(JobId(job));
     }
     assert_eq!(device.jobs().len(), 1001, "a thousand jobs fit into the pass");
+}
+
+/// The mean of a thousand changes, each with the next pass: of jobs that wait, and of those in it.
+#[test]
+fn a_change_among_ten_thousand_jobs_takes_less_than_a_millisecond() {
+    let mut device = Device::new();
+    for job in 1..=10_000 {
+        device.open(job, &["qqqq"]);
+    }
+    device.open(20_000, &["zzzzzzzz"]);
+    device.pass();
+    let mut mean_of = |job: fn(i64) -> i64| {
+        let began = Instant::now();
+        for change in 0..1000 {
+            device.pool.remove(JobId(job(change)));
+            device.pass();
+        }
+        began.elapsed() / 1000
+    };
+    let (waiting, in_pass) = (mean_of(|change| 10_000 - change), mean_of(|change| 1 + change));
+    assert!(waiting.max(in_pass) < Duration::from_millis(1), "waiting {waiting:?}, in the pass {in_pass:?}");
 }
