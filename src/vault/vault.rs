@@ -50,8 +50,8 @@ impl Vault {
     /// Starts the vault process, which opens or makes the identity. The process ends with the last
     /// clone.
     ///
-    /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of [`Vault::open`] or
-    /// [`Vault::create`].
+    /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
+    /// identity.
     pub fn start(opening: Opening) -> Result<Vault, VaultError> {
         Process::start(opening).map(|process| Vault::with(Link::Process(Arc::new(process))))
     }
