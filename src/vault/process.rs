@@ -5,9 +5,13 @@ use super::frame::{self, Sender, lock};
 use super::opening::{Opening, Ready};
 use super::request::{Answer, Request};
 use std::collections::HashMap;
+#[cfg(target_os = "linux")]
+use std::ffi::OsStr;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -82,7 +86,10 @@ impl Process {
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
     #[cfg(target_os = "linux")]
     pub(super) fn start(opening: Opening) -> Result<Process, VaultError> {
-        Process::start_program(Path::new(THIS_PROGRAM), opening)
+        // In a root folder without `/proc`, the path that this program was started by.
+        let started_by = || PathBuf::from(OsStr::from_bytes(rustix::param::linux_execfn().to_bytes()));
+        let program = Some(PathBuf::from(THIS_PROGRAM)).filter(|link| link.exists()).unwrap_or_else(started_by);
+        Process::start_program(&program, opening)
     }
 
     /// Starts the vault process of this program and waits until it has opened the identity.
