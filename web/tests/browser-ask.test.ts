@@ -98,10 +98,17 @@ describe.skipIf(missing.length > 0)('asking the bot', { timeout: 90_000 }, () =>
     expect(await at.npub()).toMatch(/^npub1qqqq/);
   });
 
+  it('asks for the end of an npub', async () => {
+    await at.arrive();
+    await at.ask('*caf');
+    await at.keyIsThere();
+    expect(await at.npub()).toMatch(/caf$/);
+  });
+
   it('shows the refusal of a pattern that the bot does not search for', async () => {
     await at.arrive();
-    await at.ask('*cafe');
-    await at.says('#bot-words', /too little of it is at the start of a key/);
+    await at.ask('m0ctanem0ctane');
+    await at.says('#bot-words', /I take nothing that takes longer/);
     await at.page.getByRole('button', { name: /something else|new request|again/i }).first().click();
   });
 
