@@ -34,5 +34,6 @@ pub mod scheduler;
 pub mod search;
 pub mod service;
 pub mod shutdown;
+mod token_bucket;
 pub mod vault;
 pub mod web;

@@ -160,7 +160,7 @@ impl Best {
 }
 
 /// Order of patterns by difficulty.
-pub(super) fn by_difficulty(one: &Pattern, other: &Pattern) -> std::cmp::Ordering {
+pub fn by_difficulty(one: &Pattern, other: &Pattern) -> std::cmp::Ordering {
     one.difficulty().candidates().total_cmp(&other.difficulty().candidates())
 }
 

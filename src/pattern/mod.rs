@@ -31,7 +31,7 @@ mod turns;
 mod words;
 
 pub use alphabet::{ALPHABET, look_alikes, nearest};
-pub use best::{Best, Family, MOST_KEPT};
+pub use best::{Best, Family, MOST_KEPT, by_difficulty};
 pub use chance::Effort;
 pub use character_set::MOST_CHOSEN;
 pub use checks::{Checks, Member};

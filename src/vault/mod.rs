@@ -30,7 +30,6 @@ mod opening;
 mod process;
 mod public_events;
 mod random;
-mod rate;
 mod request;
 mod rumor;
 mod seal;

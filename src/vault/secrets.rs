@@ -1,10 +1,10 @@
 //! The holder of every secret. It answers requests; only what an answer has room for leaves it.
 
 use super::error::{UnwrapError, VaultError};
+use super::frame::lock;
 use super::no_key::without_keys;
 use super::opening::Unlock;
 use super::random::{self, Source};
-use super::rate::Rate;
 use super::request::{Answer, Hit, Request};
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::{StartId, StartPoints};
@@ -12,11 +12,13 @@ use super::verified::VerifiedEvent;
 use super::{identity, public_events, seal, unwrap};
 use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
 use crate::message::{Channel, GiftWrap, OutgoingMessage};
+use crate::token_bucket::TokenBucket;
 use nostr::{Event, JsonUtil};
 use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// Most start points in one request, so that the answer fits a frame.
 pub(super) const MOST_STARTS: u32 = 8192;
@@ -26,8 +28,8 @@ pub(super) struct Secrets {
     bot: Arc<Signing>,
     starts: Arc<StartPoints>,
     source: Source,
-    opened: Arc<Rate>,
-    redeemed: Arc<Rate>,
+    opened: Arc<Mutex<TokenBucket>>,
+    redeemed: Arc<Mutex<TokenBucket>>,
 }
 
 /// Messages opened a second, and at once. A bot decrypts 2,000 a second unless it is told otherwise.
@@ -60,8 +62,8 @@ impl Secrets {
 
     fn with(bot: Signing) -> Result<Secrets, VaultError> {
         let starts = Arc::new(StartPoints::new(random::system)?);
-        let rate = |(per_second, burst)| Arc::new(Rate::new(per_second, burst));
-        let (opened, redeemed) = (rate(OPENED), rate(REDEEMED));
+        let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
+        let (opened, redeemed) = (bucket(OPENED), bucket(REDEEMED));
         Ok(Secrets { bot: Arc::new(bot), starts, source: random::system, opened, redeemed })
     }
 
@@ -84,10 +86,14 @@ impl Secrets {
     /// Answers a request. It trusts nothing in it: hits are recomputed, events verified. Above a
     /// rate that no honest bot has, it waits.
     pub(super) fn answer(&self, request: Request) -> Answer {
-        match request {
-            Request::Unwrap(_) | Request::OpenNip04(_) => self.opened.wait(),
-            Request::Redeem { .. } | Request::Reveal { .. } => self.redeemed.wait(),
-            _ => {}
+        let limit = match request {
+            Request::Unwrap(_) | Request::OpenNip04(_) => Some(&self.opened),
+            Request::Redeem { .. } | Request::Reveal { .. } => Some(&self.redeemed),
+            _ => None,
+        };
+        if let Some(bucket) = limit {
+            let wait = lock(bucket).take(Instant::now());
+            std::thread::sleep(wait);
         }
         self.try_answer(request).unwrap_or_else(Answer::Refused)
     }

@@ -17,7 +17,6 @@ mod pages;
 mod queue;
 mod run;
 mod subscription;
-mod token_bucket;
 pub mod vanish;
 mod watchdog;
 

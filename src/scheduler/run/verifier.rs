@@ -6,6 +6,7 @@ use super::pool::Pool;
 use super::verify::{CollectedLaunch, Find, verify};
 use crate::fault::{self, Step};
 use crate::job::JobId;
+use crate::pattern::by_difficulty;
 use crate::scheduler::plan::pass::Pass;
 use crate::vault::{StartId, Vault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -113,9 +114,7 @@ fn wanted(mut finds: Vec<Find>, pool: &Pool) -> Option<Find> {
                 let rarest =
                     |find: &Find| Some(Find { pattern: search.best.family.rarest(&find.hit.npub())?, ..find.clone() });
                 let own = finds.iter().filter(|find| find.job == job).filter_map(rarest);
-                let rarest = own.max_by(|one, other| {
-                    one.pattern.difficulty().candidates().total_cmp(&other.pattern.difficulty().candidates())
-                });
+                let rarest = own.max_by(|one, other| by_difficulty(&one.pattern, &other.pattern));
                 if let Some(find) = rarest.filter(|find| search.is_beaten_by(&find.pattern)) {
                     return Some(find);
                 }

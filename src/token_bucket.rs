@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Allows a burst at once and then a fixed rate, in real time. It drops nothing: callers wait.
 #[derive(Debug)]
-pub(super) struct TokenBucket {
+pub struct TokenBucket {
     per_second: f64,
     burst: f64,
     level: f64,
@@ -22,7 +22,7 @@ impl TokenBucket {
     /// Takes a token. Returns how long to wait before using it.
     pub fn take(&mut self, now: Instant) -> Duration {
         let refill = now.saturating_duration_since(self.at).as_secs_f64() * self.per_second;
-        self.at = now;
+        self.at = now.max(self.at);
         self.level = (self.level + refill).min(self.burst) - 1.0;
         Duration::from_secs_f64((-self.level / self.per_second).max(0.0))
     }
@@ -38,6 +38,9 @@ mod tests {
         let now = Instant::now();
         let waits: Vec<u128> = (0..6).map(|_| bucket.take(now).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 100, 200, 300]);
-        assert_eq!(bucket.take(now + Duration::from_secs(60)).as_millis(), 0);
+        let later = now + Duration::from_secs(60);
+        let waits: Vec<u128> = (0..4).map(|_| bucket.take(later).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 0, 100], "a minute saves no more than a burst");
+        assert_eq!(bucket.take(now).as_millis(), 200, "a clock that goes back gives nothing");
     }
 }
