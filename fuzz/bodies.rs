@@ -97,7 +97,7 @@ pub fn unwrap(data: &[u8]) {
             .and_then(|content| wrap_of(author, us, content)),
     };
     let Some(wrap) = wrap.and_then(VerifiedEvent::check) else { return };
-    if let Ok(Opened::Message(rumor)) = vault.unwrap(&wrap) {
+    if let Some(Ok(Opened::Message(rumor))) = vault.open_all(&[wrap]).pop() {
         assert_eq!(rumor.author, Asker(author.public_key().to_bytes()), "only the author's own words open");
     }
 }

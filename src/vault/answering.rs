@@ -23,15 +23,16 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// The next request; `None` at the end. The thread that finds none reads the next frame.
-    fn next(&mut self) -> io::Result<Option<(u64, Request)>> {
+    /// One of `threads` equal shares of the requests that wait; none at the end. The thread that
+    /// finds none reads the next frame.
+    fn next(&mut self, threads: usize) -> io::Result<Vec<(u64, Request)>> {
         while self.read.is_empty() {
             match frame::read(&mut self.stream)? {
                 Some(items) => self.read.extend(items),
-                None => return Ok(None),
+                None => return Ok(Vec::new()),
             }
         }
-        Ok(self.read.pop_front())
+        Ok(self.read.drain(..self.read.len().div_ceil(threads)).collect())
     }
 }
 
@@ -66,7 +67,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Resu
         let closed = lock(&incoming);
         let work = || {
             all_there.wait();
-            serve(&incoming, &secrets, &sender)
+            serve(&incoming, &secrets, &sender, threads)
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         all_there.wait();
@@ -74,7 +75,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Resu
         let ready = Ready { key: secrets.public_key().to_bytes(), missing_walls };
         let greeted = frame::encode(&Ok::<_, VaultError>(ready)).and_then(|ready| sender.send([ready]));
         drop(closed);
-        let ended = greeted.and_then(|()| serve(&incoming, &secrets, &sender));
+        let ended = greeted.and_then(|()| serve(&incoming, &secrets, &sender, threads));
         others.into_iter().filter_map(|thread| thread.join().ok()).fold(ended, Result::and)
     })
 }
@@ -99,18 +100,24 @@ fn close_inherited_files() {
 }
 
 /// Makes Ctrl-C and a closed terminal the bot's affair: it still needs the vault to stop cleanly.
+/// The vault stays in the bot's session, since Linux shares processors among sessions first
+/// (`sched_autogroup`): in one of its own it would wait behind the bot's search.
 fn leave_terminal() {
-    // It fails only for the leader of a process group, which gets no signals of the terminal's
-    // either.
-    let _ = rustix::process::setsid();
+    // It fails only for the leader of a session, which is in a group of its own already.
+    let _ = rustix::process::setpgid(None, None);
 }
 
-/// Answers requests until there are no more.
-fn serve(incoming: &Mutex<Incoming>, secrets: &Secrets, sender: &Sender<UnixStream>) -> io::Result<()> {
+/// Answers requests until there are no more. The answers to a share of them go back together.
+fn serve(incoming: &Mutex<Incoming>, secrets: &Secrets, sender: &Sender<UnixStream>, threads: usize) -> io::Result<()> {
     loop {
-        let Some((number, request)) = lock(incoming).next()? else { return Ok(()) };
-        let answer = catch_unwind(AssertUnwindSafe(|| secrets.answer(request)));
-        let answer = answer.unwrap_or(Answer::Refused(VaultError::Failed));
-        sender.send([frame::encode(&(number, &answer))?])?;
+        let share = lock(incoming).next(threads)?;
+        if share.is_empty() {
+            return Ok(());
+        }
+        let answer = |(number, request)| {
+            let answer = catch_unwind(AssertUnwindSafe(|| secrets.answer(request)));
+            frame::encode(&(number, &answer.unwrap_or(Answer::Refused(VaultError::Failed))))
+        };
+        sender.send(share.into_iter().map(answer).collect::<io::Result<Vec<_>>>()?)?;
     }
 }

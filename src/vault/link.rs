@@ -33,21 +33,9 @@ impl Link {
     ///
     /// Errors: the vault refuses; [`VaultError::Gone`].
     pub(super) fn ask(&self, request: Request) -> Result<Answer, VaultError> {
-        self.ask_within(request, PATIENCE)
-    }
-
-    /// The answer to one request, however long the vault process is away.
-    ///
-    /// Errors: the vault refuses; [`VaultError::Gone`] if it will not come back, or has ended again
-    /// and again.
-    pub(super) fn ask_patiently(&self, request: Request) -> Result<Answer, VaultError> {
-        self.ask_within(request, Duration::MAX)
-    }
-
-    fn ask_within(&self, request: Request, patience: Duration) -> Result<Answer, VaultError> {
         let answer = match self {
             Link::Here(secrets) => secrets.answer(request),
-            Link::Process(process) => process.ask(&[request], patience)?.pop().ok_or(VaultError::Failed)?,
+            Link::Process(process) => process.ask(&[request], PATIENCE)?.pop().ok_or(VaultError::Failed)?,
         };
         match answer {
             Answer::Refused(error) => Err(error),
@@ -63,6 +51,24 @@ impl Link {
         match self {
             Link::Process(process) => process.ask(&requests, PATIENCE),
             Link::Here(secrets) => Ok(answer_on_all_cores(secrets, requests)),
+        }
+    }
+
+    /// The answers to requests that cross the wall together, however long the vault process is
+    /// away. If it ends again and again, each is asked by itself, and only the one that ends it is
+    /// refused.
+    pub(super) fn ask_patiently(&self, requests: Vec<Request>) -> Vec<Answer> {
+        let process = match self {
+            Link::Process(process) => process,
+            Link::Here(secrets) => return answer_on_all_cores(secrets, requests),
+        };
+        let alone = |request| match process.ask(std::slice::from_ref(request), Duration::MAX) {
+            Ok(mut answers) => answers.pop().unwrap_or(Answer::Refused(VaultError::Failed)),
+            Err(error) => Answer::Refused(error),
+        };
+        match process.ask(&requests, Duration::MAX) {
+            Ok(answers) => answers,
+            Err(_) => requests.iter().map(alone).collect(),
         }
     }
 }

@@ -266,17 +266,28 @@ impl Vault {
         self.link.ask_all(requests)?.into_iter().map(sealed).collect()
     }
 
-    /// Opens a wrap to us and checks it, in the order of [`UnwrapError`]. The caller checks kind
-    /// and date of the rumor, and looks up the author of a claim. Waits however long the vault
-    /// process is away, because a message that does not open is ignored.
+    /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores, and checks each as far
+    /// as its kind allows, in the order of [`UnwrapError`]. The caller checks kind and date of a
+    /// rumor, and looks up the author of a claim. Waits however long the vault process is away,
+    /// because a message that does not open is ignored.
+    pub fn open_all(&self, events: &[VerifiedEvent]) -> Vec<Result<Opened, UnwrapError>> {
+        // The vault checks the size again; a larger event need not cross the wall.
+        let is_small = |event: &&VerifiedEvent| unwrap::has_bearable_size(event);
+        let requests = events.iter().filter(is_small).map(open_request).collect();
+        let mut answers = self.link.ask_patiently(requests).into_iter();
+        let opened = events.iter().map(|event| match is_small(&event) {
+            true => answers.next().map_or(Err(UnwrapError::Undecryptable), opened),
+            false => Err(UnwrapError::TooLarge),
+        });
+        opened.map(|opened| self.count(opened)).collect()
+    }
+
+    /// Opens one gift wrap or message of kind 4.
     ///
     /// Errors: [`UnwrapError`].
-    pub fn unwrap(&self, wrap: &VerifiedEvent) -> Result<Opened, UnwrapError> {
-        self.count(match self.open_event(wrap, Request::Unwrap) {
-            Ok(Answer::Opened(opened)) => opened,
-            Ok(_) => Err(UnwrapError::Undecryptable),
-            Err(error) => Err(error),
-        })
+    #[cfg(test)]
+    pub(super) fn open_one(&self, event: &VerifiedEvent) -> Result<Opened, UnwrapError> {
+        self.open_all(std::slice::from_ref(event)).pop().expect("one result an event")
     }
 
     /// The message in a claim, if `announcement`, the newest of its author, names the key that
@@ -285,29 +296,6 @@ impl Vault {
     /// Errors: [`UnwrapError::Impostor`].
     pub fn confirm(&self, claim: Claim, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
         self.count(claim.confirm(announcement))
-    }
-
-    /// Opens a message of kind 4 to us (NIP-04) and checks it as far as NIP-04 allows. Waits like
-    /// [`Vault::unwrap`].
-    ///
-    /// Errors: [`UnwrapError`].
-    pub fn open_nip04(&self, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
-        self.count(match self.open_event(message, Request::OpenNip04) {
-            Ok(Answer::Message(opened)) => opened,
-            Ok(_) => Err(UnwrapError::Undecryptable),
-            Err(error) => Err(error),
-        })
-    }
-
-    fn open_event(&self, event: &VerifiedEvent, request: fn(String) -> Request) -> Result<Answer, UnwrapError> {
-        // The vault checks the size again; a larger event need not cross the wall.
-        if !unwrap::has_bearable_size(event) {
-            return Err(UnwrapError::TooLarge);
-        }
-        self.link.ask_patiently(request(event.as_json())).map_err(|error| {
-            tracing::error!(%error, "a message could not be opened");
-            UnwrapError::Undecryptable
-        })
     }
 
     /// Number of messages that did not open since the start, by cause.
@@ -324,6 +312,25 @@ impl Vault {
     /// A signer for public events.
     pub fn signer(&self) -> BotSigner {
         BotSigner::new(self.link.clone())
+    }
+}
+
+fn open_request(event: &VerifiedEvent) -> Request {
+    match event.kind == nostr::Kind::EncryptedDirectMessage {
+        true => Request::OpenNip04(event.as_json()),
+        false => Request::Unwrap(event.as_json()),
+    }
+}
+
+fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
+    match answer {
+        Answer::Opened(opened) => opened,
+        Answer::Message(opened) => opened.map(Opened::Message),
+        Answer::Refused(error) => {
+            tracing::error!(%error, "a message could not be opened");
+            Err(UnwrapError::Undecryptable)
+        }
+        _ => Err(UnwrapError::Undecryptable),
     }
 }
 

@@ -6,11 +6,14 @@ use crate::vault::{Claim, Opened, Rumor, Vault, VerifiedEvent};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use nostr_sdk::{Kind, RelayUrl};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::task::JoinHandle;
 
-/// The most events processed at once.
-const MOST: usize = 16;
+/// The most events that wait for the next batch, and so the most in a batch.
+const BATCH: usize = 16;
+/// The most batches processed at once.
+const MOST_BATCHES: usize = 8;
 
 /// A processed event.
 pub(super) struct Decrypted {
@@ -38,72 +41,112 @@ pub(super) enum Outcome {
     Forged,
 }
 
-/// Events being verified and decrypted, each as a task of its own.
+/// Events being verified and decrypted, in batches. Those that arrive while a batch is in progress
+/// share the next one, so that they cross to the vault together.
 pub(super) struct Decryptions {
     vault: Vault,
-    tasks: FuturesOrdered<JoinHandle<Decrypted>>,
+    /// Events for the next batch.
+    waiting: Vec<Arrival>,
+    batches: FuturesOrdered<JoinHandle<Vec<Decrypted>>>,
+    /// Most batches at once.
     most: usize,
+    /// Processed events that were not taken yet.
+    done: VecDeque<Decrypted>,
 }
 
 impl Decryptions {
-    /// Decrypts with the key in `vault`. Two events per core are processed at once, so that no core
-    /// waits.
+    /// Decrypts with the key in `vault`. One batch per core is processed at once.
     pub fn new(vault: Vault) -> Decryptions {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Decryptions { vault, tasks: FuturesOrdered::new(), most: MOST.min(2 * cores) }
+        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_BATCHES);
+        Decryptions { vault, waiting: Vec::new(), batches: FuturesOrdered::new(), most, done: VecDeque::new() }
     }
 
     /// Whether another event may be added.
     pub fn has_room(&self) -> bool {
-        self.tasks.len() < self.most
+        self.waiting.len() < BATCH
     }
 
-    /// Starts to process an event. Its share of the queue's memory is released at the end.
+    /// Adds an event. Its share of the queue's memory is released when it is processed.
     pub fn add(&mut self, arrival: Arrival) {
-        let vault = self.vault.clone();
-        // The vault may be a process of its own, so this waits. What waits at the same time crosses
-        // to it together.
-        self.tasks.push_back(tokio::task::spawn_blocking(move || {
-            let Arrival { url, event, paid, room } = arrival;
-            let (id, is_nip04) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
-            let outcome = VerifiedEvent::check(*event).map_or(Outcome::Forged, |event| open(&vault, &event));
-            drop(room);
-            Decrypted { id, url, is_nip04, paid, outcome }
-        }));
+        self.waiting.push(arrival);
+        self.start();
     }
 
     /// The next processed event in order of arrival; `None` if none is being processed.
     /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Decrypted> {
         loop {
-            match self.tasks.next().await? {
-                Ok(decrypted) => return Some(decrypted),
-                Err(error) => tracing::error!(%error, "a wrap is ignored"),
+            if let Some(decrypted) = self.done.pop_front() {
+                return Some(decrypted);
             }
+            match self.batches.next().await? {
+                Ok(batch) => self.done.extend(batch),
+                Err(error) => tracing::error!(%error, "wraps are ignored"),
+            }
+            self.start();
+        }
+    }
+
+    /// Starts a batch of what waits, if another may run.
+    fn start(&mut self) {
+        if self.batches.len() < self.most && !self.waiting.is_empty() {
+            let (vault, batch) = (self.vault.clone(), std::mem::take(&mut self.waiting));
+            // The vault may be a process of its own, so this waits.
+            self.batches.push_back(tokio::task::spawn_blocking(move || decrypt(&vault, batch)));
         }
     }
 }
 
-/// Decrypts an event, and once more after a panic.
-fn open(vault: &Vault, event: &VerifiedEvent) -> Outcome {
+/// Verifies events and opens the genuine ones.
+fn decrypt(vault: &Vault, batch: Vec<Arrival>) -> Vec<Decrypted> {
+    let (mut decrypted, mut genuine, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
+    for Arrival { url, event, paid, room } in batch {
+        let (id, is_nip04) = (event.id.to_bytes(), event.kind == Kind::EncryptedDirectMessage);
+        let event = VerifiedEvent::check(*event);
+        let outcome = if event.is_some() { Outcome::Ignored } else { Outcome::Forged };
+        decrypted.push(Decrypted { id, url, is_nip04, paid, outcome });
+        genuine.extend(event);
+        rooms.push(room);
+    }
+    let to_open = decrypted.iter_mut().filter(|event| matches!(event.outcome, Outcome::Ignored));
+    for (event, outcome) in to_open.zip(open_all(vault, &genuine)) {
+        event.outcome = outcome;
+    }
+    decrypted
+}
+
+/// Opens events, and after a panic each of them by itself.
+fn open_all(vault: &Vault, events: &[VerifiedEvent]) -> Vec<Outcome> {
+    try_open(vault, events).unwrap_or_else(|| {
+        tracing::error!("decrypting wraps panicked; trying once more, one by one");
+        let alone = |event| try_open(vault, std::slice::from_ref(event)).and_then(|mut outcomes| outcomes.pop());
+        let or_ignored = |outcome: Option<Outcome>| {
+            outcome.unwrap_or_else(|| {
+                tracing::error!("decrypting a wrap panicked twice; it is ignored");
+                Outcome::Ignored
+            })
+        };
+        events.iter().map(alone).map(or_ignored).collect()
+    })
+}
+
+/// Opens events; `None` after a panic.
+fn try_open(vault: &Vault, events: &[VerifiedEvent]) -> Option<Vec<Outcome>> {
     let attempt = || {
         fault::before(Step::Unwrap);
-        let is_nip04 = event.kind == Kind::EncryptedDirectMessage;
-        let opened = if is_nip04 { vault.open_nip04(event).map(Opened::Message) } else { vault.unwrap(event) };
+        let opened = vault.open_all(events);
         fault::after(Step::Unwrap);
         opened
     };
-    let opened = catch_unwind(AssertUnwindSafe(attempt)).or_else(|_| {
-        tracing::error!("decrypting a wrap panicked; trying once more");
-        catch_unwind(AssertUnwindSafe(attempt))
-    });
-    match opened {
-        Ok(Ok(Opened::Message(rumor))) => return Outcome::Message(rumor),
-        Ok(Ok(Opened::Claim(claim))) => return Outcome::Claim(claim),
-        Ok(Err(reason)) => tracing::debug!(%reason, "a wrap is ignored"),
-        Err(_) => tracing::error!("decrypting a wrap panicked twice; it is ignored"),
-    }
-    Outcome::Ignored
+    let outcome = |opened| match opened {
+        Ok(Opened::Message(rumor)) => Outcome::Message(rumor),
+        Ok(Opened::Claim(claim)) => Outcome::Claim(claim),
+        Err(reason) => {
+            tracing::debug!(%reason, "a wrap is ignored");
+            Outcome::Ignored
+        }
+    };
+    Some(catch_unwind(AssertUnwindSafe(attempt)).ok()?.into_iter().map(outcome).collect())
 }
 
 #[cfg(test)]
@@ -125,5 +168,27 @@ mod tests {
         assert!(matches!(decryptions.next().await.unwrap().outcome, Outcome::Ignored));
         assert!(matches!(decryptions.next().await.unwrap().outcome, Outcome::Forged));
         assert!(decryptions.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn events_wait_for_a_batch_in_bounded_number_and_come_out_in_order() {
+        let vault = Vault::without_identity().unwrap();
+        let (url, us) = (RelayUrl::parse("wss://relay.example").unwrap(), Tag::public_key(vault.public_key()));
+        let mut decryptions = Decryptions::new(vault);
+        let (mut added, mut most) = (Vec::new(), 0);
+        while decryptions.has_room() {
+            let event = EventBuilder::new(Kind::GiftWrap, added.len().to_string()).tag(us.clone());
+            let event = event.sign_with_keys(&Keys::generate()).unwrap();
+            added.push(event.id.to_bytes());
+            decryptions.add(Arrival { url: url.clone(), event: Box::new(event), paid: false, room: None });
+            most = most.max(decryptions.batches.len());
+        }
+        // No batch has ended from the point of view of this task, so each began with one event.
+        assert_eq!((most, added.len()), (decryptions.most, decryptions.most + BATCH));
+        let mut ended = Vec::new();
+        while let Some(decrypted) = decryptions.next().await {
+            ended.push(decrypted.id);
+        }
+        assert_eq!(ended, added);
     }
 }

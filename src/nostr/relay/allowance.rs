@@ -6,13 +6,13 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Memory of all external connections together, in KiB.
-const BUDGET: usize = 32 * 1024;
+const BUDGET: usize = 16 * 1024;
 /// Memory of one external connection, in KiB: a frame, a message in parts, and the buffers.
-const SHARE: u32 = 160;
+const SHARE: u32 = 80;
 
 /// Bytes that an external relay may send at once: an OK for each event in progress to it (at most
 /// 96, of some 200 bytes), and a frame of the greatest length.
-const BURST: f64 = 128.0 * 1024.0;
+const BURST: f64 = 64.0 * 1024.0;
 /// Bytes per second that it may send on average.
 const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
 /// Every message counts at least this many bytes, because small ones cost time too.
@@ -80,11 +80,11 @@ mod tests {
     fn a_burst_passes_and_then_a_rate() {
         let start = Instant::now();
         let mut allowance = Allowance::new(start);
-        assert!(allowance.take(64 * 1024, start) && allowance.take(64 * 1024, start));
+        assert!(allowance.take(32 * 1024, start) && allowance.take(32 * 1024, start));
         assert!(!allowance.take(1, start));
         let mut allowance = Allowance::new(start);
         let tiny = (0..).take_while(|_| allowance.take(0, start)).count();
-        assert_eq!(tiny, 2048, "empty messages count too");
+        assert_eq!(tiny, 1024, "empty messages count too");
         let mut allowance = Allowance::new(start);
         let at = |seconds| start + Duration::from_secs(seconds);
         assert!((0..100).all(|second| allowance.take(32 * 1024, at(second))), "the rate passes for ever");

@@ -100,7 +100,7 @@ fn the_bot_opens_what_it_sealed_to_itself() {
     let vault = vault().with_clock(Clock::at(NOW));
     let us = Asker(vault.public_key().to_bytes());
     let to_us = OutgoingMessage { to: us, ..message(&Keys::generate()) };
-    let opened = vault.unwrap(&VerifiedEvent::check(event(&vault.seal(&to_us).unwrap())).unwrap()).unwrap();
+    let opened = vault.open_one(&VerifiedEvent::check(event(&vault.seal(&to_us).unwrap())).unwrap()).unwrap();
     let Opened::Message(rumor) = opened else { panic!("a message of our own") };
     assert_eq!((rumor.author, rumor.kind, rumor.created_at, rumor.other_receivers), (us, 14, NOW, 0));
     assert_eq!(rumor.content, to_us.text);
