@@ -23,6 +23,7 @@ mod results;
 mod status;
 mod supervise;
 mod tasks;
+mod tickets;
 mod vanish;
 mod view;
 
@@ -117,6 +118,7 @@ impl Service {
     ) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
+        tickets::complete(&vault, &ledger, data)?;
         let (stopper, shutdown) = shutdown::pair();
         let context = Context {
             vault: vault.with_clock(clock.clone()),

@@ -8,6 +8,7 @@ pub mod leaks;
 pub mod memory;
 pub mod memory_scan;
 pub mod secrets;
+pub mod tickets;
 pub mod vault;
 pub mod walls;
 pub mod wraps;
