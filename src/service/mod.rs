@@ -8,6 +8,8 @@ mod access;
 mod answer_limits;
 mod askers;
 mod backlog;
+#[cfg(debug_assertions)]
+mod captured;
 mod compose;
 mod context;
 mod doctor;
@@ -131,6 +133,8 @@ impl Service {
             pulse: Pulse::default(),
             shutdown,
         };
+        #[cfg(debug_assertions)]
+        captured::arm(&context);
         let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
         let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);

@@ -36,7 +36,7 @@ pub(super) fn complete(vault: &Vault, ledger: &Ledger, data: &Path) -> Result<()
 }
 
 /// The order of a job, as its message was read when it was accepted.
-fn order(job: &Job) -> Order {
+pub(super) fn order(job: &Job) -> Order {
     let wanted = match &job.spec.best {
         Some(search) => Wanted::Rarest(search.best.family),
         None => Wanted::Patterns(job.spec.patterns.clone()),

@@ -67,6 +67,8 @@ fn main() -> std::process::ExitCode {
         reliability::steps::TESTS,
         reliability::upgrade::TESTS,
         reliability::vault::TESTS,
+        #[cfg(debug_assertions)]
+        safety::captured::TESTS,
         safety::chosen_points::TESTS,
         safety::copies::TESTS,
         safety::economy::TESTS,
