@@ -55,6 +55,7 @@ pub fn request(data: &[u8]) {
         created_at: 1_800_000_000,
         subject: None,
         other_receivers: 0,
+        ticket: None,
         takes_back: Vec::new(),
         encryption_key: None,
     };

@@ -21,6 +21,12 @@ pub struct EncryptionKey(pub [u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RumorId(pub [u8; 32]);
 
+/// A request for a key as the vault itself has read it, with a MAC that only the vault can make. It
+/// is no secret: its holder can have such a key sealed to the author of the message, and to nobody
+/// else.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub Vec<u8>);
+
 /// The number of a job, counted from 1 in each ledger. Askers see it as `#12`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct JobId(pub i64);
@@ -171,6 +177,13 @@ fn short(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 impl fmt::Debug for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         short(&self.0, f)
+    }
+}
+
+/// Omits the content, which has an asker beside their patterns.
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket, {} bytes", self.0.len())
     }
 }
 

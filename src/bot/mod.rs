@@ -32,5 +32,5 @@ pub use accepted::{accepted_by_bot, nearest_accepted};
 pub use decide::{Decision, decide};
 pub use facts::{Facts, SplitCost};
 pub use reply::Reply;
-pub use request::{MOST_SPLIT_PREFIXES, Request, read};
+pub use request::{MOST_SPLIT_PREFIXES, Request, asked, read};
 pub use wording::answer;

@@ -10,7 +10,7 @@ use crate::job::{Asker, EncryptionKey, JobId, RumorId};
 use crate::key::{HalfPoint, SplitWork};
 use crate::language::Language;
 use crate::pattern::{ALPHABET, Effort, Pattern};
-use crate::vault::Rumor;
+use crate::vault::{Asked, Rumor, Wanted};
 use unicode_normalization::UnicodeNormalization;
 
 /// Only this many words are read: nobody means more of them as prefixes.
@@ -102,6 +102,20 @@ pub fn read(rumor: &Rumor) -> Request {
     let Reading { meaning, languages, shadowed } = read_text(&rumor.content);
     let (encryption_key, subject) = (rumor.encryption_key, rumor.subject.clone());
     Request { asker: rumor.author, encryption_key, subject, form, meaning, languages, shadowed, work }
+}
+
+/// The keys that a message asks for, inside the vault; `None` if it asks for none. A job that is
+/// accepted searches for the same.
+pub fn asked(rumor: &Rumor) -> Option<Asked> {
+    let Request { form: Form::Sealed | Form::Nip04, meaning, .. } = read(rumor) else { return None };
+    let (wanted, half) = match meaning {
+        Meaning::Find(patterns) => (Wanted::Patterns(patterns), None),
+        Meaning::Split(half, patterns) => (Wanted::Patterns(patterns), Some(half)),
+        Meaning::Best(best) => (Wanted::Rarest(best.family), None),
+        Meaning::SplitBest(half, best) => (Wanted::Rarest(best.family), Some(half)),
+        _ => return None,
+    };
+    Some(Asked { wanted, half })
 }
 
 /// Meaning of a text, and its language.

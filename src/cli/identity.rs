@@ -32,7 +32,8 @@ impl IdentityFlags {
         self.folders.find()
     }
 
-    /// Makes a new identity in a folder, which is made too, and starts the vault with it. Errors: there is one already.
+    /// Makes a new identity in a folder, which is made too, and starts the vault with it. Errors:
+    /// there is one already.
     pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
         // A new folder is for its owner only.
         std::fs::DirBuilder::new()
@@ -44,7 +45,8 @@ impl IdentityFlags {
         Ok(Vault::start(Opening { file: identity_file(data), means, is_new: true })?)
     }
 
-    /// Starts the vault with the identity. If there is none, asks on the terminal whether to make one.
+    /// Starts the vault with the identity. If there is none, asks on the terminal whether to make
+    /// one.
     ///
     /// Errors: [`NoIdentity`] without a terminal, after "no", or beside the ledger of another bot.
     pub fn open(&self, data: &Path) -> anyhow::Result<Vault> {

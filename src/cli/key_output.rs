@@ -67,7 +67,7 @@ impl Output {
             writeln!(lines, "{npub}")?;
         }
         match &self.password {
-            _ if self.is_split => write!(lines, "{}", self.vault.reveal(find.start, &find.hit)?)?,
+            _ if self.is_split => write!(lines, "{}", self.vault.redeem_tweak(find.start, &find.hit)?)?,
             Some(password) => lines.extend(self.vault.redeem_locked(find.start, &find.hit, password)?.bytes()),
             None => self.vault.redeem_to(find.start, &find.hit, &mut *lines)?,
         }

@@ -1,6 +1,7 @@
 //! `npubbot vault`: the process that holds every secret of a running bot. `serve` starts it.
 
 use super::unlock::obtain;
+use crate::bot;
 use crate::vault;
 use anyhow::Context;
 use clap::Args;
@@ -15,6 +16,6 @@ impl Vault {
     /// Errors: standard input is no socket, or something else than requests comes.
     pub fn run(self) -> anyhow::Result<()> {
         let unlock = |means: &vault::Means| obtain(means).map_err(|error| format!("{error:#}"));
-        vault::answer(unlock).context("this command is a part of `npubbot serve`, which starts it")
+        vault::answer(unlock, bot::asked).context("this command is a part of `npubbot serve`, which starts it")
     }
 }

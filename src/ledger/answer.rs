@@ -8,7 +8,7 @@ use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{read_relays, write_channel, write_patterns, write_relays};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
 use crate::message::GiftWrap;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -23,6 +23,8 @@ pub struct Answer {
     pub rumor: RumorId,
     /// Relays where the message was seen.
     pub seen_on: Vec<String>,
+    /// The vault's ticket for what the message asks for; it is kept with a job.
+    pub ticket: Option<Ticket>,
     /// The change that it causes, besides the answer.
     pub effect: Effect,
     /// The one answer. `None` for messages that are ignored.
@@ -185,8 +187,8 @@ fn accept(
     transaction
         .prepare_cached(
             "INSERT INTO job (id, asker, rumor, subject, patterns, state, accepted_at, expires_at, seen_on,
-                              split_point, half_family, notice_at, channel, encryption_key, best)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                              split_point, half_family, notice_at, channel, encryption_key, best, ticket)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             id.0,
@@ -204,6 +206,7 @@ fn accept(
             write_channel(spec.channel),
             spec.encryption_key.map(|key| key.0),
             spec.best.as_ref().map(|search| search.best.to_string()),
+            answer.ticket.as_ref().map(|ticket| &ticket.0),
         ])?;
     Ok(())
 }

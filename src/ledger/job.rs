@@ -1,6 +1,6 @@
 //! Jobs and askers, as the ledger knows them.
 
-use crate::job::{JobId, JobSpec, RumorId};
+use crate::job::{JobId, JobSpec, RumorId, Ticket};
 use crate::language::Language;
 use std::fmt;
 
@@ -32,6 +32,9 @@ pub struct Job {
     pub accepted_at: u64,
     /// Relays where the asker's message was seen: the last choice for the answer.
     pub seen_on: Vec<String>,
+    /// The vault's ticket, without which no key is sealed. `None` for a job from before there were
+    /// tickets, until the first start.
+    pub ticket: Option<Ticket>,
     /// Patterns, asker and time limit of the search.
     pub spec: JobSpec,
     /// The language of its asker when it was read: messages about it are in that.

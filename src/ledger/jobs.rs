@@ -7,7 +7,7 @@ use super::open::Ledger;
 use super::outbox::queue;
 use super::rows::{JOB_COLUMNS, jobs};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId};
+use crate::job::{Asker, JobId, Ticket};
 use crate::message::GiftWrap;
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, params};
 
@@ -92,6 +92,18 @@ impl Ledger {
     pub fn open_jobs(&self) -> Result<Vec<Job>, LedgerError> {
         let query = format!("SELECT {JOB_COLUMNS} FROM job WHERE state = 'accepted' ORDER BY id");
         self.list(&query, [])
+    }
+
+    /// Keeps tickets with accepted jobs from before there were tickets.
+    pub fn keep_tickets(&self, tickets: &[(JobId, Ticket)]) -> Result<(), LedgerError> {
+        self.write(|transaction| {
+            let mut keep = transaction.prepare_cached("UPDATE job SET ticket = ?2 WHERE id = ?1 AND ticket IS NULL")?;
+            for (job, ticket) in tickets {
+                keep.execute(params![job.0, ticket.0])?;
+            }
+            Ok((!tickets.is_empty()).then_some(()))
+        })?;
+        Ok(())
     }
 
     /// One job, if it is still accepted.

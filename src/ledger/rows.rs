@@ -4,7 +4,7 @@ use super::error::LedgerError;
 use super::job::{Job, JobState};
 use super::notes::unsigned;
 use super::quarantine::{Kind, set_aside};
-use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId};
+use crate::job::{Asker, BestSearch, EncryptionKey, JobId, JobSpec, RumorId, Ticket};
 use crate::key::HalfPoint;
 use crate::language::Language;
 use crate::message::Channel;
@@ -36,7 +36,8 @@ impl JobState {
 pub(super) const JOB_COLUMNS: &str = "job.id, job.asker, job.rumor, job.subject, job.patterns, job.state, \
      job.accepted_at, job.expires_at, job.seen_on, job.split_point, job.channel, job.notice_at, \
      (SELECT code FROM language WHERE language.asker = job.asker), job.encryption_key, job.best, \
-     (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id)";
+     (SELECT searched FROM best WHERE best.job = job.id), (SELECT pattern FROM best WHERE best.job = job.id), \
+     job.ticket";
 
 /// Reads all jobs of a query that selects [`JOB_COLUMNS`]. Unreadable rows are set aside.
 pub(super) fn jobs(
@@ -80,6 +81,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
     let notice_at: Option<i64> = column(row, 11, "notice_at")?;
     let encryption_key: Option<[u8; 32]> = column(row, 13, "encryption_key")?;
     let best: Option<String> = column(row, 14, "best")?;
+    let ticket: Option<Vec<u8>> = column(row, 17, "ticket")?;
     let read_point = |bytes: [u8; 33]| HalfPoint::from_bytes(&bytes).ok_or_else(|| unreadable("split_point"));
     Ok(Job {
         id: JobId(column(row, 0, "id")?),
@@ -87,6 +89,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
         state: JobState::parse(&state).ok_or_else(|| unreadable("state"))?,
         accepted_at: unsigned(column(row, 6, "accepted_at")?),
         seen_on: read_relays(&seen_on).ok_or_else(|| unreadable("seen_on"))?,
+        ticket: ticket.map(Ticket),
         spec: JobSpec {
             asker: Asker(column(row, 1, "asker")?),
             patterns: read_patterns(&patterns).ok_or_else(|| unreadable("patterns"))?,

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The migrations. Step n brings a file from schema n-1 to n (`PRAGMA user_version`).
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -15,6 +15,7 @@ const STEPS: [&str; 9] = [
     include_str!("migrations/0007.sql"),
     include_str!("migrations/0008.sql"),
     include_str!("migrations/0009.sql"),
+    include_str!("migrations/0010.sql"),
 ];
 
 /// Schema that this program writes.

@@ -9,6 +9,7 @@ use super::error::GrammarError;
 use super::pattern::Pattern;
 use crate::duration;
 use crate::key::Npub;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -41,7 +42,7 @@ static LADDERS: LazyLock<[Vec<Pattern>; 3]> = LazyLock::new(|| {
 });
 
 /// A family of patterns, by which keys are compared.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Family {
     /// Zero bits, equal characters or a word at the start.
     Any,

@@ -20,14 +20,14 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 pub(super) struct Waiting {
     /// The message.
     pub message: IncomingMessage,
-    /// Its meaning.
+    /// The meaning of the message.
     pub request: Request,
 }
 
 /// A message that waits for its turn. It is read then, so that floods are not read.
 struct Held {
     message: IncomingMessage,
-    /// Its meaning, if its turn came and its half was in use.
+    /// The meaning of the message, if its turn came and its half was in use.
     request: Option<Request>,
     /// Whether its asker has an open job, if that was looked up.
     has_job: Option<bool>,
@@ -135,6 +135,7 @@ mod tests {
                 takes_back: Vec::new(),
                 encryption_key: None,
                 other_receivers: 0,
+                ticket: None,
             },
             seen_on: Vec::new(),
             channel: Channel::Sealed,

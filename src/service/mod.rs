@@ -8,6 +8,8 @@ mod access;
 mod answer_limits;
 mod askers;
 mod backlog;
+#[cfg(debug_assertions)]
+mod captured;
 mod compose;
 mod context;
 mod doctor;
@@ -23,6 +25,7 @@ mod results;
 mod status;
 mod supervise;
 mod tasks;
+mod tickets;
 mod vanish;
 mod view;
 
@@ -117,6 +120,7 @@ impl Service {
     ) -> Result<Service, ServiceError> {
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
+        tickets::complete(&vault, &ledger, data)?;
         let (stopper, shutdown) = shutdown::pair();
         let context = Context {
             vault: vault.with_clock(clock.clone()),
@@ -129,6 +133,8 @@ impl Service {
             pulse: Pulse::default(),
             shutdown,
         };
+        #[cfg(debug_assertions)]
+        captured::arm(&context);
         let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
         let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);

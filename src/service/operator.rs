@@ -32,7 +32,7 @@ pub(super) struct OperatorRequests<L> {
     pub maintenance: Maintenance,
     /// When the bot was ready.
     pub since: Instant,
-    /// Changes to the program.
+    /// Switches that change the running program, such as the level of the log.
     pub levers: L,
     /// Sensors of the devices.
     pub sensors: SensorTable,

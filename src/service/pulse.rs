@@ -28,7 +28,7 @@ impl Pulse {
         self.0.beats.send_modify(|beats| *beats = beats.wrapping_add(1));
     }
 
-    /// Beats from now on.
+    /// A receiver of the beats from now on.
     pub fn beats(&self) -> watch::Receiver<u64> {
         self.0.beats.subscribe()
     }

@@ -7,7 +7,7 @@ use super::compose;
 use super::context::Context;
 use crate::bot::{self, Decision, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId, RumorId};
+use crate::job::{Asker, JobId, RumorId, Ticket};
 use crate::key::{Npub, WorkTarget};
 use crate::language::Language;
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
@@ -60,6 +60,7 @@ struct Decided {
     asker: Asker,
     rumor: RumorId,
     seen_on: Vec<String>,
+    ticket: Option<Ticket>,
     effect: Effect,
     reply: Option<OutgoingMessage>,
     /// The asker's language, if this message changes it.
@@ -193,7 +194,8 @@ impl Requests {
             let text = compose::answer(message, apology, clock.now(), &config.bot);
             let reply = if view.silent { None } else { Some(vault.seal(&text)?) };
             let seen_on = message.seen_on.clone();
-            ledger.answer(&Answer { asker, rumor, seen_on, effect: Effect::Nothing, reply, language: None })?;
+            let (effect, ticket) = (Effect::Nothing, None);
+            ledger.answer(&Answer { asker, rumor, seen_on, ticket, effect, reply, language: None })?;
             wakes.outbox.wake();
             Ok(())
         };
@@ -228,19 +230,20 @@ impl Requests {
         fault::after(Step::SealAnswer);
         let (mut answers, mut open, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for (one, reply) in decided.into_iter().zip(replies) {
-            let Decided { asker, rumor, seen_on, effect, language, .. } = one;
+            let Decided { asker, rumor, seen_on, ticket, effect, language, .. } = one;
             // Relays do not keep the order: a request may arrive after its own deletion. It is then
             // ignored.
             let nothing = |rumor| Answer {
                 asker,
                 rumor,
                 seen_on: Vec::new(),
+                ticket: None,
                 effect: Effect::Nothing,
                 reply: None,
                 language: None,
             };
             taken_back.extend(one.taken_back.into_iter().map(nothing));
-            answers.push(Answer { asker, rumor, seen_on, effect, reply, language });
+            answers.push(Answer { asker, rumor, seen_on, ticket, effect, reply, language });
             open.push(one.open);
         }
         answers.append(&mut taken_back);
@@ -322,7 +325,8 @@ impl Requests {
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
         let (seen_on, language) = (message.seen_on.clone(), is_kept.then_some(language));
-        Ok(Decided { asker: author, rumor, seen_on, effect, reply, language, taken_back, open })
+        let ticket = message.rumor.ticket.clone();
+        Ok(Decided { asker: author, rumor, seen_on, ticket, effect, reply, language, taken_back, open })
     }
 
     /// The work that a split request costs and lacks.

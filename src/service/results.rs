@@ -1,4 +1,4 @@
-//! From a find to a sealed result (T2). A start point can be redeemed only once, so its result is
+//! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once, so its result is
 //! either recorded or lost for ever.
 
 use super::compose;
@@ -70,16 +70,16 @@ impl Results {
             None => Found::After(waited),
             Some(_) => Found::Best,
         };
-        if let Some(half) = &job.spec.half {
-            let tweak = self.0.vault.reveal(find.start, &find.hit)?;
-            // A tweak for another half would be useless, and would relate two keys.
-            if tweak.fingerprint != half.fingerprint() {
-                return Err(VaultError::ForeignHit);
-            }
+        let ticket = job.ticket.as_ref().ok_or(VaultError::ForeignTicket)?;
+        if job.spec.half.is_some() {
+            // A tweak for another half would be useless, and would relate two keys: the ticket names
+            // the half.
+            let tweak = self.0.vault.reveal(find.start, &find.hit, ticket)?;
             return self.0.vault.seal(&message(notices::tweak_found(job, &find.pattern, &npub, found, &tweak)));
         }
         let (before, after) = notices::key_found(job, &find.pattern, &npub, found);
-        self.0.vault.redeem(find.start, &find.hit, &message(before), &after)
+        let newer = self.0.encryption_keys.newer(job.spec.asker, job.accepted_at);
+        self.0.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &message(before), &after)
     }
 
     /// T2, or a part of it. Until it is recorded, the sealed result exists only here, so this waits
@@ -132,7 +132,7 @@ mod tests {
     use crate::pattern::Pattern;
     use crate::service::context::Wakes;
     use crate::shutdown::Stopper;
-    use crate::vault::{ANNOUNCEMENT, Announcement, StartId, Vault, VerifiedEvent};
+    use crate::vault::{ANNOUNCEMENT, Announcement, Asked, Order, StartId, Vault, VerifiedEvent, Wanted};
     use nostr::nips::nip44;
     use nostr::{Event, EventBuilder, JsonUtil, Keys, Tag};
     use secp256k1::Scalar;
@@ -191,8 +191,15 @@ mod tests {
             let best = self.best.clone();
             let spec = JobSpec { asker, half, best, encryption_key, expires_at: 2_000_000_000, ..local };
             let rumor = RumorId([id.0 as u8; 32]);
-            let effect = Effect::Accept(id, spec);
-            ledger.answer(&Answer { asker, rumor, seen_on: Vec::new(), effect, reply: None, language: None }).unwrap();
+            let wanted = match &self.best {
+                None => Wanted::Patterns(spec.patterns.clone()),
+                Some(search) => Wanted::Rarest(search.best.family),
+            };
+            let asked = Asked { wanted, half };
+            let order = Order { asker, rumor, dated: self.results.0.clock.now(), encryption_key, asked };
+            let ticket = Some(self.results.0.vault.ticket_for_tests(&order).unwrap());
+            let (seen_on, effect) = (Vec::new(), Effect::Accept(id, spec));
+            ledger.answer(&Answer { asker, rumor, seen_on, ticket, effect, reply: None, language: None }).unwrap();
             id
         }
 

@@ -2,26 +2,43 @@
 
 use super::verified::VerifiedEvent;
 use crate::job::{Asker, EncryptionKey};
-use nostr::{Kind, PublicKey, Tags};
+use nostr::{Event, JsonUtil, Kind, PublicKey, Tags};
+use std::sync::Arc;
 
 /// The kind of an announcement. It is replaceable: the newest counts.
 pub const ANNOUNCEMENT: Kind = Kind::Custom(10044);
 
-/// The encryption key that an identity announces, signed by the identity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Longest announcement that is read, in bytes of JSON. Those of known clients have 450.
+const LONGEST: usize = 1024;
+
+/// The encryption key that an identity announces, signed by the identity. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Announcement {
     identity: Asker,
     key: Option<EncryptionKey>,
     dated: u64,
+    json: Arc<str>,
 }
 
 impl Announcement {
-    /// Reads an announcement; `None` if the event is of another kind.
+    /// Reads an announcement; `None` if the event is of another kind or longer than 1 KiB.
     pub fn read(event: &VerifiedEvent) -> Option<Announcement> {
         let identity = Asker(event.pubkey.to_bytes());
         let key = named_key(&event.tags).map(|key| EncryptionKey(key.to_bytes()));
-        let dated = event.created_at.as_secs();
-        (event.kind == ANNOUNCEMENT).then_some(Announcement { identity, key, dated })
+        let (dated, json) = (event.created_at.as_secs(), event.as_json().into());
+        let announcement = Announcement { identity, key, dated, json };
+        (event.kind == ANNOUNCEMENT && announcement.json.len() <= LONGEST).then_some(announcement)
+    }
+
+    /// Reads and verifies the JSON of an announcement; `None` if it is none.
+    pub(super) fn verify(json: &str) -> Option<Announcement> {
+        let event = Event::from_json(json).ok().filter(|_| json.len() <= LONGEST)?;
+        VerifiedEvent::check(event).and_then(|event| Announcement::read(&event))
+    }
+
+    /// The event as JSON.
+    pub(super) fn json(&self) -> &str {
+        &self.json
     }
 
     /// The author of the announcement.
@@ -34,9 +51,14 @@ impl Announcement {
         self.key.filter(|key| key.0 != self.identity.0)
     }
 
-    /// Its date, Unix seconds.
+    /// The date of the announcement, Unix seconds.
     pub fn dated(&self) -> u64 {
         self.dated
+    }
+
+    /// Whether it is this author's own and names this key.
+    pub(super) fn confirms(&self, author: Asker, key: Option<EncryptionKey>) -> bool {
+        self.identity == author && key.is_some() && self.key() == key
     }
 }
 

@@ -5,6 +5,7 @@ use super::frame::{self, Sender, lock};
 use super::opening::{Means, Opening, Ready, Unlock};
 use super::request::{Answer, Request};
 use super::secrets::Secrets;
+use super::ticket::Reader;
 use super::walls;
 use std::collections::VecDeque;
 use std::io;
@@ -37,11 +38,12 @@ impl Incoming {
 }
 
 /// Serves the bot at the other end of standard input, until it closes its end. `unlock` obtains the
-/// passphrase or key that the bot named; its error is a text for the operator. For a process that
-/// does nothing else: before the first request it gives up every right that answering does not need.
+/// passphrase or key that the bot named; its error is a text for the operator. `reader` reads what
+/// messages ask for. For a process that does nothing else: before the first request it gives up
+/// every right that answering does not need.
 ///
 /// Errors: standard input is no socket; those of the socket; something else than frames.
-pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Result<()> {
+pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Reader) -> io::Result<()> {
     // Executed by way of `/proc/self/exe`, it would be listed as `exe`.
     let _ = rustix::thread::set_name(c"npubbot-vault");
     close_inherited_files();
@@ -55,7 +57,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> io::Resu
         return Ok(());
     };
     let secrets = match open(&opening, unlock) {
-        Ok(secrets) => secrets,
+        Ok(secrets) => secrets.with_reader(reader),
         Err(error) => return sender.send([frame::encode(&Err::<Ready, _>(error))?]),
     };
     leave_terminal();

@@ -3,7 +3,7 @@
 use super::announcement::Announcement;
 use super::error::UnwrapError;
 use super::rumor::Rumor;
-use crate::job::EncryptionKey;
+use crate::job::{EncryptionKey, Ticket};
 use serde::{Deserialize, Serialize};
 
 /// An opened wrap.
@@ -17,19 +17,24 @@ pub enum Opened {
 
 /// A message whose seal is signed by another key than that of the author it names.
 ///
-/// Clients with decoupled encryption keys seal so: Coop, and Jumble for older clients. An impostor's
-/// message looks the same. Only the author's own announcement (kind 10044) tells them apart.
+/// Clients with decoupled encryption keys seal so: Coop, and Jumble for older clients. An
+/// impostor's message looks the same. Only the author's own announcement (kind 10044) tells them
+/// apart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
-    /// The author in it is only claimed.
+    /// The author in it is only claimed, and its ticket gives no key. Its encryption key is the
+    /// signer of the seal.
     rumor: Rumor,
-    /// Signer of the seal.
-    signer: EncryptionKey,
 }
 
 impl Claim {
     pub(super) fn new(rumor: Rumor, signer: EncryptionKey) -> Claim {
-        Claim { rumor, signer }
+        Claim { rumor: Rumor { encryption_key: Some(signer), ..rumor } }
+    }
+
+    /// The claim with this ticket.
+    pub(super) fn with_ticket(self, ticket: Option<Ticket>) -> Claim {
+        Claim { rumor: Rumor { ticket, ..self.rumor } }
     }
 
     /// The message as it claims to be. Its author is not verified: for lookups and limits only.
@@ -39,17 +44,13 @@ impl Claim {
 
     /// Whether an announcement is the author's own and names the signer of the seal.
     pub fn is_confirmed_by(&self, announcement: &Announcement) -> bool {
-        announcement.identity() == self.rumor.author && announcement.key() == Some(self.signer)
+        announcement.confirms(self.rumor.author, self.rumor.encryption_key)
     }
 
     /// The message, if the author's announcement confirms it. Answers are encrypted to the key that
-    /// signed the seal.
+    /// signed the seal. The ticket is still that of a claim.
     pub(super) fn confirm(self, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
-        match announcement {
-            Some(announcement) if self.is_confirmed_by(announcement) => {
-                Ok(Rumor { encryption_key: Some(self.signer), ..self.rumor })
-            }
-            _ => Err(UnwrapError::Impostor),
-        }
+        let is_confirmed = announcement.is_some_and(|announcement| self.is_confirmed_by(announcement));
+        if is_confirmed { Ok(self.rumor) } else { Err(UnwrapError::Impostor) }
     }
 }

@@ -84,6 +84,15 @@ pub enum VaultError {
     /// The hit does not lead from the start point it was claimed for.
     #[error("the hit is not one of this start point")]
     ForeignHit,
+    /// The ticket was altered, or made with another identity, or its asker is only claimed.
+    #[error("the ticket of this job is none of this bot's vault")]
+    ForeignTicket,
+    /// The key or tweak is not one that the ticket was made for.
+    #[error("the ticket is not for such a key")]
+    NotAsked,
+    /// Tickets of jobs from before there were tickets are made once.
+    #[error("jobs without a ticket are of an earlier version, and their time is over")]
+    TooLate,
     /// The text or file is not a half of a split key.
     #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
     NotAHalf,

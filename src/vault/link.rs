@@ -7,8 +7,8 @@ use super::secrets::Secrets;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a request waits for a vault process that has ended: longer than it takes to start again,
-/// and shorter than a stop may take.
+/// How long a request waits for a vault process that has ended: longer than it takes to start
+/// again, and shorter than a stop may take.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Where the secrets are. Cheap to clone.

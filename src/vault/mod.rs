@@ -9,8 +9,8 @@
 //! use npubbot::vault::secret::Start;
 //! ```
 //!
-//! `npubbot serve` has all this in a process of its own (`npubbot vault`), which [`answer`]s requests.
-//! [`Vault`] is the handle to it.
+//! `npubbot serve` has all this in a process of its own (`npubbot vault`), which [`answer`]s
+//! requests. [`Vault`] is the handle to it.
 //!
 //! One start point yields at most one key: two keys of one start secret reveal each other.
 //! `secrets` removes the start point from the table before it derives anything, so there is
@@ -20,6 +20,7 @@ mod age_file;
 mod announcement;
 mod answering;
 mod claim;
+mod earlier_jobs;
 mod error;
 mod frame;
 mod half;
@@ -38,6 +39,9 @@ mod secrets;
 mod signer;
 mod start_points;
 mod stream;
+#[cfg(any(test, feature = "test-util"))]
+mod testing;
+mod ticket;
 mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
 mod vault;
@@ -50,6 +54,7 @@ mod tests;
 pub use announcement::{ANNOUNCEMENT, Announcement};
 pub use answering::answer;
 pub use claim::{Claim, Opened};
+pub use earlier_jobs::all_jobs_have_tickets;
 pub use error::{UnwrapError, VaultError};
 pub use half::{CombineError, CombinedKey, Half};
 pub use opening::{Means, Opening, Unlock};
@@ -57,5 +62,6 @@ pub use rumor::Rumor;
 pub use signer::BotSigner;
 pub use start_points::StartId;
 pub use stream::{Lock, decrypt, encrypt};
+pub use ticket::{Asked, Order, Reader, Wanted};
 pub use vault::Vault;
 pub use verified::VerifiedEvent;

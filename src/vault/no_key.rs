@@ -1,7 +1,7 @@
 //! Texts that might hold a secret key. The vault seals none but those it has derived itself.
 //!
-//! What might be one is replaced, not refused: an answer may repeat 64 digits that its asker sent, and
-//! is sealed together with the answers to others.
+//! What might be one is replaced, not refused: an answer may repeat 64 digits that its asker sent,
+//! and is sealed together with the answers to others.
 
 use std::borrow::Cow;
 

@@ -4,6 +4,8 @@ use super::claim::Opened;
 use super::error::{UnwrapError, VaultError};
 use super::rumor::Rumor;
 use super::start_points::StartId;
+use super::ticket::Order;
+use crate::job::Ticket;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, Tweak, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
 use serde::{Deserialize, Serialize};
@@ -19,10 +21,24 @@ pub(super) enum Request {
     },
     /// Forget start points that will not be redeemed.
     Discard(Vec<StartId>),
-    /// Spend a start point and seal its key between `message.text` and `after`.
-    Redeem { start: StartId, hit: Hit, message: OutgoingMessage, after: String, now: u64 },
-    /// Spend a split start point and return its tweak.
-    Reveal { start: StartId, hit: Hit },
+    /// Spend a start point and seal its key to the author of the ticket, between `message.text` and
+    /// `after`.
+    Redeem {
+        start: StartId,
+        hit: Hit,
+        ticket: Ticket,
+        /// An announcement of the ticket's author, if it is newer than their message.
+        announcement: Option<String>,
+        message: OutgoingMessage,
+        after: String,
+        now: u64,
+    },
+    /// Spend a split start point and return its tweak for the half in the ticket.
+    Reveal { start: StartId, hit: Hit, ticket: Ticket },
+    /// Replace the ticket of a claim by one that gives keys. The announcement confirms the author.
+    Confirm { ticket: Ticket, announcement: String },
+    /// Make the tickets of jobs from before there were tickets.
+    TicketEarlier(Vec<Order>),
     /// Seal a message without a key.
     Seal { message: OutgoingMessage, now: u64 },
     /// Open a gift wrap.
@@ -43,6 +59,7 @@ pub(super) enum Answer {
     Done,
     Sealed(GiftWrap),
     Tweak(SplitTweak),
+    Tickets(Vec<Ticket>),
     Opened(Result<Opened, UnwrapError>),
     Message(Result<Rumor, UnwrapError>),
     /// The signed event.

@@ -1,6 +1,6 @@
 //! A message after it was opened and checked.
 
-use crate::job::{Asker, EncryptionKey, RumorId};
+use crate::job::{Asker, EncryptionKey, RumorId, Ticket};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,8 +15,8 @@ pub struct Rumor {
     /// The key that the author's client encrypts with, if it is not the author's own. Answers are
     /// encrypted to it.
     pub encryption_key: Option<EncryptionKey>,
-    /// Kind of the rumor: 14 is a text (NIP-17), 15 a file, 5 a deletion, 4 a message by NIP-04, 444
-    /// an invitation to an MLS group.
+    /// Kind of the rumor: 14 is a text (NIP-17), 15 a file, 5 a deletion, 4 a message by NIP-04,
+    /// 444 an invitation to an MLS group.
     pub kind: u16,
     /// Plain text.
     pub content: String,
@@ -28,6 +28,8 @@ pub struct Rumor {
     pub takes_back: Vec<RumorId>,
     /// Number of keys in `p` tags other than ours and the author's. Above 0 in a group chat.
     pub other_receivers: usize,
+    /// The ticket for a key, if the message asks for one.
+    pub ticket: Option<Ticket>,
 }
 
 impl fmt::Debug for Rumor {

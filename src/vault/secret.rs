@@ -10,6 +10,7 @@ use super::random::{Generator, Source};
 use crate::key::{HalfPoint, Npub, Offset, SplitTweak, StartPoint, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, ByteIterExt, Fe32IterExt, Hrp};
+use nostr::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use nostr::nips::nip49::{EncryptedSecretKey, KeySecurity};
 use nostr::{Keys, ToBech32};
 use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};
@@ -163,7 +164,7 @@ impl HalfKey {
         self.0.with_key(|key| HalfPoint::new(PublicKey::from_secret_key(SECP256K1, key)))
     }
 
-    /// Writes `nhalf1…` to a text that is cleared on drop.
+    /// Writes the half in its text form, `nhalf1…`, to a text that is cleared on drop.
     pub(super) fn write_text(&self, text: &mut SecretText) -> fmt::Result {
         let bytes = std::iter::once(HALF_VERSION).chain(self.0.0.iter().copied());
         write_bech32(text, NHALF, bytes)
@@ -246,6 +247,17 @@ impl Signing {
 
     pub(super) fn public_key(&self) -> nostr::PublicKey {
         self.0.public_key()
+    }
+
+    /// HMAC-SHA256 of `bytes` under a key that is derived from this one and `label`.
+    pub(super) fn mac(&self, label: &[u8], bytes: &[u8]) -> [u8; 32] {
+        let hmac = |key: &[u8], bytes: &[u8]| {
+            let mut engine = HmacEngine::<sha256::Hash>::new(key);
+            engine.input(bytes);
+            Hmac::from_engine(engine).to_byte_array()
+        };
+        let key = Zeroizing::new(hmac(self.0.secret_key().as_secret_bytes(), label));
+        hmac(key.as_slice(), bytes)
     }
 
     /// The key in the form of `nostr`, for signing and encryption. It clears itself on drop.

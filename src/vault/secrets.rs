@@ -1,15 +1,21 @@
 //! The holder of every secret. It answers requests; only what an answer has room for leaves it.
 
+use super::announcement::Announcement;
+use super::claim::Opened;
+use super::earlier_jobs::EarlierJobs;
 use super::error::{UnwrapError, VaultError};
 use super::frame::lock;
 use super::no_key::without_keys;
 use super::opening::Unlock;
 use super::random::{self, Source};
 use super::request::{Answer, Hit, Request};
+use super::rumor::Rumor;
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::{StartId, StartPoints};
+use super::ticket::{self, Author, Order, Reader};
 use super::verified::VerifiedEvent;
 use super::{identity, public_events, seal, unwrap};
+use crate::job::Ticket;
 use crate::key::{SplitTweak, StartPoint, VerifiedHit, candidate};
 use crate::message::{Channel, GiftWrap, OutgoingMessage};
 use crate::token_bucket::TokenBucket;
@@ -23,16 +29,20 @@ use std::time::Instant;
 /// Most start points in one request, so that the answer fits a frame.
 pub(super) const MOST_STARTS: u32 = 8192;
 
-/// The identity and the open start points.
+/// The identity, the open start points, and the reader of messages. Clones share all of it.
+#[derive(Clone)]
 pub(super) struct Secrets {
     bot: Arc<Signing>,
     starts: Arc<StartPoints>,
     source: Source,
+    reader: Reader,
+    earlier: Arc<EarlierJobs>,
     opened: Arc<Mutex<TokenBucket>>,
     redeemed: Arc<Mutex<TokenBucket>>,
 }
 
-/// Messages opened a second, and at once. A bot decrypts 2,000 a second unless it is told otherwise.
+/// Messages opened a second, and at once. A bot decrypts 2,000 a second unless it is told
+/// otherwise.
 const OPENED: (u32, u32) = (10_000, 40_000);
 
 /// Start points redeemed a second, and at once.
@@ -43,40 +53,52 @@ impl Secrets {
     ///
     /// Errors: as [`identity::create`].
     pub(super) fn create(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
-        identity::create(path, unlock, random::system).and_then(Secrets::with)
+        Secrets::with(identity::create(path, unlock, random::system)?, EarlierJobs::none())
     }
 
     /// Opens the identity in the file at `path`.
     ///
     /// Errors: as [`identity::open`].
     pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
-        identity::open(path, unlock).and_then(Secrets::with)
+        Secrets::with(identity::open(path, unlock)?, EarlierJobs::beside(path))
     }
 
     /// A temporary identity that is not stored.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub(super) fn without_identity() -> Result<Secrets, VaultError> {
-        Signing::draw(random::system).and_then(Secrets::with)
+        Secrets::with(Signing::draw(random::system)?, EarlierJobs::none())
     }
 
-    fn with(bot: Signing) -> Result<Secrets, VaultError> {
+    fn with(bot: Signing, earlier: EarlierJobs) -> Result<Secrets, VaultError> {
         let starts = Arc::new(StartPoints::new(random::system)?);
         let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
         let (opened, redeemed) = (bucket(OPENED), bucket(REDEEMED));
-        Ok(Secrets { bot: Arc::new(bot), starts, source: random::system, opened, redeemed })
+        let (bot, earlier) = (Arc::new(bot), Arc::new(earlier));
+        // Without a reader no message asks for a key.
+        Ok(Secrets { bot, starts, source: random::system, reader: |_| None, earlier, opened, redeemed })
+    }
+
+    /// The same secrets, with a reader of messages.
+    pub(super) fn with_reader(&self, reader: Reader) -> Secrets {
+        Secrets { reader, ..self.clone() }
     }
 
     /// The same secrets, with another source of randomness.
     #[cfg(test)]
     pub(super) fn with_source(&self, source: Source) -> Secrets {
-        let [opened, redeemed] = [&self.opened, &self.redeemed].map(Arc::clone);
-        Secrets { bot: Arc::clone(&self.bot), starts: Arc::clone(&self.starts), source, opened, redeemed }
+        Secrets { source, ..self.clone() }
     }
 
     #[cfg(test)]
     pub(super) fn bot_for_tests(&self) -> &Signing {
         &self.bot
+    }
+
+    /// The ticket of an order, whoever asked.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(super) fn issue(&self, order: &Order) -> Result<Ticket, VaultError> {
+        ticket::issue(&self.bot, Author::Verified, order)
     }
 
     pub(super) fn public_key(&self) -> nostr::PublicKey {
@@ -86,6 +108,7 @@ impl Secrets {
     /// Answers a request. It trusts nothing in it: hits are recomputed, events verified. Above a
     /// rate that no honest bot has, it waits.
     pub(super) fn answer(&self, request: Request) -> Answer {
+        self.earlier.note(&request);
         let limit = match request {
             Request::Unwrap(_) | Request::OpenNip04(_) => Some(&self.opened),
             Request::Redeem { .. } | Request::Reveal { .. } => Some(&self.redeemed),
@@ -111,16 +134,40 @@ impl Secrets {
                 self.starts.discard(&starts);
                 Answer::Done
             }
-            Request::Redeem { start, hit, message, after, now } => {
-                Answer::Sealed(self.redeem(start, &hit, &message, &after, now)?)
+            Request::Redeem { start, hit, ticket, announcement, message, after, now } => {
+                let order = self.order(Author::Verified, &ticket)?;
+                let announced = announcement.as_deref().and_then(Announcement::verify);
+                let encryption_key = order.encryption_key_now(announced.as_ref());
+                let message = OutgoingMessage { to: order.asker, encryption_key, ..message };
+                Answer::Sealed(self.redeem(start, &hit, &order, &message, &after, now)?)
             }
-            Request::Reveal { start, hit } => Answer::Tweak(self.reveal(start, &hit)?),
+            Request::Reveal { start, hit, ticket } => {
+                let order = self.order(Author::Verified, &ticket)?;
+                Answer::Tweak(self.reveal(start, &hit, Some(&order))?)
+            }
+            Request::Confirm { ticket, announcement } => {
+                let order = self.order(Author::Claimed, &ticket)?;
+                let announced = Announcement::verify(&announcement);
+                if !announced.is_some_and(|announced| announced.confirms(order.asker, order.encryption_key)) {
+                    return Err(VaultError::ForeignTicket);
+                }
+                Answer::Tickets(vec![ticket::issue(&self.bot, Author::Verified, &order)?])
+            }
+            Request::TicketEarlier(_) if !self.earlier.are_open() => return Err(VaultError::TooLate),
+            Request::TicketEarlier(orders) => {
+                let ticket = |order| ticket::issue(&self.bot, Author::Verified, order);
+                Answer::Tickets(orders.iter().map(ticket).collect::<Result<_, _>>()?)
+            }
             Request::Seal { message, now } => Answer::Sealed(self.seal(message, now)?),
-            Request::Unwrap(json) => Answer::Opened(event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap))),
+            Request::Unwrap(json) => {
+                let opened = event(&json).and_then(|wrap| unwrap::unwrap(&self.bot, &wrap));
+                Answer::Opened(opened.map(|opened| self.with_ticket(opened)))
+            }
             Request::OpenNip04(json) => Answer::Message(
                 event(&json)
                     .and_then(|event| VerifiedEvent::check(event).ok_or(UnwrapError::ForgedSeal))
-                    .and_then(|message| unwrap::open_nip04(&self.bot, &message)),
+                    .and_then(|message| unwrap::open_nip04(&self.bot, &message))
+                    .map(|rumor| Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
             ),
             Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
             #[cfg(debug_assertions)]
@@ -131,7 +178,27 @@ impl Secrets {
         })
     }
 
-    /// Seals a text. What might be a key in it or in the subject, which is the asker's, is left out.
+    /// The message with the ticket for what it asks for.
+    fn with_ticket(&self, opened: Opened) -> Opened {
+        match opened {
+            Opened::Message(rumor) => Opened::Message(Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
+            Opened::Claim(claim) => {
+                let ticket = self.ticket(Author::Claimed, claim.unverified());
+                Opened::Claim(claim.with_ticket(ticket))
+            }
+        }
+    }
+
+    fn ticket(&self, author: Author, rumor: &Rumor) -> Option<Ticket> {
+        Order::read(rumor, self.reader).and_then(|order| ticket::issue(&self.bot, author, &order).ok())
+    }
+
+    fn order(&self, author: Author, ticket: &Ticket) -> Result<Order, VaultError> {
+        ticket::read(&self.bot, author, ticket)
+    }
+
+    /// Seals a text. What might be a key in it or in the subject, which is the asker's, is left
+    /// out.
     fn seal(&self, mut message: OutgoingMessage, now: u64) -> Result<GiftWrap, VaultError> {
         message.text = without_keys(&message.text).into_owned();
         message.subject = message.subject.map(|subject| without_keys(&subject).into_owned());
@@ -145,11 +212,12 @@ impl Secrets {
         &self,
         start: StartId,
         hit: &Hit,
+        order: &Order,
         message: &OutgoingMessage,
         after: &str,
         now: u64,
     ) -> Result<GiftWrap, VaultError> {
-        let key = self.derive(start, hit)?;
+        let key = self.derive(start, hit, Some(order))?;
         let mut text = SecretText::with_capacity(message.text.len() + NSEC_LENGTH + after.len() + 2);
         write_message(&mut text, &message.text, &key, after).map_err(|_| VaultError::Unsealable)?;
         drop(key);
@@ -160,7 +228,7 @@ impl Secrets {
     ///
     /// Errors: as [`Secrets::derive`], and [`VaultError::Output`].
     pub(super) fn redeem_to(&self, start: StartId, hit: &Hit, output: &mut dyn Write) -> Result<(), VaultError> {
-        let key = self.derive(start, hit)?;
+        let key = self.derive(start, hit, None)?;
         let mut text = SecretText::with_capacity(NSEC_LENGTH);
         key.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
         output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
@@ -170,12 +238,14 @@ impl Secrets {
     ///
     /// Errors: as [`Secrets::derive`], and [`VaultError::Unsealable`].
     pub(super) fn redeem_locked(&self, start: StartId, hit: &Hit, password: &str) -> Result<String, VaultError> {
-        self.derive(start, hit)?.ncryptsec(password, self.source)
+        self.derive(start, hit, None)?.ncryptsec(password, self.source)
     }
 
-    fn reveal(&self, start: StartId, hit: &Hit) -> Result<SplitTweak, VaultError> {
+    /// The tweak of a split start point, if `order` asks for it.
+    pub(super) fn reveal(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<SplitTweak, VaultError> {
         let start = self.starts.spend_split(start)?;
         let hit = recompute(start.point(), hit)?;
+        order.map_or(Ok(()), |order| order.allow(&hit.npub(), Some(start.half())))?;
         let half = StartPoint::new(*start.half().public_key());
         let split = start.tweak(hit.tweak()).ok_or(VaultError::ForeignHit)?;
         if candidate(&half, &split.tweak) != Some(hit.npub()) {
@@ -184,10 +254,12 @@ impl Secrets {
         Ok(split)
     }
 
-    /// Removes the start point from the table first, so that it yields at most one key.
-    fn derive(&self, start: StartId, hit: &Hit) -> Result<DerivedKey, VaultError> {
+    /// The key of a start point, if `order` asks for it; without an order, any. Removes the start
+    /// point from the table first, so that it yields at most one key.
+    fn derive(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<DerivedKey, VaultError> {
         let start = self.starts.spend(start)?;
         let hit = recompute(start.point(), hit)?;
+        order.map_or(Ok(()), |order| order.allow(&hit.npub(), None))?;
         let key = start.derive(hit.tweak()).ok_or(VaultError::ForeignHit)?;
         if key.npub() != Some(hit.npub()) {
             return Err(VaultError::ForeignHit);

@@ -8,9 +8,9 @@ use nostr::util::BoxedFuture;
 use nostr::{Event, JsonUtil, NostrSigner, PublicKey, SignerError, UnsignedEvent};
 use std::fmt;
 
-/// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10044, 10050, 22242 (AUTH), 30315, 31989,
-/// 31990.
-/// It refuses to encrypt and decrypt. Messages go through `Vault::seal` and `Vault::unwrap`.
+/// Signer of the bot's public events: kinds 0, 1, 5, 10002, 10044, 10050, 22242 (AUTH), 30315,
+/// 31989, 31990. It refuses to encrypt and decrypt. Messages go through `Vault::seal` and
+/// `Vault::open_all`.
 #[derive(Clone)]
 pub struct BotSigner {
     link: Link,

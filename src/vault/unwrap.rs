@@ -25,7 +25,8 @@ const LONGEST_SUBJECT: usize = 256;
 /// Messages that one deletion can retract. Further ones are ignored.
 const MOST_TAKEN_BACK: usize = 64;
 
-/// Opens a message of kind 4 (NIP-04). It has no seal and no rumor, and its author is public.
+/// Opens a message of kind 4 (NIP-04), without a ticket. It has no seal and no rumor, and its
+/// author is public.
 pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor, UnwrapError> {
     if !has_bearable_size(message) {
         return Err(UnwrapError::TooLarge);
@@ -50,10 +51,12 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
         takes_back: Vec::new(),
         other_receivers: others.iter().filter(|&key| *key != us && *key != message.pubkey).count(),
         content,
+        ticket: None,
     })
 }
 
-/// Opens `wrap` with the bot's key; the order of the checks is the order of [`UnwrapError`].
+/// Opens `wrap` with the bot's key, without a ticket; the order of the checks is the order of
+/// [`UnwrapError`].
 ///
 /// A seal may name the key it is encrypted with in an `n` tag (kind 10044). The author's signature
 /// covers the tag. Without one it is encrypted with the key that signed it.
@@ -92,8 +95,8 @@ fn open_seal(json: &str) -> Result<Event, UnwrapError> {
 }
 
 /// Parses and checks a rumor. An id may be missing, because older versions of NIP-59 required none;
-/// an id that is present must be right. `"sig": null` is accepted. `named` is the key in the seal's `n`
-/// tag.
+/// an id that is present must be right. `"sig": null` is accepted. `named` is the key in the seal's
+/// `n` tag.
 fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str) -> Result<Opened, UnwrapError> {
     let rumor = UnsignedEvent::from_json(json).map_err(|_| UnwrapError::BadRumor)?;
     let is_own = rumor.pubkey == seal.pubkey;
@@ -128,6 +131,7 @@ fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str
         created_at: rumor.created_at.as_secs(),
         other_receivers: others.len(),
         content: rumor.content,
+        ticket: None,
     };
     let signer = EncryptionKey(seal.pubkey.to_bytes());
     Ok(if is_own { Opened::Message(rumor) } else { Opened::Claim(Claim::new(rumor, signer)) })

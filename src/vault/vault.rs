@@ -13,9 +13,11 @@ use super::rumor::Rumor;
 use super::secrets::{MOST_STARTS, Secrets};
 use super::signer::BotSigner;
 use super::start_points::StartId;
+use super::ticket::Order;
 use super::unwrap;
 use super::verified::VerifiedEvent;
 use crate::clock::Clock;
+use crate::job::Ticket;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
 use nostr::JsonUtil;
@@ -34,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`VaultError::Gone`].
 #[derive(Clone)]
 pub struct Vault {
-    link: Link,
+    pub(super) link: Link,
     clock: Clock,
     /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
@@ -53,7 +55,7 @@ impl Vault {
     /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
     /// identity.
     pub fn start(opening: Opening) -> Result<Vault, VaultError> {
-        Process::start(opening).map(|process| Vault::with(Link::Process(Arc::new(process))))
+        Process::start(opening).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
     /// [`Vault::start`] with the program at `path`, for tests.
@@ -61,7 +63,7 @@ impl Vault {
     /// Errors: as there.
     #[cfg(any(test, feature = "test-util"))]
     pub fn start_program(path: &Path, opening: Opening) -> Result<Vault, VaultError> {
-        Process::start_program(path, opening).map(|process| Vault::with(Link::Process(Arc::new(process))))
+        Process::start_program(path, opening).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
     /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
@@ -91,28 +93,16 @@ impl Vault {
     }
 
     fn here(secrets: Secrets) -> Vault {
-        Vault::with(Link::Here(Arc::new(secrets)))
+        Vault::of(Link::Here(Arc::new(secrets)))
     }
 
-    fn with(link: Link) -> Vault {
+    fn of(link: Link) -> Vault {
         Vault { link, clock: Clock::System, dropped: Arc::default() }
     }
 
     /// The same vault, with another clock for the dates of messages.
     pub fn with_clock(self, clock: Clock) -> Vault {
         Vault { clock, ..self }
-    }
-
-    /// The same vault, with another source of randomness.
-    #[cfg(test)]
-    pub(super) fn with_source(self, source: super::random::Source) -> Vault {
-        let secrets = self.here_only().expect("a vault of this process").with_source(source);
-        Vault { link: Link::Here(Arc::new(secrets)), ..self }
-    }
-
-    #[cfg(test)]
-    pub(super) fn bot_for_tests(&self) -> &super::secret::Signing {
-        self.here_only().expect("a vault of this process").bot_for_tests()
     }
 
     /// The bot's public key.
@@ -195,22 +185,29 @@ impl Vault {
         }
     }
 
-    /// Spends the start point, derives the key and seals it to the asker. The text is
-    /// `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
+    /// Spends the start point, derives the key and seals it to the author of the ticket, whoever
+    /// `message.to` is. It is encrypted to the key in `announcement`, if that is their own and
+    /// newer than the message that asked; else to the key that the message was encrypted with. The
+    /// text is `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
     /// (NIP-17), also if the message's channel is NIP-04. The start point is spent before anything
     /// is derived, so an error never allows a second try.
     ///
-    /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`], [`VaultError::Unsealable`],
+    /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
+    /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
     /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn redeem(
         &self,
         start: StartId,
         hit: &VerifiedHit,
+        ticket: &Ticket,
+        announcement: Option<&Announcement>,
         message: &OutgoingMessage,
         after: &str,
     ) -> Result<GiftWrap, VaultError> {
         let (message, after, now) = (message.clone(), after.to_owned(), self.clock.now());
-        sealed(self.link.ask(Request::Redeem { start, hit: hit.into(), message, after, now })?)
+        let (hit, ticket) = (hit.into(), ticket.clone());
+        let announcement = announcement.map(|announcement| announcement.json().to_owned());
+        sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, after, now })?)
     }
 
     /// Spends the start point and writes the nsec, without a line break, to `output`. A vault
@@ -230,20 +227,40 @@ impl Vault {
         self.here_only()?.redeem_locked(start, &hit.into(), password)
     }
 
-    fn here_only(&self) -> Result<&Secrets, VaultError> {
+    /// Spends a split start point and returns the tweak. A vault process refuses.
+    ///
+    /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`].
+    pub fn redeem_tweak(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
+        self.here_only()?.reveal(start, &hit.into(), None)
+    }
+
+    /// The secrets, if they are in this process.
+    pub(super) fn here_only(&self) -> Result<&Secrets, VaultError> {
         match &self.link {
             Link::Here(secrets) => Ok(secrets),
             Link::Process(_) => Err(VaultError::Failed),
         }
     }
 
-    /// Spends a split start point and returns the tweak for the asker's half. The tweak is not a
-    /// secret.
+    /// Spends a split start point and returns the tweak for the half in the ticket. The tweak is
+    /// not a secret.
     ///
-    /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`], [`VaultError::Gone`].
-    pub fn reveal(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
-        match self.link.ask(Request::Reveal { start, hit: hit.into() })? {
+    /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
+    /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Gone`].
+    pub fn reveal(&self, start: StartId, hit: &VerifiedHit, ticket: &Ticket) -> Result<SplitTweak, VaultError> {
+        match self.link.ask(Request::Reveal { start, hit: hit.into(), ticket: ticket.clone() })? {
             Answer::Tweak(split) => Ok(split),
+            _ => Err(VaultError::Failed),
+        }
+    }
+
+    /// The tickets of jobs from before there were tickets, in their order. They are made once: see
+    /// [`super::all_jobs_have_tickets`].
+    ///
+    /// Errors: [`VaultError::TooLate`], also after any other request; [`VaultError::Gone`].
+    pub fn tickets_of_earlier(&self, orders: Vec<Order>) -> Result<Vec<Ticket>, VaultError> {
+        match self.link.ask(Request::TicketEarlier(orders))? {
+            Answer::Tickets(tickets) => Ok(tickets),
             _ => Err(VaultError::Failed),
         }
     }
@@ -291,11 +308,18 @@ impl Vault {
     }
 
     /// The message in a claim, if `announcement`, the newest of its author, names the key that
-    /// signed the seal.
+    /// signed the seal. Its ticket is good from then on. Waits like [`Vault::open_all`].
     ///
     /// Errors: [`UnwrapError::Impostor`].
     pub fn confirm(&self, claim: Claim, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
-        self.count(claim.confirm(announcement))
+        let rumor = self.count(claim.confirm(announcement))?;
+        let (Some(ticket), Some(announcement)) = (&rumor.ticket, announcement) else { return Ok(rumor) };
+        let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
+        match self.link.ask_patiently(vec![Request::Confirm { ticket, announcement }]).pop() {
+            Some(Answer::Tickets(mut tickets)) => Ok(Rumor { ticket: tickets.pop(), ..rumor }),
+            // The bot has seen the same, so this is a vault that will not come back.
+            _ => self.count(Err(UnwrapError::Impostor)),
+        }
     }
 
     /// Number of messages that did not open since the start, by cause.

@@ -65,7 +65,10 @@ fn main() -> std::process::ExitCode {
         reliability::starvation::TESTS,
         #[cfg(debug_assertions)]
         reliability::steps::TESTS,
+        reliability::upgrade::TESTS,
         reliability::vault::TESTS,
+        #[cfg(debug_assertions)]
+        safety::captured::TESTS,
         safety::chosen_points::TESTS,
         safety::copies::TESTS,
         safety::economy::TESTS,
@@ -75,6 +78,7 @@ fn main() -> std::process::ExitCode {
         safety::memory::TESTS,
         safety::memory_scan::TESTS,
         safety::secrets::TESTS,
+        safety::tickets::TESTS,
         safety::vault::TESTS,
         safety::walls::TESTS,
         safety::wraps::TESTS,

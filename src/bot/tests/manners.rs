@@ -8,7 +8,7 @@ use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Ex
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
-use crate::job::{BestSearch, JobId, JobSpec, RumorId};
+use crate::job::{BestSearch, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
@@ -305,12 +305,10 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
     let tweak = SplitTweak { tweak, fingerprint: [filling.count as u8; 8] };
     let open = Job {
         id: job,
-        rumor: RumorId([1; 32]),
-        state: JobState::Accepted,
         accepted_at: filling.seconds / 2,
-        seen_on: Vec::new(),
         spec: JobSpec { expires_at: filling.seconds, ..JobSpec::local(filling.patterns.clone()) },
         language,
+        ..super::job(1, "q", JobState::Accepted)
     };
     let after = Found::After(waited);
     let key = |found| {

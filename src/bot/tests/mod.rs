@@ -50,11 +50,13 @@ fn rumor(text: &str) -> Rumor {
         takes_back: Vec::new(),
         encryption_key: None,
         other_receivers: 0,
+        ticket: None,
     }
 }
 
 fn job(id: i64, prefix: &str, state: JobState) -> Job {
     Job {
+        ticket: None,
         id: JobId(id),
         rumor: RumorId([1; 32]),
         state,

@@ -101,6 +101,11 @@ fn a_ledger_of_every_released_schema_finishes_its_jobs() {
         let [open] = &ledger.open_jobs().unwrap()[..] else { panic!("one open job") };
         assert_eq!((&open.spec.patterns, open.spec.subject.as_deref()), (&patterns("m0ctane qqqq"), Some("vanity")));
         assert_eq!(open.spec.encryption_key.is_some(), number >= 6);
+        let ticket = (number >= 10).then(|| Ticket(vec![1, 2, 3, 4, 5]));
+        assert_eq!(open.ticket, ticket);
+        ledger.keep_tickets(&[(open.id, Ticket(vec![9]))]).unwrap();
+        let kept = ledger.open_jobs().unwrap().remove(0).ticket;
+        assert_eq!(kept, ticket.or(Some(Ticket(vec![9]))), "a job without one gets one");
         assert_eq!(ledger.rules().unwrap().len(), usize::from(number >= 8));
         let bench = Bench { folder, clock: Clock::at(NOW), ledger };
         let message = bench.found(open.id, open.spec.asker.0[0], 200);

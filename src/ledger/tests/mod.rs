@@ -16,7 +16,7 @@ mod trouble;
 
 use super::*;
 use crate::clock::Clock;
-use crate::job::{Asker, JobId, JobSpec, RumorId};
+use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::message::GiftWrap;
 use crate::pattern::Pattern;
 use std::path::Path;
@@ -114,6 +114,7 @@ fn reply(from: u8, rumor: u8) -> Answer {
         asker: asker(from),
         rumor: RumorId([rumor; 32]),
         seen_on: vec!["wss://one.example".to_owned(), "wss://two.example".to_owned()],
+        ticket: Some(Ticket(vec![from, rumor])),
         effect: Effect::Nothing,
         reply: Some(wrap(from, rumor)),
         language: None,

@@ -109,7 +109,7 @@ impl Run {
         let language = is_new.then(|| Language::ALL[self.rng.random_range(0..Language::ALL.len())]);
         let seen_on = vec!["wss://one.example".to_owned()];
         let answer =
-            Answer { asker: asker(from), rumor, seen_on, effect: effect.clone(), reply: reply.clone(), language };
+            Answer { rumor, seen_on, effect: effect.clone(), reply: reply.clone(), language, ..super::reply(from, 0) };
         let recorded = self.ledger().answer(&answer).unwrap();
         assert_eq!(recorded == Recorded::Now, self.reference.sees(from, number), "one answer a message");
         if recorded == Recorded::Now {

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::message::Channel;
 use crate::nostr::relay::connections::Relays;
 use crate::nostr::relay::encryption_keys::EncryptionKeys;
-use crate::vault::{Claim, Vault};
+use crate::vault::{Claim, UnwrapError, Vault};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -76,13 +76,15 @@ impl ClaimLookups {
                 let turn = turns.acquire().await;
                 let found = keys.look_up(&relays, author, &seen_on, clock.now()).await;
                 drop(turn);
-                let is_confirmed = found.announcement.is_some_and(|found| claim.is_confirmed_by(&found));
+                let is_confirmed = found.announcement.as_ref().is_some_and(|found| claim.is_confirmed_by(found));
                 match pauses.next() {
                     Some(pause) if !is_confirmed && !found.is_complete => tokio::time::sleep(*pause).await,
                     _ => break found.announcement,
                 }
             };
-            match vault.confirm(claim, announcement.as_ref()) {
+            // The vault may be a process of its own, so this waits.
+            let confirmed = tokio::task::spawn_blocking(move || vault.confirm(claim, announcement.as_ref()));
+            match confirmed.await.unwrap_or(Err(UnwrapError::Impostor)) {
                 Ok(rumor) => {
                     let channel = Channel::Sealed;
                     let message = IncomingMessage { rumor, seen_on, channel, reads_sealed: true, paid };

@@ -26,11 +26,11 @@ const FRESH_FOR: Duration = Duration::from_secs(60);
 /// Allowance for clocks that are ahead, seconds. Announcements dated later are refused: one could
 /// not be replaced until its date.
 const AHEAD: u64 = 600;
-/// Askers whose announcement is remembered, about 200 bytes each.
+/// Askers whose announcement is remembered, about 700 bytes each and 1,300 at most.
 const REMEMBERED: usize = 10_000;
 
 /// The result of a lookup.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::nostr) struct Found {
     /// The newest announcement.
     pub announcement: Option<Announcement>,
@@ -86,8 +86,13 @@ impl EncryptionKeys {
     /// message of the date `since`: that key, unless a later announcement is known.
     pub fn in_force(&self, asker: Asker, used: Option<EncryptionKey>, since: u64) -> Option<EncryptionKey> {
         used?;
-        let known = self.lock().peek(&asker).and_then(|known| known.announcement);
-        known.filter(|announcement| announcement.dated() > since).map_or(used, |announcement| announcement.key())
+        self.newer(asker, since).map_or(used, |announcement| announcement.key())
+    }
+
+    /// The announcement of an asker, if a later one than `since` is known.
+    pub fn newer(&self, asker: Asker, since: u64) -> Option<Announcement> {
+        let known = self.lock().peek(&asker).and_then(|known| known.announcement.clone());
+        known.filter(|announcement| announcement.dated() > since)
     }
 
     /// Looks up the announcements of these askers again.
@@ -107,16 +112,16 @@ impl EncryptionKeys {
     fn remembered(&self, asker: Asker) -> Option<Option<Announcement>> {
         let mut known = self.lock();
         let known = known.get(&asker)?;
-        known.complete_at.filter(|at| at.elapsed() < FRESH_FOR).map(|_| known.announcement)
+        known.complete_at.filter(|at| at.elapsed() < FRESH_FOR).map(|_| known.announcement.clone())
     }
 
     /// Adds what a lookup found, and returns the newest announcement known.
     fn learn(&self, asker: Asker, found: Option<Announcement>, is_complete: bool) -> Option<Announcement> {
         let mut known = self.lock();
-        let before = known.get(&asker).and_then(|known| known.announcement);
+        let before = known.get(&asker).and_then(|known| known.announcement.clone());
         // The one known before, if both have the same date.
         let announcement = found.into_iter().chain(before).max_by_key(Announcement::dated);
-        known.insert(asker, Known { announcement, complete_at: is_complete.then(Instant::now) });
+        known.insert(asker, Known { announcement: announcement.clone(), complete_at: is_complete.then(Instant::now) });
         announcement
     }
 
@@ -194,9 +199,9 @@ mod tests {
         let (by, old, new) = (Keys::generate(), Keys::generate(), Keys::generate());
         let (first, second) = (announcement(&by, Some(&old), NOW - 9), announcement(&by, Some(&new), NOW - 5));
         let future = announcement(&by, Some(&old), NOW + AHEAD + 1);
-        assert_eq!(newest_of([second, future, first].into_iter(), NOW), Some(second));
-        assert_eq!(newest_of([future].into_iter(), NOW), None);
-        assert_eq!(newest_of([future].into_iter(), u64::MAX), Some(future), "no overflow");
+        assert_eq!(newest_of([second.clone(), future.clone(), first].into_iter(), NOW), Some(second));
+        assert_eq!(newest_of([future.clone()].into_iter(), NOW), None);
+        assert_eq!(newest_of([future.clone()].into_iter(), u64::MAX), Some(future), "no overflow");
     }
 
     #[test]
@@ -204,14 +209,14 @@ mod tests {
         let (keys, by) = (EncryptionKeys::default(), Keys::generate());
         let asker = Asker(by.public_key().to_bytes());
         let (old, new) = (Keys::generate(), Keys::generate());
-        let newer = announcement(&by, Some(&new), NOW - 5);
-        assert_eq!(keys.learn(asker, Some(newer), true), Some(newer));
-        assert_eq!(keys.remembered(asker), Some(Some(newer)));
+        let newer = Some(announcement(&by, Some(&new), NOW - 5));
+        assert_eq!(keys.learn(asker, newer.clone(), true), newer);
+        assert_eq!(keys.remembered(asker), Some(newer.clone()));
         for found in [Some(announcement(&by, Some(&old), NOW - 9)), Some(announcement(&by, Some(&old), NOW - 5)), None]
         {
-            assert_eq!(keys.learn(asker, found, true), Some(newer));
+            assert_eq!(keys.learn(asker, found, true), newer);
         }
-        assert_eq!(keys.learn(asker, None, false), Some(newer));
+        assert_eq!(keys.learn(asker, None, false), newer);
         assert_eq!(keys.remembered(asker), None, "an incomplete lookup is repeated");
     }
 

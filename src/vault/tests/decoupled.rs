@@ -4,18 +4,23 @@ use super::wraps::Forger;
 use super::*;
 use crate::job::EncryptionKey;
 use nostr::nips::nip44;
-use nostr::{EventBuilder, Kind, Tag, UnsignedEvent};
+use nostr::{EventBuilder, Kind, Tag, Timestamp, UnsignedEvent};
 
 /// A seal signed by `signer` and encrypted with `with`, naming a key or not, in a wrap.
-fn wrap(forger: &Forger, rumor: &UnsignedEvent, signer: &Keys, with: &Keys, named: Option<String>) -> Event {
+pub(super) fn wrap(forger: &Forger, rumor: &UnsignedEvent, signer: &Keys, with: &Keys, named: Option<String>) -> Event {
     let tags = named.map(|key| Tag::parse(["n", &key]).unwrap());
     let seal = EventBuilder::new(Kind::Seal, forger.encrypt(with, &rumor.as_json())).tags(tags);
     forger.wrap_of(&seal.sign_with_keys(signer).unwrap().as_json())
 }
 
 fn announcement(by: &Keys, tags: &[&[&str]]) -> Announcement {
+    announced_at(by, tags, Timestamp::now())
+}
+
+pub(super) fn announced_at(by: &Keys, tags: &[&[&str]], date: Timestamp) -> Announcement {
     let tags = tags.iter().map(|tag| Tag::parse(tag.iter().copied()).unwrap());
-    let event = EventBuilder::new(ANNOUNCEMENT, "").tags(tags).sign_with_keys(by).unwrap();
+    let builder = EventBuilder::new(ANNOUNCEMENT, "").tags(tags).custom_created_at(date);
+    let event = builder.sign_with_keys(by).unwrap();
     Announcement::read(&VerifiedEvent::check(event).unwrap()).unwrap()
 }
 
@@ -63,11 +68,27 @@ fn a_seal_of_another_signer_is_heard_only_where_the_authors_announcement_names_i
         Some(announcement(&stranger, &[&["n", &hex]])),
         Some(announcement(&signer, &[&["n", &hex]])),
     ];
+    let count = refused.len() as u64;
     for announcement in refused {
         assert_eq!(forger.vault.confirm(claim(), announcement.as_ref()), Err(UnwrapError::Impostor));
     }
     let counted: Vec<_> = forger.vault.dropped().into_iter().filter(|(_, count)| *count > 0).collect();
-    assert_eq!(counted, [(UnwrapError::Impostor, refused.len() as u64)]);
+    assert_eq!(counted, [(UnwrapError::Impostor, count)]);
+}
+
+#[test]
+fn an_announcement_has_a_longest_length() {
+    let (by, key) = (Keys::generate(), Keys::generate().public_key().to_hex());
+    let with = |length: usize| {
+        let client = Tag::parse(["client", &"x".repeat(length)]).unwrap();
+        let builder = EventBuilder::new(ANNOUNCEMENT, "").tags([Tag::parse(["n", &key]).unwrap(), client]);
+        let event = VerifiedEvent::check(builder.sign_with_keys(&by).unwrap()).unwrap();
+        (event.as_json().len(), Announcement::read(&event).is_some())
+    };
+    let (short, is_read) = with(0);
+    assert!(is_read);
+    assert_eq!(with(1024 - short), (1024, true));
+    assert_eq!(with(1025 - short), (1025, false));
 }
 
 #[test]

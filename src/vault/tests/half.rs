@@ -24,7 +24,7 @@ fn nsec_of(key: &CombinedKey) -> String {
 fn answer(vault: &Vault, half: &HalfPoint, rng: &mut StdRng) -> (SplitTweak, Npub) {
     let (start, point) = vault.open_split_start(half).unwrap();
     let hit = hit(point, rng);
-    (vault.reveal(start, &hit).unwrap(), hit.npub())
+    (vault.redeem_tweak(start, &hit).unwrap(), hit.npub())
 }
 
 #[test]
@@ -84,19 +84,19 @@ fn one_start_point_gives_one_tweak() {
     let (vault, mut rng, half) = (vault(), seeded(), Half::draw().unwrap());
     let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit = hit(point, &mut rng);
-    assert!(vault.reveal(start, &hit).is_ok());
-    assert!(matches!(vault.reveal(start, &hit), Err(VaultError::StartSpent)));
+    assert!(vault.redeem_tweak(start, &hit).is_ok());
+    assert!(matches!(vault.redeem_tweak(start, &hit), Err(VaultError::StartSpent)));
     // A split start point cannot be redeemed for a key, and one of our own cannot be revealed as a
     // tweak. Either attempt spends the start point.
     let (start, point) = vault.open_split_start(&half.point()).unwrap();
     let hit_of_split = super::hit(point, &mut rng);
     assert!(matches!(vault.redeem_to(start, &hit_of_split, &mut Vec::new()), Err(VaultError::StartSpent)));
-    assert!(matches!(vault.reveal(start, &hit_of_split), Err(VaultError::StartSpent)));
+    assert!(matches!(vault.redeem_tweak(start, &hit_of_split), Err(VaultError::StartSpent)));
     let (start, point) = vault.open_start().unwrap();
-    assert!(matches!(vault.reveal(start, &super::hit(point, &mut rng)), Err(VaultError::StartSpent)));
+    assert!(matches!(vault.redeem_tweak(start, &super::hit(point, &mut rng)), Err(VaultError::StartSpent)));
     // A hit of one start point is refused for another.
     let (first, _) = vault.open_split_start(&half.point()).unwrap();
-    assert!(matches!(vault.reveal(first, &hit), Err(VaultError::ForeignHit)));
+    assert!(matches!(vault.redeem_tweak(first, &hit), Err(VaultError::ForeignHit)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A key file as `age-keygen` writes it. It opens at once, while a passphrase takes a second.
-fn key_file(folder: &Path, name: &str) -> Unlock {
+pub(super) fn key_file(folder: &Path, name: &str) -> Unlock {
     let key = age::x25519::Identity::generate();
     let path = folder.join(name);
     fs::write(&path, format!("# public key: {}\n{}\n", key.to_public(), key.to_string().expose_secret())).unwrap();

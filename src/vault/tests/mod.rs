@@ -8,6 +8,7 @@ mod messages;
 mod public;
 mod related;
 mod start_points;
+mod tickets;
 mod wraps;
 
 use super::*;

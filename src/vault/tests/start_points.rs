@@ -22,18 +22,18 @@ fn a_second_redeem_of_a_start_point_is_refused_however_the_first_ended() {
     let (vault, mut rng, to) = (vault(), seeded(), Keys::generate());
     let (start, point) = vault.open_start().unwrap();
     let first = hit(point, &mut rng);
-    vault.redeem(start, &first, &message(&to), "").unwrap();
+    vault.redeem_any(start, &first, &message(&to), "").unwrap();
     for _ in 0..2 {
         let again = hit(point, &mut rng);
-        assert!(matches!(vault.redeem(start, &again, &message(&to), ""), Err(VaultError::StartSpent)));
+        assert!(matches!(vault.redeem_any(start, &again, &message(&to), ""), Err(VaultError::StartSpent)));
         assert!(matches!(vault.redeem_to(start, &first, &mut Vec::new()), Err(VaultError::StartSpent)));
     }
 
     let (start, point) = vault.open_start().unwrap();
     let hit = hit(point, &mut rng);
     let nobody = OutgoingMessage { to: Asker([0xff; 32]), ..message(&to) };
-    assert!(matches!(vault.redeem(start, &hit, &nobody, ""), Err(VaultError::Unsealable)));
-    assert!(matches!(vault.redeem(start, &hit, &message(&to), ""), Err(VaultError::StartSpent)));
+    assert!(matches!(vault.redeem_any(start, &hit, &nobody, ""), Err(VaultError::Unsealable)));
+    assert!(matches!(vault.redeem_any(start, &hit, &message(&to), ""), Err(VaultError::StartSpent)));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn no_two_start_points_are_equal() {
     assert!((0..4096).all(|_| ids.insert(vault.open_start().unwrap().0)));
 }
 
-/// S2 in full: `cargo test --release --lib vault::tests::start points -- --ignored`
+/// S2 in full: `cargo test --release --lib vault::tests::start_points -- --ignored`
 #[test]
 #[ignore = "half a minute: the full form of S2"]
 fn no_two_of_a_million_start_points_are_equal() {

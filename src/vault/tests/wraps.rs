@@ -50,7 +50,7 @@ impl Forger {
         EventBuilder::new(kind, content).tag(Tag::public_key(to)).sign_with_keys(&once).unwrap()
     }
 
-    fn with_rumor(&self, rumor: impl ToString) -> Event {
+    pub(super) fn with_rumor(&self, rumor: impl ToString) -> Event {
         self.wrap_of(&self.seal_of(&rumor.to_string()).as_json())
     }
 

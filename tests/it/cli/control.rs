@@ -28,7 +28,7 @@ pub const TESTS: &[Test] = &[
 pub(super) const LONG: &str = "qqqqqqqqq";
 
 /// Runs an operator's command for a bot.
-pub(super) fn operate(home: &Home, arguments: &[&str]) -> Output {
+pub fn operate(home: &Home, arguments: &[&str]) -> Output {
     command().args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file()).output().unwrap()
 }
 

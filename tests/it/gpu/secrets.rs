@@ -110,11 +110,11 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
         not_before: 0,
     };
     let (wrap, tweak) = if split {
-        let tweak = vault.reveal(find.start, &find.hit).unwrap();
+        let tweak = vault.redeem_tweak(find.start, &find.hit).unwrap();
         message.text = tweak.to_string();
         (vault.seal(&message).unwrap(), Some(tweak))
     } else {
-        (vault.redeem(find.start, &find.hit, &message, "Keep it.").unwrap(), None)
+        (vault.redeem_any(find.start, &find.hit, &message, "Keep it.").unwrap(), None)
     };
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }

@@ -46,6 +46,7 @@ fn work_until_killed() {
             asker: Asker([1; 32]),
             rumor: RumorId(numbered(0, id.0)),
             seen_on: vec!["wss://one.example".to_owned()],
+            ticket: None,
             effect: Effect::Accept(
                 id,
                 JobSpec { asker: Asker([1; 32]), expires_at: u64::MAX >> 1, ..JobSpec::local(patterns) },

@@ -14,4 +14,5 @@ pub mod soak;
 pub mod starvation;
 #[cfg(debug_assertions)]
 pub mod steps;
+pub mod upgrade;
 pub mod vault;

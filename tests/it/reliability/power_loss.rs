@@ -76,7 +76,7 @@ fn request(job: i64) -> Answer {
     let spec = JobSpec { asker: ASKER, half: half(job), expires_at: NOW + 9_000, ..JobSpec::local(patterns) };
     let effect = Effect::Accept(JobId(job), spec);
     let seen_on = vec!["wss://one.example".to_owned()];
-    Answer { asker: ASKER, rumor: rumor(job), seen_on, effect, reply: Some(wrap(2, job)), language: None }
+    Answer { asker: ASKER, rumor: rumor(job), seen_on, ticket: None, effect, reply: Some(wrap(2, job)), language: None }
 }
 
 fn open(folder: &Path) -> Result<Ledger, LedgerError> {

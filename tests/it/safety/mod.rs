@@ -1,5 +1,7 @@
 //! Promises S1 to S14: no secret leaks, and nobody can stop the service.
 
+#[cfg(debug_assertions)]
+pub mod captured;
 pub mod chosen_points;
 pub mod copies;
 pub mod economy;
@@ -8,6 +10,7 @@ pub mod leaks;
 pub mod memory;
 pub mod memory_scan;
 pub mod secrets;
+pub mod tickets;
 pub mod vault;
 pub mod walls;
 pub mod wraps;

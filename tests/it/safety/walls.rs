@@ -2,17 +2,17 @@
 //! hands of an attacker.
 
 use crate::support::bot::{FaultyBot, Home};
+use crate::support::forger::Forger;
 use crate::support::harness::{Test, child, skip, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
-use crate::support::vault::{about, next_vault};
-use nostr_sdk::nips::{nip04, nip44};
-use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32, UnsignedEvent};
-use npubbot::job::Asker;
-use npubbot::key::VerifiedHit;
-use npubbot::key::{Offset, Rotation, Tweak};
+use crate::support::vault::{about, message_to, next_vault, opened, started};
+use nostr_sdk::nips::nip04;
+use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
+use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::message::{Channel, OutgoingMessage};
-use npubbot::vault::{Means, Opening, Vault, VaultError};
+use npubbot::pattern::ALPHABET;
+use npubbot::vault::{Opened, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
 use std::fs;
@@ -36,14 +36,6 @@ pub const TESTS: &[Test] = &[
 const PROGRAM: &str = env!("CARGO_BIN_EXE_npubbot");
 /// The user and group `nobody`.
 const NOBODY: u32 = 65_534;
-
-/// The real vault process of a bot that does not run.
-fn started(home: &Home) -> Vault {
-    drop(home.vault());
-    let file = home.data().join("identity.age");
-    let means = Means::AgeIdentityFile(home.age_identity());
-    Vault::start_program(Path::new(PROGRAM), Opening { file, means, is_new: false }).unwrap()
-}
 
 /// Gives a folder and all in it to `nobody`.
 fn give_away(path: &Path) {
@@ -121,26 +113,6 @@ fn a_forbidden_system_call_ends_the_vault_and_it_comes_back() {
     assert_ne!(vault.process_id(), former);
 }
 
-fn message(text: String) -> OutgoingMessage {
-    OutgoingMessage {
-        to: Asker(Keys::generate().public_key().to_bytes()),
-        channel: Channel::Sealed,
-        encryption_key: None,
-        text,
-        in_reply_to: None,
-        subject: None,
-        expires_at: 2_000_000_000,
-        not_before: 0,
-    }
-}
-
-/// The text in a gift wrap.
-fn opened(reader: &Keys, wrap: &str) -> String {
-    let inner = |event: &Event| nip44::decrypt(reader.secret_key(), &event.pubkey, &event.content).unwrap();
-    let seal = Event::from_json(inner(&Event::from_json(wrap).unwrap())).unwrap();
-    UnsignedEvent::from_json(inner(&seal)).unwrap().content
-}
-
 fn the_socket_gives_no_foreign_signature_and_seals_no_key() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let home = Home::new(&[]);
@@ -157,10 +129,10 @@ fn the_socket_gives_no_foreign_signature_and_seals_no_key() {
     let reader = Keys::generate();
     for secret in [key.secret_key().to_bech32().unwrap(), key.secret_key().to_secret_hex()] {
         let text = format!("Your key:\n{secret}\n");
-        let message = || OutgoingMessage { to: Asker(reader.public_key().to_bytes()), ..message(text.clone()) };
+        let message = || message_to(&reader, &text);
         let sealed = vault.seal_all(vec![message()]).unwrap().into_iter().chain([vault.seal(&message()).unwrap()]);
         for wrap in sealed {
-            assert_eq!(opened(&reader, &wrap.json), "Your key:\n…\n");
+            assert_eq!(opened(&reader, &wrap.json).unwrap(), "Your key:\n…\n");
         }
         let legacy = vault.seal(&OutgoingMessage { channel: Channel::Nip04, ..message() }).unwrap();
         let event = Event::from_json(legacy.json).unwrap();
@@ -175,7 +147,12 @@ fn a_start_point_is_redeemed_once_also_over_the_socket() {
     let tweak = Tweak { offset: Offset::of_point(5, 7, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
     let starts = vault.open_starts(3, None).unwrap();
     let hit = |at: usize| VerifiedHit::recompute(starts[at].1, tweak).unwrap();
-    let redeem = |start: usize, of: usize| vault.redeem(starts[start].0, &hit(of), &message(String::new()), "");
+    let asking = Forger::new(vault.public_key());
+    let letters = ALPHABET.iter().map(|&letter| format!(" {}", char::from(letter))).collect::<String>();
+    let wrap = VerifiedEvent::check(asking.honest(&format!("find{letters}"), 10)).unwrap();
+    let Some(Ok(Opened::Message(request))) = vault.open_all(&[wrap]).pop() else { panic!("an honest message opens") };
+    let (ticket, message) = (request.ticket.expect("it asks for a key"), message_to(&asking.author, ""));
+    let redeem = |start: usize, of: usize| vault.redeem(starts[start].0, &hit(of), &ticket, None, &message, "");
     assert!(redeem(0, 0).is_ok());
     assert!(matches!(redeem(0, 0), Err(VaultError::StartSpent)));
     assert!(matches!(redeem(1, 2), Err(VaultError::ForeignHit)));

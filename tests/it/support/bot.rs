@@ -98,7 +98,8 @@ impl Home {
     pub fn vault(&self) -> Vault {
         fs::create_dir_all(self.data()).unwrap();
         let (file, unlock) = (self.data().join("identity.age"), Unlock::AgeIdentityFile(self.age_identity()));
-        if file.exists() { Vault::open(&file, &unlock).unwrap() } else { Vault::create(&file, &unlock).unwrap() }
+        let vault = if file.exists() { Vault::open(&file, &unlock) } else { Vault::create(&file, &unlock) };
+        vault.unwrap().with_reader(npubbot::bot::asked)
     }
 
     /// Starts the bot within this process.

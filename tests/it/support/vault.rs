@@ -1,8 +1,44 @@
-//! The vault process of a bot, seen from outside. Linux only.
+//! The vault process of a bot, seen from outside (Linux only) and over its socket.
 
+use super::bot::Home;
 use super::until;
+use nostr_sdk::nips::nip44;
+use nostr_sdk::{Event, JsonUtil, Keys, UnsignedEvent};
+use npubbot::job::Asker;
+use npubbot::message::{Channel, OutgoingMessage};
+use npubbot::vault::{Means, Opening, Vault};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The real vault process of a bot that does not run.
+pub fn started(home: &Home) -> Vault {
+    drop(home.vault());
+    let file = home.data().join("identity.age");
+    let means = Means::AgeIdentityFile(home.age_identity());
+    let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
+    Vault::start_program(program, Opening { file, means, is_new: false }).unwrap()
+}
+
+/// A sealed message.
+pub fn message_to(to: &Keys, text: &str) -> OutgoingMessage {
+    OutgoingMessage {
+        to: Asker(to.public_key().to_bytes()),
+        channel: Channel::Sealed,
+        encryption_key: None,
+        text: text.to_owned(),
+        in_reply_to: None,
+        subject: None,
+        expires_at: 2_000_000_000,
+        not_before: 0,
+    }
+}
+
+/// The text in a gift wrap; `None` if the reader's key does not open it.
+pub fn opened(reader: &Keys, wrap: &str) -> Option<String> {
+    let inner = |event: &Event| nip44::decrypt(reader.secret_key(), &event.pubkey, &event.content).ok();
+    let seal = Event::from_json(inner(&Event::from_json(wrap).unwrap())?).unwrap();
+    Some(UnsignedEvent::from_json(inner(&seal)?).unwrap().content)
+}
 
 /// The vault process of the bot with this process id; `None` while it has none.
 pub fn vault_of(bot: u32) -> Option<u32> {

@@ -1,0 +1,241 @@
+//! An attacker inside the network process, for tests of debug builds: at SIGUSR2 it looks through all
+//! memory of this process and uses its end of the vault's socket as one would who has taken it over.
+//!
+//! `NPUBBOT_TEST_CAPTURED` names a folder. The attacker finds its own npub in the file `attacker`
+//! there, and writes what it got: `memory`, and a line for each success in `report`.
+
+use super::context::Context;
+use super::tickets::order;
+use crate::job::{Asker, EncryptionKey, Ticket};
+use crate::key::{Offset, Rotation, StartPoint, Tweak, VerifiedHit};
+use crate::ledger::Job;
+use crate::message::{Channel, OutgoingMessage};
+use crate::pattern::Pattern;
+use crate::vault::{Order, StartId, VaultError};
+use nostr::{EventBuilder, Kind, PublicKey};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Start points that are open while memory is written.
+const STARTS: usize = 24;
+/// Requests of each of the flood's threads.
+const FLOOD: usize = 2000;
+
+/// Waits for SIGUSR2, if a test asks for it.
+pub(super) fn arm(context: &Context) {
+    let Some(folder) = std::env::var_os("NPUBBOT_TEST_CAPTURED").map(PathBuf::from) else { return };
+    let Ok(mut signal) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::user_defined2()) else { return };
+    let context = context.clone();
+    tokio::spawn(async move {
+        signal.recv().await;
+        let _ = tokio::task::spawn_blocking(move || {
+            let end = Attacker::new(&context, folder.clone()).and_then(|mut attacker| attacker.run());
+            let said = end.map_or_else(|error| format!("failed: {error}"), |()| "done".to_owned());
+            fs::write(folder.join("end"), said)
+        })
+        .await;
+    });
+}
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// The captured process, and a receiver for keys.
+struct Attacker<'a> {
+    context: &'a Context,
+    folder: PathBuf,
+    report: File,
+    npub: PublicKey,
+    /// The attacker's own job and an honest asker's.
+    own: Job,
+    victim: Job,
+}
+
+impl<'a> Attacker<'a> {
+    fn new(context: &'a Context, folder: PathBuf) -> Result<Attacker<'a>, Box<dyn std::error::Error>> {
+        let npub = PublicKey::parse(fs::read_to_string(folder.join("attacker"))?.trim())?;
+        let is_own = |job: &Job| job.spec.asker.0 == npub.to_bytes();
+        let jobs = context.ledger.open_jobs()?;
+        let (own, victim) = (jobs.iter().find(|job| is_own(job)), jobs.iter().find(|job| !is_own(job)));
+        let (own, victim) = own.cloned().zip(victim.cloned()).ok_or("no open jobs")?;
+        let report = File::create(folder.join("report"))?;
+        Ok(Attacker { context, folder, report, npub, own, victim })
+    }
+
+    fn run(&mut self) -> Outcome {
+        let starts = self.context.vault.open_starts(STARTS, None)?;
+        dump_memory(&self.folder.join("memory"))?;
+        // The test looks into the vault now, as root.
+        fs::write(self.folder.join("open"), "")?;
+        while !self.folder.join("go").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for (at, (start, point)) in starts.into_iter().enumerate() {
+            let wanted = if at.is_multiple_of(2) { &self.own } else { &self.victim };
+            let (step, hit) = found(&point, &wanted.spec.patterns[0]);
+            self.redeem(at, start, step, &hit)?;
+        }
+        self.ask_for_signatures()?;
+        self.seal_keys()?;
+        self.flood();
+        self.end_the_vault()
+    }
+
+    /// Redeems a hit, of the attacker's own pattern if `at` is even, in one of several ways.
+    fn redeem(&mut self, at: usize, start: StartId, step: i64, hit: &VerifiedHit) -> Outcome {
+        let ticket = |job: &Job| job.ticket.clone().ok_or("a job without a ticket");
+        let (own, theirs) = (ticket(&self.own)?, ticket(&self.victim)?);
+        let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
+        let tried = match at / 2 % 6 {
+            // As it is; replayed for each further start point.
+            0 => {
+                if at.is_multiple_of(2) {
+                    own
+                } else {
+                    theirs
+                }
+            }
+            // The other one's.
+            1 => {
+                if at.is_multiple_of(2) {
+                    theirs
+                } else {
+                    own
+                }
+            }
+            2 => replaced(&theirs, &self.victim.spec.asker.0, &self.npub.to_bytes()),
+            3 => {
+                let [from, to] = [&self.victim, &self.own].map(|job| job.spec.patterns[0].as_str().as_bytes());
+                replaced(&own, to, from)
+            }
+            4 => Ticket([&own.0[..order], &theirs.0[mac..]].concat()),
+            _ => {
+                if at.is_multiple_of(2) {
+                    own
+                } else {
+                    theirs
+                }
+            }
+        };
+        let message = self.message("Yours:");
+        for attempt in ["first", "second"] {
+            match self.context.vault.redeem(start, hit, &tried, None, &message, "") {
+                Ok(wrap) => writeln!(self.report, "redeemed {attempt} {} {step} {}", hit.npub(), wrap.json)?,
+                Err(error) => writeln!(self.report, "refused {error}")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Events of every range of kinds, in the bot's name and in the attacker's.
+    fn ask_for_signatures(&mut self) -> Outcome {
+        let signer = self.context.vault.signer();
+        for kind in (0..1500).chain(10_000..10_100).chain([22_242, 24_133, 27_235]).chain(30_000..32_000) {
+            for author in [self.context.vault.public_key(), self.npub] {
+                let event = EventBuilder::new(Kind::from(kind), "I say so").build(author);
+                if signer.sign(event).is_ok() {
+                    writeln!(self.report, "signed {kind} {author}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The texts of keys, given in the file `keys`, each sealed to the attacker by both channels.
+    fn seal_keys(&mut self) -> Outcome {
+        for key in fs::read_to_string(self.folder.join("keys"))?.lines() {
+            for channel in [Channel::Sealed, Channel::Nip04] {
+                let message = OutgoingMessage { channel, subject: Some(key.to_owned()), ..self.message(key) };
+                writeln!(self.report, "sealed {}", self.context.vault.seal(&message)?.json)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flood(&self) {
+        let (vault, message, noise) = (&self.context.vault, self.message("x"), Ticket(vec![7; 100_000]));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..FLOOD {
+                        let _ = vault.seal(&message);
+                    }
+                    let Ok((start, point)) = vault.open_start() else { return };
+                    let (_, hit) = found(&point, &self.own.spec.patterns[0]);
+                    for _ in 0..FLOOD / 10 {
+                        let _ = vault.redeem(start, &hit, &noise, None, &message, "");
+                    }
+                });
+            }
+        });
+    }
+
+    /// A new vault might make tickets of earlier jobs: it is asked first.
+    fn end_the_vault(&mut self) -> Outcome {
+        let vault = &self.context.vault;
+        let id = vault.process_id().and_then(|id| rustix::process::Pid::from_raw(id as i32)).ok_or("no vault")?;
+        rustix::process::kill_process(id, rustix::process::Signal::KILL)?;
+        match vault.tickets_of_earlier(vec![Order { asker: Asker(self.npub.to_bytes()), ..order(&self.victim) }]) {
+            Ok(_) => writeln!(self.report, "ticket")?,
+            Err(VaultError::TooLate) => writeln!(self.report, "refused a ticket")?,
+            Err(error) => writeln!(self.report, "refused {error}")?,
+        }
+        Ok(())
+    }
+
+    /// A message to the attacker.
+    fn message(&self, text: &str) -> OutgoingMessage {
+        OutgoingMessage {
+            to: Asker(self.npub.to_bytes()),
+            channel: Channel::Sealed,
+            encryption_key: Some(EncryptionKey(self.npub.to_bytes())),
+            text: text.to_owned(),
+            in_reply_to: None,
+            subject: None,
+            expires_at: 2_000_000_000,
+            not_before: 0,
+        }
+    }
+}
+
+/// A hit of a start point that meets a pattern, and the step at which it is.
+fn found(point: &StartPoint, pattern: &Pattern) -> (i64, VerifiedHit) {
+    let rotation = Rotation::ALL[0];
+    let mut hits = (1..).filter_map(|step| {
+        let tweak = Tweak { offset: Offset::of_point(0, step, rotation), rotation };
+        VerifiedHit::recompute(*point, tweak).map(|hit| (step, hit))
+    });
+    hits.find(|(_, hit)| pattern.matches(&hit.npub())).unwrap_or_else(|| unreachable!("the numbers have no end"))
+}
+
+/// The ticket with other bytes in place of some.
+fn replaced(ticket: &Ticket, from: &[u8], to: &[u8]) -> Ticket {
+    let mut bytes = ticket.0.clone();
+    if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
+        bytes.splice(at..at + from.len(), to.iter().copied());
+    }
+    Ticket(bytes)
+}
+
+/// Writes all readable memory of this process to a file.
+fn dump_memory(path: &Path) -> io::Result<()> {
+    let (memory, mut dump) = (File::open("/proc/self/mem")?, File::create(path)?);
+    let mut chunk = vec![0; 1 << 20];
+    for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
+        let line = line?;
+        let Some((range, rest)) = line.split_once(' ') else { continue };
+        let ends = range.split('-').filter_map(|end| u64::from_str_radix(end, 16).ok()).collect::<Vec<_>>();
+        let &[mut at, end] = ends.as_slice() else { continue };
+        while rest.starts_with('r') && at < end {
+            let length = chunk.len().min((end - at) as usize);
+            // Pages of the kernel, and of address space that is only reserved, cannot be read.
+            if memory.read_exact_at(&mut chunk[..length], at).is_ok() {
+                dump.write_all(&chunk[..length])?;
+            }
+            at += length as u64;
+        }
+    }
+    dump.sync_all()
+}

@@ -1,0 +1,54 @@
+//! Jobs from before there were tickets. Theirs are made once: at the first start of a bot with
+//! tickets, before the vault gets any other request. From then on a file in the bot's data folder
+//! says that they are made.
+
+use super::request::Request;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The file beside the identity. Its content is for people.
+const FILE: &str = "tickets";
+const CONTENT: &str = "Every open job of this bot has its ticket. While this file is here, the vault makes none \
+                       without a message that asks for it.\n";
+
+/// Records in a bot's data folder that its open jobs have their tickets.
+///
+/// Errors: those of the file system.
+pub fn all_jobs_have_tickets(data: &Path) -> io::Result<()> {
+    let path = data.join(FILE);
+    if path.exists() {
+        return Ok(());
+    }
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    io::Write::write_all(&mut file, CONTENT.as_bytes())?;
+    file.sync_all()
+}
+
+/// Whether the vault still makes tickets of earlier jobs.
+pub(super) struct EarlierJobs(AtomicBool);
+
+impl EarlierJobs {
+    /// None: the identity is new.
+    pub(super) fn none() -> EarlierJobs {
+        EarlierJobs(AtomicBool::new(false))
+    }
+
+    /// Those of the bot whose identity file is at `identity`.
+    pub(super) fn beside(identity: &Path) -> EarlierJobs {
+        EarlierJobs(AtomicBool::new(!identity.with_file_name(FILE).exists()))
+    }
+
+    /// Ends the time for earlier jobs with the first request of another kind.
+    pub(super) fn note(&self, request: &Request) {
+        if !matches!(request, Request::TicketEarlier(_)) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether their tickets are made now.
+    pub(super) fn are_open(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
