@@ -63,13 +63,13 @@ struct Published {
 impl Outbox {
     /// Sends a message to those of its asker's relays that do not have it. `cancel` ends the
     /// attempt early.
-    pub(super) async fn attempt(&self, message: &DueMessage, cancel: &Notify) -> Attempt {
-        let Ok(event) = Event::from_json(&message.wrap.json).map(Arc::new) else {
+    pub(super) async fn attempt(&self, message: &Arc<DueMessage>, cancel: &Notify) -> Attempt {
+        let Ok(kind) = Event::from_json(&message.wrap.json).map(|event| event.kind) else {
             tracing::error!(message = message.id.0, "a message in the outbox is unreadable; it is skipped");
             return Attempt { message: message.id, reached: Vec::new(), next: Next::Finished };
         };
         let destination = tokio::select! {
-            destination = self.destination(message, event.kind) => destination,
+            destination = self.destination(message, kind) => destination,
             () = cancel.notified() => Destination::Unknown,
         };
         let (first, then) = match destination {
@@ -87,7 +87,7 @@ impl Outbox {
             }
             Destination::Nowhere | Destination::Unknown => Default::default(),
         };
-        let Published { tried, reached, refused } = self.publish(message, &event, (first, then), cancel).await;
+        let Published { tried, reached, refused } = self.publish(message, (first, then), cancel).await;
         let has = |url: &RelayUrl| {
             let url = url.to_string();
             reached.contains(&url) || message.acknowledged_by.contains(&url)
@@ -135,8 +135,7 @@ impl Outbox {
     /// of `then` as well.
     async fn publish(
         &self,
-        message: &DueMessage,
-        event: &Arc<Event>,
+        message: &Arc<DueMessage>,
         (first, mut then): (Vec<RelayUrl>, Vec<RelayUrl>),
         cancel: &Notify,
     ) -> Published {
@@ -144,7 +143,7 @@ impl Outbox {
         if message.result_of.is_some() {
             fault::before(Step::Send);
         }
-        self.send(&mut sending, message, event, &first);
+        self.send(&mut sending, message, &first);
         if first.iter().any(|url| message.acknowledged_by.contains(&url.to_string())) {
             then.clear();
         }
@@ -161,7 +160,7 @@ impl Outbox {
             match sent {
                 None if then.is_empty() => return published,
                 None => {
-                    self.send(&mut sending, message, event, &then);
+                    self.send(&mut sending, message, &then);
                     published.tried.append(&mut then);
                 }
                 Some(Ok((url, Ok(())))) => {
@@ -190,13 +189,13 @@ impl Outbox {
     }
 
     /// Starts to send to the relays that have not acknowledged the message yet.
-    fn send(&self, sending: &mut JoinSet<Sent>, message: &DueMessage, event: &Arc<Event>, urls: &[RelayUrl]) {
+    fn send(&self, sending: &mut JoinSet<Sent>, message: &Arc<DueMessage>, urls: &[RelayUrl]) {
         let is_result = message.result_of.is_some();
         let visitor = Visitor { asker: message.wrap.to, urgent: message.urgent, retries: message.attempts > 0 };
         for url in urls.iter().filter(|url| !message.acknowledged_by.contains(&url.to_string())).cloned() {
-            let (relays, event) = (self.relays.clone(), Arc::clone(event));
+            let (relays, message) = (self.relays.clone(), Arc::clone(message));
             sending.spawn(async move {
-                let sent = relays.publish_for(&url, &event, visitor).await;
+                let sent = relays.publish_for(&url, &message.wrap.json, visitor).await;
                 if sent.is_ok() && is_result {
                     fault::after(Step::Send);
                 }
@@ -245,7 +244,7 @@ mod tests {
         let outbox = Outbox { relays, ledger, clock: Clock::System, bot, relay_lists };
         let json = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap().as_json();
         let to = Asker(Keys::generate().public_key().to_bytes());
-        let message = DueMessage {
+        let message = Arc::new(DueMessage {
             id: MessageId(1),
             result_of: None,
             urgent: false,
@@ -254,7 +253,7 @@ mod tests {
             attempts: 0,
             seen_on: Vec::new(),
             acknowledged_by: Vec::new(),
-        };
+        });
         let cancel = Notify::new();
         cancel.notify_one();
         let began = Instant::now();

@@ -8,7 +8,7 @@ use super::throttle::{Delivery, MostAtOnce, Start};
 use super::timer::wait_until;
 use super::visitor::Visitor;
 use nostr_relay_pool::relay;
-use nostr_sdk::{Event, Relay, RelayUrl};
+use nostr_sdk::{Event, JsonUtil, Relay, RelayUrl};
 use std::time::{Duration, Instant};
 
 /// Time limit for a relay to accept an event, authentication included.
@@ -23,17 +23,19 @@ impl Relays {
     ///
     /// Errors: see [`NostrError`].
     pub(in crate::nostr) async fn publish(&self, url: &RelayUrl, event: &Event) -> Result<(), NostrError> {
-        self.publish_for(url, event, Visitor::NOBODY).await
+        self.publish_for(url, &event.as_json(), Visitor::NOBODY).await
     }
 
     /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when
-    /// its turn comes. `visitor`: the asker for whom an external relay is visited.
+    /// its turn comes. `event`: its JSON, which is parsed once it can be sent. Parsed it takes some
+    /// 6 KiB, and visits to strangers' relays often end before.
+    /// `visitor`: the asker for whom an external relay is visited.
     ///
     /// Errors: see [`NostrError`].
     pub(in crate::nostr) async fn publish_for(
         &self,
         url: &RelayUrl,
-        event: &Event,
+        event: &str,
         visitor: Visitor,
     ) -> Result<(), NostrError> {
         let hosts = self.hosts(url, visitor).await?;
@@ -57,7 +59,7 @@ impl Relays {
         }
     }
 
-    async fn publish_to_ours(&self, url: &RelayUrl, hosts: &Hosts, event: &Event) -> Result<(), NostrError> {
+    async fn publish_to_ours(&self, url: &RelayUrl, hosts: &Hosts, event: &str) -> Result<(), NostrError> {
         let relay = self.our_relay(url).await?;
         let delivery = self.begin_delivery(url, hosts, MostAtOnce::OURS).await?;
         send(&relay, event, &delivery).await
@@ -69,7 +71,7 @@ impl Relays {
         &self,
         url: &RelayUrl,
         hosts: &Hosts,
-        event: &Event,
+        event: &str,
         visitor: Visitor,
     ) -> Result<(), NostrError> {
         let delivery = self.begin_delivery(url, hosts, MostAtOnce::external(visitor.urgent)).await?;
@@ -113,9 +115,10 @@ impl Relays {
     }
 }
 
-async fn send(relay: &Relay, event: &Event, delivery: &Delivery<'_>) -> Result<(), NostrError> {
+async fn send(relay: &Relay, event: &str, delivery: &Delivery<'_>) -> Result<(), NostrError> {
     let url = relay.url();
-    let sent = tokio::time::timeout(PUBLISH, relay.send_event(event)).await;
+    let event = Event::from_json(event).map_err(|error| NostrError::relay(url, error.to_string()))?;
+    let sent = tokio::time::timeout(PUBLISH, relay.send_event(&event)).await;
     delivery.end(!matches!(sent, Err(_) | Ok(Err(relay::Error::Timeout))));
     let Err(error) = sent.map_err(|_| NostrError::silent(url))? else { return Ok(()) };
     let reason = error.to_string();
