@@ -4,6 +4,7 @@ use super::patterns::{Wanted, check_searchable, wanted};
 use super::search_flags::SearchFlags;
 use crate::scheduler::{Measurement, Trial, measure};
 use crate::search::SearchOptions;
+use crate::vault::Vault;
 use anyhow::bail;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -84,7 +85,8 @@ impl Bench {
             split: self.split,
         };
         let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
-        let measured = measure(&options, &trial, |share| bar.set_position((share * 100.0) as u64))?;
+        let measured =
+            measure(&options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
         bar.finish_and_clear();
         if self.json {
             println!("{}", serde_json::to_string(&self.line(&measured))?);

@@ -6,6 +6,7 @@ use crate::duration::humanize;
 use crate::pattern::{Best, Pattern, Rate};
 use crate::scheduler::{Trial, measure};
 use crate::search::SearchOptions;
+use crate::vault::Vault;
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
@@ -97,7 +98,8 @@ impl Explain {
         let wanted = wanted(&self.patterns)?;
         let rate_of = |chosen: Vec<Pattern>| {
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: MEASURED_SECONDS, split: false };
-            anyhow::Ok(measure(&self.search.over(SearchOptions::default()), &trial, |_| {})?.rate())
+            let options = self.search.over(SearchOptions::default());
+            anyhow::Ok(measure(&options, Vault::start_local()?, &trial, |_| {})?.rate())
         };
         let compares_whole_keys = match &wanted {
             Wanted::Patterns(patterns) => patterns.iter().any(|pattern| !pattern.begins_selectively()),

@@ -3,10 +3,16 @@
 use super::key_file::KeyFile;
 use crate::key::Npub;
 use crate::scheduler::Find;
-use crate::vault::Vault;
+use crate::vault::{Vault, VaultError};
 use std::io::Write;
 use std::time::Instant;
 use zeroize::Zeroizing;
+
+/// Whether a key is lost because its vault process has ended: another one was started, and the
+/// search goes on.
+pub(super) fn is_lost(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(VaultError::StartSpent | VaultError::Gone))
+}
 
 /// How the keys are written, and where.
 pub(super) struct Output {

@@ -1,7 +1,7 @@
 //! `npubbot mine`: a local search, without a relay.
 
 use super::key_file::KeyFile;
-use super::key_output::Output;
+use super::key_output::{Output, is_lost};
 use super::mine_best::search_best;
 use super::patterns::{Wanted, check_searchable, patterns_of_list, text_of, time, turns, wanted};
 use super::search_flags::SearchFlags;
@@ -78,7 +78,7 @@ impl Mine {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let wanted = self.wanted()?;
-        let vault = Vault::without_identity()?;
+        let vault = Vault::start_local()?;
         let output = Output {
             vault: vault.clone(),
             json: self.json,
@@ -151,6 +151,9 @@ impl Mine {
         let shown = bar.clone();
         let scheduler = Scheduler::start(&options, vault, move |find| {
             let printed = shown.suspend(|| output.write(&find));
+            if printed.as_ref().is_err_and(is_lost) {
+                return FindOutcome::GoesOn;
+            }
             written += u64::from(printed.is_ok());
             let ended = printed.is_err() || (wanted > 0 && written >= u64::from(wanted));
             // The receiver lives as long as the scheduler, so this cannot fail.

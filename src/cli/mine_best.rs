@@ -1,6 +1,6 @@
 //! `npubbot mine best`: a local search without a target.
 
-use super::key_output::Output;
+use super::key_output::{Output, is_lost};
 use crate::job::{JobId, JobSpec};
 use crate::key::Npub;
 use crate::pattern::{Best, Pattern};
@@ -36,6 +36,7 @@ impl FindHandler for BestOutput {
                 self.tell(Event::Kept(find.pattern));
                 FindOutcome::Kept
             }
+            Err(error) if is_lost(&error) => FindOutcome::GoesOn,
             Err(error) => {
                 self.tell(Event::Over(Err(error)));
                 FindOutcome::Done

@@ -1,5 +1,6 @@
-//! An attacker inside the network process, for tests of debug builds: at SIGUSR2 it looks through all
-//! memory of this process and uses its end of the vault's socket as one would who has taken it over.
+//! An attacker inside the network process, for tests of debug builds: at SIGUSR2 it looks through
+//! all memory of this process and uses its end of the vault's socket as one would who has taken it
+//! over.
 //!
 //! `NPUBBOT_TEST_CAPTURED` names a folder. The attacker finds its own npub in the file `attacker`
 //! there, and writes what it got: `memory`, and a line for each success in `report`.

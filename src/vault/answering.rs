@@ -2,7 +2,7 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::opening::{Means, Opening, Ready, Unlock};
+use super::opening::{Beginning, Means, Ready, Unlock};
 use super::request::{Answer, Request};
 use super::secrets::Secrets;
 use super::ticket::Reader;
@@ -52,11 +52,11 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     stream.peer_addr()?;
     let mut incoming = Incoming { stream: stream.try_clone()?, read: VecDeque::new() };
     let sender = Sender::new(stream);
-    // No opening: the bot has ended already.
-    let Some(opening) = frame::read::<Opening>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
+    // No beginning: the bot has ended already.
+    let Some(beginning) = frame::read::<Beginning>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
         return Ok(());
     };
-    let secrets = match open(&opening, unlock) {
+    let secrets = match open(&beginning, unlock) {
         Ok(secrets) => secrets.with_reader(reader),
         Err(error) => return sender.send([frame::encode(&Err::<Ready, _>(error))?]),
     };
@@ -82,7 +82,8 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     })
 }
 
-fn open(opening: &Opening, unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> Result<Secrets, VaultError> {
+fn open(beginning: &Beginning, unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> Result<Secrets, VaultError> {
+    let Beginning::Bot(opening) = beginning else { return Secrets::local() };
     let unlock = unlock(&opening.means).map_err(|reason| VaultError::Locked { reason })?;
     match opening.is_new {
         true => Secrets::create(&opening.file, &unlock),

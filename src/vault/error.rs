@@ -88,7 +88,7 @@ pub enum VaultError {
     #[error("the ticket of this job is none of this bot's vault")]
     ForeignTicket,
     /// The key or tweak is not one that the ticket was made for.
-    #[error("the ticket is not for such a key")]
+    #[error("no ticket asks for such a key")]
     NotAsked,
     /// Tickets of jobs from before there were tickets are made once.
     #[error("jobs without a ticket are of an earlier version, and their time is over")]

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use zeroize::{Zeroize, Zeroizing};
 
 /// Version of frames and items. Both sides are the same program, so any other is a mistake.
 const VERSION: u8 = 1;
@@ -36,7 +37,7 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Opti
     if version != VERSION || length > LARGEST {
         return Err(invalid("a frame is of another version or too large"));
     }
-    let mut bytes = vec![0; length];
+    let mut bytes = Zeroizing::new(vec![0; length]);
     from.read_exact(&mut bytes)?;
     let (mut rest, mut items) = (bytes.as_slice(), Vec::new());
     while !rest.is_empty() {
@@ -71,12 +72,13 @@ impl<W: Write> Sender<W> {
         lock(&self.waiting).extend(items);
         let mut stream = lock(&self.stream);
         let waiting = std::mem::take(&mut *lock(&self.waiting));
-        let mut frame = vec![0; HEAD];
-        for item in waiting {
+        let mut frame = Zeroizing::new(vec![0; HEAD]);
+        for mut item in waiting {
             if frame.len() + item.len() > HEAD + LARGEST {
                 write(&mut *stream, &mut frame)?;
             }
-            frame.extend(item);
+            frame.extend_from_slice(&item);
+            item.zeroize();
         }
         if frame.len() > HEAD { write(&mut *stream, &mut frame) } else { Ok(()) }
     }

@@ -50,7 +50,37 @@ impl Means {
     }
 }
 
-/// The identity with which a vault process begins.
+/// The first item that a vault process reads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Beginning {
+    /// It is the vault of a bot.
+    Bot(Opening),
+    /// It has no identity, and gives keys to the person who started it.
+    Local,
+}
+
+impl Beginning {
+    /// The same for a further start of the process: the identity is there now.
+    pub(super) fn again(self) -> Beginning {
+        match self {
+            Beginning::Bot(opening) => {
+                Beginning::Bot(Opening { is_new: false, means: opening.means.again(), ..opening })
+            }
+            Beginning::Local => Beginning::Local,
+        }
+    }
+
+    /// Why a process with another key cannot follow; `None` if it can, because the key is a passing
+    /// one.
+    pub(super) fn other_identity(&self) -> Option<String> {
+        match self {
+            Beginning::Bot(opening) => Some(format!("{} holds another identity now", opening.file.display())),
+            Beginning::Local => None,
+        }
+    }
+}
+
+/// The identity with which the vault process of a bot begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opening {
     /// The identity file.

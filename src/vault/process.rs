@@ -2,7 +2,7 @@
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
-use super::opening::{Opening, Ready};
+use super::opening::{Beginning, Ready};
 use super::request::{Answer, Request};
 use std::collections::HashMap;
 #[cfg(target_os = "linux")]
@@ -47,7 +47,7 @@ pub(super) struct Process {
 
 struct Shared {
     program: PathBuf,
-    opening: Opening,
+    beginning: Beginning,
     key: nostr::PublicKey,
     state: Mutex<State>,
     /// Notified when a process is there, and at the end.
@@ -85,34 +85,33 @@ impl Process {
     ///
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
     #[cfg(target_os = "linux")]
-    pub(super) fn start(opening: Opening) -> Result<Process, VaultError> {
+    pub(super) fn start(beginning: Beginning) -> Result<Process, VaultError> {
         // In a root folder without `/proc`, the path that this program was started by.
         let started_by = || PathBuf::from(OsStr::from_bytes(rustix::param::linux_execfn().to_bytes()));
         let program = Some(PathBuf::from(THIS_PROGRAM)).filter(|link| link.exists()).unwrap_or_else(started_by);
-        Process::start_program(&program, opening)
+        Process::start_program(&program, beginning)
     }
 
     /// Starts the vault process of this program and waits until it has opened the identity.
     ///
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn start(opening: Opening) -> Result<Process, VaultError> {
-        Process::start_program(&std::env::current_exe().map_err(no_process)?, opening)
+    pub(super) fn start(beginning: Beginning) -> Result<Process, VaultError> {
+        Process::start_program(&std::env::current_exe().map_err(no_process)?, beginning)
     }
 
     /// [`Process::start`] with another program.
     ///
     /// Errors: as there.
-    pub(super) fn start_program(program: &Path, opening: Opening) -> Result<Process, VaultError> {
-        let Started { child, stream, key, missing_walls } = spawn(program, &opening)?;
+    pub(super) fn start_program(program: &Path, beginning: Beginning) -> Result<Process, VaultError> {
+        let Started { child, stream, key, missing_walls } = spawn(program, &beginning)?;
         for wall in &missing_walls {
             tracing::info!(wall, "the vault works without a wall");
         }
-        // The identity is there now: a further start opens it.
-        let opening = Opening { is_new: false, means: opening.means.again(), ..opening };
+        let beginning = beginning.again();
         let state = Mutex::new(State { missing_walls, ..State::default() });
         let changed = Condvar::new();
-        let shared = Arc::new(Shared { program: program.to_owned(), opening, key, state, changed });
+        let shared = Arc::new(Shared { program: program.to_owned(), beginning, key, state, changed });
         let reader = shared.connect(&child, stream).map_err(no_process)?;
         let watched = Arc::clone(&shared);
         std::thread::Builder::new()
@@ -290,10 +289,10 @@ impl Shared {
     }
 
     fn try_restart(&self) -> Result<(Child, UnixStream), VaultError> {
-        let Started { mut child, stream, key, missing_walls } = spawn(&self.program, &self.opening)?;
-        if key != self.key {
+        let Started { mut child, stream, key, missing_walls } = spawn(&self.program, &self.beginning)?;
+        if let Some(reason) = self.beginning.other_identity().filter(|_| key != self.key) {
             end(&mut child);
-            return Err(no_process(format!("{} holds another identity now", self.opening.file.display())));
+            return Err(no_process(reason));
         }
         match self.connect(&child, stream) {
             Ok(reader) => {
@@ -321,7 +320,7 @@ fn end(child: &mut Child) {
 
 /// Starts a process with an empty environment. Its standard input is the socket; of the bot's open
 /// files it has standard error alone, for the text of a panic.
-fn spawn(program: &Path, opening: &Opening) -> Result<Started, VaultError> {
+fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
     let (mut stream, theirs) = UnixStream::pair().map_err(no_process)?;
     let mut command = Command::new(program);
     command.arg0(NAME).arg(COMMAND).env_clear();
@@ -329,7 +328,7 @@ fn spawn(program: &Path, opening: &Opening) -> Result<Started, VaultError> {
     let mut child = command.spawn().map_err(no_process)?;
     // The command holds the other end; with it dropped, a process that ends closes the socket.
     drop(command);
-    match greet(&mut stream, opening) {
+    match greet(&mut stream, beginning) {
         Ok((key, missing_walls)) => Ok(Started { child, stream, key, missing_walls }),
         Err(error) => {
             end(&mut child);
@@ -341,9 +340,9 @@ fn spawn(program: &Path, opening: &Opening) -> Result<Started, VaultError> {
 /// Tells a new process what to open, and waits for the key of the identity and the walls that are
 /// missing. This takes as long as a
 /// person takes to type a passphrase.
-fn greet(stream: &mut UnixStream, opening: &Opening) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
-    let opening = frame::encode(opening).map_err(no_process)?;
-    Sender::new(&mut *stream).send([opening]).map_err(no_process)?;
+fn greet(stream: &mut UnixStream, beginning: &Beginning) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
+    let beginning = frame::encode(beginning).map_err(no_process)?;
+    Sender::new(&mut *stream).send([beginning]).map_err(no_process)?;
     let answer = frame::read::<Result<Ready, VaultError>>(stream).map_err(no_process)?;
     let Some(answer) = answer.and_then(|mut items| items.pop()) else { return Err(no_process("it ended at once")) };
     let Ready { key, missing_walls } = answer?;

@@ -1,4 +1,5 @@
-//! Requests that cross the wall of the vault, and their answers. No secret is in either.
+//! Requests that cross the wall of the vault, and their answers. No secret is in either, but for the
+//! keys that a local vault shows to the person who searched for them.
 
 use super::claim::Opened;
 use super::error::{UnwrapError, VaultError};
@@ -9,6 +10,7 @@ use crate::job::Ticket;
 use crate::key::{HalfPoint, SplitTweak, StartPoint, Tweak, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
 use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A request to the vault. Events are JSON (NIP-01); `now` is a date in Unix seconds.
 #[derive(Clone, Serialize, Deserialize)]
@@ -39,6 +41,8 @@ pub(super) enum Request {
     Confirm { ticket: Ticket, announcement: String },
     /// Make the tickets of jobs from before there were tickets.
     TicketEarlier(Vec<Order>),
+    /// Spend a start point and give its key to the person at this machine. Only a local vault does.
+    Show { start: StartId, hit: Hit, form: Form },
     /// Seal a message without a key.
     Seal { message: OutgoingMessage, now: u64 },
     /// Open a gift wrap.
@@ -60,6 +64,7 @@ pub(super) enum Answer {
     Sealed(GiftWrap),
     Tweak(SplitTweak),
     Tickets(Vec<Ticket>),
+    Shown(Shown),
     Opened(Result<Opened, UnwrapError>),
     Message(Result<Rumor, UnwrapError>),
     /// The signed event.
@@ -67,6 +72,20 @@ pub(super) enum Answer {
     /// Any request can be refused.
     Refused(VaultError),
 }
+
+/// The form of a key that is shown.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Form {
+    Nsec,
+    /// Locked with this password (NIP-49).
+    Locked(Shown),
+    /// The tweak for a half.
+    Tweak,
+}
+
+/// A text that is secret or may be. Cleared on drop.
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub(super) struct Shown(pub(super) String);
 
 /// A hit as it is claimed to the vault, which recomputes it.
 #[derive(Clone, Copy, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use super::frame::lock;
 use super::no_key::without_keys;
 use super::opening::Unlock;
 use super::random::{self, Source};
-use super::request::{Answer, Hit, Request};
+use super::request::{Answer, Form, Hit, Request, Shown};
 use super::rumor::Rumor;
 use super::secret::{DerivedKey, NSEC_LENGTH, SecretText, Signing};
 use super::start_points::{StartId, StartPoints};
@@ -21,7 +21,6 @@ use crate::message::{Channel, GiftWrap, OutgoingMessage};
 use crate::token_bucket::TokenBucket;
 use nostr::{Event, JsonUtil};
 use std::fmt::{self, Write as _};
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -36,6 +35,8 @@ pub(super) struct Secrets {
     starts: Arc<StartPoints>,
     source: Source,
     reader: Reader,
+    /// Whether the keys are for the person at this machine. There is no identity then.
+    is_local: bool,
     earlier: Arc<EarlierJobs>,
     opened: Arc<Mutex<TokenBucket>>,
     redeemed: Arc<Mutex<TokenBucket>>,
@@ -63,11 +64,13 @@ impl Secrets {
         Secrets::with(identity::open(path, unlock)?, EarlierJobs::beside(path))
     }
 
-    /// A temporary identity that is not stored.
+    /// A vault that shows its keys to the person at this machine. Its identity is drawn and not
+    /// stored.
     ///
     /// Errors: [`VaultError::NoRandomness`].
-    pub(super) fn without_identity() -> Result<Secrets, VaultError> {
-        Secrets::with(Signing::draw(random::system)?, EarlierJobs::none())
+    pub(super) fn local() -> Result<Secrets, VaultError> {
+        let secrets = Secrets::with(Signing::draw(random::system)?, EarlierJobs::none())?;
+        Ok(Secrets { is_local: true, ..secrets })
     }
 
     fn with(bot: Signing, earlier: EarlierJobs) -> Result<Secrets, VaultError> {
@@ -76,7 +79,16 @@ impl Secrets {
         let (opened, redeemed) = (bucket(OPENED), bucket(REDEEMED));
         let (bot, earlier) = (Arc::new(bot), Arc::new(earlier));
         // Without a reader no message asks for a key.
-        Ok(Secrets { bot, starts, source: random::system, reader: |_| None, earlier, opened, redeemed })
+        Ok(Secrets {
+            bot,
+            starts,
+            source: random::system,
+            reader: |_| None,
+            is_local: false,
+            earlier,
+            opened,
+            redeemed,
+        })
     }
 
     /// The same secrets, with a reader of messages.
@@ -145,6 +157,8 @@ impl Secrets {
                 let order = self.order(Author::Verified, &ticket)?;
                 Answer::Tweak(self.reveal(start, &hit, Some(&order))?)
             }
+            Request::Show { .. } if !self.is_local => return Err(VaultError::NotAsked),
+            Request::Show { start, hit, form } => Answer::Shown(self.show(start, &hit, form)?),
             Request::Confirm { ticket, announcement } => {
                 let order = self.order(Author::Claimed, &ticket)?;
                 let announced = Announcement::verify(&announcement);
@@ -224,25 +238,21 @@ impl Secrets {
         self.seal_text(message, text.as_str().ok_or(VaultError::Unsealable)?, now)
     }
 
-    /// Spends the start point and writes the nsec, without a line break, to `output`.
-    ///
-    /// Errors: as [`Secrets::derive`], and [`VaultError::Output`].
-    pub(super) fn redeem_to(&self, start: StartId, hit: &Hit, output: &mut dyn Write) -> Result<(), VaultError> {
-        let key = self.derive(start, hit, None)?;
-        let mut text = SecretText::with_capacity(NSEC_LENGTH);
-        key.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
-        output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
-    }
-
-    /// Spends the start point and returns the key locked with a password (NIP-49).
-    ///
-    /// Errors: as [`Secrets::derive`], and [`VaultError::Unsealable`].
-    pub(super) fn redeem_locked(&self, start: StartId, hit: &Hit, password: &str) -> Result<String, VaultError> {
-        self.derive(start, hit, None)?.ncryptsec(password, self.source)
+    /// Spends the start point and returns its key, or its tweak.
+    fn show(&self, start: StartId, hit: &Hit, form: Form) -> Result<Shown, VaultError> {
+        Ok(Shown(match form {
+            Form::Tweak => self.reveal(start, hit, None)?.to_string(),
+            Form::Locked(password) => self.derive(start, hit, None)?.ncryptsec(&password.0, self.source)?,
+            Form::Nsec => {
+                let mut text = SecretText::with_capacity(NSEC_LENGTH);
+                self.derive(start, hit, None)?.write_nsec(&mut text).map_err(|_| VaultError::Unsealable)?;
+                text.as_str().ok_or(VaultError::Unsealable)?.to_owned()
+            }
+        }))
     }
 
     /// The tweak of a split start point, if `order` asks for it.
-    pub(super) fn reveal(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<SplitTweak, VaultError> {
+    fn reveal(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<SplitTweak, VaultError> {
         let start = self.starts.spend_split(start)?;
         let hit = recompute(start.point(), hit)?;
         order.map_or(Ok(()), |order| order.allow(&hit.npub(), Some(start.half())))?;

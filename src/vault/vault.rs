@@ -4,11 +4,11 @@ use super::announcement::Announcement;
 use super::claim::{Claim, Opened};
 use super::error::{UnwrapError, VaultError};
 use super::link::Link;
-use super::opening::Opening;
 #[cfg(any(test, feature = "test-util"))]
 use super::opening::Unlock;
+use super::opening::{Beginning, Opening};
 use super::process::Process;
-use super::request::{Answer, Request};
+use super::request::{Answer, Form, Request, Shown};
 use super::rumor::Rumor;
 use super::secrets::{MOST_STARTS, Secrets};
 use super::signer::BotSigner;
@@ -55,7 +55,7 @@ impl Vault {
     /// Errors: [`VaultError::Process`], [`VaultError::Locked`], and those of opening or making the
     /// identity.
     pub fn start(opening: Opening) -> Result<Vault, VaultError> {
-        Process::start(opening).map(|process| Vault::of(Link::Process(Arc::new(process))))
+        Process::start(Beginning::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
     /// [`Vault::start`] with the program at `path`, for tests.
@@ -63,7 +63,15 @@ impl Vault {
     /// Errors: as there.
     #[cfg(any(test, feature = "test-util"))]
     pub fn start_program(path: &Path, opening: Opening) -> Result<Vault, VaultError> {
-        Process::start_program(path, opening).map(|process| Vault::of(Link::Process(Arc::new(process))))
+        Process::start_program(path, Beginning::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    }
+
+    /// [`Vault::start_local`] with the program at `path`, for tests.
+    ///
+    /// Errors: as there.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn start_local_program(path: &Path) -> Result<Vault, VaultError> {
+        Process::start_program(path, Beginning::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
     /// Makes a new identity in this process, and writes it to a new file at `path` (permissions
@@ -84,12 +92,19 @@ impl Vault {
         Secrets::open(path, unlock).map(Vault::here)
     }
 
-    /// A vault in this process with a temporary identity that is not stored, for `npubbot mine` and
-    /// `bench`.
+    /// Starts a vault process without an identity, for `npubbot mine` and `bench`. It alone shows
+    /// keys.
+    ///
+    /// Errors: [`VaultError::Process`], [`VaultError::NoRandomness`].
+    pub fn start_local() -> Result<Vault, VaultError> {
+        Process::start(Beginning::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
+    }
+
+    /// The same in this process, for tests.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn without_identity() -> Result<Vault, VaultError> {
-        Secrets::without_identity().map(Vault::here)
+        Secrets::local().map(Vault::here)
     }
 
     fn here(secrets: Secrets) -> Vault {
@@ -210,31 +225,39 @@ impl Vault {
         sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, after, now })?)
     }
 
-    /// Spends the start point and writes the nsec, without a line break, to `output`. A vault
-    /// process lends no key, so it refuses.
+    /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of a
+    /// bot shows no key, so it refuses.
     ///
-    /// Errors: as [`Vault::redeem`], and [`VaultError::Output`]; the start point is spent then,
-    /// too.
+    /// Errors: [`VaultError::NotAsked`] of the vault of a bot; those of [`Vault::redeem`], and
+    /// [`VaultError::Output`]; the start point is spent then, too.
     pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
-        self.here_only()?.redeem_to(start, &hit.into(), output)
+        let nsec = self.show(start, hit, Form::Nsec)?;
+        output.write_all(nsec.0.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
     }
 
-    /// Spends the start point and returns the key locked with a password (NIP-49). A vault process
-    /// refuses.
+    /// Spends the start point and returns the key locked with a password (NIP-49).
     ///
-    /// Errors: as [`Vault::redeem_to`]; the start point is spent then, too.
+    /// Errors: as [`Vault::redeem_to`].
     pub fn redeem_locked(&self, start: StartId, hit: &VerifiedHit, password: &str) -> Result<String, VaultError> {
-        self.here_only()?.redeem_locked(start, &hit.into(), password)
+        Ok(self.show(start, hit, Form::Locked(Shown(password.to_owned())))?.0.clone())
     }
 
-    /// Spends a split start point and returns the tweak. A vault process refuses.
+    /// Spends a split start point and returns the tweak.
     ///
-    /// Errors: [`VaultError::StartSpent`], [`VaultError::ForeignHit`].
+    /// Errors: as [`Vault::redeem_to`].
     pub fn redeem_tweak(&self, start: StartId, hit: &VerifiedHit) -> Result<SplitTweak, VaultError> {
-        self.here_only()?.reveal(start, &hit.into(), None)
+        self.show(start, hit, Form::Tweak)?.0.parse().map_err(|_| VaultError::Failed)
+    }
+
+    fn show(&self, start: StartId, hit: &VerifiedHit, form: Form) -> Result<Shown, VaultError> {
+        match self.link.ask(Request::Show { start, hit: hit.into(), form })? {
+            Answer::Shown(shown) => Ok(shown),
+            _ => Err(VaultError::Failed),
+        }
     }
 
     /// The secrets, if they are in this process.
+    #[cfg(any(test, feature = "test-util"))]
     pub(super) fn here_only(&self) -> Result<&Secrets, VaultError> {
         match &self.link {
             Link::Here(secrets) => Ok(secrets),

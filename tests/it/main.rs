@@ -78,6 +78,7 @@ fn main() -> std::process::ExitCode {
         safety::memory::TESTS,
         safety::memory_scan::TESTS,
         safety::secrets::TESTS,
+        safety::swap::TESTS,
         safety::tickets::TESTS,
         safety::vault::TESTS,
         safety::walls::TESTS,

@@ -7,10 +7,11 @@ use super::verifier::{Delivered, LAUNCHES_WAITING};
 use super::verify::{CollectedLaunch, verify};
 use super::workers::Workers;
 use crate::job::{JobId, JobSpec};
+use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::scheduler::plan::lane::Lane;
 use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions};
-use crate::vault::{Half, Vault, VaultError};
+use crate::vault::{Vault, VaultError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -137,20 +138,28 @@ pub enum MeasureError {
 
 /// Measures the chosen devices, all together. Every hit is recomputed with libsecp256k1, after the
 /// clock has stopped. `tick` is called with the elapsed part of the time, 0 to 1.
-pub fn measure(options: &SearchOptions, trial: &Trial, tick: impl FnMut(f64)) -> Result<Measurement, MeasureError> {
-    measure_with(options, Arc::new(search::open), trial, tick)
+pub fn measure(
+    options: &SearchOptions,
+    vault: Vault,
+    trial: &Trial,
+    tick: impl FnMut(f64),
+) -> Result<Measurement, MeasureError> {
+    measure_with(options, Arc::new(search::open), vault, trial, tick)
 }
 
 /// [`measure`] with a replacement for [`crate::search::open`].
 fn measure_with(
     options: &SearchOptions,
     opener: OpenDevice,
+    vault: Vault,
     trial: &Trial,
     mut tick: impl FnMut(f64),
 ) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::exhaustive());
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
-    let mut workers = Workers::start(options, opener, Arc::clone(&pool), Vault::without_identity()?, sender)?;
+    // The half of nobody, whose secret the vault has.
+    let half = trial.split.then(|| vault.open_start()).transpose()?;
+    let mut workers = Workers::start(options, opener, Arc::clone(&pool), vault, sender)?;
     if workers.devices().iter().any(|device| device.id != DeviceId::Cpu)
         && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
     {
@@ -172,7 +181,7 @@ fn measure_with(
     let before = meter.read();
     let mut after = before.clone();
     let began = Instant::now();
-    let half = trial.split.then(Half::draw).transpose()?.map(|half| half.point());
+    let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
     let (mut launches, mut ended) = (Vec::new(), began);
@@ -339,7 +348,7 @@ mod tests {
         let measured = |text: &str| {
             let chosen = vec![text.parse().unwrap()];
             let trial = Trial { patterns: 1, chosen, characters: None, seconds: 0.05, split: false };
-            measure_with(&options, Arc::clone(&opener), &trial, |_| {})
+            measure_with(&options, Arc::clone(&opener), Vault::without_identity().unwrap(), &trial, |_| {})
         };
         for easy in ["cat", "*al7ce*"] {
             let refused = measured(easy);

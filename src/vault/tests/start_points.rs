@@ -189,7 +189,7 @@ fn an_output_that_breaks_burns_the_start_point_too() {
 fn a_request_opens_a_bounded_number_of_start_points() {
     use request::{Answer, Request};
     use secrets::{MOST_STARTS, Secrets};
-    let secrets = Secrets::without_identity().unwrap();
+    let secrets = Secrets::local().unwrap();
     let Answer::Starts(starts) = secrets.answer(Request::OpenStarts { count: u32::MAX, half: None }) else {
         panic!("no start points");
     };

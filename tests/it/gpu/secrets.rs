@@ -20,7 +20,7 @@ use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cuda::buffers::Buffer;
 use npubbot::search::cuda::watched::{self, Window};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
-use npubbot::vault::{Half, Unlock, Vault};
+use npubbot::vault::{Half, Order, Unlock, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{SECP256K1, SecretKey};
@@ -109,12 +109,13 @@ fn redeem(vault: &Vault, find: &Find, to: Asker, split: bool) -> Delivered {
         expires_at: now + 86_400,
         not_before: 0,
     };
+    let ticket = vault.ticket_for_tests(&Order::any_key(to, find.half)).unwrap();
     let (wrap, tweak) = if split {
-        let tweak = vault.redeem_tweak(find.start, &find.hit).unwrap();
+        let tweak = vault.reveal(find.start, &find.hit, &ticket).unwrap();
         message.text = tweak.to_string();
         (vault.seal(&message).unwrap(), Some(tweak))
     } else {
-        (vault.redeem_any(find.start, &find.hit, &message, "Keep it.").unwrap(), None)
+        (vault.redeem(find.start, &find.hit, &ticket, None, &message, "Keep it.").unwrap(), None)
     };
     Delivered { job: find.job, hit: find.hit, wrap, tweak }
 }

@@ -2,17 +2,15 @@
 //! nothing that was accepted is lost or doubled.
 
 use crate::support::asker::{Asker, DeliveredKey};
-#[cfg(debug_assertions)]
-use crate::support::bot::FaultyBot;
-use crate::support::bot::Home;
+use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
-use crate::support::until;
-use crate::support::vault::{kill, next_vault};
+use crate::support::vault::{about, kill, next_vault};
+use crate::support::{program, until};
 use nostr_sdk::prelude::UnwrappedGift;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-#[cfg(debug_assertions)]
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -22,6 +20,7 @@ pub const TESTS: &[Test] = &[
     test!(the_vault_can_be_killed_at_every_step_that_needs_it),
     test!(six_jobs_survive_twelve_kills_of_the_vault),
     test!(the_vault_ends_with_the_bot_however_it_ends),
+    test!(mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind),
 ];
 
 const DELIVERED: &str = "SELECT count(*) FROM job WHERE state = 'delivered'";
@@ -150,4 +149,27 @@ async fn the_vault_ends_with_the_bot_however_it_ends() {
         let is_over = || std::fs::read_to_string(&path).map_or(true, |status| status.contains("State:\tZ"));
         until("the vault ends", || async { is_over().then_some(()) }).await;
     }
+}
+
+/// The start secrets of a search on this machine are in a vault process, too.
+async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
+    let mut command = program::command();
+    command.args(["mine", "--count", "300", "--device", "cpu", "--threads", "1", "--json", "zap", "cat", "q0q"]);
+    let mut mine = FaultyBot(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut vault = next_vault(mine.0.id(), None).await;
+    let mut lines = BufReader::new(mine.0.stdout.take().unwrap()).lines();
+    for number in 0..300 {
+        let line = lines.next().unwrap_or_else(|| panic!("{number} keys")).unwrap();
+        // Found keys wait to be printed at any time, and theirs are lost.
+        if [1, 40, 150].contains(&number) {
+            kill(vault);
+            vault = next_vault(mine.0.id(), Some(vault)).await;
+        }
+        let key: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let delivered = DeliveredKey::read(key["nsec"].as_str().unwrap()).expect("an nsec");
+        assert_eq!(delivered.npub, key["npub"].as_str().unwrap());
+        delivered.assert_starts_with(key["pattern"].as_str().unwrap());
+    }
+    assert!(mine.ended().await.success());
+    until("the vault ends", || async { (!about(vault, "comm").exists()).then_some(()) }).await;
 }

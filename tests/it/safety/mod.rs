@@ -10,6 +10,7 @@ pub mod leaks;
 pub mod memory;
 pub mod memory_scan;
 pub mod secrets;
+pub mod swap;
 pub mod tickets;
 pub mod vault;
 pub mod walls;

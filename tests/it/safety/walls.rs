@@ -12,7 +12,7 @@ use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::message::{Channel, OutgoingMessage};
 use npubbot::pattern::ALPHABET;
-use npubbot::vault::{Opened, VaultError, VerifiedEvent};
+use npubbot::vault::{Half, Opened, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
 use std::fs;
@@ -30,6 +30,7 @@ pub const TESTS: &[Test] = &[
     test!(a_forbidden_system_call_ends_the_vault_and_it_comes_back),
     test!(the_socket_gives_no_foreign_signature_and_seals_no_key),
     test!(a_start_point_is_redeemed_once_also_over_the_socket),
+    test!(the_vault_of_a_bot_shows_no_key),
     test!(garbage_ends_the_vault),
 ];
 
@@ -159,6 +160,28 @@ fn a_start_point_is_redeemed_once_also_over_the_socket() {
     assert!(matches!(redeem(1, 1), Err(VaultError::StartSpent)), "the wrong hit has spent it");
     vault.discard(&[starts[2].0]);
     assert!(matches!(redeem(2, 2), Err(VaultError::StartSpent)));
+}
+
+/// Only the vault of `mine` does, which has no identity.
+fn the_vault_of_a_bot_shows_no_key() {
+    let home = Home::new(&[]);
+    let vault = started(&home);
+    let half = Half::draw().unwrap().point();
+    let tweak = Tweak { offset: Offset::of_point(5, 7, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
+    let (start, point) = vault.open_start().unwrap();
+    let (split, split_point) = vault.open_split_start(&half).unwrap();
+    let [hit, split_hit] = [point, split_point].map(|point| VerifiedHit::recompute(point, tweak).unwrap());
+    let mut shown = Vec::new();
+    assert!(matches!(vault.redeem_to(start, &hit, &mut shown), Err(VaultError::NotAsked)));
+    assert!(matches!(vault.redeem_locked(start, &hit, "x"), Err(VaultError::NotAsked)));
+    assert!(matches!(vault.redeem_tweak(split, &split_hit), Err(VaultError::NotAsked)));
+    assert_eq!(shown, b"");
+    let local = Vault::start_local_program(Path::new(env!("CARGO_BIN_EXE_npubbot"))).unwrap();
+    let (start, point) = local.open_start().unwrap();
+    let hit = VerifiedHit::recompute(point, tweak).unwrap();
+    local.redeem_to(start, &hit, &mut shown).unwrap();
+    let key = Keys::parse(std::str::from_utf8(&shown).unwrap()).unwrap();
+    assert_eq!(key.public_key().to_bech32().unwrap(), hit.npub().to_string());
 }
 
 fn garbage_ends_the_vault() {

@@ -13,6 +13,11 @@ use std::path::{Path, PathBuf};
 /// The real vault process of a bot that does not run.
 pub fn started(home: &Home) -> Vault {
     drop(home.vault());
+    process_of(home)
+}
+
+/// The real vault process of a bot whose identity is there.
+pub fn process_of(home: &Home) -> Vault {
     let file = home.data().join("identity.age");
     let means = Means::AgeIdentityFile(home.age_identity());
     let program = Path::new(env!("CARGO_BIN_EXE_npubbot"));
