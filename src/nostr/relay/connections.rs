@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
 
 /// Capacity of the library's notification stream: its reader may be some seconds late in a flood.
-const NOTIFICATIONS: usize = 16_384;
-/// Unread messages of one of our relays, some 2 MB. A query that misses one is repeated.
-const UNREAD_PER_RELAY: usize = 8_192;
+const NOTIFICATIONS: usize = 8_192;
+/// Unread messages of one of our relays, some 1 MB. A query that misses one is repeated.
+const UNREAD_PER_RELAY: usize = 4_096;
 /// Lookups at one of our relays at a time. The library shows every message of the relay to every
 /// query that is open, so twice as many cost four times as much.
 pub(super) const LOOKUPS: usize = 16;
