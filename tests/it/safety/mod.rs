@@ -1,4 +1,4 @@
-//! Promises S1 to S14: no secret leaks, and nobody can stop the service.
+//! Promises S1 to S15: no secret leaks, and nobody can stop the service.
 
 #[cfg(debug_assertions)]
 pub mod captured;
