@@ -65,3 +65,16 @@
 // each of their values.
 #define FIRST_BITS 10
 #define ACCEPTED_WORDS 32
+
+// The screened search of whole keys. Bytes of an entry of its table, and field elements that it
+// keeps per thread in shared memory.
+#define WHOLE_ENTRY_BYTES 224
+#define WHOLE_FIELDS 9
+// Tests of the lowest limb.
+#define LOW_TESTS 2
+// Values that half limbs are compared with: in every limb, and further ones in three limbs.
+#define RUN_ROUNDS 3
+#define MASKED_ROUNDS 12
+// Groups of bits of the text of which all parities must be even, and parities of a group.
+#define PARITY_GROUPS 4
+#define PARITIES 16

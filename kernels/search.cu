@@ -87,27 +87,39 @@ FN Fe next_pair(const Search &s, Variant &variant, const uint4 *prefixes, u32 i,
     return inverse;
 }
 
+// The first centre of a thread: its start point plus its stretch. Returns whether there is one.
+FN bool first_centre(const Search &s, u32 thread, Fe &x, Fe &y) {
+    const Point &base = s.start_points[thread / s.threads_per_start];
+    const Point &start = s.stretches[thread % s.threads_per_start];
+    Fe bx = fe_load(base.x), by = fe_load(base.y), sx = fe_load(start.x), sy = fe_load(start.y);
+    Fe d = fe_sub(bx, sx);
+    bool ok = !fe_is_zero(d);
+    if (!ok) atomicAdd(&s.counters->skipped, s.steps);
+    Fe slope = fe_mul(fe_sub(by, sy), fe_inverse(d));
+    x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), bx), sx));
+    y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
+    return ok;
+}
+
+// The centre after (x, y), given 1/(x - xS).
+FN void next_centre(const Search &s, const Fe &inverse, Fe &x, Fe &y) {
+    Fe sx = fe_load(s.step.x);
+    Fe slope = fe_mul(fe_sub(y, fe_load(s.step.y)), inverse);
+    Fe next = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), x), sx));
+    y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(x, next)), y));
+    x = next;
+}
+
 template <class Filter, class Variant, class More>
 FN void search(const Search &s, const More &more) {
     extern __shared__ uint4 shared[];
     Variant variant(s, shared);
     Filter filter(s, (u32 *)shared + Variant::SHARED_BYTES / 4, more);
     const u32 threads = gridDim.x * Variant::THREADS, thread = blockIdx.x * Variant::THREADS + threadIdx.x;
-    const Point &base = s.start_points[thread / s.threads_per_start];
-    const Point &start = s.stretches[thread % s.threads_per_start];
     uint4 *prefixes = (uint4 *)s.prefixes;
 
     Fe x, y;
-    bool ok = true;
-    {
-        Fe bx = fe_load(base.x), by = fe_load(base.y), sx = fe_load(start.x), sy = fe_load(start.y);
-        Fe d = fe_sub(bx, sx);
-        ok = !fe_is_zero(d);
-        if (!ok) atomicAdd(&s.counters->skipped, s.steps);
-        Fe slope = fe_mul(fe_sub(by, sy), fe_inverse(d));
-        x = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), bx), sx));
-        y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(bx, x)), by));
-    }
+    bool ok = first_centre(s, thread, x, y);
     // Different warps are at different stages of a centre: for most, the first centre is cut short,
     // and the rest of it is searched at the end.
     const u32 stage = thread / 32 % WARPS * STAGES / WARPS;
@@ -172,11 +184,7 @@ FN void search(const Search &s, const More &more) {
         Point &centre = centre_at(s, step, threads);
         x = fe_load(centre.x);
         y = fe_load(centre.y);
-        Fe sx = fe_load(s.step.x);
-        Fe slope = fe_mul(fe_sub(y, fe_load(s.step.y)), rest);
-        Fe next = fe_canonical(fe_sub(fe_sub(fe_sqr(slope), x), sx));
-        y = fe_canonical(fe_sub(fe_mul(slope, fe_sub(x, next)), y));
-        x = next;
+        next_centre(s, rest, x, y);
     }
 }
 
@@ -204,4 +212,5 @@ extern "C" __global__ void build_table(const Point *points, Entry *table, u32 co
 }
 
 #include "confirm.cuh"
+#include "screened.cuh"
 #include "probe.cuh"

@@ -7,7 +7,7 @@
 //! s_k = y0 + β^k·y1 + β^2k·y2        x(A ± λ^k·I) = (a ± b)·s_k - xA - β^k·xi
 //! ```
 //!
-//! Then `βx` by a product, and `β²x = -x - βx`: 14 products more than the top words need.
+//! Then `βx` by a product, and `β²x = -x - βx`: 13 products more than the top words need.
 
 use super::field::Fe;
 use super::filter::Filter;
@@ -135,7 +135,7 @@ impl<F: TextField> WholeScreen<F> {
 fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
     let Products { y: [y0, y1, y2], a, b, .. } = *products;
     // β² is -1 - β, and β⁴ is β.
-    let turned = y1.times_constant(beta).sub(y2.times_constant(beta));
+    let turned = y1.sub(y2).times_constant(beta);
     let s = [F::plus(F::plus(y0, y1), y2), F::plus(y0.sub(y2), turned), y0.sub(y1).sub(turned)];
     (F::plus(a, b), a.sub(b), s)
 }

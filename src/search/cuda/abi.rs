@@ -1,7 +1,9 @@
 //! The structures that host and kernels exchange: `kernels/abi.h` in Rust. Both sides assert the
 //! layout.
 
-use super::constants::{ACCEPTED_WORDS, FIRST_BITS, MOST_RUN, TEXT_WORDS};
+use super::constants::{
+    ACCEPTED_WORDS, FIRST_BITS, LOW_TESTS, MASKED_ROUNDS, MOST_RUN, PARITY_GROUPS, RUN_ROUNDS, TEXT_WORDS,
+};
 use crate::key::StartPoint;
 use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use std::mem::offset_of;
@@ -110,6 +112,37 @@ pub struct WholeSearch {
     pub accepted: [u32; ACCEPTED_WORDS as usize],
 }
 
+/// Quick tests of whole keys (see `kernels/abi.h`).
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Screen {
+    pub low: [[u32; 2]; LOW_TESTS as usize],
+    pub has_runs: u32,
+    pub has_differences: u32,
+    pub masked_rounds: u32,
+    pub parity_groups: u32,
+    pub run: [[u32; 8]; RUN_ROUNDS as usize],
+    pub extra: [u32; 4],
+    pub masked: [[[u32; 8]; 2]; MASKED_ROUNDS as usize],
+    pub parities: [[[u32; 4]; 32]; PARITY_GROUPS as usize],
+}
+
+impl Screen {
+    /// Its words, in the order of the fields.
+    pub fn words(&self) -> Vec<u32> {
+        let counts = [self.has_runs, self.has_differences, self.masked_rounds, self.parity_groups];
+        [
+            self.low.as_flattened(),
+            &counts,
+            self.run.as_flattened(),
+            &self.extra,
+            self.masked.as_flattened().as_flattened(),
+            self.parities.as_flattened().as_flattened(),
+        ]
+        .concat()
+    }
+}
+
 /// The argument of the search kernels. Addresses are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
@@ -153,6 +186,12 @@ const _: () = {
     assert!(offset_of!(TextTest, places) == 84 && offset_of!(TextTest, run) == 124);
     assert!(offset_of!(TextTest, run_mask) == 132);
     assert!(offset_of!(WholeSearch, key_tests) == 16 && offset_of!(WholeSearch, first_bits) == 32);
+    assert!(
+        size_of::<Screen>()
+            == 32 + 32 * RUN_ROUNDS as usize + 16 + 64 * MASKED_ROUNDS as usize + 512 * PARITY_GROUPS as usize
+    );
+    assert!(offset_of!(Screen, has_runs) == 16 && offset_of!(Screen, run) == 32 && offset_of!(Screen, extra) == 128);
+    assert!(offset_of!(Screen, masked) == 144 && offset_of!(Screen, parities) == 144 + 64 * MASKED_ROUNDS as usize);
     assert!(size_of::<Search>() == 14 * 8 + 8 * 4 + 64);
     assert!(
         offset_of!(Search, groups) == 32 && offset_of!(Search, centres) == 56 && offset_of!(Search, counters) == 80
@@ -172,4 +211,4 @@ macro_rules! shared {
     )*};
 }
 
-shared!(Point Suspect Counters Interval Member Checks TextTest WholeSearch Search);
+shared!(Point Suspect Counters Interval Member Checks TextTest WholeSearch Screen Search);

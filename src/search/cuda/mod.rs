@@ -11,10 +11,13 @@ mod checks;
 #[allow(dead_code)]
 mod constants;
 mod filter;
+mod functionals;
 mod geometry;
 mod launch;
 mod module;
 pub mod probe;
+mod screen;
+mod screened;
 mod searcher;
 mod slot;
 mod variant;

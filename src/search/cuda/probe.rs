@@ -117,6 +117,12 @@ pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
     [tests.iter().flat_map(TextTest::words).collect(), argument]
 }
 
+/// The words of the quick tests of whole keys as the device reads them; empty if there are none.
+pub fn screen(patterns: &PatternSet) -> Vec<u32> {
+    let screen = patterns.text_tests().as_ref().and_then(super::screen::screen_of);
+    screen.map_or(Vec::new(), |screen| screen.words())
+}
+
 /// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.
 pub fn operate(ordinal: usize, operation: Operation, pairs: &[(Number, Number)]) -> Result<Vec<Number>, String> {
     let context = super::context(ordinal)?;

@@ -7,6 +7,7 @@ use super::filter::Filter;
 use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit, stretch_start};
 use super::launch::{claim, confirm, groups_of_128, multiple_point, search_top_words, search_whole_keys};
 use super::module::{BUILT_FOR, Kernels};
+use super::screened::Screened;
 use super::slot::{FIRST_HITS, Slot};
 use super::variant::{self, Variant};
 use crate::pattern::{Pattern, PatternSet};
@@ -43,6 +44,8 @@ pub struct CudaSearcher {
     table: CudaSlice<u8>,
     matrices: CudaSlice<u8>,
     groups: CudaSlice<u8>,
+    /// The fast kernel for whole keys, if the GPU can run it.
+    screened: Option<Screened>,
     constants: CudaSlice<u8>,
     stretches: CudaSlice<Point>,
     step: Point,
@@ -103,6 +106,7 @@ impl CudaSearcher {
         build.arg(&table).arg(&mut groups).arg(&count);
         // SAFETY: as above, with 32 threads per group.
         unsafe { build.launch(groups_of_128(32 * count))? };
+        let screened = Screened::new(&stream, &kernels.module, &points)?;
         let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
@@ -123,6 +127,7 @@ impl CudaSearcher {
             table,
             matrices,
             groups,
+            screened,
             constants,
             step: multiple(STEP),
             // SAFETY: a launch writes every prefix product before it reads it.
@@ -249,7 +254,10 @@ impl CudaSearcher {
         at.started.record(stream)?;
         if self.filter.tests.are_needed() {
             let whole = self.filter.tests.argument(stream, self.filter.checks.checksums(stream));
-            search_whole_keys(stream, &self.kernels.whole_keys, &search, &whole, &self.geometry)?;
+            match (&self.screened, &self.filter.tests.screen) {
+                (Some(screened), Some(screen)) => screened.search(stream, &search, &whole, screen, &self.geometry)?,
+                _ => search_whole_keys(stream, &self.kernels.whole_keys, &search, &whole, &self.geometry)?,
+            }
         } else {
             let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
             search_top_words(stream, kernel, &search, *config)?;
@@ -285,6 +293,7 @@ impl CudaSearcher {
             table,
             matrices,
             groups,
+            screened,
             constants,
             stretches,
             prefixes,
@@ -311,6 +320,7 @@ impl CudaSearcher {
             Buffer::on_device("stretches", stretches),
             Buffer::on_device("prefixes", prefixes),
         ];
+        buffers.extend(screened.iter().flat_map(Screened::buffers));
         buffers.extend(filter.buffers()?);
         for slot in slots {
             buffers.extend(slot.buffers()?);

@@ -1,8 +1,9 @@
 //! Tests of whole keys' texts, as the device reads them.
 
-use super::abi::{TextTest, WholeSearch};
+use super::abi::{Screen, TextTest, WholeSearch};
 use super::buffers::Buffer;
 use super::constants::{ACCEPTED_WORDS, FIRST_BITS, MOST_RUN, TEXT_WORDS};
+use super::screen::screen_of;
 use crate::pattern::{self, Anywhere, ChecksumTables, ChecksumTest, PatternSet, Run, TextWords};
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
 use std::sync::Arc;
@@ -12,12 +13,14 @@ pub struct TextTests {
     tests: CudaSlice<TextTest>,
     /// The second argument of `whole_keys`, without addresses.
     search: WholeSearch,
+    /// Quick tests for `whole_screened`, if they can say what the tests do.
+    pub screen: Option<Screen>,
 }
 
 impl TextTests {
     /// No tests.
     pub fn new(stream: &Arc<CudaStream>) -> Result<TextTests, DriverError> {
-        Ok(TextTests { tests: stream.alloc_zeros(1)?, search: WholeSearch::default() })
+        Ok(TextTests { tests: stream.alloc_zeros(1)?, search: WholeSearch::default(), screen: None })
     }
 
     /// Queues the change to `patterns` on the stream. Launches in flight keep their tests: the
@@ -25,6 +28,7 @@ impl TextTests {
     pub fn set(&mut self, stream: &Arc<CudaStream>, patterns: &PatternSet) -> Result<(), DriverError> {
         let (tests, search) = for_device(patterns);
         self.search = search;
+        self.screen = patterns.text_tests().as_ref().and_then(screen_of);
         if !tests.is_empty() {
             self.tests = stream.clone_htod(&tests)?;
         }
@@ -43,7 +47,7 @@ impl TextTests {
 
     /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
     pub fn buffers(&self) -> Vec<Buffer<'_>> {
-        let TextTests { tests, search: _ } = self;
+        let TextTests { tests, search: _, screen: _ } = self;
         vec![Buffer::on_device("tests of texts", tests)]
     }
 }

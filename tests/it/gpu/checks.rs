@@ -8,7 +8,7 @@ use crate::support::hex;
 use npubbot::key::{Npub, Rotation};
 use npubbot::pattern::{ALPHABET, ChecksumTables, Pattern, PatternSet};
 use npubbot::search::cuda;
-use npubbot::search::cuda::probe::text_tests;
+use npubbot::search::cuda::probe::{screen, text_tests};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub const TESTS: &[Test] = &[
     test!(the_kernels_agree_with_a_match_on_the_text),
     test!(the_eighteen_keys_of_an_entry_are_right),
+    test!(the_quick_tests_of_keys_miss_no_pattern_at_any_place),
     test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them),
 ];
 
@@ -89,6 +90,7 @@ fn tables(set: &PatternSet) -> String {
         list(checksums.bytes.iter().flatten().chain([&checksums.zero])),
         list(tests),
         list(argument),
+        list(screen(set)),
     ]
     .concat()
 }
@@ -129,7 +131,8 @@ fn the_kernels_agree_with_a_match_on_the_text() {
         for (npub, answer) in keys.iter().zip(answers.lines()) {
             // Not the set's own lookup: every pattern by itself.
             let matches = patterns.iter().any(|pattern| pattern.matches(npub));
-            let (passes, is_wanted) = (answer.starts_with('1'), answer.ends_with('1'));
+            let (screened, passes, is_wanted) = (&answer[..1], &answer[2..3] == "1", answer.ends_with('1'));
+            assert!(screened != "0" || !matches, "{npub} fails the quick tests of {patterns:?}");
             assert_eq!(is_wanted, matches, "{npub} and {patterns:?}");
             assert!(passes || !matches, "{npub} fails the tests of {patterns:?}");
             (wanted, all, passing) = (wanted + usize::from(matches), all + 1, passing + usize::from(passes));
@@ -161,7 +164,8 @@ fn the_eighteen_keys_of_an_entry_are_right() {
         .collect();
     let answers = probe.run(&["points".as_ref()], lines);
     let mut keys = answers.lines();
-    for (centre, entry) in &pairs {
+    // The keys of both searches.
+    for (centre, entry) in pairs.iter().flat_map(|pair| [pair, pair]) {
         for (k, sign, j) in (0..3).flat_map(|k| (0..2).flat_map(move |sign| (0..3).map(move |j| (k, sign, j)))) {
             let scalar = |power: usize| Rotation::ALL[power].scalar();
             let turned = entry.mul_tweak(SECP256K1, &scalar(k)).unwrap();
@@ -173,6 +177,123 @@ fn the_eighteen_keys_of_an_entry_are_right() {
     assert!(keys.next().is_none());
 }
 
+/// The number of a character.
+fn value_of(character: char) -> u8 {
+    ALPHABET.iter().position(|&one| char::from(one) == character).unwrap() as u8
+}
+
+/// A random key that has these characters at a place. `None` if no key does.
+fn key_with(rng: &mut StdRng, characters: &[u8], place: usize) -> Option<Npub> {
+    let (mut key, mut fixed) = (rng.random::<[u8; 32]>(), [false; 256]);
+    let (mut sum, mut mask) = (0, 0);
+    for (at, value) in characters.iter().enumerate() {
+        for bit in 0..5 {
+            // Counted from the start of the text.
+            let (at, is_set) = (5 * (place + at) + bit, value >> (4 - bit) & 1);
+            match at {
+                0..256 => {
+                    key[at / 8] = key[at / 8] & !(0x80 >> (at % 8)) | is_set << (7 - at % 8);
+                    fixed[at] = true;
+                }
+                256..260 if is_set == 1 => return None,
+                256..260 => {}
+                _ => (sum, mask) = (sum | u32::from(is_set) << (289 - at), mask | 1 << (289 - at)),
+            }
+        }
+    }
+    // The checksum is linear in the key: flips free bits whose parts make up the difference.
+    let tables = ChecksumTables::get();
+    let mut basis: Vec<(u32, [u8; 32])> = Vec::new();
+    for at in (0..256).filter(|&at| !fixed[at]) {
+        let mut flips = [0; 32];
+        flips[at / 8] = 0x80 >> (at % 8);
+        let mut part = tables.bytes[at / 8][usize::from(flips[at / 8])] & mask;
+        for (other, others) in &basis {
+            if part & 1 << other.ilog2() != 0 {
+                part ^= other;
+                flips.iter_mut().zip(others).for_each(|(flip, other)| *flip ^= other);
+            }
+        }
+        if part != 0 {
+            basis.push((part, flips));
+        }
+    }
+    let mut missing = (tables.checksum(&key) ^ sum) & mask;
+    for (part, flips) in &basis {
+        if missing & 1 << part.ilog2() != 0 {
+            missing ^= part;
+            key.iter_mut().zip(flips).for_each(|(byte, flip)| *byte ^= flip);
+        }
+    }
+    (missing == 0).then_some(Npub(key))
+}
+
+fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
+    let probe = HostProbe::compile();
+    let mut rng = seeded();
+    let sets: [&[&str]; 12] = [
+        &["*cafe"],
+        &["*cafe", "*al7c", "*xyzn", "*4n4n", "*7777", "*eeee", "*jugs", "*m0ct"],
+        &["*qqqq", "*ssss", "*scafe7l", "*qcafe77"],
+        &["*qwerty*"],
+        &["*al7cet*", "*m0ctane*"],
+        &["*al[7l]cet9*", "*al?cet77*"],
+        &["*qqqqqqq*", "*sssssss*"],
+        &["=7*"],
+        &["=9*", "=8*"],
+        &["hex:*c0ffee"],
+        &["hex:*c0ffee", "hex:*decade", "hex:*facade00", "=7*", "*al7cet9*"],
+        &["*sat0sh77*@30", "*cafe", "m0ct*7777", "m0cta"],
+    ];
+    for texts in sets {
+        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let set = PatternSet::new(patterns.clone());
+        assert!(!screen(&set).is_empty(), "{texts:?} has no quick tests");
+        let mut planted = Vec::new();
+        for text in texts {
+            // A run of each length is somewhere; the others are ends.
+            let runs: Vec<Vec<u8>> = match text.strip_prefix('=') {
+                Some(count) => {
+                    let count = count.trim_end_matches('*').parse().unwrap();
+                    (0..32).map(|value| vec![value; count]).collect()
+                }
+                None => {
+                    let written = text.split('@').next().unwrap().replace("[7l]", "7").replace('?', "q");
+                    let longest = written.split('*').max_by_key(|part| part.len()).unwrap();
+                    let is_hex = longest.starts_with("hex:") || text.starts_with("hex:");
+                    if is_hex { Vec::new() } else { vec![longest.chars().map(value_of).collect()] }
+                }
+            };
+            for run in runs {
+                let places = (0..=58 - run.len()).flat_map(|place| [place; 3]);
+                planted.extend(places.filter_map(|place| key_with(&mut rng, &run, place)));
+            }
+            if let Some(end) = text.strip_prefix("hex:*") {
+                planted.extend((0..20).map(|_| {
+                    let text = hex::encode(rng.random::<[u8; 32]>());
+                    Npub(hex::decode(&format!("{}{end}", &text[..64 - end.len()])).try_into().unwrap())
+                }));
+            }
+        }
+        let matching = planted.iter().filter(|npub| patterns.iter().any(|pattern| pattern.matches(npub))).count();
+        assert!(matching >= 3, "{texts:?}: no key has them");
+        let others = (0..10_000).map(|_| Npub(rng.random()));
+        let keys: Vec<Npub> = planted.into_iter().chain(others).collect();
+        let file = probe.folder().join("tables");
+        std::fs::write(&file, tables(&set)).unwrap();
+        let lines: String = keys.iter().map(|npub| format!("{}\n", hex::encode(npub.0))).collect();
+        let answers = probe.run(&[&file], lines);
+        let mut passing = 0;
+        for (npub, answer) in keys.iter().zip(answers.lines()) {
+            let matches = patterns.iter().any(|pattern| pattern.matches(npub));
+            assert!(answer.starts_with('1') || !matches, "{npub} fails the quick tests of {texts:?}");
+            passing += usize::from(answer.starts_with('1'));
+        }
+        println!("{texts:?}: {matching} keys match, {passing} of {} pass", keys.len());
+        assert!(passing < matching + 5 * (keys.len() - 10_000) / 10 + 100, "{texts:?}: {passing} keys pass");
+    }
+}
+
 fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     needs_gpu();
     let mut rng = seeded();
@@ -182,6 +303,9 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
         &["m0ct*a*", "qqqq*7", "00000"],
         &["~al7c*[qpzry]*@20"],
         &["*qrcafe", "*al7ce*", "=6*", "hex:*c0ffee", "m0*cafe"],
+        // With quick tests.
+        &["*cafe"],
+        &["*al7cet*", "*m0cta", "hex:*c0ffee", "=7*"],
     ] {
         let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let patterns = Arc::new(PatternSet::new(patterns));

@@ -343,13 +343,14 @@ fn chosen_start_points_give_a_gpu_no_wrong_hit() {
 /// The registers and bytes of spill loads that the search kernels may use on compute capability
 /// 9.0. With 128 registers, all 512 threads fit on a multiprocessor. The few spilled values are
 /// addresses, read at most once per entry.
-const PLANNED: [(&str, u32, u32); 6] = [
+const PLANNED: [(&str, u32, u32); 7] = [
     ("plain_one", 128, 64),
     ("plain_many", 128, 64),
     ("tensor_one", 128, 40),
     ("tensor_many", 128, 40),
     ("lean_one", 128, 40),
     ("lean_many", 128, 40),
+    ("whole_screened", 128, 64),
 ];
 
 fn the_search_kernels_stay_within_the_registers_planned() {

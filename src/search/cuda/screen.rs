@@ -1,0 +1,200 @@
+//! Quick tests of whole keys for the device: what the tests of texts say about limbs and parities.
+
+use super::abi::Screen;
+use super::constants::{LOW_TESTS, MASKED_ROUNDS, PARITIES, PARITY_GROUPS, RUN_ROUNDS};
+use super::functionals::{Bits, even_parities};
+use crate::pattern::{Anywhere, Run, TextTest, TextTests};
+
+/// Bits that a test must compare at least: fewer would let too many keys pass.
+const LEAST_BITS: usize = 12;
+/// Bits that a test of the lowest limb compares at least.
+const LEAST_LOW_BITS: u32 = 16;
+/// Equal characters from which on two neighbouring differences fill half a limb.
+const LEAST_EQUAL: usize = 7;
+/// Characters of a text, and of its part before the checksum.
+const CHARACTERS: usize = 58;
+const DATA_CHARACTERS: usize = 52;
+/// Limbs for which the device compares a further value ([`Screen::extra`]).
+const EXTRA_LIMBS: [usize; 3] = [0, 2, 5];
+/// Halves of the limbs of a key.
+const HALVES: usize = 16;
+/// Minus a value that no masked half has.
+const NEVER: u16 = 0x8000;
+
+/// Arranges tests of texts as quick tests: a key that passes one of the tests passes the screen.
+/// `None` if they do not fit, or would let too many keys pass.
+pub fn screen_of(tests: &TextTests) -> Option<Screen> {
+    let mut parts = Parts::default();
+    for test in tests.of_keys.iter().chain(&tests.of_checksums) {
+        parts.add(test)?;
+    }
+    parts.arrange()
+}
+
+/// The conditions of the tests, before they are arranged.
+#[derive(Default)]
+struct Parts {
+    /// Bits that have a value in a key that passes. One of these must hold.
+    ends: Vec<Bits>,
+    /// For each half of a limb, the lowest first: masks and values.
+    halves: [Vec<(u16, u16)>; HALVES],
+    /// The same for halves that are compared under any mask.
+    masked: [Vec<(u16, u16)>; HALVES],
+    has_differences: bool,
+}
+
+impl Parts {
+    fn add(&mut self, test: &TextTest) -> Option<()> {
+        let characters = test.fixed.iter().flat_map(|&(word, mask, value)| {
+            let part = move |bits: u64, at: usize| (bits >> (55 - 5 * at) & 31) as u8;
+            (0..12).map(move |at| (12 * word + at, part(mask, at), part(value, at)))
+        });
+        let Some(fixed) = Bits::of_characters(characters.filter(|&(place, ..)| place < CHARACTERS)) else {
+            return Some(()); // no key has that
+        };
+        match &test.anywhere {
+            Some(Anywhere { run, places }) if fixed.len() < LEAST_BITS => {
+                let is_place = |&place: &usize| places[place / 12] >> (59 - 5 * (place % 12)) & 1 == 1;
+                match run {
+                    Run::Characters(run) => {
+                        let run: Vec<(u8, u8)> =
+                            run.iter().map(|&(mask, value)| ((mask & 31) as u8, (value & 31) as u8)).collect();
+                        (0..CHARACTERS).filter(is_place).try_for_each(|place| self.add_run(&run, place))
+                    }
+                    Run::Equal(count) => self.add_equal(*count),
+                }
+            }
+            _ => self.add_end(fixed),
+        }
+    }
+
+    fn add_end(&mut self, bits: Bits) -> Option<()> {
+        (bits.len() >= LEAST_BITS).then(|| self.ends.push(bits))
+    }
+
+    /// Adds the characters of a run that begins at a place.
+    fn add_run(&mut self, run: &[(u8, u8)], place: usize) -> Option<()> {
+        let characters = run.iter().enumerate().map(|(at, &(mask, value))| (place + at, mask, value));
+        let Some(bits) = Bits::of_characters(characters) else { return Some(()) };
+        if place + run.len() > DATA_CHARACTERS {
+            return self.add_end(bits);
+        }
+        // A half of which all but the lowest bit are known is compared like a whole one: the
+        // device lets the next larger value pass, too.
+        let halves = bits.halves();
+        let room = |half: usize| if EXTRA_LIMBS.contains(&(half / 2)) { RUN_ROUNDS + 1 } else { RUN_ROUNDS } as usize;
+        let whole = (0..HALVES).filter(|&half| halves[half].0 | 1 == 0xffff);
+        let whole = whole.filter(|&half| {
+            self.halves[half].len() < room(half) || self.halves[half].contains(&(0xffff, halves[half].1))
+        });
+        if let Some(half) = whole.min_by_key(|&half| self.halves[half].len()) {
+            add_once(&mut self.halves[half], (0xffff, halves[half].1));
+            return Some(());
+        }
+        let free = (0..HALVES).filter(|&half| self.masked[half].len() < MASKED_ROUNDS as usize);
+        let half = free.max_by_key(|&half| (halves[half].0.count_ones(), HALVES - self.masked[half].len()))?;
+        let enough = halves[half].0.count_ones() as usize >= LEAST_BITS;
+        enough.then(|| add_once(&mut self.masked[half], halves[half]))
+    }
+
+    /// Adds `count` equal characters anywhere. Before the checksum their differences show; at
+    /// places that reach the checksum the last character of the key is one of them, and only two
+    /// characters can be there: it has four zero bits.
+    fn add_equal(&mut self, count: usize) -> Option<()> {
+        if count < LEAST_EQUAL {
+            return None;
+        }
+        self.has_differences = true;
+        for place in (DATA_CHARACTERS + 1).saturating_sub(count)..=CHARACTERS.checked_sub(count)? {
+            for value in [0, 16] {
+                let bits = Bits::of_characters((place..place + count).map(|place| (place, 31, value)))?;
+                self.add_end(bits)?;
+            }
+        }
+        Some(())
+    }
+
+    fn arrange(mut self) -> Option<Screen> {
+        let mut screen = Screen { low: [[0, 1]; LOW_TESTS as usize], ..Screen::default() };
+        screen.has_differences = u32::from(self.has_differences);
+        self.arrange_low_tests(&mut screen);
+        screen.parity_groups = arrange_parities(self.ends, &mut screen)?;
+        screen.has_runs = u32::from(self.halves.iter().any(|values| !values.is_empty()));
+        for (half, values) in self.halves.iter().enumerate() {
+            let (limb, shift) = (half / 2, 16 * (half % 2));
+            let minus = |at: usize| {
+                let value = values.get(at).or(values.first()).map_or(NEVER, |&(_, value)| value.wrapping_neg());
+                u32::from(value) << shift
+            };
+            (0..RUN_ROUNDS as usize).for_each(|round| screen.run[round][limb] |= minus(round));
+            if let Some(extra) = EXTRA_LIMBS.iter().position(|&extra| extra == limb) {
+                screen.extra[extra] |= minus(RUN_ROUNDS as usize);
+            }
+        }
+        for (half, tests) in self.masked.iter().enumerate() {
+            let (limb, shift) = (half / 2, 16 * (half % 2));
+            screen.masked_rounds = screen.masked_rounds.max(tests.len() as u32);
+            for (round, masked) in screen.masked.iter_mut().enumerate() {
+                let (mask, minus) = tests.get(round).map_or((0, NEVER), |&(mask, value)| (mask, value.wrapping_neg()));
+                masked[0][limb] |= u32::from(mask) << shift;
+                masked[1][limb] |= u32::from(minus) << shift;
+            }
+        }
+        Some(screen)
+    }
+
+    /// Takes the ends that tests of the lowest limb find, if these are few.
+    fn arrange_low_tests(&mut self, screen: &mut Screen) {
+        let is_low = |bits: &Bits| bits.lowest_limb().0.count_ones() >= LEAST_LOW_BITS;
+        let mut low: Vec<(u32, u32)> = self.ends.iter().filter(|bits| is_low(bits)).map(Bits::lowest_limb).collect();
+        let common = low.iter().fold(!0, |common, &(mask, _)| common & mask);
+        low.sort_unstable();
+        low.dedup();
+        if low.len() > LOW_TESTS as usize && common.count_ones() >= LEAST_LOW_BITS {
+            low = low.iter().map(|&(_, value)| (common, value & common)).collect();
+            low.sort_unstable();
+            low.dedup();
+        }
+        if low.len() <= LOW_TESTS as usize {
+            low.iter().zip(&mut screen.low).for_each(|(&(mask, value), to)| *to = [mask, value]);
+            self.ends.retain(|bits| !is_low(bits));
+        }
+    }
+}
+
+/// Distributes ends to groups that have enough even parities in common. Returns the number of
+/// groups.
+fn arrange_parities(ends: Vec<Bits>, screen: &mut Screen) -> Option<u32> {
+    let mut groups: Vec<Vec<Bits>> = Vec::new();
+    for bits in ends {
+        let fits = |group: &&mut Vec<Bits>| {
+            let with: Vec<&Bits> = group.iter().chain([&bits]).collect();
+            even_parities(&with).len() >= LEAST_BITS
+        };
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.push(bits),
+            None => groups.push(vec![bits]),
+        }
+    }
+    if groups.len() > PARITY_GROUPS as usize {
+        return None;
+    }
+    for (group, lanes) in groups.iter().zip(&mut screen.parities) {
+        let parities = even_parities(&group.iter().collect::<Vec<_>>());
+        if parities.len() < LEAST_BITS {
+            return None;
+        }
+        for (at, limbs) in parities.iter().take(PARITIES as usize).enumerate() {
+            for (limb, &bits) in limbs.iter().enumerate() {
+                lanes[at % 8 * 4 + limb % 4][at / 8 * 2 + limb / 4] = bits;
+            }
+        }
+    }
+    Some(groups.len() as u32)
+}
+
+fn add_once(tests: &mut Vec<(u16, u16)>, test: (u16, u16)) {
+    if !tests.contains(&test) {
+        tests.push(test);
+    }
+}

@@ -1,0 +1,86 @@
+//! The fast kernel for whole keys, on GPUs that have what it needs.
+
+use super::abi::{Point, Screen, Search, WholeSearch};
+use super::buffers::Buffer;
+use super::constants::{MATRIX_BYTES, PARITY_GROUPS, SCRATCH_BYTES, TENSOR_THREADS, WHOLE_ENTRY_BYTES, WHOLE_FIELDS};
+use super::geometry::{FIELD_BYTES, Geometry, TABLE};
+use super::launch::groups_of_128;
+use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+use cudarc::driver::{
+    CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg,
+};
+use std::sync::Arc;
+
+/// Shared memory of a block: fields and a key per thread, its name, two pieces of scratch memory,
+/// and the parities.
+const SHARED_BYTES: u32 =
+    TENSOR_THREADS * ((WHOLE_FIELDS + 1) * FIELD_BYTES as u32 + 4 + 2 * SCRATCH_BYTES) + PARITY_GROUPS * 512;
+
+/// The kernel and its tables.
+pub struct Screened {
+    kernel: CudaFunction,
+    table: CudaSlice<u8>,
+    /// The matrix of β for the tensor cores.
+    beta: CudaSlice<u8>,
+}
+
+impl Screened {
+    /// Builds the tables from the points i·G. `None` if the module lacks the kernel, or the GPU has
+    /// too little shared memory for it.
+    pub fn new(
+        stream: &Arc<CudaStream>,
+        module: &Arc<CudaModule>,
+        points: &CudaSlice<Point>,
+    ) -> Result<Option<Screened>, DriverError> {
+        let load = || {
+            let kernel = module.load_function("whole_screened")?;
+            kernel.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, SHARED_BYTES as i32)?;
+            Ok((kernel, module.load_function("build_whole_table")?))
+        };
+        let (kernel, build) = match load() {
+            Ok(both) => both,
+            Err(error) => {
+                let error: DriverError = error;
+                tracing::debug!(%error, "no screened search of whole keys");
+                return Ok(None);
+            }
+        };
+        let mut table = stream.alloc_zeros::<u8>((TABLE * WHOLE_ENTRY_BYTES) as usize)?;
+        let mut beta = stream.alloc_zeros::<u8>(MATRIX_BYTES as usize)?;
+        let mut launch = stream.launch_builder(&build);
+        launch.arg(points).arg(&mut table).arg(&TABLE).arg(&mut beta);
+        // SAFETY: the arguments match `build_whole_table`. The grid covers the table, and the
+        // kernel checks its end.
+        unsafe { launch.launch(groups_of_128(TABLE))? };
+        Ok(Some(Screened { kernel, table, beta }))
+    }
+
+    /// Queues the kernel.
+    pub fn search(
+        &self,
+        stream: &Arc<CudaStream>,
+        search: &Search,
+        whole: &WholeSearch,
+        screen: &Screen,
+        geometry: &Geometry,
+    ) -> Result<(), DriverError> {
+        let config = LaunchConfig {
+            grid_dim: (geometry.threads() / TENSOR_THREADS, 1, 1),
+            block_dim: (TENSOR_THREADS, 1, 1),
+            shared_mem_bytes: SHARED_BYTES,
+        };
+        let (table, beta) = (self.table.device_ptr(stream).0, self.beta.device_ptr(stream).0);
+        let mut launch = stream.launch_builder(&self.kernel);
+        launch.arg(search).arg(whole).arg(screen).arg(&table).arg(&beta);
+        // SAFETY: the arguments match the kernel, every buffer in `search` has the size that the
+        // grid and the extent need, and the shared memory is that of `WholeShared`.
+        unsafe { launch.launch(config)? };
+        Ok(())
+    }
+
+    /// All buffers on the device.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let Screened { kernel: _, table, beta } = self;
+        vec![Buffer::on_device("table for whole keys", table), Buffer::on_device("matrix of β", beta)]
+    }
+}
