@@ -20,6 +20,9 @@ use tokio::task::JoinSet;
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
 /// Seconds after which a message that no relay accepted is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
+/// Attempts before a message is given up, so that a clock which is wrong for a while ends none. In
+/// 14 days there are some 300.
+const LEAST_ATTEMPTS: u32 = 100;
 /// How long only the read relays of an asker without DM relays are tried. After that, the relays
 /// where their message was seen are tried too.
 const FIRST_CHOICE: Duration = Duration::from_secs(3);
@@ -121,7 +124,7 @@ impl Outbox {
             self.relay_lists.doubt(message.wrap.to);
         }
         let now = self.clock.now();
-        if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER {
+        if now.saturating_sub(message.queued_at) > GIVE_UP_AFTER && message.attempts >= LEAST_ATTEMPTS {
             if let Some(skipped) = GIVEN_UP.next(Instant::now()) {
                 let (message, job) = (message.id.0, message.result_of);
                 tracing::warn!(message, ?job, skipped, "given up: no relay of its asker accepted it in 14 days");
@@ -226,6 +229,39 @@ mod tests {
     use nostr_sdk::{EventBuilder, Keys};
     use tokio::net::TcpListener;
 
+    async fn outbox(relays: Relays, clock: Clock) -> (Outbox, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
+        let bot = Config::embedded_default().unwrap().bot;
+        (Outbox { relays, ledger, clock, bot, relay_lists: Arc::default() }, folder)
+    }
+
+    fn message(attempts: u32) -> Arc<DueMessage> {
+        let json = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap().as_json();
+        let to = Asker(Keys::generate().public_key().to_bytes());
+        Arc::new(DueMessage {
+            id: MessageId(1),
+            result_of: None,
+            urgent: false,
+            wrap: GiftWrap { id: [0; 32], to, json, expires_at: 0 },
+            queued_at: Clock::System.now(),
+            attempts,
+            seen_on: Vec::new(),
+            acknowledged_by: Vec::new(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_wrong_clock_alone_gives_no_message_up() {
+        let signer = Vault::without_identity().unwrap().signer();
+        let relays = Relays::connect(&[], true, true, signer).await.unwrap();
+        let (outbox, _folder) = outbox(relays, Clock::at(Clock::System.now() + 365 * 86_400)).await;
+        for attempts in [0, 1, LEAST_ATTEMPTS - 1] {
+            assert!(matches!(outbox.next(&message(attempts), 0, 1), Next::Again(_)), "{attempts}");
+        }
+        assert!(matches!(outbox.next(&message(LEAST_ATTEMPTS), 0, 1), Next::Finished));
+    }
+
     #[tokio::test]
     async fn an_attempt_ends_when_it_is_told_to_while_relay_lists_are_looked_up() {
         // A relay that accepts connections and says nothing more.
@@ -238,22 +274,8 @@ mod tests {
         let _socket = tokio_tungstenite::accept_async(stream).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
 
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(folder.path(), Clock::System).unwrap();
-        let (bot, relay_lists) = (Config::embedded_default().unwrap().bot, Arc::default());
-        let outbox = Outbox { relays, ledger, clock: Clock::System, bot, relay_lists };
-        let json = EventBuilder::text_note("").sign_with_keys(&Keys::generate()).unwrap().as_json();
-        let to = Asker(Keys::generate().public_key().to_bytes());
-        let message = Arc::new(DueMessage {
-            id: MessageId(1),
-            result_of: None,
-            urgent: false,
-            wrap: GiftWrap { id: [0; 32], to, json, expires_at: 0 },
-            queued_at: Clock::System.now(),
-            attempts: 0,
-            seen_on: Vec::new(),
-            acknowledged_by: Vec::new(),
-        });
+        let (outbox, _folder) = outbox(relays, Clock::System).await;
+        let message = message(0);
         let cancel = Notify::new();
         cancel.notify_one();
         let began = Instant::now();

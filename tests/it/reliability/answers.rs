@@ -156,6 +156,10 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
             // This asker reads with the key of their identity.
             ledger.execute("UPDATE job SET encryption_key = NULL", []).unwrap();
         }
+        if number > 9 {
+            // Its ticket names the fixture's asker. Without one it is a job from before tickets.
+            ledger.execute("UPDATE job SET ticket = NULL", []).unwrap();
+        }
         drop((ledger, vault));
 
         let running = home.start().await;
