@@ -1,4 +1,5 @@
-//! `npubbot vault`: the process that holds every secret of a running bot. `serve` starts it.
+//! `npubbot vault`: the process that holds the secrets of a bot, or of a search without one. `serve`,
+//! `mine` and others start it.
 
 use super::unlock::obtain;
 use crate::bot;

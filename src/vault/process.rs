@@ -338,8 +338,7 @@ fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
 }
 
 /// Tells a new process what to open, and waits for the key of the identity and the walls that are
-/// missing. This takes as long as a
-/// person takes to type a passphrase.
+/// missing. This takes as long as a person takes to type a passphrase.
 fn greet(stream: &mut UnixStream, beginning: &Beginning) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
     let beginning = frame::encode(beginning).map_err(no_process)?;
     Sender::new(&mut *stream).send([beginning]).map_err(no_process)?;

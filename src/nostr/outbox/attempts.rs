@@ -20,8 +20,8 @@ use tokio::task::JoinSet;
 const PAUSES: [u64; 7] = [3, 10, 30, 60, 300, 900, 3600];
 /// Seconds after which a message that no relay accepted is given up.
 const GIVE_UP_AFTER: u64 = 14 * 86_400;
-/// Attempts before a message is given up, so that a clock which is wrong for a while ends none. In
-/// 14 days there are some 300.
+/// The fewest attempts before a message is given up. A clock that is ahead for a while skips the 14
+/// days, but not these; with a right clock there are some 300.
 const LEAST_ATTEMPTS: u32 = 100;
 /// How long only the read relays of an asker without DM relays are tried. After that, the relays
 /// where their message was seen are tried too.
