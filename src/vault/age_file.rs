@@ -5,7 +5,7 @@ use super::opening::Unlock;
 use super::random::Source;
 use super::secret::SecretText;
 use age::secrecy::{ExposeSecret, SecretString};
-use age::{DecryptError, Decryptor, Encryptor, scrypt, x25519};
+use age::{DecryptError, Decryptor, EncryptError, Encryptor, scrypt, x25519};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -21,6 +21,11 @@ const LARGEST: u64 = 64 * 1024;
 /// default limit of `age` depends on the speed of this machine, so it would refuse files from a
 /// faster one.
 const WORK: u8 = 20;
+
+/// Scrypt cost of the files that we write, as a power of two. 18 takes 256 MiB and about a second,
+/// as with the program `age`. Builds with debug assertions serve tests, which write and open dozens
+/// of files.
+const WRITTEN_WORK: u8 = if cfg!(debug_assertions) { 10 } else { 18 };
 
 /// An error about the file at `path`. `reason` says what is wrong and what would work.
 pub(super) fn unusable(path: &Path, reason: impl ToString) -> VaultError {
@@ -72,7 +77,7 @@ fn lock(path: &Path, unlock: &Unlock, text: &[u8]) -> Result<Vec<u8>, VaultError
         Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
             return Err(wrong_key(path, "an empty passphrase protects nothing; give one"));
         }
-        Unlock::Passphrase(passphrase) => Encryptor::with_user_passphrase(passphrase.clone()),
+        Unlock::Passphrase(passphrase) => passphrase_encryptor(passphrase).map_err(|error| unusable(path, error))?,
         Unlock::AgeIdentityFile(key_file) => {
             to_key = age_identities(path, key_file)?.into_iter().map(|key| key.to_public()).collect::<Vec<_>>();
             Encryptor::with_recipients(to_key.iter().map(|key| key as &dyn age::Recipient))
@@ -123,6 +128,13 @@ fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText
     let mut text = SecretText::with_capacity(LONGEST_TEXT);
     text.fill_from(reader).map_err(|error| unusable(path, format!("it is damaged ({error}); restore a copy")))?;
     Ok(text)
+}
+
+/// Locks with a passphrase, at the cost [`WRITTEN_WORK`].
+pub(super) fn passphrase_encryptor(passphrase: &SecretString) -> Result<Encryptor, EncryptError> {
+    let mut key = scrypt::Recipient::new(passphrase.clone());
+    key.set_work_factor(WRITTEN_WORK);
+    Encryptor::with_recipients(std::iter::once(&key as &dyn age::Recipient))
 }
 
 /// The key that a passphrase gives, for a file of bearable cost.

@@ -1,6 +1,6 @@
 //! Encryption of large files with age, for backups.
 
-use super::age_file::{age_identities, passphrase_identity, unusable, wrong_key};
+use super::age_file::{age_identities, passphrase_encryptor, passphrase_identity, unusable, wrong_key};
 use super::error::VaultError;
 use super::opening::Unlock;
 use age::secrecy::ExposeSecret;
@@ -26,7 +26,7 @@ pub fn encrypt<W: Write>(path: &Path, lock: &Lock, writer: W) -> Result<StreamWr
             return Err(wrong_key(path, "an empty passphrase protects nothing; give one"));
         }
         Lock::Unlock(Unlock::Passphrase(passphrase)) => {
-            let encryptor = Encryptor::with_user_passphrase(passphrase.clone());
+            let encryptor = passphrase_encryptor(passphrase).map_err(|error| unusable(path, error))?;
             return encryptor.wrap_output(writer).map_err(|error| unusable(path, error));
         }
         Lock::Unlock(Unlock::AgeIdentityFile(file)) => {

@@ -75,7 +75,7 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
         }
     }
     for mut finds in by_start.into_iter().filter(|finds| !finds.is_empty()) {
-        finds.sort_by_key(|(id, _)| launch.pass.precedence(*id));
+        finds.sort_by_cached_key(|(id, _)| launch.pass.precedence(*id));
         verified.by_start.push(finds.into_iter().map(|(_, find)| find).collect());
     }
     verified

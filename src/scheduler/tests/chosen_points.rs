@@ -17,8 +17,11 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::sync::Arc;
+use std::time::Duration;
 
 const LAUNCHES: usize = 100;
+/// Intended duration of a launch.
+const LAUNCH: Duration = Duration::from_millis(10);
 
 /// `±λ^k·i·G` for small i: points close to those of the searcher's table, or to the table's end.
 fn chosen(rng: &mut StdRng) -> StartPoint {
@@ -41,7 +44,7 @@ fn a_device_at_chosen_start_points_is_not_blamed() {
                 let _ = writeln!(std::io::stderr(), "SKIPPED: this processor has no {asked}");
                 continue;
             }
-            opened => opened.unwrap(),
+            opened => opened.unwrap().with_launches_of(LAUNCH),
         };
         let (pool, vault, record) = (Pool::default(), Vault::without_identity().unwrap(), Record::new(searcher.info()));
         pool.insert(JobId(1), JobSpec::local(vec![Pattern::parse("qqq").unwrap()]));

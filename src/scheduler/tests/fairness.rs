@@ -5,13 +5,17 @@ use crate::pattern::ALPHABET;
 use crate::scheduler::run::pool::Pool;
 use crate::scheduler::run::verifier::LAUNCHES_WAITING;
 use crate::scheduler::run::workers::Workers;
-use crate::search::{self, DeviceChoice, SearchOptions};
+use crate::search::cpu::CpuSearcher;
+use crate::search::{DeviceChoice, DeviceId, SearchError, SearchOptions, Searcher};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// Launches to count. With this many the shares are exact to 1 %.
 const LAUNCHES: usize = 200;
+/// Intended duration of a launch.
+const LAUNCH: Duration = Duration::from_millis(10);
 
 #[test]
 fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
@@ -26,9 +30,12 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
         pool.insert(JobId(1000 + i64::from(asker)), wanted);
     }
     let options = SearchOptions { devices: DeviceChoice::Cpu, threads: Some(1), ..SearchOptions::default() };
+    let open = |_: DeviceId, options: &SearchOptions| -> Result<Box<dyn Searcher>, SearchError> {
+        Ok(Box::new(CpuSearcher::open(options.threads, options.cpu_kernel)?.with_launches_of(LAUNCH)))
+    };
     let (sender, launches) = mpsc::sync_channel(LAUNCHES_WAITING);
     let mut workers =
-        Workers::start(&options, Arc::new(search::open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
+        Workers::start(&options, Arc::new(open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
             .unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // Launches of the warm-up have only the canary and do not count.

@@ -8,7 +8,7 @@ use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Intended duration of a launch.
+/// Intended duration of a launch, outside of tests.
 const LAUNCH: Duration = Duration::from_millis(50);
 /// Rounds of the first launch, before the speed is known.
 const FIRST_ROUNDS: u64 = 4;
@@ -21,6 +21,8 @@ pub struct CpuSearcher {
     /// Rounds of the next launch that compares top words, and of the next that compares whole keys.
     rounds: [u64; 2],
     submitted: VecDeque<Launch>,
+    /// Intended duration of a launch.
+    intended: Duration,
 }
 
 /// A text that names the processor and the kernel it would search with.
@@ -42,7 +44,14 @@ impl CpuSearcher {
             threads: Threads::start(count, kernel),
             rounds: [FIRST_ROUNDS; 2],
             submitted: VecDeque::new(),
+            intended: LAUNCH,
         })
+    }
+
+    /// Changes the intended duration of a launch, so that a test may have many in a short time.
+    #[cfg(test)]
+    pub fn with_launches_of(self, intended: Duration) -> CpuSearcher {
+        CpuSearcher { intended, ..self }
     }
 
     /// Sets the length of the next launch of this kind from the duration of this one.
@@ -52,7 +61,7 @@ impl CpuSearcher {
             // speed.
             return;
         }
-        let ideal = rounds as f64 * LAUNCH.as_secs_f64() / busy.as_secs_f64();
+        let ideal = rounds as f64 * self.intended.as_secs_f64() / busy.as_secs_f64();
         self.rounds[kind] = ideal.clamp(1.0, (rounds * 8) as f64) as u64;
     }
 }

@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
     test!(promtool_finds_nothing_wrong),
     test!(a_real_prometheus_has_data_for_every_panel_of_the_dashboard),
     test!(systemd_hears_that_the_bot_serves_lives_and_stops),
-    test!(a_bot_whose_ledger_hangs_gives_no_sign_of_life),
+    test!(a_bot_whose_ledger_hangs_gives_no_sign_of_life).slow(),
     test!(json_logs_are_an_object_a_line),
 ];
 

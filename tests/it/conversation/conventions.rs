@@ -19,7 +19,7 @@ pub const TESTS: &[Test] = &[
     test!(a_request_that_comes_after_its_own_deletion_is_not_accepted),
     test!(public_events_are_published_once_and_a_clean_stop_is_announced),
     test!(an_asker_who_asks_relays_to_vanish_is_erased_here_too),
-    test!(timed_work_does_not_wait_for_silent_relays),
+    test!(timed_work_does_not_wait_for_silent_relays).slow(),
 ];
 
 const DAY: u64 = 86_400;

@@ -18,7 +18,7 @@ pub const TESTS: &[Test] = &[
     test!(an_impostor_is_ignored),
     test!(a_job_survives_a_kill_between_acceptance_and_delivery).holding(SEARCH),
     test!(a_result_found_while_the_relay_is_dead_is_delivered_after_a_kill).holding(SEARCH),
-    test!(a_relay_that_goes_down_and_returns_only_causes_a_delay).holding(SEARCH),
+    test!(a_relay_that_goes_down_and_returns_only_causes_a_delay).holding(SEARCH).slow(),
     test!(an_asker_without_a_dm_relay_list_is_answered_where_they_wrote),
     test!(a_relay_that_demands_authentication_is_served),
     test!(the_bot_publishes_its_profile),

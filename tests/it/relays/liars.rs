@@ -11,7 +11,7 @@ use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
 use std::time::{Duration, Instant};
 
-pub const TESTS: &[Test] = &[test!(failing_and_lying_relays_only_cause_a_delay).holding("launch:before")];
+pub const TESTS: &[Test] = &[test!(failing_and_lying_relays_only_cause_a_delay).holding("launch:before").slow()];
 
 async fn failing_and_lying_relays_only_cause_a_delay() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());

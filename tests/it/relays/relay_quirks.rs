@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test!(the_bot_authenticates_however_a_relay_asks_for_it),
-    test!(a_subscription_that_went_silent_is_noticed_and_renewed),
-    test!(a_subscription_that_was_closed_before_the_relay_went_is_made_again),
-    test!(messages_pass_both_ways_through_a_relay_that_closes_idle_connections),
-    test!(a_relay_that_limits_the_rate_gets_everything_a_little_later),
+    test!(a_subscription_that_went_silent_is_noticed_and_renewed).slow(),
+    test!(a_subscription_that_was_closed_before_the_relay_went_is_made_again).slow(),
+    test!(messages_pass_both_ways_through_a_relay_that_closes_idle_connections).slow(),
+    test!(a_relay_that_limits_the_rate_gets_everything_a_little_later).slow(),
     test!(a_relay_that_will_never_accept_a_message_is_skipped_and_logged),
 ];
 

@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Bots that run at once.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 18;
 /// The longest time from a device's panic to the key. The search takes a moment of it.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
 /// The longest time from any other panic to the key. A message whose sending failed is sent again

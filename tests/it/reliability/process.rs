@@ -17,7 +17,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(six_jobs_survive_twelve_kills),
+    test!(six_jobs_survive_twelve_kills).slow(),
     test!(fifty_jobs_survive_two_hundred_kills).long("minutes: the full form of R1"),
     test!(a_second_serve_on_the_folder_ends_within_a_second_and_says_why),
     test!(six_stops_during_a_launch_are_clean_and_quick),

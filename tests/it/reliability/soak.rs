@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(two_hundred_mixed_messages_leave_nothing_undone_and_nothing_grows),
+    test!(two_hundred_mixed_messages_leave_nothing_undone_and_nothing_grows).slow(),
     test!(twenty_minutes_of_mixed_load_leave_nothing_undone_and_nothing_grows).long("20 minutes: the full form of S14"),
     test!(once_every_table_of_ids_is_full_the_heap_stays_as_it_is)
         .long("two minutes: every table of ids filled, for S14"),

@@ -18,7 +18,7 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub const TESTS: &[Test] = &[test!(the_bot_can_be_killed_at_every_named_step)];
+pub const TESTS: &[Test] = &[test!(the_bot_can_be_killed_at_every_named_step).slow()];
 
 /// Bots that run at once.
 const AT_ONCE: usize = 3;

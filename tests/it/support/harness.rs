@@ -30,6 +30,7 @@ pub struct Test {
     run: fn(),
     long: Option<&'static str>,
     is_alone: bool,
+    is_slow: bool,
     is_part: bool,
     holds: Option<&'static str>,
 }
@@ -37,7 +38,7 @@ pub struct Test {
 impl Test {
     /// A test with its full path. [`test!`] calls this.
     pub const fn new(name: &'static str, run: fn()) -> Test {
-        Test { name, run, long: None, is_alone: false, is_part: false, holds: None }
+        Test { name, run, long: None, is_alone: false, is_slow: false, is_part: false, holds: None }
     }
 
     /// Marks a test that runs only with `--ignored`, for this reason.
@@ -48,6 +49,11 @@ impl Test {
     /// Marks a test that must run alone, because it measures time, memory or the processor.
     pub const fn alone(self) -> Test {
         Test { is_alone: true, ..self }
+    }
+
+    /// Marks a test of ten seconds or more. It is started before the others.
+    pub const fn slow(self) -> Test {
+        Test { is_slow: true, ..self }
     }
 
     /// Marks a part of another test, which starts it with [`child`].
@@ -175,15 +181,16 @@ pub fn main(tables: &[&[Test]]) -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Tests mostly wait for relays and timers, so run more of them than there are cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    arguments.test_threads = arguments.test_threads.or(Some(2 * cores));
+    arguments.test_threads = arguments.test_threads.or(Some(4 * cores));
     let capture = !arguments.nocapture;
     if !arguments.list {
         // One seed serves all random tests of this run.
         println!("NPUBBOT_TEST_SEED={}", super::seed_of_environment());
     }
     let mut all: Vec<Test> = tests().filter(|test| !test.is_part).collect();
-    // Tests that must run alone come last, so that the others need not wait for them.
-    all.sort_by_key(|test| test.is_alone);
+    // Tests that must run alone come last, so that the others need not wait for them; slow ones
+    // first, so that in the end nobody waits for one of them.
+    all.sort_by_key(|test| (test.is_alone, !test.is_slow));
     let trial = |test: Test| {
         let run = move || run_in_child(test, capture);
         Trial::ignorable_test(test.path(), run).with_ignored_flag(test.long.is_some())

@@ -14,6 +14,7 @@ use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
 use crate::support::raw_relay::{self, RawRelay};
 use crate::support::until;
+use futures_util::stream::{self, StreamExt};
 use nostr_sdk::prelude::*;
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -168,13 +169,16 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     tokio::join!(pour, write).1
 }
 
-/// Runs the attacks one after the other, prints the table, and fails with every row that has
-/// somebody who waited too long.
-async fn table(attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
+/// Runs the attacks, `at_once` at the same time, each against a bot of its own. Prints the table,
+/// and fails with every row that has somebody who waited too long.
+async fn table(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
     println!("message  relay   a second  status, with a job      help                    a key");
     let mut over = Vec::new();
-    for (sort, manner, budget) in attacks {
-        let row = attack(sort, manner, budget).await;
+    let attacks = attacks
+        .into_iter()
+        .map(|(sort, manner, budget)| async move { ((sort, manner, budget), attack(sort, manner, budget).await) });
+    let mut rows = stream::iter(attacks).buffered(at_once);
+    while let Some(((sort, manner, budget), row)) = rows.next().await {
         let waits = [&row.known, &row.help, &row.key];
         let columns = waits.map(Waits::column).join("  ");
         let (sort, manner) = (format!("{sort:?}"), format!("{manner:?}"));
@@ -192,12 +196,12 @@ fn budget(a_second: usize, seconds: usize) -> Budget {
 }
 
 async fn relays_that_say_nothing_delay_nobody_else() {
-    table([Manner::Mute, Manner::Silent].map(|manner| (Sort::Help, manner, budget(20, 8)))).await;
+    table(2, [Manner::Mute, Manner::Silent].map(|manner| (Sort::Help, manner, budget(20, 8)))).await;
 }
 
 /// Half a minute at each rate.
 async fn at_every_rate(sort: Sort, manner: Manner) {
-    table([2, 20, 50, 200].map(|a_second| (sort, manner, budget(a_second, 30)))).await;
+    table(1, [2, 20, 50, 200].map(|a_second| (sort, manner, budget(a_second, 30)))).await;
 }
 
 async fn help_for_relays_without_a_handshake_delays_nobody_else() {
