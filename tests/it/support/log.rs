@@ -1,10 +1,9 @@
 //! Captures the log of a bot that runs within the test.
 
-use super::until;
 use std::io::{Result, Write};
 use std::sync::{Arc, Mutex};
 
-/// Everything logged in this process since the last [`Log::clear`].
+/// Everything logged in this process since it began.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -20,16 +19,6 @@ impl Log {
 
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-
-    pub fn clear(&self) {
-        self.0.lock().unwrap().clear();
-    }
-
-    /// Waits until the log contains `what`, then clears it.
-    pub async fn wait_for(&self, what: &str) {
-        until(what, || async { self.text().contains(what).then_some(()) }).await;
-        self.clear();
     }
 }
 
