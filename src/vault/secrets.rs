@@ -5,6 +5,7 @@ use super::claim::Opened;
 use super::earlier_jobs::EarlierJobs;
 use super::error::{UnwrapError, VaultError};
 use super::frame::lock;
+use super::held_half::HeldHalf;
 use super::no_key::without_keys;
 use super::opening::Unlock;
 use super::random::{self, Source};
@@ -37,6 +38,8 @@ pub(super) struct Secrets {
     reader: Reader,
     /// Whether the keys are for the person at this machine. There is no identity then.
     is_local: bool,
+    /// The half of the person at this machine.
+    half: Option<Arc<HeldHalf>>,
     earlier: Arc<EarlierJobs>,
     opened: Arc<Mutex<TokenBucket>>,
     redeemed: Arc<Mutex<TokenBucket>>,
@@ -73,6 +76,13 @@ impl Secrets {
         Ok(Secrets { is_local: true, ..secrets })
     }
 
+    /// [`Secrets::local`] with an asker's half.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub(super) fn of_half(half: HeldHalf) -> Result<Secrets, VaultError> {
+        Ok(Secrets { half: Some(Arc::new(half)), ..Secrets::local()? })
+    }
+
     fn with(bot: Signing, earlier: EarlierJobs) -> Result<Secrets, VaultError> {
         let starts = Arc::new(StartPoints::new(random::system)?);
         let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
@@ -85,6 +95,7 @@ impl Secrets {
             source: random::system,
             reader: |_| None,
             is_local: false,
+            half: None,
             earlier,
             opened,
             redeemed,
@@ -157,7 +168,8 @@ impl Secrets {
                 let order = self.order(Author::Verified, &ticket)?;
                 Answer::Tweak(self.reveal(start, &hit, Some(&order))?)
             }
-            Request::Show { .. } if !self.is_local => return Err(VaultError::NotAsked),
+            Request::Show { .. } | Request::Half(_) if !self.is_local => return Err(VaultError::NotAsked),
+            Request::Half(request) => self.half.as_ref().ok_or(VaultError::HalfGone)?.answer(request)?,
             Request::Show { start, hit, form } => Answer::Shown(self.show(start, &hit, form)?),
             Request::Confirm { ticket, announcement } => {
                 let order = self.order(Author::Claimed, &ticket)?;

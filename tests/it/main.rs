@@ -20,6 +20,7 @@ fn main() -> std::process::ExitCode {
     support::harness::main(&[
         architecture::imports::TESTS,
         architecture::rules::TESTS,
+        architecture::secrets::TESTS,
         architecture::words::TESTS,
         cli::askers::TESTS,
         cli::backup::TESTS,
@@ -74,6 +75,7 @@ fn main() -> std::process::ExitCode {
         safety::economy::TESTS,
         safety::economy::delay::TESTS,
         safety::floods::TESTS,
+        safety::halves::TESTS,
         safety::leaks::TESTS,
         safety::memory::TESTS,
         safety::memory_scan::TESTS,

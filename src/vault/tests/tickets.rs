@@ -6,6 +6,7 @@ use super::*;
 use crate::job::{EncryptionKey, Ticket};
 use crate::key::HalfPoint;
 use crate::pattern::Family;
+use crate::vault::half::Half;
 use nostr::nips::nip44;
 use nostr::{Timestamp, UnsignedEvent};
 use request::{Answer, Request};
