@@ -64,7 +64,9 @@ impl Secrets {
     ///
     /// Errors: as [`identity::open`].
     pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
-        Secrets::with(identity::open(path, unlock)?, EarlierJobs::beside(path))
+        let opened = identity::open(path, unlock)?;
+        let earlier = if opened.is_older_than_tickets { EarlierJobs::beside(path) } else { EarlierJobs::none() };
+        Secrets::with(opened.bot, earlier)
     }
 
     /// A vault that shows its keys to the person at this machine. Its identity is drawn and not

@@ -13,8 +13,9 @@ use std::fs;
 
 pub const TESTS: &[Test] = &[test!(open_jobs_from_before_there_were_tickets_are_delivered)];
 
-/// A ledger of schema 9 in which this asker has two open jobs: one for a key, and one for a tweak.
+/// A bot of that time, and its ledger of schema 9, in which this asker has two open jobs: one for a key, and one for a tweak.
 fn ledger_of_schema_9(home: &Home, asker: &Asker, half: &Half) {
+    home.make_older_than_tickets();
     let dump = fs::read_to_string(source::root().join("tests/fixtures/ledger-v9.sql")).unwrap();
     let ledger = Connection::open(home.data().join("ledger.sqlite")).unwrap();
     ledger.execute_batch(&dump).unwrap();
