@@ -75,6 +75,17 @@ impl Beginning {
         }
     }
 
+    /// The action of a person without which the process cannot start again, for the bot's terminal
+    /// and `doctor`.
+    pub(super) fn need(&self) -> Option<&'static str> {
+        match self {
+            Beginning::Bot(Opening { means: Means::Person { .. }, .. }) => {
+                Some("the passphrase of the identity must be typed at the terminal where the bot was started")
+            }
+            _ => None,
+        }
+    }
+
     /// Why a process with another key cannot follow; `None` if it can, because the key is a passing
     /// one.
     pub(super) fn other_identity(&self) -> Option<String> {

@@ -60,6 +60,7 @@ fn main() -> std::process::ExitCode {
         reliability::load::TESTS,
         #[cfg(debug_assertions)]
         reliability::panics::TESTS,
+        reliability::person::TESTS,
         reliability::power_loss::TESTS,
         reliability::process::TESTS,
         reliability::soak::TESTS,

@@ -8,6 +8,7 @@ pub mod ledger_kill;
 pub mod load;
 #[cfg(debug_assertions)]
 pub mod panics;
+pub mod person;
 pub mod power_loss;
 pub mod process;
 pub mod soak;
