@@ -56,6 +56,8 @@ fn main() -> std::process::ExitCode {
         reliability::clock::TESTS,
         reliability::damage::TESTS,
         reliability::disk::TESTS,
+        #[cfg(debug_assertions)]
+        reliability::kills::TESTS,
         reliability::ledger_kill::TESTS,
         reliability::load::TESTS,
         #[cfg(debug_assertions)]

@@ -4,6 +4,8 @@ pub mod answers;
 pub mod clock;
 pub mod damage;
 pub mod disk;
+#[cfg(debug_assertions)]
+pub mod kills;
 pub mod ledger_kill;
 pub mod load;
 #[cfg(debug_assertions)]

@@ -13,8 +13,11 @@ use std::fs;
 
 pub const TESTS: &[Test] = &[test!(open_jobs_from_before_there_were_tickets_are_delivered)];
 
+/// Jobs in [`ledger_of_schema_9`], each with one result.
+pub const JOBS_OF_SCHEMA_9: usize = 2;
+
 /// A bot of that time, and its ledger of schema 9, in which this asker has two open jobs: one for a key, and one for a tweak.
-fn ledger_of_schema_9(home: &Home, asker: &Asker, half: &Half) {
+pub fn ledger_of_schema_9(home: &Home, asker: &Asker, half: &Half) {
     home.make_older_than_tickets();
     let dump = fs::read_to_string(source::root().join("tests/fixtures/ledger-v9.sql")).unwrap();
     let ledger = Connection::open(home.data().join("ledger.sqlite")).unwrap();
