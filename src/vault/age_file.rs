@@ -105,7 +105,9 @@ impl Locker {
     /// Errors: [`VaultError::File`].
     pub(super) fn lock(&self, path: &Path, text: &SecretText) -> Result<Vec<u8>, VaultError> {
         let encryptor = match self {
-            Locker::Passphrase(passphrase) => passphrase_encryptor(passphrase).map_err(|error| unusable(path, error))?,
+            Locker::Passphrase(passphrase) => {
+                passphrase_encryptor(passphrase).map_err(|error| unusable(path, error))?
+            }
             Locker::Recipients(keys) => Encryptor::with_recipients(keys.iter().map(|key| key as &dyn age::Recipient))
                 .map_err(|error| unusable(path, error))?,
         };
