@@ -4,8 +4,7 @@ use super::half_mark::{Earlier, mark};
 use super::patterns::{Wanted, wanted};
 use super::unlock::{UnlockFlags, ask, first_line};
 use crate::key::SplitTweak;
-use crate::pattern::Pattern;
-use crate::vault::Half;
+use crate::vault::HalfVault;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::io::{Cursor, IsTerminal, Write};
@@ -50,14 +49,14 @@ impl Combine {
             Wanted::Patterns(patterns) => patterns,
             Wanted::Best(best) => best.family.floor(),
         };
-        let (half, named) = self.half()?;
+        let half = self.half()?;
         if requested.is_empty() {
-            requested = named;
+            requested = half.patterns().to_vec();
         }
         if requested.is_empty() {
             bail!("the pattern you asked for is not known; give it with --prefix");
         }
-        let key = half.combine(&tweak, &requested)?;
+        let npub = half.combine(&tweak, &requested)?;
         self.mark(&tweak);
         let mut out = std::io::stdout().lock();
         if self.ncryptsec {
@@ -68,11 +67,11 @@ impl Combine {
             if password.is_empty() {
                 bail!("an empty password protects nothing; give one");
             }
-            let locked = key.ncryptsec(&password)?;
-            writeln!(out, "{}\n{locked}", key.npub())?;
+            let locked = half.ncryptsec(&tweak, &requested, &password)?;
+            writeln!(out, "{npub}\n{locked}")?;
         } else {
-            writeln!(out, "{}", key.npub())?;
-            key.write_nsec(&mut out)?;
+            writeln!(out, "{npub}")?;
+            half.write_nsec(&tweak, &requested, &mut out)?;
             writeln!(out)?;
         }
         out.flush()?;
@@ -96,17 +95,18 @@ impl Combine {
         }
     }
 
-    fn half(&self) -> anyhow::Result<(Half, Vec<Pattern>)> {
+    /// Starts the vault process with the half.
+    fn half(&self) -> anyhow::Result<HalfVault> {
         if let Some(file) = &self.half {
-            let unlock = self.unlock.unlock("Passphrase of your half: ", false)?;
-            return Ok(Half::open(file, &unlock)?);
+            let means = self.unlock.means("Passphrase of your half: ", false)?;
+            return Ok(HalfVault::open(file.clone(), means)?);
         }
         let half = if std::io::stdin().is_terminal() {
             let typed = ask("Your half (nhalf1…, not shown): ", false)?;
-            Half::read(Cursor::new(typed.as_bytes()))
+            HalfVault::read(Cursor::new(typed.as_bytes()))
         } else {
-            Half::read(std::io::stdin().lock())
+            HalfVault::read(std::io::stdin().lock())
         };
-        Ok((half.context("the half could not be read")?, Vec::new()))
+        half.context("the half could not be read")
     }
 }

@@ -7,7 +7,7 @@ use crate::bot::MOST_SPLIT_PREFIXES;
 use crate::key::{HalfPoint, SplitWork, WorkTarget};
 use crate::pattern::Difficulty;
 use crate::progress::SearchBar;
-use crate::vault::Half;
+use crate::vault::HalfVault;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use nostr::PublicKey;
@@ -93,7 +93,11 @@ impl New {
         if let Some(refusal) = patterns.iter().find_map(refusal_of_bots) {
             bail!("{refusal}; no half was made");
         }
-        let half = Half::draw()?;
+        let file = match &self.out {
+            Some(path) => Some((path.clone(), self.unlock.means("Choose a passphrase for your half: ", true)?)),
+            None => None,
+        };
+        let half = HalfVault::draw(file)?;
         // Before the half is stored: an interrupted command leaves no file behind.
         let work = match (self.work, &self.bot) {
             (Some(bits), Some(bot)) => Some(work(bits, bot, &half.point())?),
@@ -101,8 +105,7 @@ impl New {
         };
         let mut out = std::io::stdout().lock();
         if let Some(path) = &self.out {
-            let unlock = self.unlock.unlock("Choose a passphrase for your half: ", true)?;
-            half.keep(path, &unlock, &patterns)?;
+            half.keep(path, &patterns)?;
             writeln!(std::io::stderr(), "Your secret half is in {}. Keep it until the tweak comes.", path.display())?;
         } else {
             writeln!(

@@ -82,7 +82,9 @@ fn need_terminal() -> anyhow::Result<()> {
 
 /// [`ask`] at the terminal of this process, whatever standard input is.
 fn ask_at_terminal(prompt: &str, twice: bool) -> anyhow::Result<Zeroizing<String>> {
-    let first = Zeroizing::new(rpassword::prompt_password(prompt)?);
+    let first = rpassword::prompt_password(prompt)
+        .map(Zeroizing::new)
+        .context("the terminal cannot be asked for a passphrase; use --passphrase-file FILE or --age-identity FILE")?;
     if twice {
         let second = Zeroizing::new(rpassword::prompt_password("The same again: ")?);
         if *first != *second {

@@ -1,5 +1,5 @@
-//! `npubbot vault`: the process that holds the secrets of a bot, or of a search without one. `serve`,
-//! `mine` and others start it.
+//! `npubbot vault`: the process that holds the secrets of a bot, of a search without one, or of an
+//! asker's half. `serve`, `mine`, `combine` and others start it.
 
 use super::unlock::obtain;
 use crate::bot;

@@ -1,10 +1,11 @@
 //! Public keys as Nostr shows them: bech32 with the human-readable part `npub` (NIP-19).
 
 use bech32::{Bech32, Hrp};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// x-coordinate of a public key, 32 bytes, big-endian. `P` and `-P` have the same npub.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Npub(pub [u8; 32]);
 
 impl fmt::Display for Npub {

@@ -173,8 +173,10 @@ impl<'a> Attacker<'a> {
         });
     }
 
-    /// A new vault might make tickets of earlier jobs: it is asked first.
+    /// A new vault might make tickets of earlier jobs: it is asked first, and the file that says
+    /// that they are made is gone.
     fn end_the_vault(&mut self) -> Outcome {
+        fs::remove_file(fs::read_to_string(self.folder.join("tickets"))?)?;
         let vault = &self.context.vault;
         let id = vault.process_id().and_then(|id| rustix::process::Pid::from_raw(id as i32)).ok_or("no vault")?;
         rustix::process::kill_process(id, rustix::process::Signal::KILL)?;

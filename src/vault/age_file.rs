@@ -43,8 +43,14 @@ pub(super) fn wrong_key(path: &Path, reason: impl ToString) -> VaultError {
 /// [`VaultError::WrongKey`] if `unlock` cannot lock a file, [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: Source) -> Result<(), VaultError> {
     refuse_existing(path)?;
-    let locked = lock(path, unlock, text.as_bytes())?;
-    write_new(path, &locked, source).map_err(|error| match error.kind() {
+    write(path, &Locker::new(path, unlock)?.lock(path, text)?, source)
+}
+
+/// Writes a file that is locked already to a new file at `path` (permissions 0600).
+///
+/// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::NoRandomness`].
+pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
+    write_new(path, locked, source).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => VaultError::FileExists { path: path.display().to_string() },
         _ => unusable(path, error),
     })
@@ -71,23 +77,45 @@ pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultErro
     unlock_file(path, unlock, &locked)
 }
 
-fn lock(path: &Path, unlock: &Unlock, text: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let to_key;
-    let encryptor = match unlock {
-        Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
-            return Err(wrong_key(path, "an empty passphrase protects nothing; give one"));
+/// The means that lock a file. Once it is made, no further file is read.
+pub(super) enum Locker {
+    Passphrase(SecretString),
+    Recipients(Vec<x25519::Recipient>),
+}
+
+impl Locker {
+    /// The means of `unlock`, for a file at `path`, which is named in errors.
+    ///
+    /// Errors: [`VaultError::WrongKey`].
+    pub(super) fn new(path: &Path, unlock: &Unlock) -> Result<Locker, VaultError> {
+        match unlock {
+            Unlock::Passphrase(passphrase) if passphrase.expose_secret().is_empty() => {
+                Err(wrong_key(path, "an empty passphrase protects nothing; give one"))
+            }
+            Unlock::Passphrase(passphrase) => Ok(Locker::Passphrase(passphrase.clone())),
+            Unlock::AgeIdentityFile(key_file) => {
+                let keys = age_identities(path, key_file)?;
+                Ok(Locker::Recipients(keys.into_iter().map(|key| key.to_public()).collect()))
+            }
         }
-        Unlock::Passphrase(passphrase) => passphrase_encryptor(passphrase).map_err(|error| unusable(path, error))?,
-        Unlock::AgeIdentityFile(key_file) => {
-            to_key = age_identities(path, key_file)?.into_iter().map(|key| key.to_public()).collect::<Vec<_>>();
-            Encryptor::with_recipients(to_key.iter().map(|key| key as &dyn age::Recipient))
-                .map_err(|error| unusable(path, error))?
-        }
-    };
-    let mut locked = Vec::new();
-    let mut writer = encryptor.wrap_output(&mut locked).map_err(|error| unusable(path, error))?;
-    writer.write_all(text).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
-    Ok(locked)
+    }
+
+    /// The bytes of a locked file with this text.
+    ///
+    /// Errors: [`VaultError::File`].
+    pub(super) fn lock(&self, path: &Path, text: &SecretText) -> Result<Vec<u8>, VaultError> {
+        let encryptor = match self {
+            Locker::Passphrase(passphrase) => {
+                passphrase_encryptor(passphrase).map_err(|error| unusable(path, error))?
+            }
+            Locker::Recipients(keys) => Encryptor::with_recipients(keys.iter().map(|key| key as &dyn age::Recipient))
+                .map_err(|error| unusable(path, error))?,
+        };
+        let mut locked = Vec::new();
+        let mut writer = encryptor.wrap_output(&mut locked).map_err(|error| unusable(path, error))?;
+        writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).map_err(|error| unusable(path, error))?;
+        Ok(locked)
+    }
 }
 
 fn unlock_file(path: &Path, unlock: &Unlock, locked: &[u8]) -> Result<SecretText, VaultError> {

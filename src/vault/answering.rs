@@ -1,7 +1,8 @@
-//! The vault process: opens the identity, then answers requests until the bot closes the socket.
+//! The vault process: opens the identity or a half, then answers requests until the bot closes the socket.
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
+use super::held_half::HeldHalf;
 use super::opening::{Beginning, Means, Ready, Unlock};
 use super::request::{Answer, Request};
 use super::secrets::Secrets;
@@ -56,7 +57,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     let Some(beginning) = frame::read::<Beginning>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
         return Ok(());
     };
-    let secrets = match open(&beginning, unlock) {
+    let secrets = match open(beginning, unlock) {
         Ok(secrets) => secrets.with_reader(reader),
         Err(error) => return sender.send([frame::encode(&Err::<Ready, _>(error))?]),
     };
@@ -82,8 +83,12 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     })
 }
 
-fn open(beginning: &Beginning, unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> Result<Secrets, VaultError> {
-    let Beginning::Bot(opening) = beginning else { return Secrets::local() };
+fn open(beginning: Beginning, unlock: impl FnOnce(&Means) -> Result<Unlock, String>) -> Result<Secrets, VaultError> {
+    let opening = match beginning {
+        Beginning::Bot(opening) => opening,
+        Beginning::Local => return Secrets::local(),
+        Beginning::Half(opening) => return Secrets::of_half(HeldHalf::begin(opening, unlock)?),
+    };
     let unlock = unlock(&opening.means).map_err(|reason| VaultError::Locked { reason })?;
     match opening.is_new {
         true => Secrets::create(&opening.file, &unlock),

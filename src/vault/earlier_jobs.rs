@@ -1,6 +1,7 @@
 //! Jobs from before there were tickets. Theirs are made once: at the first start of a bot with
 //! tickets, before the vault gets any other request. From then on a file in the bot's data folder
-//! says that they are made.
+//! says that they are made. An identity that was made since says so in its own file, and never gets
+//! any: nobody who removes the file can change that.
 
 use super::request::Request;
 use std::io;

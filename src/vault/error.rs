@@ -1,5 +1,6 @@
 //! Errors of the vault.
 
+use crate::key::Npub;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -50,6 +51,20 @@ impl UnwrapError {
     ];
 }
 
+/// Reason why a half and a tweak do not give the requested key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error, Serialize, Deserialize)]
+pub enum CombineError {
+    /// The tweak's fingerprint belongs to another half.
+    #[error("this tweak was made for another half; use the half whose point you sent, or ask again with this one's")]
+    OtherHalf,
+    /// The sum is zero, which is not a key.
+    #[error("this tweak leads to no key; it is not from a search, so ask the operator")]
+    NoKey,
+    /// The key matches none of the prefixes.
+    #[error("the key is not one you asked for: its npub is {0}. Do not use it; ask the operator")]
+    NotAsked(Npub),
+}
+
 /// Reason why the vault refused.
 #[derive(Debug, Error, Serialize, Deserialize)]
 pub enum VaultError {
@@ -96,6 +111,12 @@ pub enum VaultError {
     /// The text or file is not a half of a split key.
     #[error("this is no half; a half starts with nhalf1 and has 65 characters, as `npubbot split new` wrote it")]
     NotAHalf,
+    /// Half and tweak do not give the requested key.
+    #[error(transparent)]
+    Combine(#[from] CombineError),
+    /// A half is only in the vault process that opened it or drew it.
+    #[error("the vault process has ended and the half in it is gone; run the command again")]
+    HalfGone,
     /// The receiver's key is not a point of the curve, or the text is too long for NIP-44.
     #[error("the answer could not be sealed")]
     Unsealable,

@@ -1,4 +1,5 @@
-//! The bot's identity at rest: one line with its nsec in an `age` file.
+//! The bot's identity at rest: one line with its nsec in an `age` file, and one that tells whether
+//! the identity is older than tickets.
 
 use super::age_file::{self, unusable};
 use super::error::VaultError;
@@ -7,13 +8,24 @@ use super::random::Source;
 use super::secret::Signing;
 use std::path::Path;
 
+/// The line of an identity that never had a job without a ticket. It is inside the encrypted file,
+/// so whoever can change the bot's files cannot take it away. Older versions skip it.
+const TICKETS: &str = "# Every job of this identity has its ticket.";
+
+/// An identity that was opened.
+pub(super) struct OpenedIdentity {
+    pub(super) bot: Signing,
+    /// Whether it may have jobs from before there were tickets.
+    pub(super) is_older_than_tickets: bool,
+}
+
 /// Makes a new identity in `path`.
 ///
 /// Errors: as [`age_file::create`], and [`VaultError::NoRandomness`].
 pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Signing, VaultError> {
     age_file::refuse_existing(path)?;
     let bot = Signing::draw(source)?;
-    let line = bot.nsec_line().map_err(|error| unusable(path, error))?;
+    let line = bot.nsec_and(TICKETS).map_err(|error| unusable(path, error))?;
     age_file::create(path, unlock, &line, source)?;
     Ok(bot)
 }
@@ -21,12 +33,14 @@ pub(super) fn create(path: &Path, unlock: &Unlock, source: Source) -> Result<Sig
 /// Opens the identity in `path`.
 ///
 /// Errors: as [`age_file::open`], and [`VaultError::File`] if the file holds no nsec.
-pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Signing, VaultError> {
+pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<OpenedIdentity, VaultError> {
     let text = age_file::open(path, unlock)?;
     let text = text.as_str().ok_or_else(|| unusable(path, "it holds no nsec; restore a copy"))?;
-    text.lines()
+    let bot = text
+        .lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with('#'))
         .and_then(Signing::from_nsec)
-        .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))
+        .ok_or_else(|| unusable(path, "it opens but holds no nsec; name the right file or restore a copy"))?;
+    Ok(OpenedIdentity { bot, is_older_than_tickets: text.lines().all(|line| line.trim() != TICKETS) })
 }

@@ -1,16 +1,20 @@
 //! Every secret: the identity in its age file, the open start secrets, and derived keys until they
 //! are sealed.
 //!
-//! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, written once to the
-//! caller's output. The types that hold one are in the private module `secret`, so no other room
-//! can name them:
+//! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, `split` and `combine`,
+//! written once to the caller's output. The types that hold one are in private modules, so no other
+//! room can name them:
 //!
 //! ```compile_fail,E0603
 //! use npubbot::vault::secret::Start;
 //! ```
 //!
-//! `npubbot serve` has all this in a process of its own (`npubbot vault`), which [`answer`]s
-//! requests. [`Vault`] is the handle to it.
+//! ```compile_fail,E0603
+//! use npubbot::vault::half::Half;
+//! ```
+//!
+//! Every command has all this in a process of its own (`npubbot vault`), which [`answer`]s requests.
+//! [`Vault`] is the handle to it, [`HalfVault`] that of an asker's own commands.
 //!
 //! One start point yields at most one key: two keys of one start secret reveal each other.
 //! `secrets` removes the start point from the table before it derives anything, so there is
@@ -24,6 +28,8 @@ mod earlier_jobs;
 mod error;
 mod frame;
 mod half;
+mod half_vault;
+mod held_half;
 mod identity;
 mod link;
 mod no_key;
@@ -55,8 +61,8 @@ pub use announcement::{ANNOUNCEMENT, Announcement};
 pub use answering::answer;
 pub use claim::{Claim, Opened};
 pub use earlier_jobs::all_jobs_have_tickets;
-pub use error::{UnwrapError, VaultError};
-pub use half::{CombineError, CombinedKey, Half};
+pub use error::{CombineError, UnwrapError, VaultError};
+pub use half_vault::HalfVault;
 pub use opening::{Means, Opening, Unlock};
 pub use rumor::Rumor;
 pub use signer::BotSigner;

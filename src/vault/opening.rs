@@ -1,5 +1,6 @@
 //! Ways to open a file that contains a secret.
 
+use super::request::Shown;
 use age::secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -51,12 +52,14 @@ impl Means {
 }
 
 /// The first item that a vault process reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) enum Beginning {
     /// It is the vault of a bot.
     Bot(Opening),
     /// It has no identity, and gives keys to the person who started it.
     Local,
+    /// The same with the half of an asker.
+    Half(HalfOpening),
 }
 
 impl Beginning {
@@ -66,7 +69,20 @@ impl Beginning {
             Beginning::Bot(opening) => {
                 Beginning::Bot(Opening { is_new: false, means: opening.means.again(), ..opening })
             }
-            Beginning::Local => Beginning::Local,
+            // A new half cannot be drawn in the place of another one, and a person need not type
+            // twice: the command fails, and can be run again.
+            Beginning::Local | Beginning::Half(_) => Beginning::Local,
+        }
+    }
+
+    /// The action of a person without which the process cannot start again, for the bot's terminal
+    /// and `doctor`.
+    pub(super) fn need(&self) -> Option<&'static str> {
+        match self {
+            Beginning::Bot(Opening { means: Means::Person { .. }, .. }) => {
+                Some("the passphrase of the identity must be typed at the terminal where the bot was started")
+            }
+            _ => None,
         }
     }
 
@@ -75,9 +91,20 @@ impl Beginning {
     pub(super) fn other_identity(&self) -> Option<String> {
         match self {
             Beginning::Bot(opening) => Some(format!("{} holds another identity now", opening.file.display())),
-            Beginning::Local => None,
+            Beginning::Local | Beginning::Half(_) => None,
         }
     }
+}
+
+/// The half with which the vault process of an asker's command begins.
+#[derive(Serialize, Deserialize)]
+pub(super) enum HalfOpening {
+    /// A new one; with a file and the means that will lock it, if it is to be stored.
+    New(Option<(PathBuf, Means)>),
+    /// The half in a file, and the means that open it.
+    File(PathBuf, Means),
+    /// A half that was typed or piped to the command.
+    Text(Shown),
 }
 
 /// The identity with which the vault process of a bot begins.

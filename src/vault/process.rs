@@ -270,9 +270,14 @@ impl Shared {
 
     /// Starts the process again, until it works; `None` once the vault is closed.
     fn restart(&self, mut pause: Duration) -> Option<(Child, UnixStream)> {
+        let mut failed = String::new();
         loop {
             if self.is_closed_within(pause) {
                 return None;
+            }
+            if let Some(need) = self.beginning.need() {
+                tracing::error!("no message is opened and no key found: {need}");
+                lock(&self.state).trouble = Some(format!("{failed}{need}"));
             }
             match self.try_restart() {
                 Ok(next) => {
@@ -283,6 +288,7 @@ impl Shared {
                     pause = (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
                     tracing::error!(%error, retry_in = ?pause, "the vault process cannot be started");
                     lock(&self.state).trouble = Some(error.to_string());
+                    failed = format!("{error}; ");
                 }
             }
         }

@@ -1,14 +1,15 @@
 //! Requests that cross the wall of the vault, and their answers. No secret is in either, but for the
-//! keys that a local vault shows to the person who searched for them.
+//! keys and halves that a local vault shows to the person who started it, and passwords of theirs.
 
 use super::claim::Opened;
 use super::error::{UnwrapError, VaultError};
 use super::rumor::Rumor;
 use super::start_points::StartId;
-use super::ticket::Order;
+use super::ticket::{Order, texts};
 use crate::job::Ticket;
-use crate::key::{HalfPoint, SplitTweak, StartPoint, Tweak, VerifiedHit};
+use crate::key::{HalfPoint, Npub, SplitTweak, StartPoint, Tweak, VerifiedHit};
 use crate::message::{GiftWrap, OutgoingMessage};
+use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -43,6 +44,8 @@ pub(super) enum Request {
     TicketEarlier(Vec<Order>),
     /// Spend a start point and give its key to the person at this machine. Only a local vault does.
     Show { start: StartId, hit: Hit, form: Form },
+    /// Do something with the half that this process has opened or drawn.
+    Half(HalfRequest),
     /// Seal a message without a key.
     Seal { message: OutgoingMessage, now: u64 },
     /// Open a gift wrap.
@@ -56,6 +59,27 @@ pub(super) enum Request {
     BreakOut,
 }
 
+/// A request about an asker's half.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum HalfRequest {
+    /// Tell its point, and the patterns in its file.
+    Describe,
+    /// Lock the half and these patterns for the file that was named at the beginning.
+    Lock {
+        #[serde(with = "texts")]
+        patterns: Vec<Pattern>,
+    },
+    /// Show the half.
+    Show,
+    /// Combine the half with a tweak. Without a form, only the key's npub is answered.
+    Combine {
+        tweak: SplitTweak,
+        #[serde(with = "texts")]
+        patterns: Vec<Pattern>,
+        form: Option<Form>,
+    },
+}
+
 /// The answer to a [`Request`], in the same order.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Answer {
@@ -65,6 +89,14 @@ pub(super) enum Answer {
     Tweak(SplitTweak),
     Tickets(Vec<Ticket>),
     Shown(Shown),
+    Half {
+        point: HalfPoint,
+        #[serde(with = "texts")]
+        patterns: Vec<Pattern>,
+    },
+    /// The bytes of an age file.
+    Locked(Vec<u8>),
+    Combined(Npub),
     Opened(Result<Opened, UnwrapError>),
     Message(Result<Rumor, UnwrapError>),
     /// The signed event.

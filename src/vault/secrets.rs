@@ -5,6 +5,7 @@ use super::claim::Opened;
 use super::earlier_jobs::EarlierJobs;
 use super::error::{UnwrapError, VaultError};
 use super::frame::lock;
+use super::held_half::HeldHalf;
 use super::no_key::without_keys;
 use super::opening::Unlock;
 use super::random::{self, Source};
@@ -37,6 +38,8 @@ pub(super) struct Secrets {
     reader: Reader,
     /// Whether the keys are for the person at this machine. There is no identity then.
     is_local: bool,
+    /// The half of the person at this machine.
+    half: Option<Arc<HeldHalf>>,
     earlier: Arc<EarlierJobs>,
     opened: Arc<Mutex<TokenBucket>>,
     redeemed: Arc<Mutex<TokenBucket>>,
@@ -61,7 +64,9 @@ impl Secrets {
     ///
     /// Errors: as [`identity::open`].
     pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<Secrets, VaultError> {
-        Secrets::with(identity::open(path, unlock)?, EarlierJobs::beside(path))
+        let opened = identity::open(path, unlock)?;
+        let earlier = if opened.is_older_than_tickets { EarlierJobs::beside(path) } else { EarlierJobs::none() };
+        Secrets::with(opened.bot, earlier)
     }
 
     /// A vault that shows its keys to the person at this machine. Its identity is drawn and not
@@ -71,6 +76,13 @@ impl Secrets {
     pub(super) fn local() -> Result<Secrets, VaultError> {
         let secrets = Secrets::with(Signing::draw(random::system)?, EarlierJobs::none())?;
         Ok(Secrets { is_local: true, ..secrets })
+    }
+
+    /// [`Secrets::local`] with an asker's half.
+    ///
+    /// Errors: [`VaultError::NoRandomness`].
+    pub(super) fn of_half(half: HeldHalf) -> Result<Secrets, VaultError> {
+        Ok(Secrets { half: Some(Arc::new(half)), ..Secrets::local()? })
     }
 
     fn with(bot: Signing, earlier: EarlierJobs) -> Result<Secrets, VaultError> {
@@ -85,6 +97,7 @@ impl Secrets {
             source: random::system,
             reader: |_| None,
             is_local: false,
+            half: None,
             earlier,
             opened,
             redeemed,
@@ -157,7 +170,8 @@ impl Secrets {
                 let order = self.order(Author::Verified, &ticket)?;
                 Answer::Tweak(self.reveal(start, &hit, Some(&order))?)
             }
-            Request::Show { .. } if !self.is_local => return Err(VaultError::NotAsked),
+            Request::Show { .. } | Request::Half(_) if !self.is_local => return Err(VaultError::NotAsked),
+            Request::Half(request) => self.half.as_ref().ok_or(VaultError::HalfGone)?.answer(request)?,
             Request::Show { start, hit, form } => Answer::Shown(self.show(start, &hit, form)?),
             Request::Confirm { ticket, announcement } => {
                 let order = self.order(Author::Claimed, &ticket)?;

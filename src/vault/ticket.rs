@@ -137,16 +137,16 @@ pub(super) fn read(bot: &Signing, author: Author, ticket: &Ticket) -> Result<Ord
 }
 
 /// Patterns as their texts.
-mod texts {
+pub(super) mod texts {
     use super::Pattern;
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;
 
-    pub(super) fn serialize<S: Serializer>(patterns: &[Pattern], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::vault) fn serialize<S: Serializer>(patterns: &[Pattern], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(patterns.iter().map(Pattern::as_str))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
+    pub(in crate::vault) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pattern>, D::Error> {
         let texts = Vec::<String>::deserialize(deserializer)?;
         texts.iter().map(|text| text.parse().map_err(Error::custom)).collect()
     }

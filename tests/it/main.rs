@@ -20,6 +20,7 @@ fn main() -> std::process::ExitCode {
     support::harness::main(&[
         architecture::imports::TESTS,
         architecture::rules::TESTS,
+        architecture::secrets::TESTS,
         architecture::words::TESTS,
         cli::askers::TESTS,
         cli::backup::TESTS,
@@ -55,10 +56,13 @@ fn main() -> std::process::ExitCode {
         reliability::clock::TESTS,
         reliability::damage::TESTS,
         reliability::disk::TESTS,
+        #[cfg(debug_assertions)]
+        reliability::kills::TESTS,
         reliability::ledger_kill::TESTS,
         reliability::load::TESTS,
         #[cfg(debug_assertions)]
         reliability::panics::TESTS,
+        reliability::person::TESTS,
         reliability::power_loss::TESTS,
         reliability::process::TESTS,
         reliability::soak::TESTS,
@@ -74,6 +78,7 @@ fn main() -> std::process::ExitCode {
         safety::economy::TESTS,
         safety::economy::delay::TESTS,
         safety::floods::TESTS,
+        safety::halves::TESTS,
         safety::leaks::TESTS,
         safety::memory::TESTS,
         safety::memory_scan::TESTS,

@@ -3,20 +3,43 @@
 use super::*;
 use crate::key::{HalfPoint, SplitTweak};
 use crate::pattern::Pattern;
+use crate::vault::half::{CombinedKey, Half};
+use crate::vault::held_half::HeldHalf;
+use crate::vault::link::Link;
+use crate::vault::opening::HalfOpening;
+use crate::vault::request::Shown;
+use crate::vault::secrets::Secrets;
 use nostr::nips::nip49::EncryptedSecretKey;
 use secp256k1::{PublicKey, SECP256K1};
-use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 fn text_of(half: &Half) -> String {
-    let mut text = Vec::new();
-    half.write_to(&mut text).unwrap();
-    String::from_utf8(text).unwrap()
+    half.text().unwrap().as_str().unwrap().to_owned()
 }
 
 fn nsec_of(key: &CombinedKey) -> String {
+    key.nsec().unwrap().as_str().unwrap().to_owned()
+}
+
+/// The handle to a half, with the vault in this process.
+fn held(opening: HalfOpening) -> Result<HalfVault, VaultError> {
+    let unlock = |means: &Means| match means {
+        Means::AgeIdentityFile(file) => Ok(Unlock::AgeIdentityFile(file.clone())),
+        Means::PassphraseFile(file) => Ok(Unlock::Passphrase(std::fs::read_to_string(file).unwrap().into())),
+        Means::Person { .. } => Err("nobody is here".to_owned()),
+    };
+    HalfVault::of(Link::Here(Arc::new(Secrets::of_half(HeldHalf::begin(opening, unlock)?)?)))
+}
+
+fn typed(text: impl Into<String>) -> Result<HalfVault, VaultError> {
+    held(HalfOpening::Text(Shown(text.into())))
+}
+
+fn shown(half: &HalfVault) -> String {
     let mut text = Vec::new();
-    key.write_nsec(&mut text).unwrap();
+    half.write_to(&mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
@@ -137,26 +160,45 @@ fn one() -> [u8; 32] {
 #[test]
 fn a_half_survives_its_file_and_its_text() {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("half.age");
-    let unlock = Unlock::Passphrase("correct horse".to_owned().into());
-    let half = Half::draw().unwrap();
+    let (path, pass) = (folder.path().join("half.age"), folder.path().join("pass"));
+    std::fs::write(&pass, "correct horse").unwrap();
+    let means = || Means::PassphraseFile(pass.clone());
+    let half = held(HalfOpening::New(Some((path.clone(), means())))).unwrap();
     let prefixes = ["m0ctane", "cat"].map(|text| Pattern::parse(text).unwrap());
-    half.keep(&path, &unlock, &prefixes).unwrap();
-    let (opened, named) = Half::open(&path, &unlock).unwrap();
-    assert_eq!((opened.point(), named), (half.point(), prefixes.to_vec()));
-    assert!(matches!(half.keep(&path, &unlock, &[]), Err(VaultError::FileExists { .. })));
-    let text = text_of(&half);
+    half.keep(&path, &prefixes).unwrap();
+    let opened = held(HalfOpening::File(path.clone(), means())).unwrap();
+    assert_eq!((opened.point(), opened.patterns()), (half.point(), &prefixes[..]));
+    assert!(matches!(half.keep(&path, &[]), Err(VaultError::FileExists { .. })));
+    assert!(matches!(HalfVault::draw(Some((path, means()))), Err(VaultError::FileExists { .. })));
+    let text = shown(&half);
     assert_eq!(text.len(), secret::NHALF_LENGTH);
-    for typed in [text.clone(), format!("\n  {text}  \n# prefixes: cat\n")] {
-        assert_eq!(Half::read(Cursor::new(typed)).unwrap().point(), half.point());
+    for good in [text.clone(), format!("\n  {text}  \n# prefixes: cat\n")] {
+        assert_eq!(typed(good).unwrap().point(), half.point());
     }
     let nsec = nostr::ToBech32::to_bech32(Keys::generate().secret_key()).unwrap();
-    for bad in [String::new(), "hello".to_owned(), text[..64].to_owned(), format!("{text}q"), nsec, "x".repeat(5000)] {
-        assert!(matches!(Half::read(Cursor::new(bad)), Err(VaultError::NotAHalf)));
+    for bad in [String::new(), "hello".to_owned(), text[..64].to_owned(), format!("{text}q"), nsec] {
+        assert!(matches!(typed(bad), Err(VaultError::NotAHalf)));
     }
+    assert!(matches!(HalfVault::read(&vec![b'x'; 5000][..]), Err(VaultError::NotAHalf)), "it is not even sent");
     for debug in [format!("{half:?}"), format!("{:?}", half.point())] {
         assert!(!debug.contains(&text[10..20]), "{debug}");
     }
+}
+
+#[test]
+fn a_half_is_locked_for_the_file_that_was_named_and_shown_by_its_own_vault_alone() {
+    let printed = held(HalfOpening::New(None)).unwrap();
+    let path = PathBuf::from("/nowhere/half.age");
+    assert!(matches!(printed.keep(&path, &[]), Err(VaultError::NotAsked)), "no file was named");
+    let nobody = held(HalfOpening::File(path, Means::Person { prompt: String::new(), twice: false }));
+    assert!(matches!(nobody, Err(VaultError::Locked { .. })));
+    // A vault process that is started in the place of another one has no half, and that of a bot
+    // never has one.
+    let local = HalfVault::of(Vault::without_identity().unwrap().link);
+    assert!(matches!(local, Err(VaultError::HalfGone)), "{local:?}");
+    let (folder, identity) = (TempDir::new().unwrap(), "identity.age");
+    let bot = Vault::create(&folder.path().join(identity), &super::identity::key_file(folder.path(), "key")).unwrap();
+    assert!(matches!(HalfVault::of(bot.link), Err(VaultError::NotAsked)));
 }
 
 #[test]
@@ -165,14 +207,14 @@ fn a_file_of_a_half_that_could_be_written_can_be_read() {
     let key = folder.path().join("age-identity.txt");
     let identity = age::x25519::Identity::generate();
     std::fs::write(&key, age::secrecy::ExposeSecret::expose_secret(&identity.to_string())).unwrap();
-    let unlock = Unlock::AgeIdentityFile(key);
-    let half = Half::draw().unwrap();
+    let means = || Means::AgeIdentityFile(key.clone());
     let long = Pattern::parse(&"q".repeat(51)).unwrap();
     let mut refused = 0;
     for count in [0, 1, 62, 76, 77, 78, 79, 1000] {
         let (path, prefixes) = (folder.path().join(format!("{count}.age")), vec![long.clone(); count]);
-        match half.keep(&path, &unlock, &prefixes) {
-            Ok(()) => assert_eq!(Half::open(&path, &unlock).unwrap().1, prefixes, "{count}"),
+        let half = held(HalfOpening::New(Some((path.clone(), means())))).unwrap();
+        match half.keep(&path, &prefixes) {
+            Ok(()) => assert_eq!(held(HalfOpening::File(path, means())).unwrap().patterns(), prefixes, "{count}"),
             Err(error) => {
                 assert!(!path.exists() && error.to_string().contains("name fewer"), "{error}");
                 refused += 1;
@@ -180,6 +222,23 @@ fn a_file_of_a_half_that_could_be_written_can_be_read() {
         }
     }
     assert_eq!(refused, 3, "a line of 78 prefixes and more");
+}
+
+#[test]
+fn the_handle_combines_as_the_half_does() {
+    let (vault, mut rng) = (vault(), seeded());
+    let half = held(HalfOpening::New(None)).unwrap();
+    let (split, npub) = answer(&vault, &half.point(), &mut rng);
+    let right = [Pattern::parse(&npub.to_string()[5..9]).unwrap()];
+    assert_eq!(half.combine(&split, &right).unwrap(), npub);
+    let mut nsec = Vec::new();
+    half.write_nsec(&split, &right, &mut nsec).unwrap();
+    assert_eq!(npub_of(std::str::from_utf8(&nsec).unwrap()), npub);
+    let wrong = [Pattern::parse(if right[0].as_str().starts_with('q') { "p" } else { "q" }).unwrap()];
+    let refused = half.write_nsec(&split, &wrong, &mut nsec);
+    assert!(matches!(refused, Err(VaultError::Combine(CombineError::NotAsked(_)))), "{refused:?}");
+    let other = typed(shown(&held(HalfOpening::New(None)).unwrap())).unwrap();
+    assert!(matches!(other.combine(&split, &right), Err(VaultError::Combine(CombineError::OtherHalf))));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::*;
 use crate::job::{EncryptionKey, Ticket};
 use crate::key::HalfPoint;
 use crate::pattern::Family;
+use crate::vault::half::Half;
 use nostr::nips::nip44;
 use nostr::{Timestamp, UnsignedEvent};
 use request::{Answer, Request};
@@ -233,7 +234,14 @@ fn a_ticket_outlives_its_vault_and_earlier_jobs_get_theirs_once() {
         let (start, hit) = found(vault, "q", rng);
         vault.redeem(start, &hit, ticket, None, &message(&to), "").map(|wrap| wrap.to)
     };
+    let again = Vault::open(&path, &unlock).unwrap();
+    let late = again.tickets_of_earlier(vec![any(&to)]);
+    assert!(matches!(late, Err(VaultError::TooLate)), "its identity says so, whatever files are there");
     // A bot of an earlier version: nothing says that all jobs have tickets.
+    let mut nsec = secret::SecretText::with_capacity(100);
+    std::io::Write::write_all(&mut nsec, made.bot_for_tests().nsec_and("").unwrap().as_bytes()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    age_file::create(&path, &unlock, &nsec, random::system).unwrap();
     let opened = Vault::open(&path, &unlock).unwrap();
     let earlier = opened.tickets_of_earlier(vec![any(&to), any(&to)]).unwrap();
     assert_eq!(earlier.len(), 2);

@@ -3,5 +3,6 @@
 pub mod imports;
 mod modules;
 pub mod rules;
+pub mod secrets;
 mod tokens;
 pub mod words;

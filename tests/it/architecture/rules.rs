@@ -12,8 +12,6 @@ pub const TESTS: &[Test] = &[
     test!(the_plan_has_no_threads_and_no_locks),
     test!(no_leftovers_and_no_other_randomness),
     test!(no_file_is_longer_than_four_hundred_lines),
-    test!(the_secret_module_is_private),
-    test!(halves_are_named_by_the_commands_of_askers_alone),
     test!(main_stays_thin),
 ];
 
@@ -111,23 +109,6 @@ fn no_file_is_longer_than_four_hundred_lines() {
         }
     }
     assert!(long.is_empty(), "{} files of more than {MOST} lines:\n{}", long.len(), long.join("\n"));
-}
-
-/// The secret types are in a private module, so no other room can name them.
-fn the_secret_module_is_private() {
-    let vault = fs::read_to_string(source::root().join("src/vault/mod.rs")).unwrap();
-    assert!(vault.lines().any(|line| line.trim() == "mod secret;"), "src/vault/mod.rs must say `mod secret;`");
-    assert!(!vault.contains("pub use secret"), "src/vault/mod.rs must not export from `secret`");
-}
-
-/// Commands of askers, who hold their half themselves. Everything else has its secrets in the vault
-/// process.
-fn halves_are_named_by_the_commands_of_askers_alone() {
-    let names_one = |code: &str| ["Half::", "CombinedKey"].iter().any(|word| code.contains(word));
-    let named = source::library().into_iter().filter(|file| names_one(&source::code(file))).map(|file| name(&file));
-    let mut named: Vec<String> = named.filter(|name| !is_in(name, "vault")).collect();
-    named.sort_unstable();
-    assert_eq!(named, ["cli/combine.rs", "cli/split.rs"]);
 }
 
 fn main_stays_thin() {

@@ -2,10 +2,10 @@
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
+use crate::support::half::Half;
 use crate::support::harness::{Test, test};
 use crate::support::program::{command, stderr};
 use crate::support::relay::TestRelay;
-use npubbot::vault::Half;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -89,7 +89,7 @@ async fn no_half_serves_twice_after_a_restore() {
     let home = Home::new(&[relay.url()]);
     let running = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    let [served, open, later] = [Half::draw().unwrap(), Half::draw().unwrap(), Half::draw().unwrap()];
+    let [served, open, later] = [(); 3].map(|()| Half::draw());
     let split = |half: &Half, prefix: &str| format!("split {} {prefix}", half.point());
     // One half serves before the backup, one is open in it, one serves after it.
     asker.ask(&split(&served, "cat")).await;

@@ -40,7 +40,7 @@ pub(super) async fn started(home: &Home) -> BotProcess {
 }
 
 /// Waits until the bot answers on its socket.
-pub(super) async fn answering(home: &Home) {
+pub async fn answering(home: &Home) {
     until("the bot answers", || async { operate(home, &["status"]).status.success().then_some(()) }).await;
 }
 

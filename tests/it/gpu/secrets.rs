@@ -4,6 +4,7 @@
 //! test binary can be copied to a machine with a GPU: `cuda_secrets --nocapture --test-threads 1`.
 //! Tests that cannot run are listed as skipped.
 
+use crate::support::half::Half;
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, minus, start_secret_of};
 use cudarc::driver::sys::CUmemPool_attribute::{
@@ -20,7 +21,7 @@ use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cuda::buffers::Buffer;
 use npubbot::search::cuda::watched::{self, Window};
 use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
-use npubbot::vault::{Half, Order, Unlock, Vault};
+use npubbot::vault::{Order, Unlock, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{SECP256K1, SecretKey};
@@ -59,11 +60,10 @@ struct Delivered {
 struct Asked {
     pattern: Pattern,
     keys: Keys,
-    /// The asker's half, and the same half as a number.
-    half: Option<(Half, SecretKey)>,
+    half: Option<Half>,
 }
 
-/// The number encoded in `nhalf1…` or `nsec1…`.
+/// The number encoded in `nsec1…`.
 fn number_in(text: &str) -> SecretKey {
     let (_, bytes) = bech32::decode(text).unwrap();
     SecretKey::from_slice(&bytes[bytes.len() - 32..]).unwrap()
@@ -71,12 +71,7 @@ fn number_in(text: &str) -> SecretKey {
 
 fn ask(rng: &mut StdRng, job: i64, characters: i64) -> Asked {
     let name = (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)]));
-    let half = (job % SPLIT_EACH == 0).then(|| {
-        let half = Half::draw().unwrap();
-        let mut text = Vec::new();
-        half.write_to(&mut text).unwrap();
-        (half, number_in(&String::from_utf8(text).unwrap()))
-    });
+    let half = (job % SPLIT_EACH == 0).then(Half::draw);
     Asked { pattern: Pattern::parse(&name.collect::<String>()).unwrap(), keys: Keys::generate(), half }
 }
 
@@ -128,12 +123,10 @@ fn secrets_of(asked: &Asked, delivered: &Delivered, text: &str) -> Vec<Secret> {
     let tweak = delivered.hit.tweak();
     let (key, halves) = match &asked.half {
         None => (number_in(text.lines().find(|line| line.starts_with("nsec1")).unwrap()), None),
-        Some((half, own)) => {
+        Some(half) => {
             let split: SplitTweak = text.parse().unwrap();
             assert_eq!(Some(split), delivered.tweak);
-            let mut nsec = Vec::new();
-            half.combine(&split, std::slice::from_ref(&asked.pattern)).unwrap().write_nsec(&mut nsec).unwrap();
-            (number_in(&String::from_utf8(nsec).unwrap()), Some(*own))
+            (half.combine(&split).secret_key(), Some(half.0))
         }
     };
     assert_eq!(key.x_only_public_key(SECP256K1).0.serialize(), delivered.hit.npub().0);
@@ -173,7 +166,7 @@ fn twenty_jobs(
     };
     let scheduler = Scheduler::start_with(options, opener, vault, on_find).unwrap();
     for (&job, asked) in &jobs {
-        let half = asked.half.as_ref().map(|(half, _)| half.point());
+        let half = asked.half.as_ref().map(Half::point);
         let patterns = vec![asked.pattern.clone()];
         scheduler.add(job, JobSpec { asker: askers[&job].0, half, ..JobSpec::local(patterns) });
     }

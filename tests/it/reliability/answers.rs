@@ -115,6 +115,7 @@ async fn the_bot_finishes_the_jobs_of_a_ledger_of_every_schema() {
         let Ok(dump) = std::fs::read_to_string(format!("{fixtures}/ledger-v{number}.sql")) else { break };
         let relay = TestRelay::start().await;
         let home = Home::new(&[relay.url()]);
+        home.make_older_than_tickets();
         let vault = home.vault();
         let mut asker = Asker::connect(&relay.url(), vault.public_key()).await;
         let key = asker.keys.public_key().to_bytes();

@@ -4,10 +4,13 @@ pub mod answers;
 pub mod clock;
 pub mod damage;
 pub mod disk;
+#[cfg(debug_assertions)]
+pub mod kills;
 pub mod ledger_kill;
 pub mod load;
 #[cfg(debug_assertions)]
 pub mod panics;
+pub mod person;
 pub mod power_loss;
 pub mod process;
 pub mod soak;

@@ -123,6 +123,8 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     let texts = [loot.secret_key().to_bech32().unwrap(), loot.secret_key().to_secret_hex()];
     fs::write(bot.folder.join("keys"), texts.join("\n")).unwrap();
     fs::write(bot.folder.join("attacker"), attacker.keys.public_key().to_hex()).unwrap();
+    let mark = bot.home.data().join("tickets");
+    fs::write(bot.folder.join("tickets"), mark.to_str().unwrap()).unwrap();
     bot.bot.signal(rustix::process::Signal::USR2);
     bot.file("open").await;
     // The same moment in the vault, as root sees it.

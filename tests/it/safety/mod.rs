@@ -6,6 +6,7 @@ pub mod chosen_points;
 pub mod copies;
 pub mod economy;
 pub mod floods;
+pub mod halves;
 pub mod leaks;
 pub mod memory;
 pub mod memory_scan;

@@ -3,6 +3,7 @@
 
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::forger::Forger;
+use crate::support::half::Half;
 use crate::support::harness::{Test, child, skip, test};
 use crate::support::relay::TestRelay;
 use crate::support::until;
@@ -12,7 +13,7 @@ use nostr_sdk::{Event, EventBuilder, JsonUtil, Keys, Kind, ToBech32};
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::message::{Channel, OutgoingMessage};
 use npubbot::pattern::ALPHABET;
-use npubbot::vault::{Half, Opened, Vault, VaultError, VerifiedEvent};
+use npubbot::vault::{Opened, Vault, VaultError, VerifiedEvent};
 use rand::rngs::StdRng;
 use rand::{Rng, RngCore, SeedableRng};
 use std::fs;
@@ -166,7 +167,7 @@ fn a_start_point_is_redeemed_once_also_over_the_socket() {
 fn the_vault_of_a_bot_shows_no_key() {
     let home = Home::new(&[]);
     let vault = started(&home);
-    let half = Half::draw().unwrap().point();
+    let half = Half::draw().point();
     let tweak = Tweak { offset: Offset::of_point(5, 7, Rotation::ALL[1]), rotation: Rotation::ALL[2] };
     let (start, point) = vault.open_start().unwrap();
     let (split, split_point) = vault.open_split_start(&half).unwrap();

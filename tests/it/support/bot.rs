@@ -102,6 +102,15 @@ impl Home {
         vault.unwrap().with_reader(npubbot::bot::asked)
     }
 
+    /// Makes the identity one of a version before there were tickets: its file has the nsec alone.
+    pub fn make_older_than_tickets(&self) {
+        drop(self.vault());
+        let identity: age::x25519::Identity = fs::read_to_string(self.age_identity()).unwrap().trim().parse().unwrap();
+        let nsec = format!("{}\n", self.keys().secret_key().to_bech32().unwrap());
+        let locked = age::encrypt(&identity.to_public(), nsec.as_bytes()).unwrap();
+        fs::write(self.data().join("identity.age"), locked).unwrap();
+    }
+
     /// Starts the bot within this process.
     pub async fn start(&self) -> RunningBot {
         self.start_at(Clock::System).await

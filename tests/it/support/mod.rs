@@ -5,6 +5,7 @@ pub mod bot;
 pub mod disk;
 pub mod foreign;
 pub mod forger;
+pub mod half;
 pub mod harness;
 pub mod hex;
 pub mod leaks;
@@ -46,6 +47,13 @@ pub async fn publish(to: &RelayUrl, event: &Event) {
     client.wait_for_connection(PATIENCE).await;
     client.send_event(event).await.unwrap();
     client.shutdown().await;
+}
+
+/// An age file with a text, locked with a passphrase that is cheap to try.
+pub fn locked(passphrase: &str, text: &str) -> Vec<u8> {
+    let mut recipient = age::scrypt::Recipient::new(passphrase.to_owned().into());
+    recipient.set_work_factor(10);
+    age::encrypt(&recipient, text.as_bytes()).unwrap()
 }
 
 /// The variable that sets the seed.

@@ -26,9 +26,16 @@ impl TestRelay {
         TestRelay::start_with(false, Some(events)).await
     }
 
+    /// A relay that is away until [`TestRelay::start_again`].
+    pub fn away() -> TestRelay {
+        let running = LocalRelay::new(RelayBuilder::default());
+        let events = Arc::new(MemoryDatabase::with_opts(MemoryDatabaseOptions { events: true, max_events: None }));
+        TestRelay { running, events, port: free_port(), auth: false }
+    }
+
     async fn start_with(auth: bool, max_events: Option<usize>) -> TestRelay {
         let events = Arc::new(MemoryDatabase::with_opts(MemoryDatabaseOptions { events: true, max_events }));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let running = run(&events, port, auth).await;
         TestRelay { running, events, port, auth }
     }
@@ -54,6 +61,10 @@ impl TestRelay {
     pub async fn wraps_to(&self, receiver: PublicKey) -> Events {
         self.events(Filter::new().kind(Kind::GiftWrap).pubkey(receiver)).await
     }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 async fn run(events: &Arc<MemoryDatabase>, port: u16, auth: bool) -> LocalRelay {

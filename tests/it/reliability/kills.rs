@@ -1,0 +1,362 @@
+//! R1 to R12 with SIGKILL: while a promise is being kept, the bot process or its vault process is
+//! killed at a named step, and the promise holds all the same.
+//!
+//! R7 and R8 are not in the table: a full disk and a clock that jumps are made inside the test's own
+//! process. Kills at writes are in `power_loss` and `ledger_kill`.
+
+use super::upgrade::{JOBS_OF_SCHEMA_9, ledger_of_schema_9};
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::{BotProcess, FaultyBot, Home};
+use crate::support::half::Half;
+use crate::support::harness::{Test, test};
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use crate::support::vault::{kill, next_vault};
+use nostr_sdk::prelude::{EventBuilder, Kind, Tag, UnwrappedGift};
+use npubbot::fault::Step;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub const TESTS: &[Test] = &[
+    test!(each_promise_survives_a_kill_at_a_random_step),
+    test!(each_promise_survives_a_kill_of_either_process_at_every_step)
+        .long("ten minutes: R1 to R12 at every step, for both processes"),
+];
+
+/// A promise of `docs/developers/promises`, and what its row adds to a request that is answered,
+/// searched for and delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Promise {
+    /// R1, R2: one acceptance and one key.
+    NothingLost,
+    /// R3: another message, which has one answer.
+    EachAnswered,
+    /// R4: the messages were sent while the bot was down.
+    Downtime,
+    /// R5: one of the bot's relays is dead.
+    DeadRelay,
+    /// R6: one of the asker's relays is away, and gets the same events later.
+    RelayAway,
+    /// R9: another `serve` on the same folder.
+    OneProcess,
+    /// R10: a panic at the step at which the process is killed.
+    Panic,
+    /// R11: a stop after the kill.
+    Stop,
+    /// R12: a ledger of an earlier version, with two open jobs.
+    Upgrade,
+}
+
+const PROMISES: [Promise; 9] = [
+    Promise::NothingLost,
+    Promise::EachAnswered,
+    Promise::Downtime,
+    Promise::DeadRelay,
+    Promise::RelayAway,
+    Promise::OneProcess,
+    Promise::Panic,
+    Promise::Stop,
+    Promise::Upgrade,
+];
+
+/// The process that is killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Victim {
+    Bot,
+    Vault,
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+struct Row {
+    promise: Promise,
+    victim: Victim,
+    step: Step,
+    side: &'static str,
+    prefix: String,
+}
+
+impl Row {
+    fn place(&self) -> String {
+        format!("{}:{}", self.step.word(), self.side)
+    }
+
+    /// Whether the step is reached and promises something. The cursor stays where it is while a
+    /// relay is dead, and R10 is not about a panic of the start or the stop.
+    fn applies(&self) -> bool {
+        match self.promise {
+            Promise::DeadRelay => self.step != Step::MoveCursor,
+            Promise::Panic => !matches!(self.step, Step::TakeUp | Step::Stop),
+            _ => true,
+        }
+    }
+
+    fn request(&self) -> &str {
+        // A key is kept only of a job without a target.
+        if self.step == Step::Keep { "best zeros 2s" } else { &self.prefix }
+    }
+
+    /// Messages that the asker gets in the end, and keys in them.
+    fn expected(&self) -> (usize, usize) {
+        match self.promise {
+            Promise::EachAnswered | Promise::Downtime => (3, 1),
+            Promise::Upgrade => (2 + JOBS_OF_SCHEMA_9, 2),
+            _ => (2, 1),
+        }
+    }
+}
+
+/// A row while it runs.
+struct Scene {
+    row: Row,
+    relay: TestRelay,
+    /// A relay of the asker's that is away.
+    away: Option<TestRelay>,
+    home: Home,
+    asker: Asker,
+}
+
+/// The bot after the kill: the process of before, or one that was started again.
+enum Survivor {
+    Same(FaultyBot),
+    Next(BotProcess),
+}
+
+impl Scene {
+    async fn new(row: Row) -> Scene {
+        let relay = TestRelay::start().await;
+        let mut urls = vec![relay.url()];
+        if row.promise == Promise::DeadRelay {
+            urls.push("ws://127.0.0.1:9".parse().unwrap());
+        }
+        let home = Home::new(&urls);
+        let mut asker = Asker::connect_without_relay_list(&relay.url(), home.vault().public_key()).await;
+        let mut list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.url()));
+        let mut away = None;
+        if row.promise == Promise::RelayAway {
+            let other = TestRelay::away();
+            list = list.tag(Tag::relay(other.url()));
+            away = Some(other);
+        }
+        asker.client.send_event_builder(list).await.unwrap();
+        if row.promise == Promise::Downtime {
+            let bot = home.spawn().await;
+            asker.ask("help").await;
+            bot.kill();
+        }
+        Scene { row, relay, away, home, asker }
+    }
+
+    /// Runs the bot to the step, and sends the asker's messages before.
+    async fn held(&self) -> FaultyBot {
+        if self.row.promise == Promise::Upgrade {
+            ledger_of_schema_9(&self.home, &self.asker, &Half::draw());
+        }
+        self.asker.send(self.row.request()).await;
+        if self.row.promise == Promise::EachAnswered {
+            self.asker.send("help").await;
+        }
+        let how = if self.row.promise == Promise::Panic { "panic" } else { "hold" };
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.home.folder.path().join("log")).unwrap();
+        let mut command = self.home.command();
+        command.env("NPUBBOT_TEST_FAULT", format!("{how}:{}", self.row.place()));
+        command.env("NPUBBOT_TEST_GATE", self.gate()).env("RUST_LOG", "off,npubbot=debug");
+        let bot = FaultyBot(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+        if self.row.step == Step::Stop {
+            self.logged("serving").await;
+            bot.signal(Signal::TERM);
+        }
+        self.logged(&format!("test fault: {}", self.row.place())).await;
+        bot
+    }
+
+    fn gate(&self) -> std::path::PathBuf {
+        self.home.folder.path().join("gate")
+    }
+
+    async fn logged(&self, text: &str) {
+        until(&format!("{:?}: `{text}` is logged", self.row), || async {
+            self.home.log().contains(text).then_some(())
+        })
+        .await;
+    }
+
+    async fn survivor(&mut self, mut bot: FaultyBot) -> Survivor {
+        match self.row.victim {
+            Victim::Bot => {
+                bot.0.kill().unwrap();
+                bot.0.wait().unwrap();
+            }
+            Victim::Vault => {
+                let vault = next_vault(bot.0.id(), None).await;
+                kill(vault);
+                if self.row.step != Step::Stop {
+                    next_vault(bot.0.id(), Some(vault)).await;
+                }
+            }
+        }
+        if self.row.promise == Promise::OneProcess && self.row.victim == Victim::Vault && self.row.step != Step::Stop {
+            self.assert_refused().await;
+        }
+        if let Some(away) = &mut self.away {
+            away.start_again().await;
+        }
+        fs::write(self.gate(), "").unwrap();
+        if self.row.victim == Victim::Vault && self.row.step != Step::Stop {
+            return Survivor::Same(bot);
+        }
+        if self.row.victim == Victim::Vault {
+            assert!(bot.ended().await.success(), "{:?}: the stop is clean", self.row);
+        }
+        Survivor::Next(self.next().await)
+    }
+
+    /// Starts the bot again and waits until it serves.
+    async fn next(&self) -> BotProcess {
+        let lives = || self.home.log().matches("serving").count();
+        let former = lives();
+        let bot = self.home.spawn_logged().await;
+        until(&format!("{:?}: the bot serves again", self.row), || async { (lives() > former).then_some(()) }).await;
+        bot
+    }
+
+    /// R9: another one on the same folder ends and says why.
+    async fn assert_refused(&self) {
+        let mut second = self.home.command();
+        let second = second.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = tokio::task::spawn_blocking(|| second.wait_with_output()).await.unwrap().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("another npubbot uses the folder"), "{said}");
+    }
+
+    /// R11: the bot stops cleanly, and another one takes its place.
+    async fn stopped(&self, survivor: Survivor) -> Survivor {
+        let began = Instant::now();
+        let status = match survivor {
+            Survivor::Same(mut bot) => {
+                bot.signal(Signal::TERM);
+                bot.ended().await
+            }
+            Survivor::Next(bot) => bot.stop_with(Signal::TERM).await.0,
+        };
+        assert!(status.success(), "{:?}: {status}", self.row);
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}: {:?}", self.row, began.elapsed());
+        Survivor::Next(self.next().await)
+    }
+
+    /// Ids of the messages to the asker on a relay.
+    async fn wraps_on(&self, relay: &TestRelay) -> BTreeSet<String> {
+        relay.wraps_to(self.asker.keys.public_key()).await.iter().map(|wrap| wrap.id.to_hex()).collect()
+    }
+
+    async fn assert_kept(&mut self) {
+        let (messages, keys) = self.row.expected();
+        let what = format!("{:?}: {messages} messages arrive", self.row);
+        until(&what, || async { (self.wraps_on(&self.relay).await.len() >= messages).then_some(()) }).await;
+        let what = format!("{:?}: all is sent", self.row);
+        let unsent = "SELECT count(*) FROM mail WHERE finished = 0";
+        until(&what, || async { (self.home.count(unsent) == Some(0)).then_some(()) }).await;
+        let mut found = Vec::new();
+        let mut results = BTreeSet::new();
+        let wraps = self.relay.wraps_to(self.asker.keys.public_key()).await;
+        for wrap in wraps.iter() {
+            let gift = UnwrappedGift::from_gift_wrap(&self.asker.keys, wrap).await.unwrap();
+            if let Some(key) = DeliveredKey::read(&gift.rumor.content) {
+                found.push(key);
+                results.insert(wrap.id.to_hex());
+            }
+        }
+        // Once a relay has a message, the others get a few attempts: on a slow machine the acceptance
+        // has had all of them.
+        if let Some(away) = &self.away {
+            let (here, there) = (self.wraps_on(&self.relay).await, self.wraps_on(away).await);
+            assert!(there.is_subset(&here) && there.is_superset(&results), "{:?}: {there:?} of {here:?}", self.row);
+        }
+        assert_eq!((wraps.len(), found.len()), (messages, keys), "{:?}", self.row);
+        let prefix = if self.row.step == Step::Keep { "qqqq" } else { &self.row.prefix };
+        let begins = |key: &&DeliveredKey| key.npub.starts_with(&format!("npub1{prefix}"));
+        assert!(found.iter().find(begins).is_some(), "{:?}: {:?}", self.row, found.iter().map(|key| &key.npub));
+        assert_eq!(self.home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(0), "{:?}", self.row);
+    }
+}
+
+async fn runs(row: Row) {
+    let mut scene = Scene::new(row).await;
+    let bot = scene.held().await;
+    let mut survivor = scene.survivor(bot).await;
+    match (scene.row.promise, scene.row.victim) {
+        (Promise::Stop, _) => survivor = scene.stopped(survivor).await,
+        // The folder was free, although the vault of the killed bot may still be ending.
+        (Promise::OneProcess, Victim::Bot) => scene.assert_refused().await,
+        _ => {}
+    }
+    scene.assert_kept().await;
+    drop(survivor);
+    scene.home.assert_sound();
+}
+
+/// Runs the rows, some at once, and prints how long it took.
+async fn all_hold(rows: Vec<Row>, at_once: usize) {
+    let (began, count) = (Instant::now(), rows.len());
+    let room = Arc::new(Semaphore::new(at_once));
+    let mut running = JoinSet::new();
+    for row in rows {
+        let room = Arc::clone(&room);
+        running.spawn(async move {
+            let _turn = room.acquire().await.unwrap();
+            let named = format!("{row:?}");
+            // Each row prints what went wrong.
+            tokio::spawn(runs(row)).await.map_err(|_| named)
+        });
+    }
+    let broken: Vec<String> = running.join_all().await.into_iter().filter_map(Result::err).collect();
+    println!("{count} kills, {} promises broken, in {:?}", broken.len(), began.elapsed());
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+fn prefix(rng: &mut StdRng) -> String {
+    (0..3).map(|_| char::from(npubbot::pattern::ALPHABET[rng.random_range(0..32)])).collect()
+}
+
+const SIDES: [&str; 2] = ["before", "after"];
+
+/// Every promise once, with the processes in turn.
+async fn each_promise_survives_a_kill_at_a_random_step() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut victims = [Victim::Bot, Victim::Vault].into_iter().cycle().skip(rng.random_range(0..2));
+    let rows = PROMISES.map(|promise| {
+        let victim = victims.next().unwrap();
+        loop {
+            let (step, side) = (Step::ALL[rng.random_range(0..Step::ALL.len())], SIDES[rng.random_range(0..2)]);
+            let row = Row { promise, victim, step, side, prefix: prefix(&mut rng) };
+            // A job without a target takes its time; the long form has it.
+            if row.applies() && step != Step::Keep {
+                break row;
+            }
+        }
+    });
+    // They mostly wait.
+    all_hold(rows.into(), PROMISES.len()).await;
+}
+
+async fn each_promise_survives_a_kill_of_either_process_at_every_step() {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut rows = Vec::new();
+    for promise in PROMISES {
+        for victim in [Victim::Bot, Victim::Vault] {
+            for (step, side) in Step::ALL.into_iter().flat_map(|step| SIDES.map(|side| (step, side))) {
+                rows.push(Row { promise, victim, step, side, prefix: prefix(&mut rng) });
+            }
+        }
+    }
+    rows.retain(Row::applies);
+    all_hold(rows, 2 * std::thread::available_parallelism().map_or(1, usize::from)).await;
+}
