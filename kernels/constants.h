@@ -22,10 +22,13 @@
 
 // Field elements that the tensor variants keep per centre (tensor.cuh names them).
 #define CENTRE_CONSTANTS 17
-// How many of these are in shared memory, for one interval and for several. The others are in
-// device memory.
+// How many of these are in shared memory, for one interval, a few and many. The others are in device
+// memory.
 #ifndef ONE_SHARED
 #define ONE_SHARED 12
+#endif
+#ifndef FEW_SHARED
+#define FEW_SHARED 11
 #endif
 #ifndef MANY_SHARED
 #define MANY_SHARED 8
@@ -41,18 +44,22 @@
 #define MATRICES 10
 #define GROUP_MATRICES 5
 
-// Leading bits of the top word that index the coarse bitmap in shared memory, if there are several
+// Leading bits of the top word that index the coarse bitmap in shared memory, if there are many
 // intervals.
 #define PLAIN_COARSE_BITS 18
 #ifndef TENSOR_COARSE_BITS
 #define TENSOR_COARSE_BITS 19
 #endif
+// The same if there are a few.
+#ifndef TENSOR_FEW_BITS
+#define TENSOR_FEW_BITS 17
+#endif
 // Leading bits of the top word that index the fine bitmap in device memory.
 #define FINE_BITS 27
 
-// Largest error of a candidate's top word, in both directions. Several intervals: the top word is a
-// sum of some twelve truncated products, each with an error of 1 (standard deviation). One
-// interval: ten products, each off by at most 743 (field.cuh).
+// Largest error of a candidate's top word, in both directions. Many intervals: the top word is a sum
+// of some twelve truncated products, each with an error of 1 (standard deviation). One interval or a
+// few: ten products, each off by at most 743 (field.cuh).
 #define SLACK 32
 #define ROUGH_SLACK 8192
 

@@ -22,9 +22,10 @@ FN u32 least_sum(u32 a, u32 b, u32 least) {
 // Keys that are tested at once: those of a point.
 #define KEYS 3
 
-// The least differences of halves from the values of a run.
+// The least differences of halves from the values of runs.
+template <bool GENERAL>
 FN void least_of_runs(const Screen &screen, const Fe (&keys)[KEYS], u32 (&least)[KEYS]) {
-    if (screen.has_runs) {
+    if (!GENERAL || screen.has_runs) {
 #pragma unroll
         for (int n = 0; n < RUN_ROUNDS; n++)
 #pragma unroll
@@ -38,6 +39,7 @@ FN void least_of_runs(const Screen &screen, const Fe (&keys)[KEYS], u32 (&least)
             least[j] = least_sum(keys[j].v[5], screen.extra[2], least[j]);
         }
     }
+    if (!GENERAL) return;
 #pragma unroll 1
     for (u32 n = 0; n < screen.masked_rounds; n++)
 #pragma unroll
@@ -57,11 +59,14 @@ FN u32 least_difference(const Fe &x, u32 least) {
     return least;
 }
 
-// Which of these keys, below p, pass a test of their limbs: bit n for key n.
+// Which of these keys, below p, pass a test of their limbs: bit n for key n. If not GENERAL, there
+// are no such tests, or only RUNS without masks.
+template <bool GENERAL, bool RUNS>
 FN u32 passing_limbs(const Screen &screen, const Fe (&keys)[KEYS]) {
+    if (!RUNS) return 0;
     u32 passing = 0, least[KEYS] = {~0u, ~0u, ~0u};
-    least_of_runs(screen, keys, least);
-    if (screen.has_differences) {
+    least_of_runs<GENERAL>(screen, keys, least);
+    if (GENERAL && screen.has_differences) {
 #pragma unroll
         for (int j = 0; j < KEYS; j++) least[j] = least_difference(keys[j], least[j]);
     }
@@ -69,7 +74,7 @@ FN u32 passing_limbs(const Screen &screen, const Fe (&keys)[KEYS]) {
     for (int j = 0; j < KEYS; j++) {
         bool passes = !(least[j] & 0xfffe) || !(least[j] & 0xfffe0000);
 #pragma unroll
-        for (int n = 0; n < LOW_TESTS; n++) passes |= (keys[j].v[0] & screen.low[n][0]) == screen.low[n][1];
+        for (int n = 0; GENERAL && n < LOW_TESTS; n++) passes |= (keys[j].v[0] & screen.low[n][0]) == screen.low[n][1];
         passing |= (u32)passes << j;
     }
     return passing;

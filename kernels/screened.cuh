@@ -1,6 +1,7 @@
 // The screened search of whole keys: computes all eighteen keys of an entry, and tests them
 // quickly. For GPUs whose tensor cores count bits, and for patterns that a `Screen` can express;
-// `whole_keys` takes all others.
+// `whole_keys` takes all others. Two forms make only the tests of frequent patterns: one group of
+// parities, and runs beside it.
 //
 // Every thread keeps one key that passed in shared memory. Now and then a warp tests its keys'
 // texts together: alone, a thread would make its warp wait for thousands of cycles. A key that
@@ -86,6 +87,18 @@ FN void count_bits(int (&sum)[4], const u32 *a, u32 b0, u32 b1) {
         : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// The lanes for which one of these numbers is odd. The compiler would test each of them by itself.
+FN u32 vote_odd(int a, int b, int c, int d) {
+    u32 lanes;
+    asm volatile("{.reg .b32 any; .reg .pred odd;\n"
+                 "lop3.b32 any, %1, %2, %3, 0xfe;\n"
+                 "lop3.b32 any, any, %4, 1, 0xa8;\n"
+                 "setp.ne.u32 odd, any, 0;\n"
+                 "vote.sync.ballot.b32 %0, odd, 0xffffffff;}"
+                 : "=r"(lanes) : "r"(a), "r"(b), "r"(c), "r"(d));
+    return lanes;
+}
+
 // Whether all parities of this lane's key are even. `keys` are those of the warp.
 FN bool has_even_parities(const Rows &keys, uint4 group) {
     const u32 lane = threadIdx.x % 32;
@@ -95,14 +108,20 @@ FN bool has_even_parities(const Rows &keys, uint4 group) {
         int first[4] = {}, second[4] = {};
         count_bits(first, keys.a[m], group.x, group.y);
         count_bits(second, keys.a[m], group.z, group.w);
-        odd[m][0] = __ballot_sync(~0u, (first[0] | first[1] | second[0] | second[1]) & 1);
-        odd[m][1] = __ballot_sync(~0u, (first[2] | first[3] | second[2] | second[3]) & 1);
+        odd[m][0] = vote_odd(first[0], first[1], second[0], second[1]);
+        odd[m][1] = vote_odd(first[2], first[3], second[2], second[3]);
     }
     u32 rows = lane & 16 ? (lane & 8 ? odd[1][1] : odd[1][0]) : (lane & 8 ? odd[0][1] : odd[0][0]);
     return !(rows >> lane % 8 * 4 & 15);
 }
 
+// The tests that a form of the kernel makes. The general form looks for each whether there are any.
+struct AnyTests { static constexpr bool GENERAL = true, RUNS = true; };
+struct EndTests { static constexpr bool GENERAL = false, RUNS = false; };
+struct RunTests { static constexpr bool GENERAL = false, RUNS = true; };
+
 // Tests the three keys of a point: x, βx and β²x. `name` is that of the first.
+template <class Tests>
 FN void test_point(const Search &s, const Screen &screen, WholeShared &shared, const uint4 *beta, const Fe &x, u32 name, bool ok) {
     const u32 lane = threadIdx.x % 32;
     u32 *scratch[2] = {shared.scratch[threadIdx.x / 32][0], shared.scratch[threadIdx.x / 32][1]};
@@ -112,8 +131,8 @@ FN void test_point(const Search &s, const Screen &screen, WholeShared &shared, c
     multiply_add(sums, rows[0], beta, lane);
     Fe keys[KEYS] = {x, settle<Quick>(scratch[1], lane, sums), Fe{}};
     keys[2] = fe_negative_sum(x, keys[1]);
-    u32 passing = passing_limbs(screen, keys);
-    if (screen.parity_groups) {
+    u32 passing = passing_limbs<Tests::GENERAL, Tests::RUNS>(screen, keys);
+    if (!Tests::GENERAL || screen.parity_groups) {
         __syncwarp();
         write_row(scratch[1], lane, keys[1]);
         write_row(scratch[0], lane, keys[2]);
@@ -125,7 +144,7 @@ FN void test_point(const Search &s, const Screen &screen, WholeShared &shared, c
         do {
 #pragma unroll
             for (int j = 0; j < KEYS; j++) passing |= (u32)has_even_parities(rows[j], shared.parities[group][lane]) << j;
-        } while (++group < screen.parity_groups);
+        } while (Tests::GENERAL && ++group < screen.parity_groups);
     }
     if (!passing || !ok) return;
 #pragma unroll 1
@@ -139,9 +158,8 @@ FN void test_point(const Search &s, const Screen &screen, WholeShared &shared, c
     } while (passing);
 }
 
-extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)
-whole_screened(const __grid_constant__ Search s, const __grid_constant__ WholeSearch w, const __grid_constant__ Screen screen,
-               const WholeEntry *table, const uint4 *beta) {
+template <class Tests>
+FN void search_screened(const Search &s, const WholeSearch &w, const Screen &screen, const WholeEntry *table, const uint4 *beta) {
     extern __shared__ uint4 memory[];
     WholeShared &shared = *(WholeShared *)memory;
     KeptFields kept{shared};
@@ -188,7 +206,7 @@ whole_screened(const __grid_constant__ Search s, const __grid_constant__ WholeSe
 #pragma unroll 1
             for (u32 point = 0; point < 6; point++) {
                 Fe key = point_of_sums(kept, e, point / 2, point % 2);
-                test_point(s, screen, shared, beta, key, name_of(step, i, 3 * point), ok);
+                test_point<Tests>(s, screen, shared, beta, key, name_of(step, i, 3 * point), ok);
             }
             if (i % ENTRIES_BETWEEN_TESTS == 0) test_kept(s, w, shared);
         }
@@ -203,6 +221,17 @@ whole_screened(const __grid_constant__ Search s, const __grid_constant__ WholeSe
     __syncwarp();
     test_kept(s, w, shared);
 }
+
+#define SCREENED(name, Tests)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                      \
+    name(const __grid_constant__ Search s, const __grid_constant__ WholeSearch w, const __grid_constant__ Screen screen, \
+         const WholeEntry *table, const uint4 *beta) {                                                                   \
+        search_screened<Tests>(s, w, screen, table, beta);                                                               \
+    }
+
+SCREENED(whole_screened, AnyTests)
+SCREENED(whole_ends, EndTests)
+SCREENED(whole_runs, RunTests)
 
 // Builds the table from the points i·G, and the matrix of β.
 extern "C" __global__ void build_whole_table(const Point *points, WholeEntry *table, u32 count, unsigned char *beta) {

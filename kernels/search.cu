@@ -192,12 +192,15 @@ FN void search(const Search &s, const More &more) {
     extern "C" __global__ void __launch_bounds__(Variant::THREADS, blocks) name(Search s) { search<Filter, Variant>(s, Nothing{}); }
 
 SEARCH(plain_one, OneInterval, Plain, 2)
+SEARCH(plain_few, Cells<PLAIN_COARSE_BITS>, Plain, 2)
 SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 SEARCH(tensor_one, OneInterval, Tensor<ONE_SHARED>, 1)
+SEARCH(tensor_few, Cells<TENSOR_FEW_BITS>, Tensor<FEW_SHARED>, 1)
 SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>, 1)
 // For GPUs with little shared memory per multiprocessor.
 SEARCH(lean_one, OneInterval, Tensor<0>, 1)
+SEARCH(lean_few, Cells<PLAIN_COARSE_BITS>, Tensor<0>, 1)
 SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)
 #endif
 

@@ -141,10 +141,20 @@ impl Pattern {
         let start = &shapes[usize::from(*first) % shapes.len()].start;
         let character = |(at, &value): (usize, &u8)| {
             let set = start.get(at).copied().unwrap_or(CharacterSet::ANY);
-            let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };
-            char::from(ALPHABET[usize::from(value)])
+            like(set, value)
         };
         values.iter().enumerate().map(character).collect()
+    }
+
+    /// Characters like `other`, as many, with which keys can end whose last characters this pattern
+    /// names; `None` if it names none. `other` has characters of the alphabet.
+    pub fn end_like(&self, other: &str) -> Option<String> {
+        let shapes = self.shapes();
+        let end = &shapes.iter().find(|shape| !shape.end.is_empty())?.end;
+        let values: Vec<u8> = other.chars().filter_map(value_of).collect();
+        let set_at = |behind: usize| end.len().checked_sub(behind).map_or(CharacterSet::ANY, |at| end[at]);
+        let pairs = values.iter().enumerate().map(|(at, &value)| (set_at(values.len() - at), value));
+        Some(pairs.map(|(set, value)| like(set, value)).collect())
     }
 
     /// Intervals of the upper 64 bits of x that can match: sorted, disjoint, both ends included.
@@ -239,4 +249,9 @@ impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pattern({})", self.text)
     }
+}
+/// The character of this value, or one of the set if it has not that.
+fn like(set: CharacterSet, value: u8) -> char {
+    let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };
+    char::from(ALPHABET[usize::from(value)])
 }

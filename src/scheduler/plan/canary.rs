@@ -31,7 +31,8 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
 ///   interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
 ///   sees only the shorter pattern, and cannot tell which is the canary.
 /// - Where whole keys are compared it is an end, so that its hits show that whole keys are right,
-///   with their checksums if those of the others are read.
+///   with their checksums if those of the others are read. It has the end of a pattern that names
+///   one: ends that differ take further tests of every key.
 pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
     if requested.iter().all(Pattern::begins_selectively) {
         return match requested {
@@ -45,7 +46,10 @@ pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
             let digits = canary.as_str().bytes().map(|character| format!("{:x}", digit(character)));
             format!("hex:*{}", digits.collect::<String>())
         }
-        _ => return at_the_end(&canary),
+        _ => match requested.iter().find_map(|requested| requested.end_like(canary.as_str())) {
+            Some(end) => format!("*{end}"),
+            None => return at_the_end(&canary),
+        },
     };
     text.parse().unwrap_or(canary)
 }
@@ -89,7 +93,10 @@ mod tests {
     fn where_whole_keys_are_compared_a_canary_is_an_end_that_reads_what_the_others_read() {
         let canary: Pattern = "al7ce".parse().unwrap();
         for (requested, expected) in [
-            (&["*cafe"][..], "*al7ce"),
+            (&["*cafe"][..], "*acafe"),
+            (&["*cafe7", "*cafe8"], "*cafe7"),
+            (&["*a*[xy]cafe7"], "*cafe7"),
+            (&["*[xy]?", "*qqqq"], "*al7ye"),
             (&["*al7ce*", "hex:*beef"], "*al7ce"),
             (&["=7*"], "*al7ce"),
             (&["hex:*beef"], "hex:*dfe89"),

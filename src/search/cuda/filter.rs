@@ -4,6 +4,7 @@ use super::abi::Interval;
 use super::buffers::Buffer;
 use super::checks::CheckTables;
 use super::constants::{FINE_BITS, ROUGH_SLACK, SLACK, TENSOR_COARSE_BITS};
+use super::variant::{Form, Variant};
 use super::whole::TextTests;
 use crate::pattern::{MOST_INTERVALS, PatternSet};
 use cudarc::driver::{
@@ -13,8 +14,12 @@ use std::sync::Arc;
 
 /// Bytes of the largest coarse bitmap.
 const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
-// The kernel for one interval has the larger rounding error, so it needs the wider slack.
+// The kernels for one interval or a few have the larger rounding error, so they need the wider slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
+
+/// Intervals up to which the form for a few is faster than that for many. Its rounding error is
+/// larger, so that every interval lets more keys pass.
+const FEW_INTERVALS: usize = 80;
 
 pub struct Filter {
     pub coarse: CudaSlice<u32>,
@@ -32,8 +37,8 @@ pub struct Filter {
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
     patterns: Option<Arc<PatternSet>>,
-    /// Leading bits of a top word that index the coarse bitmap.
-    coarse_bits: u32,
+    /// The variant for which the bitmaps are.
+    variant: &'static str,
     /// The largest share of a whole launch, 0 to 1, at which the hits of these patterns are known
     /// to fit into the buffers.
     pub share: f64,
@@ -53,15 +58,18 @@ impl Filter {
             staging: unsafe { stream.context().alloc_pinned(MOST_INTERVALS)? },
             copied: None,
             patterns: None,
-            coarse_bits: 0,
+            variant: "",
             share: 1.0,
         })
     }
 
-    /// The largest share of a whole launch, 0 to 1, at which the hits of `patterns` are known to
-    /// fit into the buffers. 1 while nothing is known.
-    pub fn share_for(&self, patterns: &Arc<PatternSet>) -> f64 {
-        if self.is_for(patterns) { self.share } else { 1.0 }
+    /// Which form of a kernel the intervals need.
+    pub fn form(&self) -> Form {
+        match self.count {
+            _ if self.single.is_some() => Form::One,
+            ..=FEW_INTERVALS => Form::Few,
+            _ => Form::Many,
+        }
     }
 
     fn is_for(&self, patterns: &Arc<PatternSet>) -> bool {
@@ -82,7 +90,7 @@ impl Filter {
             single: _,
             copied: _,
             patterns: _,
-            coarse_bits: _,
+            variant: _,
             share: _,
         } = self;
         let mut buffers = vec![
@@ -96,16 +104,15 @@ impl Filter {
         Ok(buffers)
     }
 
-    /// Queues the change to `patterns` on the stream. `coarse_bits` is the size of the variant's
-    /// coarse bitmap, as a power of two.
+    /// Queues the change to `patterns` on the stream.
     pub fn set(
         &mut self,
         stream: &Arc<CudaStream>,
         build: &CudaFunction,
         patterns: &Arc<PatternSet>,
-        coarse_bits: u32,
+        variant: &Variant,
     ) -> Result<(), DriverError> {
-        if self.is_for(patterns) && self.coarse_bits == coarse_bits {
+        if self.is_for(patterns) && self.variant == variant.name {
             return Ok(());
         }
         let intervals: Vec<Interval> =
@@ -122,7 +129,7 @@ impl Filter {
         self.checks.set(stream, patterns)?;
         self.tests.set(stream, patterns)?;
         self.patterns = Some(patterns.clone());
-        self.coarse_bits = coarse_bits;
+        self.variant = variant.name;
         // The previous copy was queued before the previous launch, so this wait is short.
         if let Some(copied) = &self.copied {
             copied.synchronize()?;
@@ -131,14 +138,22 @@ impl Filter {
         let staged = &self.staging.as_slice()?[..self.count];
         stream.memcpy_htod(staged, &mut self.intervals.slice_mut(..self.count))?;
         self.copied = Some(stream.record_event(None)?);
-        if self.single.is_none() && !self.tests.are_needed() {
+        let form = self.form();
+        if form != Form::One && !self.tests.are_needed() {
             stream.memset_zeros(&mut self.coarse)?;
             stream.memset_zeros(&mut self.fine)?;
-            let count = self.count as u32;
+            let coarse_bits = if form == Form::Few { variant.few_bits } else { variant.coarse_bits };
+            let (count, is_few) = (self.count as u32, u32::from(form == Form::Few));
             let config =
                 LaunchConfig { grid_dim: (count.clamp(1, 1024), 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
             let mut launch = stream.launch_builder(build);
-            launch.arg(&self.intervals).arg(&count).arg(&mut self.coarse).arg(&coarse_bits).arg(&mut self.fine);
+            launch
+                .arg(&self.intervals)
+                .arg(&count)
+                .arg(&mut self.coarse)
+                .arg(&coarse_bits)
+                .arg(&mut self.fine)
+                .arg(&is_few);
             // SAFETY: the arguments match `build_filter`, and the buffers have the sizes it
             // assumes.
             unsafe { launch.launch(config)? };

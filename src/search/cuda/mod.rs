@@ -15,11 +15,13 @@ mod functionals;
 mod geometry;
 mod launch;
 mod module;
+mod pace;
 pub mod probe;
 mod screen;
 mod screened;
 mod searcher;
 mod slot;
+mod tables;
 mod variant;
 #[doc(hidden)]
 pub mod watched;

@@ -117,10 +117,11 @@ pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
     [tests.iter().flat_map(TextTest::words).collect(), argument]
 }
 
-/// The words of the quick tests of whole keys as the device reads them; empty if there are none.
-pub fn screen(patterns: &PatternSet) -> Vec<u32> {
+/// The words of the quick tests of whole keys as the device reads them, and the number of the form of
+/// the kernel (`screened.cuh`); both empty if there are none.
+pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
     let screen = patterns.text_tests().as_ref().and_then(super::screen::screen_of);
-    screen.map_or(Vec::new(), |screen| screen.words())
+    screen.map_or_else(Default::default, |screen| [screen.words(), vec![super::screen::Tests::of(&screen) as u32]])
 }
 
 /// Runs `operation` on every pair, on GPU `ordinal`. The results are below p.

@@ -7,6 +7,9 @@ use crate::pattern::{Anywhere, Run, TextTest, TextTests};
 
 /// Bits that a test must compare at least: fewer would let too many keys pass.
 const LEAST_BITS: usize = 12;
+/// Even parities that ends of a group have in common at least. Fewer than those of a single end: a
+/// further group of tests costs more than the keys that pass.
+const LEAST_COMMON: usize = 10;
 /// Bits that a test of the lowest limb compares at least.
 const LEAST_LOW_BITS: u32 = 16;
 /// Equal characters from which on two neighbouring differences fill half a limb.
@@ -18,8 +21,35 @@ const DATA_CHARACTERS: usize = 52;
 const EXTRA_LIMBS: [usize; 3] = [0, 2, 5];
 /// Halves of the limbs of a key.
 const HALVES: usize = 16;
+/// Mask and value of a test of the lowest limb that no key passes.
+const NO_LOW_TEST: [u32; 2] = [0, 1];
 /// Minus a value that no masked half has.
 const NEVER: u16 = 0x8000;
+
+/// The forms of the kernel: which of the tests of a screen it makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tests {
+    /// All.
+    Any,
+    /// One group of parities.
+    Ends,
+    /// Runs of characters at any place, and one group of parities.
+    Runs,
+}
+
+impl Tests {
+    /// The tests that a screen needs.
+    pub fn of(screen: &Screen) -> Tests {
+        let others = screen.low != [NO_LOW_TEST; LOW_TESTS as usize]
+            || screen.has_differences + screen.masked_rounds > 0
+            || screen.parity_groups != 1;
+        match screen.has_runs {
+            _ if others => Tests::Any,
+            0 => Tests::Ends,
+            _ => Tests::Runs,
+        }
+    }
+}
 
 /// Arranges tests of texts as quick tests: a key that passes one of the tests passes the screen.
 /// `None` if they do not fit, or would let too many keys pass.
@@ -115,7 +145,7 @@ impl Parts {
     }
 
     fn arrange(mut self) -> Option<Screen> {
-        let mut screen = Screen { low: [[0, 1]; LOW_TESTS as usize], ..Screen::default() };
+        let mut screen = Screen { low: [NO_LOW_TEST; LOW_TESTS as usize], ..Screen::default() };
         screen.has_differences = u32::from(self.has_differences);
         self.arrange_low_tests(&mut screen);
         screen.parity_groups = arrange_parities(self.ends, &mut screen)?;
@@ -169,7 +199,7 @@ fn arrange_parities(ends: Vec<Bits>, screen: &mut Screen) -> Option<u32> {
     for bits in ends {
         let fits = |group: &&mut Vec<Bits>| {
             let with: Vec<&Bits> = group.iter().chain([&bits]).collect();
-            even_parities(&with).len() >= LEAST_BITS
+            even_parities(&with).len() >= LEAST_COMMON
         };
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(bits),
@@ -181,7 +211,7 @@ fn arrange_parities(ends: Vec<Bits>, screen: &mut Screen) -> Option<u32> {
     }
     for (group, lanes) in groups.iter().zip(&mut screen.parities) {
         let parities = even_parities(&group.iter().collect::<Vec<_>>());
-        if parities.len() < LEAST_BITS {
+        if parities.len() < LEAST_COMMON {
             return None;
         }
         for (at, limbs) in parities.iter().take(PARITIES as usize).enumerate() {

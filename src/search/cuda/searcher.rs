@@ -2,20 +2,22 @@
 
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
-use super::constants::{CENTRE_CONSTANTS, ENTRY_BYTES, GROUP_BYTES, MATRICES, MATRIX_BYTES};
+use super::constants::CENTRE_CONSTANTS;
 use super::filter::Filter;
-use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit, stretch_start};
-use super::launch::{claim, confirm, groups_of_128, multiple_point, search_top_words, search_whole_keys};
+use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit};
+use super::launch::{claim, confirm, multiple_point, search_top_words, search_whole_keys};
 use super::module::{BUILT_FOR, Kernels};
+use super::pace::{LAUNCH_TARGET, Method, Pace};
 use super::screened::Screened;
 use super::slot::{FIRST_HITS, Slot};
+use super::tables::Tables;
 use super::variant::{self, Variant};
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
 use crate::search::searcher::{Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::CUdevice_attribute;
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError, PushKernelArg};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +25,18 @@ use std::time::Duration;
 const IN_FLIGHT: usize = 2;
 /// Prefix products per thread for a variant without groups: with this many it is fastest.
 const KEPT_ALONE: u32 = 1024;
-const LAUNCH_TARGET: Duration = Duration::from_millis(72);
 /// Part of a launch that the first trial of whole keys is: they take several times as long.
 const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
+/// The same for the first launches that compare texts, which takes longer the more tests there are.
+const FIRST_TEXTS: f64 = 1.0 / 8.0;
 
 struct Pending {
     slot: usize,
     launch: Launch,
     extent: Extent,
+    method: Method,
+    /// Whether the extent is that of a whole launch.
+    is_whole: bool,
 }
 
 pub struct CudaSearcher {
@@ -41,13 +47,10 @@ pub struct CudaSearcher {
     kernels: Kernels,
     variant: Variant,
     geometry: Geometry,
-    table: CudaSlice<u8>,
-    matrices: CudaSlice<u8>,
-    groups: CudaSlice<u8>,
+    tables: Tables,
     /// The fast kernel for whole keys, if the GPU can run it.
     screened: Option<Screened>,
     constants: CudaSlice<u8>,
-    stretches: CudaSlice<Point>,
     step: Point,
     prefixes: CudaSlice<u8>,
     /// Prefix products per thread that fit into `prefixes`.
@@ -56,10 +59,8 @@ pub struct CudaSearcher {
     slots: Vec<Slot>,
     pending: VecDeque<Pending>,
     next_slot: usize,
-    /// The extent of a launch that takes the intended time.
-    whole: Extent,
-    /// The same where whole keys are compared. Every entry has a prefix product of its own there.
-    whole_keys: Extent,
+    /// The pace of each [`Method`], in their order.
+    paces: [Pace; 3],
 }
 
 impl CudaSearcher {
@@ -89,25 +90,8 @@ impl CudaSearcher {
         let (major, minor) = context.compute_capability()?;
         let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
         let points = stream.clone_htod(&points)?;
-        let mut table = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
-        let mut build = stream.launch_builder(&kernels.build_table);
-        build.arg(&points).arg(&mut table).arg(&TABLE);
-        // SAFETY: the arguments match `build_table`. The grid covers the table, and the kernel
-        // checks the table's end.
-        unsafe { build.launch(groups_of_128(TABLE))? };
-        let mut matrices = stream.alloc_zeros::<u8>((TABLE * MATRICES * MATRIX_BYTES) as usize)?;
-        let mut build = stream.launch_builder(&kernels.build_matrices);
-        build.arg(&table).arg(&mut matrices).arg(&TABLE);
-        // SAFETY: as above, with 32 threads per entry.
-        unsafe { build.launch(groups_of_128(32 * TABLE))? };
-        let count = TABLE / GROUP;
-        let mut groups = stream.alloc_zeros::<u8>((count * GROUP_BYTES) as usize)?;
-        let mut build = stream.launch_builder(&kernels.build_groups);
-        build.arg(&table).arg(&mut groups).arg(&count);
-        // SAFETY: as above, with 32 threads per group.
-        unsafe { build.launch(groups_of_128(32 * count))? };
+        let tables = Tables::new(&stream, &kernels, &geometry, &points)?;
         let screened = Screened::new(&stream, &kernels.module, &points)?;
-        let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
         let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
@@ -123,10 +107,7 @@ impl CudaSearcher {
                 threads: 1,
             },
             side: context.new_stream()?,
-            stretches: stream.clone_htod(&stretches)?,
-            table,
-            matrices,
-            groups,
+            tables,
             screened,
             constants,
             step: multiple(STEP),
@@ -137,8 +118,8 @@ impl CudaSearcher {
             slots,
             pending: VecDeque::new(),
             next_slot: 0,
-            whole: Extent { steps: 1, entries: kept },
-            whole_keys: Extent { steps: 1, entries: kept.min(TABLE) },
+            // Until they are calibrated, launches are as short as can be.
+            paces: std::array::from_fn(|_| Pace::new(kept.min(TABLE), 0.0, 1.0)),
             kernels,
             variant,
             geometry,
@@ -152,21 +133,20 @@ impl CudaSearcher {
             let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
             Arc::new(PatternSet::new(parsed.collect()))
         };
-        let (one, many) = (patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]));
+        let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
         let mut best: Option<(f64, &Variant)> = None;
         let mut expected = None;
         for variant in variants {
             self.variant = variant.clone();
-            self.whole = Extent { steps: 1, entries: self.kept };
-            let found = (self.trial(&one, self.whole)?.1, self.trial(&many, self.whole)?.1);
+            let short = Extent { steps: 1, entries: self.kept };
+            let found =
+                [self.trial(&kinds[0], short)?.1, self.trial(&kinds[1], short)?.1, self.trial(&kinds[2], short)?.1];
             if *expected.get_or_insert_with(|| found.clone()) != found {
                 tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
                 continue;
             }
-            self.whole = Extent { steps: 1, entries: self.table_entries() };
-            let busy = self.trial(&one, self.whole)?.0.min(self.trial(&one, self.whole)?.0);
-            let speed = self.whole.total() / busy.as_secs_f64();
-            tracing::debug!(device = %self.info.id, variant = variant.name, ?busy, speed, "measured");
+            let speed = self.speed(&kinds[0], Extent { steps: 1, entries: self.table_entries() })?;
+            tracing::debug!(device = %self.info.id, variant = variant.name, speed, "measured");
             if best.is_none_or(|(most, _)| speed > most) {
                 best = Some((speed, variant));
             }
@@ -180,20 +160,25 @@ impl CudaSearcher {
             self.prefixes = unsafe { self.stream.alloc(bytes) }.map_err(self.failed())?;
             self.kept = KEPT_ALONE;
         }
-        self.whole = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), self.table_entries());
-        let (end, entries) = (patterns(&["*n0str"]), self.kept.min(TABLE));
-        let trial = Extent::of_entries(self.whole.total() * WHOLE_KEYS_TRIAL, entries);
-        let busy = self.trial(&end, trial)?.0.min(self.trial(&end, trial)?.0);
-        let speed = trial.total() / busy.as_secs_f64().max(1e-6);
-        self.whole_keys = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), entries);
-        let (whole, whole_keys) = (self.whole, self.whole_keys);
-        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, ?whole, ?whole_keys, "calibrated");
+        self.paces[Method::TopWords as usize] = Pace::new(self.table_entries(), speed, 1.0);
+        // Where whole keys are compared, every entry has a prefix product of its own.
+        let entries = self.kept.min(TABLE);
+        let trial = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64() * WHOLE_KEYS_TRIAL, entries);
+        for (text, first_part) in [("*n0str", 1.0), ("=6*", FIRST_TEXTS)] {
+            let speed = self.speed(&patterns(&[text]), trial)?;
+            self.paces[self.method() as usize] = Pace::new(entries, speed, first_part);
+        }
+        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, paces = ?self.paces, "calibrated");
         Ok(())
     }
 
-    /// The extent of a launch for these patterns that takes the intended time.
-    fn longest(&self, patterns: &PatternSet) -> Extent {
-        if patterns.compares_whole_keys() { self.whole_keys } else { self.whole }
+    /// How the current patterns are searched.
+    fn method(&self) -> Method {
+        match (&self.screened, &self.filter.tests.screen) {
+            _ if !self.filter.tests.are_needed() => Method::TopWords,
+            (Some(_), Some(_)) => Method::Screen,
+            _ => Method::Texts,
+        }
     }
 
     /// Table entries per centre whose prefix products fit into memory.
@@ -205,10 +190,22 @@ impl CudaSearcher {
     fn trial(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<(Duration, Vec<Suspect>), SearchError> {
         let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
         let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
+        self.choose(patterns).map_err(self.failed())?;
         self.start(0, &launch, extent).map_err(self.failed())?;
         let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
         hits.sort_unstable();
         Ok((busy, hits))
+    }
+
+    /// Table entries per thread and second: the faster of two trials.
+    fn speed(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<f64, SearchError> {
+        let busy = self.trial(patterns, extent)?.0.min(self.trial(patterns, extent)?.0);
+        Ok(extent.total() / busy.as_secs_f64().max(1e-6))
+    }
+
+    /// Queues the change of the filter to these patterns.
+    fn choose(&mut self, patterns: &Arc<PatternSet>) -> Result<(), DriverError> {
+        self.filter.set(&self.stream, &self.kernels.build_filter, patterns, &self.variant)
     }
 
     fn failed(&self) -> impl Fn(DriverError) -> SearchError + use<> {
@@ -216,9 +213,9 @@ impl CudaSearcher {
         move |error| SearchError::DeviceFailed { device, reason: error.to_string() }
     }
 
+    /// Queues a launch for the current patterns.
     fn start(&mut self, slot: usize, launch: &Launch, extent: Extent) -> Result<(), DriverError> {
         let stream = &self.stream;
-        self.filter.set(stream, &self.kernels.build_filter, &launch.patterns, self.variant.coarse_bits)?;
         let at = &mut self.slots[slot];
         for (to, start) in at.staging.as_mut_slice()?.iter_mut().zip(&launch.starts) {
             *to = Point::of(start);
@@ -228,10 +225,10 @@ impl CudaSearcher {
         let (first_top, top_width) = self.filter.single.unwrap_or_default();
         let search = Search {
             start_points: at.starts.device_ptr(stream).0,
-            stretches: self.stretches.device_ptr(stream).0,
-            table: self.table.device_ptr(stream).0,
-            matrices: self.matrices.device_ptr(stream).0,
-            groups: self.groups.device_ptr(stream).0,
+            stretches: self.tables.stretches.device_ptr(stream).0,
+            table: self.tables.entries.device_ptr(stream).0,
+            matrices: self.tables.matrices.device_ptr(stream).0,
+            groups: self.tables.groups.device_ptr(stream).0,
             constants: self.constants.device_ptr(stream).0,
             prefixes: self.prefixes.device_ptr(stream).0,
             centres: at.centres.device_ptr(stream).0,
@@ -259,7 +256,7 @@ impl CudaSearcher {
                 _ => search_whole_keys(stream, &self.kernels.whole_keys, &search, &whole, &self.geometry)?,
             }
         } else {
-            let (kernel, config) = self.variant.kernel(self.filter.single.is_some());
+            let (kernel, config) = self.variant.kernel(self.filter.form());
             search_top_words(stream, kernel, &search, *config)?;
         }
         let checks = self.filter.checks.argument(stream);
@@ -290,12 +287,9 @@ impl CudaSearcher {
         let CudaSearcher {
             stream,
             side,
-            table,
-            matrices,
-            groups,
+            tables,
             screened,
             constants,
-            stretches,
             prefixes,
             kept: _,
             filter,
@@ -307,19 +301,12 @@ impl CudaSearcher {
             step: _,
             pending: _,
             next_slot: _,
-            whole: _,
-            whole_keys: _,
+            paces: _,
         } = self;
         stream.synchronize()?;
         side.synchronize()?;
-        let mut buffers = vec![
-            Buffer::on_device("table", table),
-            Buffer::on_device("matrices", matrices),
-            Buffer::on_device("groups", groups),
-            Buffer::on_device("constants", constants),
-            Buffer::on_device("stretches", stretches),
-            Buffer::on_device("prefixes", prefixes),
-        ];
+        let mut buffers = tables.buffers();
+        buffers.extend([Buffer::on_device("constants", constants), Buffer::on_device("prefixes", prefixes)]);
         buffers.extend(screened.iter().flat_map(Screened::buffers));
         buffers.extend(filter.buffers()?);
         for slot in slots {
@@ -351,15 +338,19 @@ impl Searcher for CudaSearcher {
             return Err(SearchError::DeviceFailed { device: self.info.id, reason });
         }
         let slot = self.next_slot;
-        let extent = self.longest(&launch.patterns).part(self.filter.share_for(&launch.patterns));
+        self.choose(&launch.patterns).map_err(self.failed())?;
+        let method = self.method();
+        let whole = self.paces[method as usize].extent(&launch.patterns);
+        let extent = whole.part(self.filter.share);
         self.start(slot, &launch, extent).map_err(self.failed())?;
-        self.pending.push_back(Pending { slot, launch, extent });
+        self.pending.push_back(Pending { slot, launch, extent, method, is_whole: extent == whole });
         self.next_slot = (slot + 1) % IN_FLIGHT;
         Ok(())
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        let Pending { slot, launch, mut extent } = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let pending = self.pending.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let Pending { slot, launch, mut extent, method, mut is_whole } = pending;
         let mut all_busy = Duration::ZERO;
         loop {
             let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
@@ -368,6 +359,9 @@ impl Searcher for CudaSearcher {
             let excess = (f64::from(counters.suspects) / at.suspects.len() as f64)
                 .max(f64::from(counters.hits) / at.hits.len() as f64);
             if excess <= 1.0 {
+                if is_whole {
+                    self.paces[method as usize].learn(&launch.patterns, extent, busy);
+                }
                 let skipped = u64::from(counters.skipped) * u64::from(extent.entries);
                 let tested = u64::from(self.geometry.threads()) * u64::from(extent.steps) * u64::from(extent.entries);
                 return Ok(LaunchReport {
@@ -379,10 +373,11 @@ impl Searcher for CudaSearcher {
             }
             // More hits than the buffers hold. Search the start of the same stretch again, as much
             // of it as fits.
-            let longest = self.longest(&launch.patterns);
+            let longest = self.paces[method as usize].extent(&launch.patterns);
             let fewer = Extent::of_entries(extent.total() / excess * 0.7, longest.entries);
             tracing::debug!(device = %self.info.id, ?counters, ?extent, ?fewer, "too many hits; searching a part");
-            extent = fewer;
+            (extent, is_whole) = (fewer, false);
+            self.choose(&launch.patterns).map_err(self.failed())?;
             self.start(slot, &launch, extent).map_err(self.failed())?;
             self.filter.share = self.filter.share.min(extent.total() / longest.total());
         }

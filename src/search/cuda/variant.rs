@@ -2,7 +2,8 @@
 //! memory and tensor cores.
 
 use super::constants::{
-    GROUP, MANY_SHARED, ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_THREADS,
+    FEW_SHARED, GROUP, MANY_SHARED, ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS,
+    TENSOR_FEW_BITS, TENSOR_THREADS,
 };
 use super::geometry::THREADS_PER_MULTIPROCESSOR;
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -14,7 +15,9 @@ struct Plan {
     name: &'static str,
     block: u32,
     bytes_one: u32,
+    bytes_few: u32,
     bytes_many: u32,
+    few_bits: u32,
     coarse_bits: u32,
     group: u32,
 }
@@ -33,7 +36,9 @@ const PLANS: [Plan; 3] = [
         name: "plain",
         block: PLAIN_THREADS,
         bytes_one: 0,
+        bytes_few: bitmap_bytes(PLAIN_COARSE_BITS),
         bytes_many: bitmap_bytes(PLAIN_COARSE_BITS),
+        few_bits: PLAIN_COARSE_BITS,
         coarse_bits: PLAIN_COARSE_BITS,
         group: 1,
     },
@@ -41,7 +46,9 @@ const PLANS: [Plan; 3] = [
         name: "tensor",
         block: TENSOR_THREADS,
         bytes_one: tensor_bytes(ONE_SHARED),
+        bytes_few: tensor_bytes(FEW_SHARED) + bitmap_bytes(TENSOR_FEW_BITS),
         bytes_many: tensor_bytes(MANY_SHARED) + bitmap_bytes(TENSOR_COARSE_BITS),
+        few_bits: TENSOR_FEW_BITS,
         coarse_bits: TENSOR_COARSE_BITS,
         group: GROUP,
     },
@@ -49,27 +56,45 @@ const PLANS: [Plan; 3] = [
         name: "lean",
         block: TENSOR_THREADS,
         bytes_one: tensor_bytes(0),
+        bytes_few: tensor_bytes(0) + bitmap_bytes(PLAIN_COARSE_BITS),
         bytes_many: tensor_bytes(0) + bitmap_bytes(PLAIN_COARSE_BITS),
+        few_bits: PLAIN_COARSE_BITS,
         coarse_bits: PLAIN_COARSE_BITS,
         group: GROUP,
     },
 ];
 
+/// The forms of a kernel: for one interval of top words, a few, or many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    One,
+    Few,
+    Many,
+}
+
 /// The kernels of one variant, ready to launch.
 #[derive(Clone)]
 pub struct Variant {
     pub name: &'static str,
+    /// Leading bits of a top word that index the coarse bitmap, if there are a few intervals.
+    pub few_bits: u32,
+    /// The same if there are many.
     pub coarse_bits: u32,
     /// Table entries per prefix product kept in memory.
     pub group: u32,
     one: (CudaFunction, LaunchConfig),
+    few: (CudaFunction, LaunchConfig),
     many: (CudaFunction, LaunchConfig),
 }
 
 impl Variant {
-    /// The kernel for one interval of top words, or for several, with its launch configuration.
-    pub fn kernel(&self, single: bool) -> &(CudaFunction, LaunchConfig) {
-        if single { &self.one } else { &self.many }
+    /// The kernel of a form, with its launch configuration.
+    pub fn kernel(&self, form: Form) -> &(CudaFunction, LaunchConfig) {
+        match form {
+            Form::One => &self.one,
+            Form::Few => &self.few,
+            Form::Many => &self.many,
+        }
     }
 }
 
@@ -99,9 +124,11 @@ fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<
     };
     Ok(Variant {
         name: plan.name,
+        few_bits: plan.few_bits,
         coarse_bits: plan.coarse_bits,
         group: plan.group,
         one: kernel("one", plan.bytes_one)?,
+        few: kernel("few", plan.bytes_few)?,
         many: kernel("many", plan.bytes_many)?,
     })
 }

@@ -12,14 +12,17 @@ use npubbot::search::cuda::probe::{screen, text_tests};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test!(the_kernels_agree_with_a_match_on_the_text),
     test!(the_eighteen_keys_of_an_entry_are_right),
     test!(the_quick_tests_of_keys_miss_no_pattern_at_any_place),
     test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them),
+    test!(launches_of_every_kind_of_pattern_take_as_long).alone(),
 ];
 
 fn seeded() -> StdRng {
@@ -80,7 +83,7 @@ fn list<N: Display>(numbers: impl IntoIterator<Item = N>) -> String {
 fn tables(set: &PatternSet) -> String {
     let checks = set.checks().unwrap_or_default();
     let checksums = ChecksumTables::get();
-    let [tests, argument] = text_tests(set);
+    let ([tests, argument], [screen, form]) = (text_tests(set), screen(set));
     [
         list(set.intervals().iter().flat_map(|&(first, last)| [first, last])),
         list(checks.members.iter().flat_map(|member| [member.first, member.last])),
@@ -90,7 +93,8 @@ fn tables(set: &PatternSet) -> String {
         list(checksums.bytes.iter().flatten().chain([&checksums.zero])),
         list(tests),
         list(argument),
-        list(screen(set)),
+        list(screen),
+        list(form),
     ]
     .concat()
 }
@@ -245,10 +249,13 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
         &["hex:*c0ffee", "hex:*decade", "hex:*facade00", "=7*", "*al7cet9*"],
         &["*sat0sh77*@30", "*cafe", "m0ct*7777", "m0cta"],
     ];
+    let mut forms = BTreeSet::new();
     for texts in sets {
         let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let set = PatternSet::new(patterns.clone());
-        assert!(!screen(&set).is_empty(), "{texts:?} has no quick tests");
+        let [words, form] = screen(&set);
+        assert!(!words.is_empty(), "{texts:?} has no quick tests");
+        forms.extend(form);
         let mut planted = Vec::new();
         for text in texts {
             // A run of each length is somewhere; the others are ends.
@@ -292,6 +299,7 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
         println!("{texts:?}: {matching} keys match, {passing} of {} pass", keys.len());
         assert!(passing < matching + 5 * (keys.len() - 10_000) / 10 + 100, "{texts:?}: {passing} keys pass");
     }
+    assert_eq!(forms, BTreeSet::from([0, 1, 2]), "the forms of the kernel that were tested");
 }
 
 fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
@@ -303,8 +311,9 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
         &["m0ct*a*", "qqqq*7", "00000"],
         &["~al7c*[qpzry]*@20"],
         &["*qrcafe", "*al7ce*", "=6*", "hex:*c0ffee", "m0*cafe"],
-        // With quick tests.
+        // With quick tests, by each form of the kernel.
         &["*cafe"],
+        &["*al7cet*"],
         &["*al7cet*", "*m0cta", "hex:*c0ffee", "=7*"],
     ] {
         let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
@@ -316,5 +325,26 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
         let off = (found as f64 - expected) / expected.sqrt();
         println!("{texts:?}: {found} hits, {expected:.0} expected");
         assert!(off.abs() < 5.0, "{texts:?}: {found} hits where {expected} are expected");
+    }
+}
+
+/// The third launch on: the first ones with new patterns are short where their speed is not known.
+fn launches_of_every_kind_of_pattern_take_as_long() {
+    needs_gpu();
+    let mut rng = seeded();
+    let mut searcher = cuda::open(0).unwrap();
+    // By top words, by quick tests, and by texts: by one test and by several.
+    for texts in ["m0ctane", "~satosh", "*cafe7", "=6*", "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*"] {
+        let patterns = texts.split(' ').map(|text| text.parse().unwrap()).collect();
+        let patterns = Arc::new(PatternSet::new(patterns));
+        let mut times = Vec::new();
+        for _ in 0..6 {
+            let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
+            times.push(launch(&mut *searcher, starts, &patterns, 20).busy);
+        }
+        println!("{texts}: {times:?}");
+        let right = Duration::from_millis(36)..Duration::from_millis(110);
+        assert!(times.iter().all(|time| *time < right.end), "{texts}: {times:?}");
+        assert!(times[2..].iter().all(|time| right.contains(time)), "{texts}: {times:?}");
     }
 }

@@ -1,0 +1,144 @@
+//! How long launches are: the extent that takes the intended time, learned from measured launches.
+
+use super::geometry::Extent;
+use crate::pattern::PatternSet;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The time that a launch should take: long enough to hide the work between launches.
+pub const LAUNCH_TARGET: Duration = Duration::from_millis(72);
+/// Pattern sets whose speed is remembered. The scheduler alternates between a few.
+const REMEMBERED: usize = 8;
+
+/// The kinds of search kernels, which differ in speed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Filters by top words.
+    TopWords,
+    /// Compares whole keys by quick tests.
+    Screen,
+    /// Compares whole keys by their texts.
+    Texts,
+}
+
+/// The speed of one method on this GPU.
+#[derive(Debug)]
+pub struct Pace {
+    /// Table entries at a centre, at most.
+    table: u32,
+    /// Table entries per thread and second, before a launch with the same patterns was measured.
+    calibrated: f64,
+    /// The part of a launch that the first ones with new patterns are.
+    first_part: f64,
+    /// The same, measured, the newest last.
+    measured: VecDeque<(Weak<PatternSet>, f64)>,
+}
+
+impl Pace {
+    /// The pace of a method that searched `speed` table entries per thread and second, at most
+    /// `table` at a centre. `first_part` is less than 1 if the patterns can make it much slower.
+    pub fn new(table: u32, speed: f64, first_part: f64) -> Pace {
+        Pace { table, calibrated: speed, first_part, measured: VecDeque::new() }
+    }
+
+    /// The extent of a launch with these patterns.
+    pub fn extent(&self, patterns: &Arc<PatternSet>) -> Extent {
+        let speed = self.measured(patterns).unwrap_or(self.calibrated * self.first_part);
+        Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), self.table)
+    }
+
+    /// Learns from a launch of the extent that [`Pace::extent`] gave. Others, cut short because of
+    /// many hits, say nothing about the speed of the search.
+    pub fn learn(&mut self, patterns: &Arc<PatternSet>, extent: Extent, busy: Duration) {
+        let speed = extent.total() / busy.as_secs_f64().max(1e-6);
+        self.measured.retain(|(set, _)| set.strong_count() > 0 && !is_same(set, patterns));
+        if self.measured.len() == REMEMBERED {
+            self.measured.pop_front();
+        }
+        self.measured.push_back((Arc::downgrade(patterns), speed));
+    }
+
+    fn measured(&self, patterns: &Arc<PatternSet>) -> Option<f64> {
+        self.measured.iter().find(|(set, _)| is_same(set, patterns)).map(|&(_, speed)| speed)
+    }
+}
+
+fn is_same(set: &Weak<PatternSet>, patterns: &Arc<PatternSet>) -> bool {
+    std::ptr::eq(set.as_ptr(), Arc::as_ptr(patterns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: u32 = 2048;
+    const TARGET: f64 = LAUNCH_TARGET.as_secs_f64();
+
+    fn set(text: &str) -> Arc<PatternSet> {
+        Arc::new(PatternSet::new(vec![text.parse().unwrap()]))
+    }
+
+    /// The time of a launch: some for each centre, and some for each entry.
+    fn time(extent: Extent, speed: f64) -> f64 {
+        0.0005 * f64::from(extent.steps) + extent.total() / speed
+    }
+
+    /// Runs launches, two in flight. Returns the times of all.
+    fn run(pace: &mut Pace, patterns: &Arc<PatternSet>, speed: f64, launches: usize) -> Vec<f64> {
+        let mut in_flight = VecDeque::new();
+        let mut times = Vec::new();
+        while times.len() < launches {
+            while in_flight.len() < 2 {
+                in_flight.push_back(pace.extent(patterns));
+            }
+            let extent = in_flight.pop_front().unwrap();
+            times.push(time(extent, speed));
+            pace.learn(patterns, extent, Duration::from_secs_f64(*times.last().unwrap()));
+        }
+        times
+    }
+
+    #[test]
+    fn launches_take_the_intended_time_however_slow_their_patterns_are() {
+        // From eight times faster than calibrated to a hundred times slower.
+        for slower in [0.125, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0] {
+            let (mut pace, patterns) = (Pace::new(TABLE, 100_000.0, 0.125), set("=6*"));
+            let times = run(&mut pace, &patterns, 100_000.0 / slower, 12);
+            for (number, time) in times.iter().enumerate() {
+                assert!(*time < TARGET * slower.max(2.0) / 2.0, "launch {number}, {slower} times slower: {time} s");
+            }
+            for (number, time) in times.iter().enumerate().skip(4) {
+                // Whole centres, so that it may be less.
+                let range = TARGET * 0.5..TARGET * 1.1;
+                assert!(range.contains(time), "launch {number}, {slower} times slower: {time} s");
+            }
+        }
+    }
+
+    #[test]
+    fn sets_in_turns_keep_their_own_speed_and_a_new_one_begins_as_calibrated() {
+        let mut pace = Pace::new(TABLE, 100_000.0, 1.0);
+        let (fast, slow) = (set("*cafe"), set("=6*"));
+        let calibrated = pace.extent(&fast);
+        run(&mut pace, &fast, 200_000.0, 6);
+        run(&mut pace, &slow, 20_000.0, 6);
+        let (of_fast, of_slow) = (pace.extent(&fast), pace.extent(&slow));
+        assert!(of_fast.total() > 5.0 * of_slow.total(), "{of_fast:?} {of_slow:?}");
+        assert_eq!(pace.extent(&set("*cafe")), calibrated);
+    }
+
+    #[test]
+    fn only_some_sets_are_remembered_and_none_that_is_gone() {
+        let mut pace = Pace::new(TABLE, 100_000.0, 1.0);
+        let sets: Vec<_> = (0..3 * REMEMBERED).map(|_| set("*cafe")).collect();
+        for set in &sets {
+            run(&mut pace, set, 50_000.0, 1);
+        }
+        assert_eq!(pace.measured.len(), REMEMBERED);
+        assert!(pace.measured(sets.last().unwrap()).is_some() && pace.measured(&sets[0]).is_none());
+        drop(sets);
+        run(&mut pace, &set("=6*"), 50_000.0, 1);
+        assert_eq!(pace.measured.len(), 1);
+    }
+}

@@ -1,0 +1,63 @@
+//! The tables of the search: multiples of G and constants computed from them, the same for every
+//! launch.
+
+use super::abi::Point;
+use super::buffers::Buffer;
+use super::constants::{ENTRY_BYTES, GROUP, GROUP_BYTES, MATRICES, MATRIX_BYTES};
+use super::geometry::{Geometry, TABLE, multiple, stretch_start};
+use super::launch::groups_of_128;
+use super::module::Kernels;
+use cudarc::driver::{CudaSlice, CudaStream, DriverError, PushKernelArg};
+use std::sync::Arc;
+
+/// Tables in device memory.
+pub struct Tables {
+    pub entries: CudaSlice<u8>,
+    /// The matrices of the entries' constants, for the tensor cores.
+    pub matrices: CudaSlice<u8>,
+    /// The same for groups of entries.
+    pub groups: CudaSlice<u8>,
+    /// Where each thread of a start point begins.
+    pub stretches: CudaSlice<Point>,
+}
+
+impl Tables {
+    /// Queues the kernels that build the tables from the points i·G.
+    pub fn new(
+        stream: &Arc<CudaStream>,
+        kernels: &Kernels,
+        geometry: &Geometry,
+        points: &CudaSlice<Point>,
+    ) -> Result<Tables, DriverError> {
+        let mut entries = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
+        let mut build = stream.launch_builder(&kernels.build_table);
+        build.arg(points).arg(&mut entries).arg(&TABLE);
+        // SAFETY: the arguments match `build_table`. The grid covers the table, and the kernel
+        // checks the table's end.
+        unsafe { build.launch(groups_of_128(TABLE))? };
+        let mut matrices = stream.alloc_zeros::<u8>((TABLE * MATRICES * MATRIX_BYTES) as usize)?;
+        let mut build = stream.launch_builder(&kernels.build_matrices);
+        build.arg(&entries).arg(&mut matrices).arg(&TABLE);
+        // SAFETY: as above, with 32 threads per entry.
+        unsafe { build.launch(groups_of_128(32 * TABLE))? };
+        let count = TABLE / GROUP;
+        let mut groups = stream.alloc_zeros::<u8>((count * GROUP_BYTES) as usize)?;
+        let mut build = stream.launch_builder(&kernels.build_groups);
+        build.arg(&entries).arg(&mut groups).arg(&count);
+        // SAFETY: as above, with 32 threads per group.
+        unsafe { build.launch(groups_of_128(32 * count))? };
+        let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
+        Ok(Tables { entries, matrices, groups, stretches: stream.clone_htod(&stretches)? })
+    }
+
+    /// All buffers. Destructures every field: a new buffer cannot be forgotten here.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let Tables { entries, matrices, groups, stretches } = self;
+        vec![
+            Buffer::on_device("table", entries),
+            Buffer::on_device("matrices", matrices),
+            Buffer::on_device("groups", groups),
+            Buffer::on_device("stretches", stretches),
+        ]
+    }
+}
