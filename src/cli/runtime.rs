@@ -1,6 +1,13 @@
 //! The tokio runtime of commands with sockets.
 
+/// Most threads that run tasks. The tasks wait for relays and hand work on: messages are opened in
+/// the vault, the ledger and the search have threads of their own. Each further thread keeps memory
+/// of its own: on 16 cores a flood took 66 MiB with 16 threads and 58 MiB with 4.
+const MOST_WORKERS: usize = 4;
+
 /// Builds the multi-threaded runtime.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    Ok(builder.worker_threads(cores.min(MOST_WORKERS)).enable_all().build()?)
 }
