@@ -250,7 +250,8 @@ impl fmt::Debug for Pattern {
         write!(f, "Pattern({})", self.text)
     }
 }
-/// The character of this value, or one of the set if it has not that.
+
+/// The character of this value, or one of the set where it is not in the set.
 fn like(set: CharacterSet, value: u8) -> char {
     let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };
     char::from(ALPHABET[usize::from(value)])
