@@ -44,6 +44,9 @@ wait_for(sys.argv[1].encode())
 os.write(terminal, b"\x1b[B")
 resize(terminal, 60, 20)
 wait_for(b"small:")
+# A key at the moment of a resize counts, also while the one before is drawn.
+for columns in range(61, 79):
+    resize(terminal, columns, 20)
 os.write(terminal, b"q")
 wait_for(b"\x1b[?1049l")
 # Keys are read by lines again.
