@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub const TESTS: &[Test] = &[
-    test!(each_promise_survives_a_kill_at_a_random_step),
+    test!(each_promise_survives_a_kill_at_a_random_step).alone(),
     test!(each_promise_survives_a_kill_of_either_process_at_every_step)
         .long("ten minutes: R1 to R12 at every step, for both processes"),
 ];
@@ -343,8 +343,8 @@ async fn each_promise_survives_a_kill_at_a_random_step() {
             }
         }
     });
-    // They mostly wait.
-    all_hold(rows.into(), PROMISES.len()).await;
+    // They mostly wait. A stop has two seconds, also beside the others.
+    all_hold(rows.into(), 3).await;
 }
 
 async fn each_promise_survives_a_kill_of_either_process_at_every_step() {
