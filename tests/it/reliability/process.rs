@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(six_jobs_survive_twelve_kills).slow(),
     test!(fifty_jobs_survive_two_hundred_kills).long("minutes: the full form of R1"),
-    test!(a_second_serve_on_the_folder_ends_within_a_second_and_says_why),
-    test!(six_stops_during_a_launch_are_clean_and_quick),
+    test!(a_second_serve_on_the_folder_ends_within_a_second_and_says_why).alone(),
+    test!(six_stops_during_a_launch_are_clean_and_quick).alone(),
     test!(fifty_stops_during_a_launch_are_clean_and_quick).long("a minute or two: the full form of R11"),
     test!(a_hanging_thread_does_not_delay_the_end).alone(),
-    test!(a_second_signal_ends_at_once),
+    test!(a_second_signal_ends_at_once).alone(),
     test!(a_quota_used_up_stays_used_up_after_a_kill),
     test!(with_ten_thousand_open_jobs_it_starts_within_three_seconds).alone(),
 ];

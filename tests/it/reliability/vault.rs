@@ -15,7 +15,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test!(a_vault_that_dies_is_back_within_a_second_and_the_bot_answers),
+    test!(a_vault_that_dies_is_back_within_a_second_and_the_bot_answers).alone(),
     #[cfg(debug_assertions)]
     test!(the_vault_can_be_killed_at_every_step_that_needs_it),
     test!(six_jobs_survive_twelve_kills_of_the_vault),
