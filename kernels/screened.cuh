@@ -28,7 +28,9 @@ struct WholeShared {
     u32 names[TENSOR_THREADS];
     uint4 parities[PARITY_GROUPS][32];
 };
-static_assert(sizeof(WholeShared) == TENSOR_THREADS * (WHOLE_FIELDS * 32 + 32 + 2 * SCRATCH_BYTES + 4) + PARITY_GROUPS * 512, "as in screened.rs");
+static_assert(sizeof(WholeShared) ==
+                  TENSOR_THREADS * (WHOLE_FIELDS * 32 + 32 + 2 * SCRATCH_BYTES + 4) + PARITY_GROUPS * 512,
+              "as in screened.rs");
 
 FN void write_shared(uint4 (&to)[2][TENSOR_THREADS], const Fe &v) {
     to[0][threadIdx.x] = make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
@@ -159,7 +161,8 @@ FN void test_point(const Search &s, const Screen &screen, WholeShared &shared, c
 }
 
 template <class Tests>
-FN void search_screened(const Search &s, const WholeSearch &w, const Screen &screen, const WholeEntry *table, const uint4 *beta) {
+FN void search_screened(const Search &s, const WholeSearch &w, const Screen &screen, const WholeEntry *table,
+                        const uint4 *beta) {
     extern __shared__ uint4 memory[];
     WholeShared &shared = *(WholeShared *)memory;
     KeptFields kept{shared};
