@@ -10,6 +10,7 @@ pub mod cuda;
 mod device;
 mod energy;
 mod error;
+mod functionals;
 mod nvml;
 mod open;
 mod options;
