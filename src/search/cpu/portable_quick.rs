@@ -157,9 +157,9 @@ fn are_even(Fe([a, b, c, d]): &Fe, masks: &[[u64; 4]; TOGETHER]) -> bool {
 fn negative_sum(a: Fe, b: Fe) -> Fe {
     let mut carry = 0u128;
     let mut sum = [0; 4];
-    for at in 0..4 {
-        carry += u128::from(a.0[at]) + u128::from(b.0[at]);
-        sum[at] = carry as u64;
+    for (sum, (a, b)) in sum.iter_mut().zip(a.0.into_iter().zip(b.0)) {
+        carry += u128::from(a) + u128::from(b);
+        *sum = carry as u64;
         carry >>= 64;
     }
     let less = (1 + carry as u64) * FOLD - 1;

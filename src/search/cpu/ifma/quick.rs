@@ -3,7 +3,7 @@
 
 use super::checksum::{matrices_of, transposed};
 use super::keys::{Keys, Limbs, lane_of};
-use super::vector::{all, and, left, load, right};
+use super::vector::{all, left, load, right};
 use crate::pattern::TextTests;
 use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
 use crate::search::cpu::text::passes_a_test;
@@ -115,9 +115,9 @@ impl Quick8 {
     fn have_low_bits(&self, keys: [&Limbs; KEYS]) -> u64 {
         let [mask, value] = self.low.map(|bits| all(bits as i64));
         let mut found = 0;
-        for n in 0..KEYS {
+        for (n, key) in keys.iter().enumerate() {
             // SAFETY: the processor has the instructions (the contract of `super`).
-            let lanes = unsafe { _mm512_testn_epi64_mask(_mm512_xor_si512(keys[n][0], value), mask) };
+            let lanes = unsafe { _mm512_testn_epi64_mask(_mm512_xor_si512(key[0], value), mask) };
             found |= u64::from(lanes) << (8 * n);
         }
         found
@@ -128,16 +128,16 @@ impl Quick8 {
     fn have_words(&self, keys: &[[__m512i; 4]; KEYS]) -> u64 {
         let mut others = [u32::MAX; KEYS];
         let mut all_others = u32::MAX;
-        for n in 0..KEYS {
-            others[n] = self.other_words(&keys[n]);
-            all_others &= others[n];
+        for (others, key) in others.iter_mut().zip(keys) {
+            *others = self.other_words(key);
+            all_others &= *others;
         }
         let mut found = 0;
         if all_others == u32::MAX {
             return found;
         }
-        for n in 0..KEYS {
-            let mut words = !others[n];
+        for (n, others) in others.iter().enumerate() {
+            let mut words = !others;
             while words != 0 {
                 found |= 1 << (8 * n as u32 + words.trailing_zeros() / 4);
                 words &= words - 1;
@@ -200,9 +200,9 @@ pub fn one_passes(quick: &QuickTests, tests: &TextTests, keys: &[[Fe8; 3]; 6]) -
 /// Those of the words that are not zero but for their lowest bit.
 #[inline(always)]
 fn differ(mut words: u32, differences: &[__m512i; 4]) -> u32 {
-    for at in 0..4 {
+    for &word in differences {
         // SAFETY: the processor has the instructions (the contract of `super`).
-        words = unsafe { _mm512_mask_cmpgt_epu16_mask(words, differences[at], _mm512_set1_epi16(1)) };
+        words = unsafe { _mm512_mask_cmpgt_epu16_mask(words, word, _mm512_set1_epi16(1)) };
     }
     words
 }

@@ -156,7 +156,7 @@ fn neighbour(random: &mut StdRng, key: Fe) -> Fe {
             let (from, count): (usize, usize) = (random.random_range(0..52), random.random_range(5..9));
             let value: u8 = random.random_range(0..32);
             for bit in (0..5 * count).filter_map(|at| (255 - 5 * from).checked_sub(at)) {
-                let is_set = value >> (bit + 4) % 5 & 1;
+                let is_set = (value >> ((bit + 4) % 5)) & 1;
                 limbs[bit / 64] = limbs[bit / 64] & !(1 << (bit % 64)) | u64::from(is_set) << (bit % 64);
             }
         }
