@@ -21,6 +21,7 @@ pub mod control;
 pub mod duration;
 #[doc(hidden)]
 pub mod fault;
+pub mod hours;
 pub mod job;
 pub mod key;
 pub mod language;

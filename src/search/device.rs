@@ -1,6 +1,7 @@
 //! Names and descriptions of devices.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// The name of a device: `cpu`, `cuda:0`, …
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -16,6 +17,20 @@ impl fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu => f.write_str("cpu"),
             DeviceId::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+impl FromStr for DeviceId {
+    /// Words for the operator.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DeviceId, String> {
+        let number = text.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+        match (text, number) {
+            ("cpu", _) => Ok(DeviceId::Cpu),
+            (_, Some(ordinal)) => Ok(DeviceId::Cuda(ordinal)),
+            _ => Err(format!("`{text}` is no single device; say `cpu` or `cuda:N`")),
         }
     }
 }

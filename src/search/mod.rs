@@ -14,13 +14,17 @@ mod functionals;
 mod nvml;
 mod open;
 mod options;
+mod restraints;
 mod searcher;
 mod sensors;
+mod surroundings;
 
 pub use device::{DeviceId, DeviceInfo};
 pub use energy::EnergyMeter;
 pub use error::SearchError;
 pub use open::open;
 pub use options::{DeviceChoice, SearchOptions};
+pub use restraints::{Caps, Restraints};
 pub use searcher::{ClaimedHit, Launch, LaunchReport, Remaining, Searcher};
 pub use sensors::{SensorValues, Sensors};
+pub use surroundings::{PowerCap, Surroundings};

@@ -38,10 +38,10 @@ use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{NostrError, Relays, nip11};
+use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceView, Scheduler};
-use crate::search::SearchError;
+use crate::search::{self, SearchError, Surroundings};
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
 use access::Access;
@@ -137,12 +137,19 @@ impl Service {
         captured::arm(&context);
         let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
-        let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);
-        let relays = Relays::connect(&config.relays, visits, allow_private, context.vault.signer()).await?;
+        let reach = Reach {
+            visits_external: config.bot.visit_askers_relays,
+            allow_private: config.allow_private_relays,
+            proxy: config.proxy,
+        };
+        let relays = Relays::connect(&config.relays, reach, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
         let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
-        tokio::spawn(warn_of_bad_relays(config.relays.clone()));
+        // Their descriptions are read without the proxy, which would show the operator's address.
+        if config.proxy.is_none() {
+            tokio::spawn(warn_of_bad_relays(config.relays.clone()));
+        }
         let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
         Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
     }
@@ -227,7 +234,9 @@ impl Service {
 /// Starts the devices on the jobs still open.
 fn start_search(context: &Context, is_paused: bool) -> Result<Arc<Scheduler>, ServiceError> {
     let results = Results(context.clone());
-    let scheduler = Scheduler::start(&context.config.search, context.vault.clone(), results)?;
+    let (options, vault) = (&context.config.search, context.vault.clone());
+    let surroundings = Surroundings::new(context.clock.clone());
+    let scheduler = Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, results)?;
     scheduler.pause(is_paused);
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");

@@ -2,6 +2,7 @@
 
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::{Compared, Rates};
+use crate::scheduler::plan::rest::Rest;
 use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -46,6 +47,12 @@ pub struct DeviceView {
     pub candidates: u64,
     /// Wrong hits since the device was opened.
     pub hits_wrong: u64,
+    /// Why it rests though it works; `None` if it does not.
+    pub rest: Option<Rest>,
+    /// The part of its time that it has for the search: its share, and what heat leaves of it.
+    pub part: f64,
+    /// Restraints that cannot be kept, in words for the operator.
+    pub warnings: Vec<String>,
 }
 
 /// The last collected launch of a device.
@@ -76,6 +83,8 @@ struct Inner {
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
     idle: bool,
+    /// The share of its time that the operator gives it.
+    share: f64,
 }
 
 impl Record {
@@ -90,6 +99,9 @@ impl Record {
             rate: None,
             candidates: 0,
             hits_wrong: 0,
+            rest: None,
+            part: 1.0,
+            warnings: Vec::new(),
         };
         Record {
             inner: Mutex::new(Inner {
@@ -99,6 +111,7 @@ impl Record {
                 whole_keys_rate: None,
                 last: None,
                 idle: false,
+                share: 1.0,
             }),
         }
     }
@@ -185,6 +198,42 @@ impl Record {
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
+    }
+
+    /// Sets the share of its time in which it searches.
+    pub fn set_share(&self, share: f64) {
+        let mut inner = self.lock();
+        (inner.share, inner.view.part) = (share, share);
+    }
+
+    /// The share of its time in which it searches.
+    pub fn share(&self) -> f64 {
+        self.lock().share
+    }
+
+    /// Sets why the device rests, and the part of its time that heat leaves. Returns why it rested
+    /// before.
+    pub fn set_rest(&self, rest: Option<Rest>, part: f64) -> Option<Rest> {
+        let mut inner = self.lock();
+        inner.view.part = inner.share * part;
+        std::mem::replace(&mut inner.view.rest, rest)
+    }
+
+    /// Whether the device has to rest.
+    pub fn is_resting(&self) -> bool {
+        self.lock().view.rest.is_some()
+    }
+
+    /// The part of its time that it has for the search.
+    pub fn part(&self) -> f64 {
+        self.lock().view.part
+    }
+
+    /// Tells the operator of a restraint that cannot be kept.
+    pub fn warn(&self, warning: String) {
+        let mut inner = self.lock();
+        tracing::warn!(device = %inner.view.id, warning, "a device is not restrained as it should be");
+        inner.view.warnings.push(warning);
     }
 
     /// Sets whether the device waits for work.

@@ -3,13 +3,15 @@
 
 use super::health::{Health, LastLaunch, Record};
 use super::open::OpenDevice;
-use super::pool::{Next, Pool, Subscription};
+use super::pool::{Next, Pool};
+use super::subscription::Subscription;
 use super::verifier::{Delivered, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::plan::duty::Duty;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
 use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
@@ -92,6 +94,8 @@ struct Timing {
     measure_from: Instant,
     /// The measurement of whole keys, once it began.
     whole: Option<WholeKeysTrial>,
+    /// Its work and rest in turn.
+    duty: Duty,
 }
 
 /// The measurement of the rate at which whole keys are compared.
@@ -160,15 +164,21 @@ impl Worker {
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::canary_alone(None));
-        let mut timing = Timing { busy_since: Instant::now(), measure_from, whole: None };
+        let duty = Duty::new(self.record.share());
+        let mut timing = Timing { busy_since: Instant::now(), measure_from, whole: None, duty };
         loop {
             // On an overloaded machine one launch may outlast warm-up and measurement. The device
             // takes jobs only once it has a rate, because estimates for askers need it.
             let is_measured = Instant::now() >= take_jobs_from && self.record.rate().is_some();
             let next = if !is_measured && !self.pool.is_closed() {
                 Next::Search(PlannedLaunch::warm_up(Arc::clone(&warm_up)))
+            } else if self.must_rest(&timing) {
+                subscription.set_part(self.record.part());
+                subscription.note_rate(self.record.rates());
+                Next::Wait
             } else {
                 subscription.set_lane(self.lane_now());
+                subscription.set_part(self.record.part());
                 self.pool.next(&mut subscription, self.record.rates())
             };
             let next = match next {
@@ -188,7 +198,13 @@ impl Worker {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                 }
                 Next::Wait => {
-                    self.idle(&subscription);
+                    match timing.duty.is_over() {
+                        true => self.sleep(timing.duty.rest()),
+                        false if self.record.is_resting() => {
+                            self.pool.wait_for_end(LOOK_FOR_END);
+                        }
+                        false => self.idle(&subscription),
+                    }
                     timing.busy_since = Instant::now();
                 }
                 Next::End => return Ok(()),
@@ -241,6 +257,7 @@ impl Worker {
         } else {
             self.record.add_measurement(compared, report.candidates, now - timing.busy_since);
         }
+        timing.duty.work(now - timing.busy_since);
         timing.busy_since = now;
         let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };
         // Sending cannot fail: the verifier ends after all workers.
@@ -260,7 +277,7 @@ impl Worker {
             None => self.record.rates().whole_keys.is_none(),
             Some(trial) => self.record.rates().whole_keys.is_none() || now < trial.measure_from + MEASURE_WHOLE,
         };
-        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() {
+        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() || self.must_rest(timing) {
             return None;
         }
         let trial = timing.whole.get_or_insert_with(|| WholeKeysTrial {
@@ -268,6 +285,11 @@ impl Worker {
             measure_from: now + WARM_UP_WHOLE,
         });
         Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
+    }
+
+    /// Whether the device may not search now: the operator's hours and caps say so.
+    fn must_rest(&self, timing: &Timing) -> bool {
+        (self.record.is_resting() || timing.duty.is_over()) && !self.pool.is_closed()
     }
 
     /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works

@@ -4,12 +4,14 @@ use super::health::{DeviceView, Record};
 use super::open::{OpenDevice, OpenedDevice, open_all};
 use super::pool::Pool;
 use super::verifier::Delivered;
+use super::watch::Watch;
 use super::worker::Worker;
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::rest::Rest;
 use crate::scheduler::plan::wait_estimate::Serving;
-use crate::search::{DeviceId, SearchError, SearchOptions, cuda};
+use crate::search::{DeviceId, SearchError, SearchOptions, Surroundings, cuda};
 use crate::vault::Vault;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -18,6 +20,7 @@ use std::thread::JoinHandle;
 /// The threads of all devices.
 pub struct Workers {
     devices: Vec<Device>,
+    watch: Option<JoinHandle<()>>,
 }
 
 struct Device {
@@ -33,6 +36,7 @@ impl Workers {
     pub(in crate::scheduler) fn start(
         options: &SearchOptions,
         opener: OpenDevice,
+        surroundings: Surroundings,
         pool: Arc<Pool>,
         vault: Vault,
         launches: SyncSender<Delivered>,
@@ -43,6 +47,10 @@ impl Workers {
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
+        let share = |record: &Record| options.restraints.caps_of(record.view().id).share;
+        records.iter().for_each(|record| record.set_share(share(record).unwrap_or(1.0)));
+        let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records);
+        let watch = watch.map(|watch| watch.spawn(Arc::clone(&pool)));
         let gpus: Vec<Arc<Record>> = opened
             .iter()
             .zip(&records)
@@ -72,19 +80,20 @@ impl Workers {
             let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(searcher));
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
-        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
+        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect(), watch })
     }
 
-    /// Candidates per second of all working devices together. If every GPU is out of use, the rate
-    /// of the CPU thread that replaces them. `None` before the first measurement.
+    /// Candidates per second of all working devices together, each in the part of its time that it
+    /// has. If every GPU is out of use, the rate of the CPU thread that replaces them. `None` before
+    /// the first measurement.
     pub fn rate(&self) -> Option<Rate> {
         self.rate_of(Compared::TopWords)
     }
 
     /// The same for launches of a kind.
     pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
-        let rates = self.working().filter_map(|record| record.rate_of(compared));
-        let rates: Vec<f64> = rates.map(|Rate(rate)| rate).collect();
+        let rates = self.working().filter_map(|record| Some((record.rate_of(compared)?, record.part())));
+        let rates: Vec<f64> = rates.map(|(Rate(rate), part)| rate * part).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
@@ -93,6 +102,7 @@ impl Workers {
         let mut serving: Option<Serving> = None;
         for record in self.working() {
             let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
+            let rate = rate * record.part();
             let lane = if record.view().id == DeviceId::Cpu { Lane::All } else { Lane::Hard };
             let all = serving.get_or_insert(Serving {
                 lane,
@@ -123,6 +133,16 @@ impl Workers {
         self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
+    /// Why the devices rest, if each that works does: the reason of the one that goes on first.
+    pub fn rest(&self) -> Option<Rest> {
+        let rests: Option<Vec<Rest>> = self.working().map(|record| record.view().rest).collect();
+        let is_sooner = |rest: &Rest| match rest {
+            Rest::Battery | Rest::Heat { .. } => 0,
+            Rest::Hours { until, .. } => until.unwrap_or(u64::MAX),
+        };
+        rests?.into_iter().min_by_key(is_sooner)
+    }
+
     /// Whether every device waits for work: it is measured and has nothing in flight.
     pub(in crate::scheduler) fn are_idle(&self) -> bool {
         self.devices.iter().all(|device| device.record.is_idle())
@@ -135,6 +155,9 @@ impl Workers {
                 // A panic is caught and logged inside the thread.
                 let _ = thread.join();
             }
+        }
+        if let Some(watch) = self.watch.take() {
+            let _ = watch.join();
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod memory_scan;
 pub mod program;
 pub mod raw_relay;
 pub mod relay;
+pub mod socks;
 pub mod source;
 pub mod usage;
 pub mod vault;
