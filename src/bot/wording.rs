@@ -158,10 +158,12 @@ fn lines(parts: impl IntoIterator<Item = String>) -> String {
 fn acceptance(t: &Table, job: &Acceptance) -> String {
     let patterns = any_of(t, &job.patterns, PATTERNS_ACCEPTED);
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns)];
-    said.extend(all_meanings(t, &job.patterns, MEANINGS_ACCEPTED));
+    let rests = job.rests.map(|rests| resting(t, rests));
+    let length = rests.as_ref().map_or(0, |rests| rests.chars().count());
+    said.extend(all_meanings(t, &job.patterns, MEANINGS_ACCEPTED.saturating_sub(length)));
     said.push(odds(t, job.difficulty));
     said.push(job.takes.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
-    said.extend(job.rests.map(|rests| resting(t, rests)));
+    said.extend(rests);
     said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
     said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     if job.expensive && !job.is_split {
