@@ -91,6 +91,9 @@ fn hours_are_those_of_the_clock_on_the_wall() {
         vec![(135, 165)],
         vec![(120, 180)],
         vec![(150, 120)],
+        // An end that the clocks of some zones jump over in spring.
+        vec![(150, 700)],
+        vec![(700, 150)],
         vec![(0, 720), (720, 1440)],
         vec![(0, 720), (600, 1000), (1320, 30)],
     ];
