@@ -7,6 +7,7 @@
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account
 //! - [`control`]: the operator's local socket
+//! - [`fleet`]: the files of an operator who has workers on other machines
 //! - [`backup`]: all of a bot in one encrypted file
 //! - [`service`]: the rooms wired together; [`cli`]: one small file per command
 //!
@@ -21,6 +22,7 @@ pub mod control;
 pub mod duration;
 #[doc(hidden)]
 pub mod fault;
+pub mod fleet;
 pub mod job;
 pub mod key;
 pub mod language;

@@ -3,13 +3,14 @@
 //! `docs/operators/relays-toml.md` is made of the comments here.
 
 use super::error::ConfigError;
-use super::types::{BotConfig, Config, Limits, RelayEntry, WebConfig};
+use super::types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};
 use crate::duration;
 use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use toml::Spanned;
@@ -28,6 +29,7 @@ struct File {
     bot: Bot,
     limits: RawLimits,
     search: Search,
+    fleet: Fleet,
     web: Web,
 }
 
@@ -111,6 +113,16 @@ struct Search {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
+struct Fleet {
+    /// Address of the NATS server, `tls://host:port`. Empty: no workers.
+    server: Option<Spanned<String>>,
+    /// Credentials of the bot there. Empty: those that `npubbot fleet init` made, `fleet/bot.creds`
+    /// in the data folder.
+    credentials: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
 struct Web {
     /// Address and port of the web page for people without an account. Empty: it is not served.
     listen: Option<Spanned<String>>,
@@ -139,6 +151,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
         search: search(&raw.search, &place)?,
+        fleet: fleet(raw.fleet, &place)?,
         web: web(raw.web, &place)?,
     })
 }
@@ -323,6 +336,18 @@ fn search(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError>
         threads,
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
     })
+}
+
+fn fleet(raw: Fleet, place: &Place<'_>) -> Result<Option<FleetConfig>, ConfigError> {
+    let span = raw.server.as_ref().map_or(0..0, Spanned::span);
+    let credentials = place.text("credentials", raw.credentials)?.map(PathBuf::from);
+    let Some(server) = place.text("server", raw.server)? else { return Ok(None) };
+    let host = server.strip_prefix("tls://").unwrap_or_default();
+    if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || ".:-[]".contains(c)) {
+        let what = format!("`server` is \"{server}\"; allowed is an address like \"tls://nats.example:4222\"");
+        return Err(place.wrong(span, what));
+    }
+    Ok(Some(FleetConfig { server, credentials }))
 }
 
 fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {

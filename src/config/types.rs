@@ -2,6 +2,7 @@
 
 use crate::search::SearchOptions;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// All settings of an operator.
@@ -17,6 +18,8 @@ pub struct Config {
     pub limits: Limits,
     /// Devices and threads of the search.
     pub search: SearchOptions,
+    /// Workers on other machines; `None` for none.
+    pub fleet: Option<FleetConfig>,
     /// The web page for people without an account.
     pub web: WebConfig,
 }
@@ -91,6 +94,15 @@ pub struct Limits {
     /// Answers per second to all askers together, on average. Askers with an open job are answered
     /// even above this limit.
     pub answers_per_second: u32,
+}
+
+/// The server through which workers on other machines are given orders.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FleetConfig {
+    /// Address of the NATS server, `tls://host:port`.
+    pub server: String,
+    /// File with the bot's credentials; `None` for `fleet/bot.creds` in the data folder.
+    pub credentials: Option<PathBuf>,
 }
 
 /// The web page for people without an account, and metrics. Neither is served by default.

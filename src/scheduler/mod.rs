@@ -41,13 +41,14 @@ pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
-use crate::search::{self, SearchError, SearchOptions};
+use crate::search::{self, SearchError, SearchOptions, Searcher};
 use crate::vault::Vault;
 use plan::compared::Compared;
 use run::pool::Pool;
-use run::verifier::LAUNCHES_WAITING;
+use run::verifier::{Delivered, LAUNCHES_WAITING};
 use run::workers::Workers;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
 /// Steps that the difficulties of one job may take to compute, each some tens of nanoseconds.
@@ -57,6 +58,9 @@ const STEPS: usize = 1 << 20;
 pub struct Scheduler {
     pool: Arc<Pool>,
     workers: Workers,
+    vault: Vault,
+    /// The way to the verifier, for devices that come later; `None` at the end.
+    launches: Option<SyncSender<Delivered>>,
     verifier: Option<JoinHandle<()>>,
 }
 
@@ -78,9 +82,17 @@ impl Scheduler {
     ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
-        let workers = Workers::start(options, opener, Arc::clone(&pool), vault.clone(), sender)?;
-        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault, handler);
-        Ok(Scheduler { pool, workers, verifier: Some(verifier) })
+        let workers = Workers::start(options, opener, Arc::clone(&pool), vault.clone(), sender.clone())?;
+        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler);
+        Ok(Scheduler { pool, workers, vault, launches: Some(sender), verifier: Some(verifier) })
+    }
+
+    /// Adds a device of a worker on another machine. It searches until it fails; then it has to be
+    /// added again. Its claims count only as far as its canaries prove them.
+    pub fn attach(&self, searcher: Box<dyn Searcher>) {
+        if let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) {
+            self.workers.attach(searcher, Arc::clone(&self.pool), self.vault.clone(), launches);
+        }
     }
 
     /// Adds a job. Every device includes it from the next launch in which the job has a turn.
@@ -170,6 +182,7 @@ impl Drop for Scheduler {
     fn drop(&mut self) {
         self.pool.close();
         self.workers.join();
+        drop(self.launches.take());
         if let Some(verifier) = self.verifier.take() {
             // If the verifier panicked, the log has the panic.
             let _ = verifier.join();

@@ -1,14 +1,17 @@
 //! Names and descriptions of devices.
 
+use super::remote::RemoteId;
 use std::fmt;
 
-/// The name of a device: `cpu`, `cuda:0`, …
+/// The name of a device: `cpu`, `cuda:0`, `worker alice:0`, …
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum DeviceId {
     /// The processor, with all its threads.
     Cpu,
     /// The GPU of this number.
     Cuda(usize),
+    /// A device of a worker on another machine.
+    Remote(RemoteId),
 }
 
 impl fmt::Display for DeviceId {
@@ -16,6 +19,7 @@ impl fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu => f.write_str("cpu"),
             DeviceId::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            DeviceId::Remote(id) => write!(f, "worker {id}"),
         }
     }
 }

@@ -13,6 +13,7 @@ mod error;
 mod nvml;
 mod open;
 mod options;
+pub mod remote;
 mod searcher;
 mod sensors;
 

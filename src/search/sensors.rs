@@ -39,6 +39,7 @@ impl Sensors {
                 cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id)).map_or(Kind::None, Kind::Gpu)
             }
             DeviceId::Cpu => processor(Path::new("/sys")),
+            DeviceId::Remote(_) => Kind::None,
         })
     }
 

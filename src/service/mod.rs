@@ -37,11 +37,13 @@ use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
+use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Relays, nip11};
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::SearchError;
+use crate::search::remote::{Credentials, CredentialsError, Fleet, FleetView};
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
 use access::Access;
@@ -72,6 +74,8 @@ pub struct Service {
     scheduler: Arc<Scheduler>,
     ledger: Ledger,
     relays: Relays,
+    /// The workers on other machines, if the configuration has a server for them.
+    fleet: Option<Fleet>,
     stopper: Stopper,
     tasks: JoinSet<()>,
 }
@@ -88,6 +92,9 @@ pub enum ServiceError {
     /// A relay of the configuration cannot be used.
     #[error(transparent)]
     Nostr(#[from] NostrError),
+    /// The credentials for the server of the workers cannot be read.
+    #[error(transparent)]
+    Fleet(#[from] CredentialsError),
 }
 
 impl Service {
@@ -121,6 +128,7 @@ impl Service {
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
         tickets::complete(&vault, &ledger, data)?;
+        let credentials = fleet_credentials(&config, data)?;
         let (stopper, shutdown) = shutdown::pair();
         let context = Context {
             vault: vault.with_clock(clock.clone()),
@@ -143,8 +151,13 @@ impl Service {
         let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
         tokio::spawn(warn_of_bad_relays(config.relays.clone()));
-        let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
-        Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
+        let mut tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
+        let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));
+        if let (Some(fleet), Some(credentials)) = (&fleet, credentials) {
+            let (scheduler, shutdown) = (Arc::clone(&scheduler), context.shutdown.clone());
+            tasks.spawn(fleet.clone().run(credentials, move |searcher| scheduler.attach(searcher), shutdown));
+        }
+        Ok(Service { context, scheduler, ledger, relays, fleet, stopper, tasks })
     }
 
     /// The running service, as monitoring sees it.
@@ -188,6 +201,11 @@ impl Service {
         self.scheduler.devices()
     }
 
+    /// The workers on other machines; `None` if the configuration has no server for them.
+    pub fn fleet(&self) -> Option<FleetView> {
+        self.fleet.as_ref().map(Fleet::view)
+    }
+
     /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         self.ledger.totals()
@@ -205,6 +223,10 @@ impl Service {
         fault::before(Step::Stop);
         self.stopper.stop();
         self.scheduler.close();
+        if let Some(fleet) = &self.fleet {
+            // Orders reach seconds ahead.
+            fleet.close();
+        }
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(TASKS_PATIENCE, tasks_end).await.is_err() {
             tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
@@ -222,6 +244,13 @@ impl Service {
         self.ledger.close();
         fault::after(Step::Stop);
     }
+}
+
+/// The bot's credentials at the server of its workers; `None` without such a server.
+fn fleet_credentials(config: &Config, data: &Path) -> Result<Option<Credentials>, CredentialsError> {
+    let Some(fleet) = &config.fleet else { return Ok(None) };
+    let file = fleet.credentials.clone().unwrap_or_else(|| data.join(FLEET_FOLDER).join(BOT_CREDENTIALS));
+    Credentials::read(&file).map(Some)
 }
 
 /// Starts the devices on the jobs still open.

@@ -81,6 +81,30 @@ impl Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::at_the_end(&canary::choose(rate)))
     }
 
+    /// The same pass with a canary of its own, drawn for one launch of a device of this rate that is
+    /// not trusted. It is not made of the other patterns, as [`canary::beside`] does for our own
+    /// devices: the device could tell it from them.
+    pub(in crate::scheduler) fn with_own_canary(&self, rate: Option<Rate>) -> Pass {
+        let requested: Vec<Pattern> = self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect();
+        let drawn = canary::choose(rate);
+        let canary = match self.compared() {
+            Compared::TopWords => drawn,
+            Compared::WholeKeys if requested.is_empty() => canary::at_the_end(&drawn),
+            Compared::WholeKeys => canary::beside(drawn, &requested),
+        };
+        let canary_chance = 1.0 / canary.difficulty().candidates();
+        let patterns = std::iter::once(canary).chain(requested).collect();
+        Pass {
+            patterns: Arc::new(PatternSet::new(patterns)),
+            half: self.half,
+            canary_chance,
+            owners: self.owners.clone(),
+            plentiful_from: self.plentiful_from,
+            plentiful_part: self.plentiful_part,
+            remaining: OnceLock::new(),
+        }
+    }
+
     /// Whether the pass has a pattern of some job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
         self.owners.len() > 1
@@ -141,5 +165,45 @@ impl Pass {
     #[cfg(test)]
     pub(in crate::scheduler) fn owners(&self) -> &[Owner] {
         &self.owners
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(texts: &[&str]) -> Pass {
+        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let rare = patterns.iter().enumerate().map(|(job, pattern)| (JobId(job as i64), pattern));
+        Pass::new(rare, std::iter::empty(), None, canary::choose(Some(Rate(1e9))))
+    }
+
+    #[test]
+    fn an_order_has_a_canary_of_its_own_that_is_not_made_of_the_patterns() {
+        let shared = pass(&["m0ctane"]);
+        assert!(shared.patterns.get(PatternId(0)).as_str().starts_with("m0ct"), "that of our own devices is");
+        let drawn: std::collections::BTreeSet<String> = (0..20)
+            .map(|_| {
+                let own = shared.with_own_canary(Some(Rate(1e9)));
+                assert_eq!((own.owners(), own.patterns.len()), (shared.owners(), 2));
+                assert_eq!(own.patterns.get(PatternId(1)).as_str(), "m0ctane");
+                let canary = own.patterns.get(PatternId(0));
+                assert_eq!(own.canary_chance * canary.difficulty().candidates(), 1.0);
+                canary.as_str().to_owned()
+            })
+            .collect();
+        // Of 33 million canaries, two of twenty are the same once in 170,000 runs.
+        assert_eq!(drawn.len(), 20);
+        assert!(drawn.iter().filter(|canary| "m0ctane".starts_with(canary.as_str())).count() < 2);
+    }
+
+    #[test]
+    fn where_whole_keys_are_compared_the_own_canary_is_an_end() {
+        for shared in [pass(&["*al7ce*"]), Pass::canary_alone_of_whole_keys(None)] {
+            let own = shared.with_own_canary(Some(Rate(1e9)));
+            assert!(own.patterns.get(PatternId(0)).as_str().starts_with('*'), "{:?}", own.patterns.get(PatternId(0)));
+            assert_eq!(own.compared(), Compared::WholeKeys);
+        }
+        assert_eq!(Pass::canary_alone(None).with_own_canary(None).compared(), Compared::TopWords);
     }
 }

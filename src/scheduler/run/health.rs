@@ -15,6 +15,17 @@ const WRONG_HITS_ALLOWED: u64 = 3;
 /// wrongly once in a few years.
 const JUDGE_AFTER: f64 = 200.0;
 
+/// Canary hits that a device is believed to have at its start, among as many expected ones.
+const BELIEVED: f64 = 20.0;
+
+/// Expected canary hits over which the proven part of a device's claims is taken: 2 % of random
+/// error.
+const PROVEN_OVER: f64 = 2000.0;
+
+/// Time over which the answers of a worker are measured together: they come over a network, some
+/// at once.
+const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
+
 /// Weight of the newest measurement in the running mean of the rate.
 const NEWEST: f64 = 0.2;
 
@@ -72,6 +83,10 @@ struct Inner {
     view: DeviceView,
     canary_expected: f64,
     canary_found: u64,
+    /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
+    proof: (f64, f64),
+    /// Proven candidates and wall time that are not in the rates yet: by top words, by whole keys.
+    waiting: [(u64, Duration); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
@@ -96,6 +111,8 @@ impl Record {
                 view,
                 canary_expected: 0.0,
                 canary_found: 0,
+                proof: (BELIEVED, BELIEVED),
+                waiting: [(0, Duration::ZERO); 2],
                 whole_keys_rate: None,
                 last: None,
                 idle: false,
@@ -152,6 +169,20 @@ impl Record {
         *rate = Some(Rate(rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old))));
     }
 
+    /// [`Record::add_measurement`] for answers that come in bursts.
+    pub fn add_proven(&self, compared: Compared, candidates: u64, wall: Duration) {
+        let waiting = {
+            let mut inner = self.lock();
+            let waiting = &mut inner.waiting[usize::from(compared == Compared::WholeKeys)];
+            *waiting = (waiting.0 + candidates, waiting.1 + wall);
+            if waiting.1 < MEASURED_TOGETHER {
+                return;
+            }
+            std::mem::take(waiting)
+        };
+        self.add_measurement(compared, waiting.0, waiting.1);
+    }
+
     /// Counts the wrong hits and canary hits of a launch. Takes the device out of use if its claims
     /// cannot be believed.
     pub fn judge(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
@@ -159,6 +190,9 @@ impl Record {
         inner.view.hits_wrong += hits_wrong;
         inner.canary_expected += canary_expected;
         inner.canary_found += canary_found;
+        let (expected, found) = (inner.proof.0 + canary_expected, inner.proof.1 + canary_found as f64);
+        let kept = (PROVEN_OVER / expected).min(1.0);
+        inner.proof = (expected * kept, found * kept);
         if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
             let reason = format!("{} of its hits were wrong", inner.view.hits_wrong);
             inner.view.health = Health::Out(reason);
@@ -170,6 +204,12 @@ impl Record {
             }
             (inner.canary_expected, inner.canary_found) = (0.0, 0);
         }
+    }
+
+    /// The part of the device's claimed candidates that its canary hits prove, 0 to 1.
+    pub fn proven_share(&self) -> f64 {
+        let (expected, found) = self.lock().proof;
+        (found / expected).min(1.0)
     }
 
     /// Takes the device out of use for this reason.
@@ -184,6 +224,8 @@ impl Record {
         inner.view.hits_wrong = 0;
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
+        inner.proof = (BELIEVED, BELIEVED);
+        inner.waiting = [(0, Duration::ZERO); 2];
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }
 
@@ -246,6 +288,39 @@ mod tests {
         let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
         let chance = chance_below_half(JUDGE_AFTER);
         assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");
+    }
+
+    #[test]
+    fn claims_count_as_far_as_canaries_prove_them() {
+        let (honest, boaster, liar) = (record(), record(), record());
+        for _ in 0..1000 {
+            honest.judge(0, 10.0, 10);
+            boaster.judge(0, 10.0, 6);
+        }
+        assert_eq!(honest.proven_share(), 1.0);
+        assert!((boaster.proven_share() - 0.6).abs() < 0.01 && !boaster.is_out(), "{}", boaster.proven_share());
+        // One order with a huge claim: it proves what was believed before.
+        liar.judge(0, 1e12, 0);
+        assert!(liar.proven_share() < 1e-9 && liar.is_out());
+        let view = liar.view();
+        liar.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
+        assert_eq!(liar.proven_share(), 1.0, "a new session begins anew");
+        // One that gets better is believed again, after two thousand canaries.
+        for _ in 0..2000 {
+            boaster.judge(0, 10.0, 10);
+        }
+        assert!(boaster.proven_share() > 0.99);
+    }
+
+    #[test]
+    fn answers_that_come_at_once_do_not_make_a_rate() {
+        let record = record();
+        for _ in 0..9 {
+            record.add_proven(Compared::TopWords, 1000, Duration::from_nanos(1));
+        }
+        assert!(record.rate().is_none());
+        record.add_proven(Compared::TopWords, 1000, Duration::from_secs(1) - Duration::from_nanos(9));
+        assert_eq!(record.rate().map(|Rate(rate)| rate.round()), Some(10_000.0));
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn measure_with(
         }
         tick((now - began).as_secs_f64() / trial.seconds);
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok((launch, _)) if launch.pass.patterns.len() > 1 => {
+            Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
                 after = meter.read();
                 launches.push(launch);
@@ -339,7 +339,7 @@ mod tests {
     fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
         let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {
             DeviceId::Cpu => search::open(id, options),
-            DeviceId::Cuda(_) => {
+            DeviceId::Cuda(_) | DeviceId::Remote(_) => {
                 let (name, kernel) = ("test".to_owned(), "test".to_owned());
                 Ok(Box::new(Gpu(DeviceInfo { id, name, kernel, threads: 1 })) as Box<dyn Searcher>)
             }

@@ -4,6 +4,7 @@ pub(in crate::scheduler) mod health;
 pub(in crate::scheduler) mod measure;
 pub(in crate::scheduler) mod open;
 pub(in crate::scheduler) mod pool;
+mod timing;
 pub(in crate::scheduler) mod verifier;
 pub(in crate::scheduler) mod verify;
 pub(in crate::scheduler) mod worker;

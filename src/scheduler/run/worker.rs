@@ -4,7 +4,8 @@
 use super::health::{Health, LastLaunch, Record};
 use super::open::OpenDevice;
 use super::pool::{Next, Pool, Subscription};
-use super::verifier::{Delivered, reach};
+use super::timing::{Timing, WholeKeysTrial};
+use super::verifier::{Delivered, Unproven, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
@@ -80,34 +81,9 @@ pub(in crate::scheduler) struct Worker {
 /// A launch submitted and not yet collected.
 struct InFlight {
     planned: PlannedLaunch,
-    starts: Vec<(StartId, StartPoint)>,
-}
-
-/// The times that rates are measured by.
-struct Timing {
-    /// When the device began to work without a break, or ended the launch before: rates are by wall
-    /// time.
-    busy_since: Instant,
-    /// The warm-up ends.
-    measure_from: Instant,
-    /// The measurement of whole keys, once it began.
-    whole: Option<WholeKeysTrial>,
-}
-
-/// The measurement of the rate at which whole keys are compared.
-struct WholeKeysTrial {
-    /// Its canary.
+    /// The pass that was submitted: the planned one, or that with a canary of its own.
     pass: Arc<Pass>,
-    /// The warm-up ends.
-    measure_from: Instant,
-}
-
-impl Timing {
-    /// Launches of this pass count from this time on.
-    fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
-        let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
-        trial.map_or(self.measure_from, |trial| trial.measure_from)
-    }
+    starts: Vec<(StartId, StartPoint)>,
 }
 
 impl Worker {
@@ -125,6 +101,13 @@ impl Worker {
             };
             let Err(failure) = ended else { return };
             self.record.take_out(failure.to_string());
+            if self.is_remote() {
+                if !self.pool.is_closed() {
+                    tracing::warn!(device = %self.id, %failure, "a worker's device gets no more orders for now");
+                }
+                // It is attached again when it says hello again.
+                return;
+            }
             if began.elapsed() > RECOVERED_AFTER {
                 pause = FIRST_PAUSE;
             }
@@ -143,7 +126,11 @@ impl Worker {
                 None => (self.opener)(self.id, &self.options)?,
             };
             self.record.put_back(searcher.info());
-            self.search(searcher.as_mut(), &mut in_flight)
+            let ended = self.search(searcher.as_mut(), &mut in_flight);
+            if let Err(Failure::Distrusted(reason)) = &ended {
+                searcher.distrust(reason);
+            }
+            ended
         };
         let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
         // Launches in flight are dropped with their start points. Nothing is lost: the search has
@@ -180,14 +167,21 @@ impl Worker {
             match next {
                 Next::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
+                    if self.is_remote() {
+                        // How many orders it takes ahead follows from how fast it answers.
+                        subscription.set_device(searcher.starts() * searcher.in_flight(), searcher.early_stop());
+                    }
                     if in_flight.len() >= searcher.in_flight().max(1) {
                         self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                     }
                 }
+                // A worker's orders reach seconds ahead; nobody waits for them at the end.
+                Next::End if self.is_remote() => return Ok(()),
                 Next::Wait | Next::End if !in_flight.is_empty() => {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                 }
                 Next::Wait => {
+                    searcher.check()?;
                     self.idle(&subscription);
                     timing.busy_since = Instant::now();
                 }
@@ -202,14 +196,18 @@ impl Worker {
         in_flight: &mut VecDeque<InFlight>,
         planned: PlannedLaunch,
     ) -> Result<(), Failure> {
-        let pass = Arc::clone(&planned.pass);
+        let pass = if self.is_remote() {
+            Arc::new(planned.pass.with_own_canary(self.record.rate_of(planned.pass.compared())))
+        } else {
+            Arc::clone(&planned.pass)
+        };
         reach(fault::before, &pass, Step::Draw);
         let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
         reach(fault::after, &pass, Step::Draw);
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };
         let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
-        in_flight.push_back(InFlight { planned, starts });
+        in_flight.push_back(InFlight { planned, pass: Arc::clone(&pass), starts });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;
         reach(fault::after, &pass, Step::Launch);
@@ -231,20 +229,25 @@ impl Worker {
         subscription.settle(&launch.planned, &report, launch.starts.len());
         let compared = launch.planned.pass.compared();
         let of_top_words = compared == Compared::TopWords;
-        if let Some(stretch) = subscription.stretch().filter(|_| of_top_words) {
-            let (starts, candidates) = (launch.starts.len(), report.candidates);
-            self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
-        }
+        let stretch = subscription.stretch().filter(|_| of_top_words);
         let now = Instant::now();
-        if timing.busy_since < timing.measure_from(&launch.planned.pass) {
-            self.record.add_warm_up(report.candidates);
-        } else {
-            self.record.add_measurement(compared, report.candidates, now - timing.busy_since);
-        }
+        let is_measured = timing.busy_since >= timing.measure_from(&launch.planned.pass);
+        let wall = is_measured.then(|| now - timing.busy_since);
         timing.busy_since = now;
-        let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };
+        let unproven = self.is_remote().then_some(Unproven { wall, stretch });
+        if unproven.is_none() {
+            if let Some(stretch) = stretch {
+                let (starts, candidates) = (launch.starts.len(), report.candidates);
+                self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
+            }
+            match wall {
+                Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
+                None => self.record.add_warm_up(report.candidates),
+            }
+        }
+        let launch = CollectedLaunch { device: self.at, pass: launch.pass, starts: launch.starts, report };
         // Sending cannot fail: the verifier ends after all workers.
-        let _ = self.launches.send((collected, Arc::clone(&self.record)));
+        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), unproven });
         match self.record.view().health {
             Health::Working => Ok(()),
             Health::Out(reason) => Err(Failure::Distrusted(reason)),
@@ -268,6 +271,11 @@ impl Worker {
             measure_from: now + WARM_UP_WHOLE,
         });
         Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
+    }
+
+    /// Whether the device is a worker's on another machine, which is not trusted.
+    fn is_remote(&self) -> bool {
+        matches!(self.id, DeviceId::Remote(_))
     }
 
     /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works

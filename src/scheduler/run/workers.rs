@@ -9,15 +9,15 @@ use crate::pattern::Rate;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::wait_estimate::Serving;
-use crate::search::{DeviceId, SearchError, SearchOptions, cuda};
+use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, cuda};
 use crate::vault::Vault;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The threads of all devices.
+/// The threads of all devices: those of this machine, and those of workers that have come.
 pub struct Workers {
-    devices: Vec<Device>,
+    devices: Mutex<Vec<Device>>,
 }
 
 struct Device {
@@ -55,7 +55,7 @@ impl Workers {
             let lane = match (has_gpu, info.id) {
                 (false, _) => Lane::All,
                 (true, DeviceId::Cpu) => Lane::Easy,
-                (true, DeviceId::Cuda(_)) => Lane::Hard,
+                (true, DeviceId::Cuda(_) | DeviceId::Remote(_)) => Lane::Hard,
             };
             let worker = Worker {
                 at,
@@ -72,7 +72,42 @@ impl Workers {
             let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(searcher));
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
-        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect() })
+        Ok(Workers { devices: Mutex::new(opened.into_iter().enumerate().map(start).collect()) })
+    }
+
+    /// Adds a worker's device, which searches patterns hard enough for a GPU. One that comes again
+    /// keeps its record.
+    pub(in crate::scheduler) fn attach(
+        &self,
+        searcher: Box<dyn Searcher>,
+        pool: Arc<Pool>,
+        vault: Vault,
+        launches: SyncSender<Delivered>,
+    ) {
+        let mut devices = self.lock();
+        let info = searcher.info().clone();
+        let known = devices.iter().position(|device| device.record.view().id == info.id);
+        let at = known.unwrap_or(devices.len());
+        let record = known.map_or_else(|| Arc::new(Record::new(&info)), |at| Arc::clone(&devices[at].record));
+        if let Some(thread) = known.and_then(|at| devices[at].thread.take()) {
+            // Its former connection is closed, so the thread ends with the step that it is at.
+            let _ = thread.join();
+        }
+        let worker = Worker {
+            at,
+            id: info.id,
+            lane: Lane::Hard,
+            stands_in_for: Vec::new(),
+            record: Arc::clone(&record),
+            pool,
+            vault,
+            launches,
+            options: SearchOptions::default(),
+            opener: Arc::new(crate::search::open),
+        };
+        let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(Ok(searcher)));
+        let device = Device { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
+        if known.is_some() { devices[at] = device } else { devices.push(device) }
     }
 
     /// Candidates per second of all working devices together. If every GPU is out of use, the rate
@@ -83,8 +118,8 @@ impl Workers {
 
     /// The same for launches of a kind.
     pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
-        let rates = self.working().filter_map(|record| record.rate_of(compared));
-        let rates: Vec<f64> = rates.map(|Rate(rate)| rate).collect();
+        let rates: Vec<f64> =
+            self.working().iter().filter_map(|record| record.rate_of(compared)).map(|Rate(rate)| rate).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
@@ -112,29 +147,34 @@ impl Workers {
     }
 
     /// The records of the working devices, or that of the side thread if it is the only one.
-    fn working(&self) -> impl Iterator<Item = &Record> {
-        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
-        let counts = move |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
-        self.devices.iter().filter(counts).map(|device| device.record.as_ref())
+    fn working(&self) -> Vec<Arc<Record>> {
+        let devices = self.lock();
+        let main_is_out = devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
+        let counts = |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
+        devices.iter().filter(counts).map(|device| Arc::clone(&device.record)).collect()
     }
 
     /// Every device but the CPU thread beside GPUs.
     pub fn devices(&self) -> Vec<DeviceView> {
-        self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
+        self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
     /// Whether every device waits for work: it is measured and has nothing in flight.
     pub(in crate::scheduler) fn are_idle(&self) -> bool {
-        self.devices.iter().all(|device| device.record.is_idle())
+        self.lock().iter().all(|device| device.record.is_idle())
     }
 
     /// Waits for every thread to end. The pool must be closed.
     pub(in crate::scheduler) fn join(&mut self) {
-        for device in &mut self.devices {
+        for device in self.lock().iter_mut() {
             if let Some(thread) = device.thread.take() {
                 // A panic is caught and logged inside the thread.
                 let _ = thread.join();
             }
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Device>> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

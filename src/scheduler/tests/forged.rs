@@ -82,7 +82,7 @@ impl Bench {
         let (sender, receiver) = mpsc::sync_channel::<Delivered>(64);
         let verifier = verifier::spawn(receiver, Arc::clone(&self.pool), self.vault.clone(), redeem);
         for launch in launches {
-            sender.send((launch, Arc::clone(&record))).unwrap();
+            sender.send(Delivered { launch, record: Arc::clone(&record), unproven: None }).unwrap();
         }
         drop(sender);
         verifier.join().unwrap();

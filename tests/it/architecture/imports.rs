@@ -19,7 +19,7 @@ const STOREYS: &[&[&str]] = &[
     &["message"],
     &["progress", "ledger", "vault", "search"],
     &["config"],
-    &["bot", "nostr", "scheduler", "web", "control"],
+    &["bot", "fleet", "nostr", "scheduler", "web", "control"],
     &["service", "web", "backup"],
     &["cli"],
 ];

@@ -13,12 +13,13 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Tables of the file, with the types that read them.
-const TABLES: [(&str, &str, &str); 6] = [
+const TABLES: [(&str, &str, &str); 7] = [
     ("File", "", "At the top of the file"),
     ("Relay", "relays", "`[[relays]]`, once for each relay"),
     ("Bot", "bot", "`[bot]`"),
     ("RawLimits", "limits", "`[limits]`"),
     ("Search", "search", "`[search]`"),
+    ("Fleet", "fleet", "`[fleet]`"),
     ("Web", "web", "`[web]`"),
 ];
 
