@@ -1,0 +1,5 @@
+//! Workers on other machines, over a real NATS server with TLS and credentials.
+
+pub mod server;
+pub mod trust;
+pub mod work;
