@@ -98,7 +98,7 @@ impl NatsServer {
         let (stopper, shutdown) = shutdown::pair();
         let (url, credentials) = (self.url(), self.credentials(worker));
         let task = tokio::spawn(async move { run_worker(&url, credentials, vec![Box::new(searcher)], shutdown).await });
-        InProcess { _stopper: stopper, task }
+        InProcess { _stopper: stopper, _task: task }
     }
 }
 
@@ -111,7 +111,7 @@ impl Drop for NatsServer {
 /// A worker within the test's process.
 pub struct InProcess {
     _stopper: Stopper,
-    pub task: JoinHandle<Result<(), WorkerError>>,
+    _task: JoinHandle<Result<(), WorkerError>>,
 }
 
 /// A process that is killed when dropped.
