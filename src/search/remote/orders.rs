@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_searched_is_refused() {
+    fn an_order_that_cannot_be_searched_is_refused() {
         let none: Vec<&str> = Vec::new();
         let messages = [
             order(1, 7, &["zz"], vec![start(3)]),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_its_bounds_is_refused() {
+    fn a_message_beyond_its_bounds_is_refused() {
         let read =
             |answer: &Answer| Answer::read(&encode(answer).unwrap()).map(drop).map_err(|error| error.to_string());
         assert!(read(&found(1, 0)).is_ok());
