@@ -23,6 +23,7 @@ pub mod duration;
 #[doc(hidden)]
 pub mod fault;
 pub mod fleet;
+pub mod hours;
 pub mod job;
 pub mod key;
 pub mod language;

@@ -25,10 +25,11 @@ pub(super) fn find_best(
     let part = if is_split { facts.split_part } else { pool_part(facts) };
     let patterns = best.family.floor();
     let queue = if is_split { Duration::ZERO } else { facts.queue_for(&patterns) };
-    let takes = takes(best, part);
+    let takes = takes(best, part, facts);
     let reply = Reply::AcceptedBest(BestAcceptance {
         job: facts.next_job,
         explanation: explanation(best, part, facts),
+        rests: facts.rests(),
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
@@ -44,7 +45,7 @@ pub(super) fn find_best(
         encryption_key: request.encryption_key,
         subject: request.subject.clone(),
         expires_at,
-        notice_at: facts.notice_at(takes + queue, expires_at),
+        notice_at: facts.notice_at(takes.saturating_add(facts.until_hours() + queue), expires_at),
     };
     (Some(spec), reply)
 }
@@ -64,11 +65,11 @@ fn pool_part(facts: &Facts<'_>) -> f64 {
 }
 
 fn explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {
-    BestExplanation { best, likely: facts.rate.and_then(|rate| best.likely(rate)), takes: takes(best, part) }
+    BestExplanation { best, likely: facts.rate.and_then(|rate| best.likely(rate)), takes: takes(best, part, facts) }
 }
 
 /// The time until a search is over that has this part of the devices: its time counts as if it had
 /// all of them.
-fn takes(best: Best, part: f64) -> Duration {
-    best.time.div_f64(part.max(0.001))
+fn takes(best: Best, part: f64, facts: &Facts<'_>) -> Duration {
+    facts.within(best.time.div_f64(part.max(0.001)))
 }

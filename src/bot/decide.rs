@@ -12,7 +12,7 @@ use crate::job::{JobId, JobSpec, RumorId};
 use crate::key::HalfPoint;
 use crate::ledger::Job;
 use crate::message::Channel;
-use crate::pattern::{NINETY_FIVE_PERCENT, Pattern};
+use crate::pattern::Pattern;
 use std::time::Duration;
 
 /// If the expected time is at least this many seconds, the acceptance mentions split keys.
@@ -128,13 +128,15 @@ fn find(
         return Decision::Say(reply);
     }
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
+    let takes = rate.and_then(|rate| facts.takes(difficulty, rate));
     let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
     let is_split = half.is_some();
     let reply = Reply::Accepted(Acceptance {
         job: facts.next_job,
         patterns: patterns.to_vec(),
         difficulty,
-        rate,
+        takes,
+        rests: facts.rests(),
         queue,
         is_split,
         place: facts.split_place.filter(|_| is_split),
@@ -143,12 +145,12 @@ fn find(
         cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
             None
         } else {
-            cheaper_one(patterns, rate)
+            cheaper_one(patterns, rate, facts)
         },
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
     // The promised time is one within which 95 of 100 jobs are done.
-    let most = expected.map(|expected| expected.mul_f64(NINETY_FIVE_PERCENT) + queue);
+    let most = takes.map(|takes| takes.most.saturating_add(facts.until_hours() + queue));
     let notice_at = most.and_then(|most| facts.notice_at(most, expires_at));
     let (asker, subject) = (request.asker, request.subject.clone());
     Decision::Accept {
@@ -188,18 +190,26 @@ fn status(facts: &Facts<'_>) -> Reply {
         patterns: job.spec.patterns.clone(),
         best: job.spec.best.as_deref().cloned(),
         waited: Duration::from_secs(facts.now.saturating_sub(job.accepted_at)),
-        difficulty: difficulty_of(&job.spec.patterns),
-        rate: match job.spec.half {
-            Some(_) => facts.split_rate(&job.spec.patterns, facts.own_split_part),
-            None => facts.pool_rate(&job.spec.patterns),
-        },
+        expected: progress(job, facts),
     };
     Reply::Status {
         open: facts.asker.open.iter().map(line).collect(),
         results: facts.asker.results.clone(),
         open_jobs: facts.open_jobs(),
         rate: facts.rate,
+        rests: facts.rests(),
     }
+}
+
+/// The mean time of a job, and the chance that it is done by now.
+fn progress(job: &Job, facts: &Facts<'_>) -> Option<(Duration, f64)> {
+    let rate = match job.spec.half {
+        Some(_) => facts.split_rate(&job.spec.patterns, facts.own_split_part),
+        None => facts.pool_rate(&job.spec.patterns),
+    }?;
+    let difficulty = difficulty_of(&job.spec.patterns)?;
+    let searched = facts.searched_since(job.accepted_at);
+    Some((facts.takes(difficulty, rate)?.mean, difficulty.chance_after(rate.0 * searched.as_secs_f64())))
 }
 
 fn cancel(asked: Option<JobId>, facts: &Facts<'_>) -> Decision {

@@ -9,10 +9,10 @@ use crate::pattern::{Pattern, Rate};
 const EXPLAINED: usize = 5;
 
 /// The cheaper look-alike of the only pattern, with its expected time.
-pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>) -> Option<Cheaper> {
+pub(super) fn cheaper_one(patterns: &[Pattern], rate: Option<Rate>, facts: &Facts<'_>) -> Option<Cheaper> {
     let [only] = patterns else { return None };
     let pattern = cheaper(only)?;
-    let expected = pattern.difficulty().expected_time(rate?)?;
+    let expected = facts.takes(pattern.difficulty(), rate?)?.mean;
     Some(Cheaper { pattern, expected })
 }
 
@@ -23,10 +23,10 @@ pub(super) fn explain(patterns: &[Pattern], facts: &Facts<'_>) -> Reply {
         let is_accepted = accepted_by_bot(pattern);
         Explanation {
             pattern: pattern.clone(),
-            expected: rate.and_then(|rate| pattern.difficulty().expected_time(rate)).filter(|_| is_accepted),
+            expected: rate.and_then(|rate| facts.takes(pattern.difficulty(), rate)).filter(|_| is_accepted),
             is_accepted,
             nearest: if is_accepted { None } else { nearest_accepted(pattern) },
-            cheaper: cheaper_one(std::slice::from_ref(pattern), rate),
+            cheaper: cheaper_one(std::slice::from_ref(pattern), rate, facts),
         }
     };
     Reply::Explained {

@@ -2,6 +2,7 @@
 
 use super::accepted::effort;
 use crate::config::Limits;
+use crate::hours::Hours;
 use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{AskerView, HalfUse};
@@ -74,6 +75,11 @@ pub struct Facts<'a> {
     /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
     /// once.
     pub split_place: Option<usize>,
+    /// The hours at which the devices search; `None` for always.
+    pub hours: Option<&'a Hours>,
+    /// Whether nothing is searched now for a reason that no clock ends: the operator's pause, heat,
+    /// the battery.
+    pub is_stopped: bool,
     /// Unix seconds.
     pub now: u64,
 }

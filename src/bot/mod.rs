@@ -22,6 +22,7 @@ mod prose;
 mod reply;
 mod request;
 mod tables;
+mod takes;
 #[cfg(test)]
 mod tests;
 mod vocabulary;

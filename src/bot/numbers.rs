@@ -1,8 +1,9 @@
 //! Numbers and spans of time as people say them, for the bot's texts.
 
 use super::tables::{Table, say};
+use super::takes::Takes;
 use crate::duration::Span;
-use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Rate};
+use crate::pattern::{Difficulty, Rate};
 use std::time::Duration;
 
 /// Names of numbers with their size: one for each thousand, as in most languages. A table says how
@@ -91,8 +92,7 @@ fn unit_of(span: Span) -> (&'static str, u64) {
 
 /// `That takes about 7 min, rarely more than 21.`: the mean, and the time that 95 of 100 searches
 /// keep.
-pub(super) fn expected(table: &Table, mean: Duration) -> String {
-    let most = Duration::try_from_secs_f64(mean.as_secs_f64() * NINETY_FIVE_PERCENT).unwrap_or(Duration::MAX);
+pub(super) fn expected(table: &Table, Takes { mean, most }: Takes) -> String {
     let (mean_span, most_span) = (Span::from(mean), Span::from(most));
     let mean = span(table, mean);
     if mean_span == most_span {
@@ -231,9 +231,12 @@ mod tests {
             (777_600.0, "about 9 days, rarely more than 27"),
         ];
         for (seconds, said) in cases {
-            let text = expected(Table::of(English), Duration::from_secs_f64(seconds));
+            let text = expected(Table::of(English), Takes::without_pause(Duration::from_secs_f64(seconds)));
             assert_eq!(text, format!("That takes {said}."), "{seconds}");
         }
-        assert!(expected(Table::of(English), Duration::MAX).contains("years"), "no length overflows");
+        assert!(
+            expected(Table::of(English), Takes::without_pause(Duration::MAX)).contains("years"),
+            "no length overflows"
+        );
     }
 }

@@ -157,7 +157,8 @@ fn too_hard(
     facts: &Facts<'_>,
 ) -> Option<Reply> {
     let limit = facts.limits.longest_expected_time;
-    let expected = difficulty.expected_time(rate)?;
+    // The time until the hours begin does not count: a bot of the night takes requests by day.
+    let expected = facts.takes(difficulty, rate)?.mean;
     if expected <= limit {
         return None;
     }
@@ -166,11 +167,11 @@ fn too_hard(
     let of_prefixes = of_prefixes.unwrap_or(rate);
     let within = |characters: &u32| {
         let difficulty = Difficulty::from_bits(5 * characters);
-        difficulty.expected_time(of_prefixes).is_some_and(|time| time <= limit)
+        facts.takes(difficulty, of_prefixes).is_some_and(|takes| takes.mean <= limit)
     };
     let characters = (1..=50).take_while(within).last().unwrap_or(0);
     // A look-alike is named in a command without a half.
     let hinted = if is_split { &[] } else { patterns };
-    let cheaper = cheaper_one(hinted, Some(rate)).filter(|cheaper| cheaper.expected <= limit);
+    let cheaper = cheaper_one(hinted, Some(rate), facts).filter(|cheaper| cheaper.expected <= limit);
     Some(Reply::TooHard { expected, limit, characters, cheaper })
 }

@@ -1,5 +1,6 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
+use super::takes::{Rests, Takes};
 use crate::job::{BestSearch, JobId};
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
@@ -31,6 +32,8 @@ pub enum Reply {
         open_jobs: usize,
         /// The rate of all devices, if measured.
         rate: Option<Rate>,
+        /// Why nothing is searched now, if so.
+        rests: Option<Rests>,
     },
     /// These jobs were cancelled.
     Cancelled(Vec<JobId>),
@@ -209,8 +212,10 @@ pub struct Acceptance {
     pub patterns: Vec<Pattern>,
     /// Difficulty of any of them.
     pub difficulty: Difficulty,
-    /// The rate the job is searched at, if measured.
-    pub rate: Option<Rate>,
+    /// How long it takes from the moment that it can begin, if a rate is measured.
+    pub takes: Option<Takes>,
+    /// Why it is not searched now, if so.
+    pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
     /// Whether the asker keeps half of the key.
@@ -232,6 +237,8 @@ pub struct BestAcceptance {
     pub job: JobId,
     /// The search, with its likely result and its time.
     pub explanation: BestExplanation,
+    /// Why it is not searched now, if so.
+    pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
     /// Whether the asker keeps half of the key.
@@ -270,8 +277,8 @@ pub struct Explanation {
     pub pattern: Pattern,
     /// Whether the bot searches for it.
     pub is_accepted: bool,
-    /// Expected time until a key is found, if a rate is measured.
-    pub expected: Option<Duration>,
+    /// How long a search takes, if a rate is measured.
+    pub expected: Option<Takes>,
     /// The nearest pattern that the bot searches for, if it does not search for this one.
     pub nearest: Option<Pattern>,
     /// A look-alike that is found much sooner.
@@ -289,8 +296,6 @@ pub struct JobLine {
     pub best: Option<BestSearch>,
     /// Time since it was accepted.
     pub waited: Duration,
-    /// Difficulty of any of the prefixes.
-    pub difficulty: Option<Difficulty>,
-    /// The rate it is searched at, if measured.
-    pub rate: Option<Rate>,
+    /// Its mean time and the chance that it is done by now, if a rate is measured.
+    pub expected: Option<(Duration, f64)>,
 }

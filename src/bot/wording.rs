@@ -7,6 +7,7 @@ use super::phrases::{any_of, at_work, grammar_error, list, number, point_error, 
 use super::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine, Reply};
 use super::request::Request;
 use super::tables::{Table, say};
+use super::takes::Rests;
 use crate::job::JobId;
 use crate::key::HalfPointError;
 use crate::language::Language;
@@ -49,7 +50,11 @@ fn say_reply(t: &Table, reply: &Reply) -> String {
         Reply::Accepted(accepted) => acceptance(t, accepted),
         Reply::AcceptedBest(accepted) => best_acceptance(t, accepted),
         Reply::Help { open_jobs, rate } => lines([say!(t, "help"), at_work(t, *open_jobs, *rate)]),
-        Reply::Status { open, results, open_jobs, rate } => status(t, open, results, at_work(t, *open_jobs, *rate)),
+        Reply::Status { open, results, open_jobs, rate, rests } => {
+            let rests = rests.map(|rests| resting(t, rests));
+            let at_work = lines([at_work(t, *open_jobs, *rate)].into_iter().chain(rests));
+            status(t, open, results, at_work)
+        }
         Reply::Cancelled(jobs) => say!(t, "cancelled", jobs = list(t, jobs), count = jobs.len()),
         Reply::NothingToCancel { asked, open } => nothing_to_cancel(t, *asked, open),
         Reply::SentAgain(job) => say!(t, "sent-again", job = job.to_string()),
@@ -155,10 +160,8 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = patterns)];
     said.extend(all_meanings(t, &job.patterns, MEANINGS_ACCEPTED));
     said.push(odds(t, job.difficulty));
-    said.push(match job.rate.and_then(|rate| job.difficulty.expected_time(rate)) {
-        Some(mean) => expected(t, mean),
-        None => say!(t, "no-speed-yet"),
-    });
+    said.push(job.takes.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
+    said.extend(job.rests.map(|rests| resting(t, rests)));
     said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
     said.extend(job.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     if job.expensive && !job.is_split {
@@ -166,6 +169,14 @@ fn acceptance(t: &Table, job: &Acceptance) -> String {
     }
     said.push(say!(t, "to-stop", number = number(job.job)));
     lines(said)
+}
+
+/// Why nothing is searched now.
+fn resting(t: &Table, rests: Rests) -> String {
+    match rests {
+        Rests::Until(time) => say!(t, "rests-until", time = time_of_day(time)),
+        Rests::Now => say!(t, "rests-now"),
+    }
 }
 
 /// When and how the result comes.
@@ -189,6 +200,7 @@ fn arrival(t: &Table, queue: Duration, is_split: bool, place: Option<usize>, com
 fn best_acceptance(t: &Table, job: &BestAcceptance) -> String {
     let mut said = vec![say!(t, "accepted", job = job.job.to_string(), patterns = job.explanation.best.to_string())];
     said.extend(best_explanation(t, &job.explanation));
+    said.extend(job.rests.map(|rests| resting(t, rests)));
     said.extend(arrival(t, job.queue, job.is_split, job.place, job.comes_elsewhere));
     said.push(say!(t, "to-stop", number = number(job.job)));
     lines(said)
@@ -235,7 +247,7 @@ fn explanations(t: &Table, explained: &[Explanation], more: usize) -> String {
 fn explanation(t: &Table, one: &Explanation) -> String {
     let mut said = vec![means(t, &one.pattern), odds(t, one.pattern.difficulty())];
     if one.is_accepted {
-        said.push(one.expected.map_or_else(|| say!(t, "no-speed-yet"), |mean| expected(t, mean)));
+        said.push(one.expected.map_or_else(|| say!(t, "no-speed-yet"), |takes| expected(t, takes)));
         said.extend(one.cheaper.as_ref().map(|cheaper| looks_alike(t, cheaper)));
     } else {
         said.extend([say!(t, "needs-start"), instead(t, &one.nearest)]);
@@ -277,11 +289,8 @@ fn job_line(t: &Table, line: &JobLine) -> String {
         };
     }
     let patterns = any_of(t, &line.patterns, PATTERNS_SHOWN);
-    if let (Some(difficulty), Some(rate)) = (line.difficulty, line.rate)
-        && let Some(mean) = difficulty.expected_time(rate)
-    {
-        let chance = 100.0 * difficulty.chance_after(rate.0 * line.waited.as_secs_f64());
-        let (mean, chance) = (span(t, mean), format!("{chance:.0}"));
+    if let Some((mean, chance)) = line.expected {
+        let (mean, chance) = (span(t, mean), format!("{:.0}", 100.0 * chance));
         say!(t, "job-line-expected", job = job, patterns = patterns, waited = waited, mean = mean, chance = chance)
     } else {
         say!(t, "job-line", job = job, patterns = patterns, waited = waited)

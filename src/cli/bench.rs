@@ -1,14 +1,17 @@
 //! `npubbot bench`: the rate over wall time, checked by the number of hits.
 
+use super::bench_plot::{PATTERNS, plot};
 use super::patterns::{Wanted, check_searchable, wanted};
 use super::search_flags::SearchFlags;
+use crate::pattern::Rate;
 use crate::scheduler::{Measurement, Trial, measure};
 use crate::search::SearchOptions;
 use crate::vault::Vault;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Flags of `npubbot bench`.
 #[derive(Args, Debug)]
@@ -17,7 +20,8 @@ Examples:
   npubbot bench                           every GPU, else the CPU, for 10 seconds
   npubbot bench --device cpu --threads 1  one CPU thread
   npubbot bench '~satoshi' words:7        the rate with these patterns
-  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script")]
+  npubbot bench --patterns 10000 --json   10,000 patterns at once, for a script
+  npubbot bench --plot rate.svg           and as a picture")]
 pub(super) struct Bench {
     /// Patterns of any kind to search for, in place of random prefixes.
     #[arg(value_name = "PATTERN", conflicts_with_all = ["patterns", "characters"])]
@@ -37,8 +41,38 @@ pub(super) struct Bench {
     /// Print the result as a JSON object.
     #[arg(long)]
     json: bool,
+    /// Draw the rate over time into this SVG file, and over 1 to 10,000 patterns, each measured for
+    /// as long again.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     #[command(flatten)]
     search: SearchFlags,
+}
+
+/// The rates with 1, 10, … patterns, each measured for some seconds.
+fn over_patterns(options: &SearchOptions, seconds: f64, bar: &ProgressBar) -> anyhow::Result<Vec<(usize, Rate)>> {
+    let mut rates = Vec::new();
+    for patterns in PATTERNS {
+        let trial = Trial { patterns, chosen: Vec::new(), characters: None, seconds, split: false };
+        let measured =
+            measure(options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
+        trusted(&measured)?;
+        rates.push((patterns, measured.rate()));
+    }
+    Ok(rates)
+}
+
+/// Errors: hits that do not fit the candidates that the devices say they tested.
+fn trusted(measured: &Measurement) -> anyhow::Result<()> {
+    if measured.hits_wrong > 0 || measured.deviation().abs() > 5.0 {
+        bail!(
+            "{} hits were wrong, and {} were found where {:.0} were expected: these devices cannot be trusted",
+            measured.hits_wrong,
+            measured.hits_found,
+            measured.hits_expected
+        );
+    }
+    Ok(())
 }
 
 /// Parses the value of `--seconds`.
@@ -87,21 +121,21 @@ impl Bench {
         let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
         let measured =
             measure(&options, Vault::start_local()?, &trial, |share| bar.set_position((share * 100.0) as u64))?;
+        let over_patterns = match &self.plot {
+            Some(_) if self.chosen.is_empty() => over_patterns(&options, self.seconds, &bar)?,
+            _ => Vec::new(),
+        };
         bar.finish_and_clear();
+        if let Some(file) = &self.plot {
+            let written = std::fs::write(file, plot(&measured, &over_patterns));
+            written.with_context(|| format!("{} cannot be written", file.display()))?;
+        }
         if self.json {
             println!("{}", serde_json::to_string(&self.line(&measured))?);
         } else {
             self.show(&measured);
         }
-        if measured.hits_wrong > 0 || measured.deviation().abs() > 5.0 {
-            bail!(
-                "{} hits were wrong, and {} were found where {:.0} were expected: these devices cannot be trusted",
-                measured.hits_wrong,
-                measured.hits_found,
-                measured.hits_expected
-            );
-        }
-        Ok(())
+        trusted(&measured)
     }
 
     fn line(&self, measured: &Measurement) -> Line {

@@ -4,6 +4,7 @@ mod arguments;
 mod askers;
 mod backup;
 mod bench;
+mod bench_plot;
 mod combine;
 mod completions;
 #[cfg(feature = "demo")]
@@ -24,6 +25,7 @@ mod mine;
 mod mine_best;
 mod operate;
 mod patterns;
+mod plot;
 mod questions;
 mod recent;
 mod reload;
@@ -32,6 +34,7 @@ mod search_flags;
 mod serve;
 mod signals;
 mod split;
+mod stats;
 mod systemd;
 #[cfg(test)]
 mod tests;
@@ -82,6 +85,8 @@ enum Command {
     Init(init::Init),
     /// Show the state of the running bot: rate, devices, relays, jobs.
     Status(operate::ShowStatus),
+    /// Show what the running bot did each day.
+    Stats(stats::Stats),
     /// Watch the running bot: devices, jobs, relays, events.
     Top(top::Top),
     /// Show the open jobs of the running bot, or give one up.
@@ -148,6 +153,7 @@ impl Cli {
             Command::Serve(serve) => serve.run(level),
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),
+            Command::Stats(stats) => stats.run(),
             Command::Top(top) => top.run(),
             Command::Jobs(jobs) => jobs.run(),
             Command::Askers(askers) => askers.run(),

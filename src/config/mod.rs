@@ -3,7 +3,9 @@
 mod edit;
 mod error;
 mod load;
+mod place;
 mod raw;
+mod search;
 #[cfg(test)]
 mod tests;
 mod types;

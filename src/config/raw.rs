@@ -3,21 +3,15 @@
 //! `docs/operators/relays-toml.md` is made of the comments here.
 
 use super::error::ConfigError;
+use super::place::Place;
+use super::search::{self, Search};
 use super::types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};
-use crate::duration;
-use crate::search::{DeviceChoice, SearchOptions};
 use nostr::RelayUrl;
 use serde::Deserialize;
-use std::net::SocketAddr;
-use std::ops::Range;
 use std::path::PathBuf;
-use std::str::FromStr;
-use std::time::Duration;
 use toml::Spanned;
 
 const ROLES: &str = "\"inbox\", \"status\", \"discovery\"";
-/// Longest text in a profile, in bytes. Relays refuse longer ones.
-const LONGEST_TEXT: usize = 2000;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +25,7 @@ struct File {
     search: Search,
     fleet: Fleet,
     web: Web,
+    network: Network,
 }
 
 #[derive(Deserialize)]
@@ -102,17 +97,6 @@ struct RawLimits {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Search {
-    /// Where to search: `all` (every GPU, else the CPU), `cuda` (every GPU), `cuda:N`, `cpu`.
-    device: Option<Spanned<String>>,
-    /// CPU threads, 1 to 1024. Default: one per core.
-    threads: Option<Spanned<i64>>,
-    /// CPU kernel: `auto`, `ifma` or `portable`.
-    cpu_kernel: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
 struct Fleet {
     /// Address of the NATS server, `tls://host:port`. Empty: no workers.
     server: Option<Spanned<String>>,
@@ -132,10 +116,12 @@ struct Web {
     metrics: Option<Spanned<String>>,
 }
 
-/// The file being checked, for error messages.
-struct Place<'a> {
-    text: &'a str,
-    file: &'a str,
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Network {
+    /// Address and port of a SOCKS5 proxy, such as Tor's `127.0.0.1:9050`, through which all relays
+    /// are reached and named but those of this machine or its network. Empty: none.
+    proxy: Option<Spanned<String>>,
 }
 
 /// Parses and checks a configuration. Error messages call it `file`.
@@ -150,74 +136,11 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         allow_private_relays: raw.allow_private_relays,
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
-        search: search(&raw.search, &place)?,
+        search: search::checked(&raw.search, &place)?,
         fleet: fleet(raw.fleet, &place)?,
         web: web(raw.web, &place)?,
+        proxy: place.address("proxy", raw.network.proxy, "127.0.0.1:9050")?,
     })
-}
-
-impl Place<'_> {
-    fn wrong(&self, span: Range<usize>, what: String) -> ConfigError {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        ConfigError::Wrong { file: self.file.to_owned(), line: 1 + before.matches('\n').count(), what }
-    }
-
-    /// A whole number within `allowed`, or `default` if the key is missing.
-    fn number(
-        &self,
-        key: &str,
-        value: &Option<Spanned<i64>>,
-        default: u32,
-        allowed: std::ops::RangeInclusive<u32>,
-    ) -> Result<u32, ConfigError> {
-        let Some(value) = value else { return Ok(default) };
-        u32::try_from(*value.get_ref()).ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
-            let (least, most) = (allowed.start(), allowed.end());
-            self.wrong(value.span(), format!("`{key}` is {}; allowed is {least} to {most}", value.get_ref()))
-        })
-    }
-
-    /// A duration of at least `least`, or `default` if the key is missing. `why` says what is wrong
-    /// with a shorter one. Error messages show both limits in the spelling that operators use.
-    fn duration(
-        &self,
-        key: &str,
-        value: &Option<Spanned<String>>,
-        default: &str,
-        (least, why): (&str, &str),
-    ) -> Result<Duration, ConfigError> {
-        let (text, span) = value.as_ref().map_or((default, 0..0), |value| (value.get_ref().as_str(), value.span()));
-        let Ok(time) = duration::parse(text) else {
-            return Err(self.wrong(span, format!("`{key}` is \"{text}\"; allowed is {}", duration::ALLOWED)));
-        };
-        if duration::parse(least).is_ok_and(|least| time < least) {
-            let what = format!(
-                "`{key}` is \"{text}\", and {why}; write \"{least}\" or more (it is \"{default}\" if you say nothing)"
-            );
-            return Err(self.wrong(span, what));
-        }
-        Ok(time)
-    }
-
-    /// A value that `T` parses; `None` if the key is missing.
-    fn choice<T: FromStr<Err: std::fmt::Display>>(
-        &self,
-        key: &str,
-        value: &Option<Spanned<String>>,
-    ) -> Result<Option<T>, ConfigError> {
-        let Some(value) = value else { return Ok(None) };
-        let chosen = value.get_ref().parse();
-        chosen.map(Some).map_err(|error: T::Err| self.wrong(value.span(), format!("`{key}`: {error}")))
-    }
-
-    /// A text; `None` if it is missing or empty.
-    fn text(&self, key: &str, value: Option<Spanned<String>>) -> Result<Option<String>, ConfigError> {
-        let Some(value) = value else { return Ok(None) };
-        if value.get_ref().len() > LONGEST_TEXT {
-            return Err(self.wrong(value.span(), format!("`{key}` is longer than {LONGEST_TEXT} bytes")));
-        }
-        Ok(Some(value.into_inner()).filter(|text| !text.is_empty()))
-    }
 }
 
 fn relays(raw: &[Relay], place: &Place<'_>) -> Result<Vec<RelayEntry>, ConfigError> {
@@ -326,18 +249,6 @@ fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
     })
 }
 
-fn search(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError> {
-    let threads = match &raw.threads {
-        None => None,
-        Some(_) => Some(place.number("threads", &raw.threads, 1, 1..=1024)? as usize),
-    };
-    Ok(SearchOptions {
-        devices: place.choice::<DeviceChoice>("device", &raw.device)?.unwrap_or_default(),
-        threads,
-        cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
-    })
-}
-
 fn fleet(raw: Fleet, place: &Place<'_>) -> Result<Option<FleetConfig>, ConfigError> {
     let span = raw.server.as_ref().map_or(0..0, Spanned::span);
     let credentials = place.text("credentials", raw.credentials)?.map(PathBuf::from);
@@ -352,16 +263,8 @@ fn fleet(raw: Fleet, place: &Place<'_>) -> Result<Option<FleetConfig>, ConfigErr
 
 fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {
     let metrics_span = raw.metrics.as_ref().map_or(0..0, Spanned::span);
-    let address = |key: &str, value: Option<Spanned<String>>, example: &str| {
-        let Some(value) = value.filter(|value| !value.get_ref().is_empty()) else { return Ok(None) };
-        value.get_ref().parse().map(Some).map_err(|_| {
-            let text = value.get_ref();
-            let what = format!("`{key}` is \"{text}\"; allowed is an address and a port, like \"{example}\"");
-            place.wrong(value.span(), what)
-        })
-    };
-    let listen = address("listen", raw.listen, "127.0.0.1:8080")?;
-    let metrics: Option<SocketAddr> = address("metrics", raw.metrics, "127.0.0.1:9477")?;
+    let listen = place.address("listen", raw.listen, "127.0.0.1:8080")?;
+    let metrics = place.address("metrics", raw.metrics, "127.0.0.1:9477")?;
     if let (Some(one), true) = (metrics, metrics == listen) {
         let what = format!("`metrics` is {one}, and so is `listen`; each needs a port of its own");
         return Err(place.wrong(metrics_span, what));

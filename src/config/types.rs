@@ -22,6 +22,8 @@ pub struct Config {
     pub fleet: Option<FleetConfig>,
     /// The web page for people without an account.
     pub web: WebConfig,
+    /// The SOCKS5 proxy through which relays are reached; `None` for none.
+    pub proxy: Option<SocketAddr>,
 }
 
 /// One relay of the bot, with at least one role.

@@ -42,7 +42,14 @@ pub enum ControlError {
 /// Errors: [`ControlError`]. A request that is refused is no error: the line says so.
 pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result<(), ControlError> {
     let path = socket(data);
-    let no_answer = |error: io::Error| ControlError::NoAnswer { reason: error.to_string() };
+    let no_answer = |error: io::Error| ControlError::NoAnswer {
+        reason: match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!("it said nothing for {} seconds", PATIENCE.as_secs())
+            }
+            _ => error.to_string(),
+        },
+    };
     let name = path.as_path().to_fs_name::<GenericFilePath>().map_err(no_answer)?;
     let stream = Stream::connect(name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {

@@ -1,6 +1,6 @@
 //! The messages of the local socket.
 
-use super::status::{JobStatus, Status};
+use super::status::{DayStatus, JobStatus, Status};
 use super::view::View;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -44,6 +44,8 @@ pub enum Command {
         /// How they are treated from now on.
         standing: Standing,
     },
+    /// Show what the bot did each day.
+    Stats,
     /// Check the running bot.
     Doctor,
     /// Show everything that `npubbot top` shows.
@@ -73,6 +75,8 @@ pub enum Reply {
     View(Box<View>),
     /// An asker.
     Asker(AskerStatus),
+    /// A day.
+    Day(DayStatus),
     /// The result of a check.
     Finding(Finding),
     /// The request was carried out; words for the operator.

@@ -34,7 +34,8 @@ pub struct DeviceStatus {
     pub name: String,
     /// Candidates a second; `null` before the first measurement.
     pub rate: Option<f64>,
-    /// `working`, `paused`, or `out: ` and the reason.
+    /// `working`, `paused` by the operator, `rests ` and until when or why, or `out: ` and the
+    /// reason.
     pub state: String,
 }
 
@@ -66,4 +67,17 @@ pub struct JobStatus {
     pub difficulty: Option<f64>,
     /// Seconds that a search alone on all devices takes on average; `null` without a rate.
     pub expected_seconds: Option<f64>,
+}
+
+/// What the bot did on one day.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DayStatus {
+    /// The day (UTC): `2026-11-23`.
+    pub date: String,
+    /// Keys tested.
+    pub candidates: u64,
+    /// Jobs accepted.
+    pub jobs_accepted: u64,
+    /// Results delivered.
+    pub jobs_delivered: u64,
 }

@@ -36,6 +36,17 @@ impl Ledger {
         Ok(())
     }
 
+    /// The days that are kept up to today, the oldest first: Unix seconds of their beginning, and
+    /// their totals. Days on which nothing happened have zeros.
+    pub fn days(&self) -> Result<Vec<(u64, DayFigures)>, LedgerError> {
+        let today = unsigned(self.now() / DAY);
+        let first = self.reading(|connection| {
+            Ok(connection.query_row("SELECT min(day) FROM day", [], |row| row.get::<_, Option<i64>>(0))?)
+        })?;
+        let first = first.map_or(today, unsigned).max(today.saturating_sub(unsigned(KEPT)));
+        (first..=today).map(|day| Ok((day * unsigned(DAY), self.day(day)?))).collect()
+    }
+
     /// Totals of a day, in days since 1970-01-01 (UTC); zeros for an unknown day.
     pub fn day(&self, day: u64) -> Result<DayFigures, LedgerError> {
         let day = i64::try_from(day).unwrap_or(i64::MAX);

@@ -18,4 +18,4 @@ mod relay;
 pub use inbox::{Awaited, Flood, Inbox, IncomingMessage, Watchdog, vanish};
 pub use outbox::Outbox;
 pub use presence::{Presence, Publisher};
-pub use relay::{EncryptionKeys, Figures, NostrError, RelayLists, Relays, nip11, reach};
+pub use relay::{EncryptionKeys, Figures, NostrError, Reach, RelayLists, Relays, nip11, reach};

@@ -1,7 +1,8 @@
 //! Plans launches without devices, for `benches/`. The scheduler itself does not use it.
 
 use super::plan::lane::Lane;
-use super::run::pool::{Next, Pool, Subscription};
+use super::run::pool::{Next, Pool};
+use super::run::subscription::Subscription;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, Rate};

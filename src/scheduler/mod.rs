@@ -29,19 +29,21 @@ mod tests;
 
 pub use plan::lane::Lane;
 pub use plan::pass::{Owner, Pass};
+pub use plan::rest::Rest;
 pub use plan::shares::Shares;
 pub use plan::split_queue::SplitQueue;
 pub use plan::wait_estimate::WaitEstimate;
-pub use run::health::{DeviceView, Health};
+pub use run::device_view::{DeviceView, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
 pub use run::verifier::{FindHandler, FindOutcome};
 pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
 
+use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
-use crate::search::{self, SearchError, SearchOptions, Searcher};
+use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
 use plan::compared::Compared;
 use run::pool::Pool;
@@ -68,21 +70,22 @@ impl Scheduler {
     /// Opens the devices and starts the search. `handler` gets the finds, one at a time; its answer
     /// says whether the job is done. A closure may take its place.
     pub fn start(options: &SearchOptions, vault: Vault, handler: impl FindHandler) -> Result<Scheduler, SearchError> {
-        Scheduler::start_with(options, Arc::new(search::open), vault, handler)
+        let surroundings = Surroundings::new(Clock::System);
+        Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, handler)
     }
 
-    /// [`Scheduler::start`] with a replacement for [`crate::search::open`], so that a test can
-    /// observe a device.
-    #[doc(hidden)]
+    /// [`Scheduler::start`] on a machine with this clock, power supply and thermometers, and with a
+    /// replacement for [`crate::search::open`], so that a test can observe a device.
     pub fn start_with(
         options: &SearchOptions,
         opener: OpenDevice,
+        surroundings: Surroundings,
         vault: Vault,
         handler: impl FindHandler,
     ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
-        let workers = Workers::start(options, opener, Arc::clone(&pool), vault.clone(), sender.clone())?;
+        let workers = Workers::start(options, opener, surroundings, Arc::clone(&pool), vault.clone(), sender.clone())?;
         let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler);
         Ok(Scheduler { pool, workers, vault, launches: Some(sender), verifier: Some(verifier) })
     }
@@ -162,6 +165,18 @@ impl Scheduler {
     /// ones can be added. Devices go on within half a second.
     pub fn pause(&self, paused: bool) {
         self.pool.pause(paused);
+    }
+
+    /// Why nothing is searched now though devices work: each of them rests. The reason of the one
+    /// that goes on first.
+    pub fn rest(&self) -> Option<Rest> {
+        self.workers.rest()
+    }
+
+    /// Whether nothing is searched now for a reason that no clock ends: the operator's pause, heat,
+    /// the battery.
+    pub fn is_stopped(&self) -> bool {
+        self.is_paused() || self.rest().is_some_and(|rest| !matches!(rest, Rest::Hours { .. }))
     }
 
     /// Whether the search is paused.

@@ -2,6 +2,7 @@
 
 use super::remote::RemoteId;
 use std::fmt;
+use std::str::FromStr;
 
 /// The name of a device: `cpu`, `cuda:0`, `worker alice:0`, …
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -20,6 +21,20 @@ impl fmt::Display for DeviceId {
             DeviceId::Cpu => f.write_str("cpu"),
             DeviceId::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
             DeviceId::Remote(id) => write!(f, "worker {id}"),
+        }
+    }
+}
+
+impl FromStr for DeviceId {
+    /// Words for the operator.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DeviceId, String> {
+        let number = text.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+        match (text, number) {
+            ("cpu", _) => Ok(DeviceId::Cpu),
+            (_, Some(ordinal)) => Ok(DeviceId::Cuda(ordinal)),
+            _ => Err(format!("`{text}` is no single device; say `cpu` or `cuda:N`")),
         }
     }
 }

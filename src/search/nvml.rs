@@ -84,6 +84,46 @@ impl Gpu {
         self.of_kind(b"nvmlDeviceGetClockInfo\0", CLOCK_OF_PROCESSORS)
     }
 
+    /// The power limit in force, watts.
+    pub fn power_limit(&self) -> Option<f64> {
+        let mut milliwatts: c_uint = 0;
+        // SAFETY: as for `joules`.
+        let code = unsafe {
+            let limit = self
+                .nvml
+                .get::<unsafe extern "C" fn(Handle, *mut c_uint) -> c_int>(b"nvmlDeviceGetPowerManagementLimit\0")
+                .ok()?;
+            limit(self.handle, &mut milliwatts)
+        };
+        (code == SUCCESS).then_some(f64::from(milliwatts) / 1e3)
+    }
+
+    /// The least and the greatest power limit that the GPU takes, watts.
+    pub fn power_limits(&self) -> Option<(f64, f64)> {
+        let (mut least, mut most): (c_uint, c_uint) = (0, 0);
+        // SAFETY: as for `joules`; both pointers are valid.
+        let code = unsafe {
+            let limits = self
+                .nvml
+                .get::<unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> c_int>(
+                    b"nvmlDeviceGetPowerManagementLimitConstraints\0",
+                )
+                .ok()?;
+            limits(self.handle, &mut least, &mut most)
+        };
+        (code == SUCCESS).then_some((f64::from(least) / 1e3, f64::from(most) / 1e3))
+    }
+
+    /// Sets the power limit, watts. Returns whether the driver did; it lets root only.
+    pub fn set_power_limit(&self, watts: f64) -> bool {
+        // SAFETY: the function has this type (nvml.h), and the handle is of this library.
+        unsafe {
+            let set =
+                self.nvml.get::<unsafe extern "C" fn(Handle, c_uint) -> c_int>(b"nvmlDeviceSetPowerManagementLimit\0");
+            set.is_ok_and(|set| set(self.handle, (watts * 1e3).round() as c_uint) == SUCCESS)
+        }
+    }
+
     /// A value of a function that takes the kind of a sensor.
     fn of_kind(&self, function: &[u8], kind: c_int) -> Option<f64> {
         let mut value: c_uint = 0;

@@ -2,6 +2,7 @@
 
 use super::cpu::KernelChoice;
 use super::error::SearchError;
+use super::restraints::Restraints;
 use std::str::FromStr;
 
 /// Which devices to use.
@@ -44,4 +45,6 @@ pub struct SearchOptions {
     pub threads: Option<usize>,
     /// The CPU kernel.
     pub cpu_kernel: KernelChoice,
+    /// When devices rest, and how much of them may be used.
+    pub restraints: Restraints,
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Drivers of processors' thermometers, by the name that Linux gives them.
 const THERMOMETERS: [&str; 3] = ["coretemp", "k10temp", "cpu_thermal"];
+/// Thermal zones of processors, by the start of their type.
+const ZONES: [&str; 3] = ["x86_pkg_temp", "cpu", "soc"];
 
 /// The sensors of one device.
 #[derive(Debug)]
@@ -34,11 +36,16 @@ pub struct SensorValues {
 impl Sensors {
     /// The sensors of a device; none if they cannot be read.
     pub fn open(device: DeviceId) -> Sensors {
+        Sensors::below(Path::new("/sys"), device)
+    }
+
+    /// The same, with another folder in place of `/sys`.
+    pub(super) fn below(sys: &Path, device: DeviceId) -> Sensors {
         Sensors(match device {
             DeviceId::Cuda(ordinal) => {
                 cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id)).map_or(Kind::None, Kind::Gpu)
             }
-            DeviceId::Cpu => processor(Path::new("/sys")),
+            DeviceId::Cpu => processor(sys),
             DeviceId::Remote(_) => Kind::None,
         })
     }
@@ -57,8 +64,8 @@ impl Sensors {
     }
 }
 
-/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, the clock of
-/// its first core in kilohertz.
+/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, of its own
+/// driver or else of the firmware; the clock of its first core in kilohertz.
 fn processor(sys: &Path) -> Kind {
     let is_thermometer = |folder: &PathBuf| {
         let name = std::fs::read_to_string(folder.join("name")).unwrap_or_default();
@@ -66,8 +73,15 @@ fn processor(sys: &Path) -> Kind {
     };
     let folders = std::fs::read_dir(sys.join("class/hwmon")).into_iter().flatten().flatten();
     let thermometer = folders.map(|entry| entry.path()).find(is_thermometer);
+    let is_zone = |folder: &PathBuf| {
+        let kind = std::fs::read_to_string(folder.join("type")).unwrap_or_default();
+        ZONES.iter().any(|zone| kind.trim().starts_with(zone))
+    };
+    let zones = std::fs::read_dir(sys.join("class/thermal")).into_iter().flatten().flatten();
+    let thermometer = thermometer.map(|folder| folder.join("temp1_input"));
     Kind::Processor {
-        thermometer: thermometer.map(|folder| folder.join("temp1_input")),
+        thermometer: thermometer
+            .or_else(|| zones.map(|entry| entry.path()).find(is_zone).map(|zone| zone.join("temp"))),
         clock: sys.join("devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
     }
 }
@@ -96,6 +110,19 @@ mod tests {
         fs::write(clock.join("scaling_cur_freq"), "3400000\n").unwrap();
         let values = Sensors(processor(sys.path())).read();
         assert_eq!(values, SensorValues { celsius: Some(64.25), watts: None, megahertz: Some(3400.0) });
+    }
+
+    #[test]
+    fn a_processor_without_a_driver_has_the_thermometer_of_its_firmware() {
+        let sys = tempfile::tempdir().unwrap();
+        for (zone, kind, value) in [("thermal_zone0", "acpitz", "20000\n"), ("thermal_zone1", "cpu-thermal", "51500\n")]
+        {
+            let folder = sys.path().join("class/thermal").join(zone);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("type"), format!("{kind}\n")).unwrap();
+            fs::write(folder.join("temp"), value).unwrap();
+        }
+        assert_eq!(Sensors(processor(sys.path())).read().celsius, Some(51.5));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
-use crate::ledger::{Look, Quarantined, Sizes, look};
+use crate::ledger::{Look, Quarantined, Sizes, free_bytes, look};
 use crate::nostr::{nip11, reach};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -19,6 +20,12 @@ pub(super) fn finding(what: &'static str, verdict: Verdict, text: impl Into<Stri
 
 /// Time limit for a relay.
 const PATIENCE: Duration = Duration::from_secs(7);
+/// With less room than this on the disk, SQLite may fail at any moment.
+const FULL: u64 = 1 << 20;
+/// With less room than this, the operator is told.
+const LITTLE: u64 = 256 << 20;
+/// Time limit for a relay through a proxy: Tor takes long to make a circuit to an onion service.
+const PATIENCE_OF_PROXIES: Duration = Duration::from_secs(60);
 
 /// Runs every check. Asks the bot of the data folder too, if it runs. Changes nothing, and opens no
 /// identity.
@@ -36,7 +43,7 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
                             network; remove it outside test networks";
                 findings.push(finding("private relays", Verdict::Weak, text));
             }
-            findings.extend(relay_findings(config.relays).await);
+            findings.extend(relay_findings(config.relays, config.proxy).await);
         }
         Err(error) => findings.push(finding("configuration", Verdict::Broken, error.to_string())),
     }
@@ -148,6 +155,7 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
         Ok(_) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
     });
+    findings.extend(free_bytes(data).and_then(disk));
     let ledger = match look(data) {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
         Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
@@ -164,6 +172,21 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
     };
     findings.push(ledger);
     findings
+}
+
+/// The finding about a disk with few bytes left.
+fn disk(free: u64) -> Option<Finding> {
+    let left = format!("{:.1} MiB are left on the disk of the data folder", free as f64 / f64::from(1 << 20));
+    match free {
+        ..FULL => {
+            let text = format!(
+                "{left}, so nothing is accepted and no key is recorded; free some space: the bot goes on by itself"
+            );
+            Some(finding("disk", Verdict::Broken, text))
+        }
+        ..LITTLE => Some(finding("disk", Verdict::Weak, format!("{left}; free some space soon"))),
+        _ => None,
+    }
 }
 
 /// Weaknesses of a ledger.
@@ -210,11 +233,14 @@ fn running(data: &Path) -> Vec<Finding> {
     findings
 }
 
-async fn relay_findings(entries: Vec<RelayEntry>) -> Vec<Finding> {
+async fn relay_findings(entries: Vec<RelayEntry>, proxy: Option<SocketAddr>) -> Vec<Finding> {
     let mut looking = tokio::task::JoinSet::new();
     for entry in entries.iter().cloned() {
         looking.spawn(async move {
-            let (reached, document) = tokio::join!(reach(&entry.url, PATIENCE), nip11::read(&entry.url));
+            let patience = if proxy.is_some() { PATIENCE_OF_PROXIES } else { PATIENCE };
+            // Descriptions are read without the proxy, which would show the operator's address.
+            let description = async { if proxy.is_some() { None } else { nip11::read(&entry.url).await } };
+            let (reached, document) = tokio::join!(reach(&entry.url, proxy, patience), description);
             let problems = document.map(|document| nip11::problems(&document)).unwrap_or_default();
             (entry, reached, problems)
         });

@@ -5,7 +5,7 @@ use super::maintenance::{Maintenance, causes};
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
-use crate::scheduler::{DeviceView, Health};
+use crate::scheduler::{DeviceView, Health, Rest};
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,19 +38,32 @@ fn search(devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
     let out = if devices.iter().any(works) { Verdict::Weak } else { Verdict::Broken };
     let mut findings: Vec<Finding> = devices
         .iter()
-        .map(|device| match (&device.health, device.rate) {
-            (Health::Out(reason), _) => finding("search", out, format!("{} is out of use: {reason}", device.id)),
-            (Health::Working, Some(Rate(rate))) if !is_paused => {
-                finding("search", Verdict::Good, format!("{} searches at {}", device.id, Rate(rate)))
+        .map(|device| match (&device.health, &device.rest, device.rate) {
+            (Health::Out(reason), ..) => finding("search", out, format!("{} is out of use: {reason}", device.id)),
+            (Health::Working, Some(rest), _) => {
+                // The hours and the battery are as the operator wants; heat is not.
+                let verdict = if matches!(rest, Rest::Heat { .. }) { Verdict::Weak } else { Verdict::Good };
+                finding("search", verdict, format!("{} rests {rest}", device.id))
             }
-            (Health::Working, _) => finding("search", Verdict::Good, format!("{} is ready", device.id)),
+            (Health::Working, None, Some(Rate(rate))) if !is_paused => {
+                finding("search", Verdict::Good, format!("{} searches at {}{}", device.id, Rate(rate), part(device)))
+            }
+            (Health::Working, ..) => finding("search", Verdict::Good, format!("{} is ready", device.id)),
         })
         .collect();
+    findings.extend(devices.iter().flat_map(|device| {
+        device.warnings.iter().map(|text| finding("search", Verdict::Weak, format!("{}: {text}", device.id)))
+    }));
     if is_paused {
         let text = "the search is paused, so no job ends; `npubbot resume` goes on with it";
         findings.push(finding("search", Verdict::Weak, text));
     }
     findings
+}
+
+/// The part of its time that a device has, if it has not all of it.
+fn part(device: &DeviceView) -> String {
+    if device.part < 0.995 { format!(", {:.0} % of the time", 100.0 * device.part) } else { String::new() }
 }
 
 /// The connections to the bot's own relays.
@@ -124,6 +137,9 @@ mod tests {
             rate: rate.map(Rate),
             candidates: 0,
             hits_wrong: 0,
+            rest: None,
+            part: 1.0,
+            warnings: Vec::new(),
         }
     }
 
@@ -140,6 +156,20 @@ mod tests {
         assert_eq!(worst(&search(&[works, out.clone()], false)), Verdict::Weak, "another device searches");
         let none = search(&[out], false);
         assert!(worst(&none) == Verdict::Broken && none[0].text.contains("it lies"), "{none:?}");
+    }
+
+    #[test]
+    fn a_device_that_rests_says_why_and_a_cap_that_does_not_hold_is_named() {
+        let works = device(Health::Working, Some(1e6));
+        let hot = Rest::Heat { celsius: Some(91.0), limit: 85.0 };
+        let resting = search(&[DeviceView { rest: Some(hot), ..works.clone() }], false);
+        assert!(worst(&resting) == Verdict::Weak && resting[0].text.contains("91 °C"), "{resting:?}");
+        let by_day = Rest::Hours { until: Some(1), local_time: "22:00 CET".to_owned() };
+        let resting = search(&[DeviceView { rest: Some(by_day), ..works.clone() }], false);
+        assert!(worst(&resting) == Verdict::Good && resting[0].text.contains("rests until 22:00 CET"), "{resting:?}");
+        let warnings = vec!["its power is not capped at 250 W: no".to_owned()];
+        let capped = search(&[DeviceView { part: 0.5, warnings, ..works }], false);
+        assert!(capped[0].text.ends_with(", 50 % of the time") && worst(&capped) == Verdict::Weak, "{capped:?}");
     }
 
     #[test]

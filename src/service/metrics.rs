@@ -4,7 +4,7 @@
 use super::maintenance::Maintenance;
 use crate::memory;
 use crate::pattern::Rate;
-use crate::scheduler::Health;
+use crate::scheduler::{Health, Rest};
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -54,6 +54,14 @@ fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.counters("device_candidates_total", "Keys tried since the start.", ["device"], candidates)?;
     let wrong = each().map(|(id, device)| ([id], device.hits_wrong));
     page.counters("device_wrong_hits_total", "Hits that did not verify.", ["device"], wrong)?;
+    let resting = each().flat_map(|(id, device)| {
+        let now = device.rest.as_ref().map(Rest::name);
+        Rest::NAMES.map(|name| ([id, name], f64::from(u8::from(now == Some(name)))))
+    });
+    page.gauges("device_resting", "Whether a device rests, by reason.", ["device", "reason"], resting)?;
+    let parts = each().map(|(id, device)| ([id], device.part));
+    let help = "Part of its time that a device has: its share, and what heat leaves of it.";
+    page.gauges("device_time_ratio", help, ["device"], parts)?;
     let is_paused = f64::from(u8::from(bot.scheduler.is_paused()));
     page.gauge("search_paused", "Whether the search is paused.", is_paused)
 }
@@ -86,6 +94,9 @@ fn ledger(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     let help = "Answers dropped because the outbox was over its budget.";
     page.counters("outbox_answers_dropped_total", help, [], [([], sizes.dropped)])?;
     page.gauge("ledger_seen_messages", "Messages kept against replay.", sizes.seen as f64)?;
+    if let Some(free) = ledger.free_bytes() {
+        page.gauge("data_free_bytes", "Room that is left on the disk of the data folder.", free as f64)?;
+    }
     let unreadable = ledger.quarantined()?.len() as f64;
     page.gauge("ledger_unreadable_rows", "Rows that cannot be read and are skipped; at most 100.", unreadable)
 }

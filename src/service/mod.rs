@@ -39,11 +39,11 @@ use crate::control::Door;
 use crate::fault::{self, Step};
 use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
 use crate::ledger::{Ledger, LedgerError, Totals};
-use crate::nostr::{NostrError, Relays, nip11};
+use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::Rate;
 use crate::scheduler::{DeviceView, Scheduler};
-use crate::search::SearchError;
 use crate::search::remote::{Credentials, CredentialsError, Fleet, FleetView};
+use crate::search::{self, SearchError, Surroundings};
 use crate::shutdown::{self, Stopper};
 use crate::vault::Vault;
 use access::Access;
@@ -145,17 +145,30 @@ impl Service {
         captured::arm(&context);
         let scheduler = start_search(&context, is_paused)?;
         let config = &context.config;
-        let (visits, allow_private) = (config.bot.visit_askers_relays, config.allow_private_relays);
-        let relays = Relays::connect(&config.relays, visits, allow_private, context.vault.signer()).await?;
+        let reach = Reach {
+            visits_external: config.bot.visit_askers_relays,
+            allow_private: config.allow_private_relays,
+            proxy: config.proxy,
+        };
+        let relays = Relays::connect(&config.relays, reach, context.vault.signer()).await?;
         wait_for_rate(&scheduler).await;
         let connected = relays.wait_for_any(tasks::START_PATIENCE).await;
         tracing::info!(connected, of = config.relays.len(), "relays");
-        tokio::spawn(warn_of_bad_relays(config.relays.clone()));
+        // Their descriptions are read without the proxy, which would show the operator's address.
+        if config.proxy.is_none() {
+            tokio::spawn(warn_of_bad_relays(config.relays.clone()));
+        }
         let mut tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
         let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));
         if let (Some(fleet), Some(credentials)) = (&fleet, credentials) {
-            let (scheduler, shutdown) = (Arc::clone(&scheduler), context.shutdown.clone());
-            tasks.spawn(fleet.clone().run(credentials, move |searcher| scheduler.attach(searcher), shutdown));
+            // A session that outlasts the stop keeps no scheduler.
+            let (scheduler, shutdown) = (Arc::downgrade(&scheduler), context.shutdown.clone());
+            let attach = move |searcher| {
+                if let Some(scheduler) = scheduler.upgrade() {
+                    scheduler.attach(searcher);
+                }
+            };
+            tasks.spawn(fleet.clone().run(credentials, attach, shutdown));
         }
         Ok(Service { context, scheduler, ledger, relays, fleet, stopper, tasks })
     }
@@ -256,7 +269,9 @@ fn fleet_credentials(config: &Config, data: &Path) -> Result<Option<Credentials>
 /// Starts the devices on the jobs still open.
 fn start_search(context: &Context, is_paused: bool) -> Result<Arc<Scheduler>, ServiceError> {
     let results = Results(context.clone());
-    let scheduler = Scheduler::start(&context.config.search, context.vault.clone(), results)?;
+    let (options, vault) = (&context.config.search, context.vault.clone());
+    let surroundings = Surroundings::new(context.clock.clone());
+    let scheduler = Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, results)?;
     scheduler.pause(is_paused);
     let open = context.ledger.open_jobs()?;
     tracing::info!(jobs = open.len(), "open jobs are taken up");

@@ -4,10 +4,11 @@ use super::context::Context;
 use super::maintenance::Maintenance;
 use super::view::{self, SensorTable};
 use super::{askers, doctor_running};
-use crate::control::{Command, DeviceStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
+use crate::control::{Command, DayStatus, DeviceStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
+use crate::hours::date;
 use crate::job::JobId;
 use crate::key::Npub;
-use crate::ledger::{Job, LedgerError};
+use crate::ledger::{DayFigures, Job, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
 use crate::scheduler::{DeviceView, Health};
@@ -54,6 +55,7 @@ impl<L: Levers> Operator for OperatorRequests<L> {
             Command::Rule { npub, standing } => {
                 askers::set(self.context(), &self.maintenance.scheduler, &npub, standing)
             }
+            Command::Stats => return self.days(),
             Command::Doctor => {
                 let findings = doctor_running::check(&self.maintenance, self.since.elapsed()).await;
                 return findings.into_iter().map(Reply::Finding).collect();
@@ -115,6 +117,19 @@ impl<L: Levers> OperatorRequests<L> {
     fn jobs(&self) -> Vec<Reply> {
         match self.context().ledger.open_jobs() {
             Ok(jobs) => jobs.iter().map(|job| Reply::Job(self.job_status(job))).collect(),
+            Err(error) => vec![unreadable(&error)],
+        }
+    }
+
+    fn days(&self) -> Vec<Reply> {
+        let day = |(begin, figures): (u64, DayFigures)| DayStatus {
+            date: date(begin),
+            candidates: figures.candidates,
+            jobs_accepted: figures.accepted,
+            jobs_delivered: figures.delivered,
+        };
+        match self.context().ledger.days() {
+            Ok(days) => days.into_iter().map(day).map(Reply::Day).collect(),
             Err(error) => vec![unreadable(&error)],
         }
     }
@@ -183,10 +198,11 @@ fn unreadable(error: &LedgerError) -> Reply {
 }
 
 fn device_status(device: &DeviceView, is_paused: bool) -> DeviceStatus {
-    let state = match &device.health {
-        Health::Out(reason) => format!("out: {reason}"),
-        Health::Working if is_paused => "paused".to_owned(),
-        Health::Working => "working".to_owned(),
+    let state = match (&device.health, &device.rest) {
+        (Health::Out(reason), _) => format!("out: {reason}"),
+        (Health::Working, _) if is_paused => "paused".to_owned(),
+        (Health::Working, Some(rest)) => format!("rests {rest}"),
+        (Health::Working, None) => "working".to_owned(),
     };
     DeviceStatus {
         id: device.id.to_string(),

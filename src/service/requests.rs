@@ -294,6 +294,8 @@ impl Requests {
             owes: self.owed(message, &asker),
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
+            hours: self.context.config.search.restraints.hours.as_ref(),
+            is_stopped: self.scheduler.is_stopped(),
             now,
         };
         let decision = match bot::decide(request, &facts) {

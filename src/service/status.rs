@@ -1,14 +1,21 @@
 //! The text of the bot's public status.
 
 use crate::pattern::{Difficulty, Rate};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Rest, Scheduler};
 
 /// Prefix lengths whose expected time is in the status.
 const LENGTHS: [u32; 3] = [6, 7, 8];
 
 /// The current status.
 pub(super) fn status_of(scheduler: &Scheduler) -> String {
-    describe(scheduler.rate(), scheduler.open_jobs())
+    let status = describe(scheduler.rate(), scheduler.open_jobs());
+    match scheduler.rest() {
+        Some(Rest::Hours { until: Some(until), .. }) => {
+            format!("resting until {:02}:{:02} UTC; {status}", until / 3600 % 24, until / 60 % 60)
+        }
+        Some(_) => format!("resting now; {status}"),
+        None => status,
+    }
 }
 
 /// The text of the status, with totals only. The rate is rounded, so that small changes cause no

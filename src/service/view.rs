@@ -2,12 +2,14 @@
 
 use super::maintenance::Maintenance;
 use crate::control::{JobProgress, JobStatus, RelayFigures, SensorFigures};
+use crate::hours::Hours;
 use crate::ledger::{Job, LedgerError};
 use crate::pattern::{Difficulty, Rate};
 use crate::scheduler::Scheduler;
 use crate::search::{DeviceId, SensorValues, Sensors};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// The most jobs in one view, the oldest first.
 const MOST_JOBS: usize = 100;
@@ -44,7 +46,8 @@ pub(super) fn jobs(
     let now = bot.context.clock.now();
     let progress = |job: &Job| {
         let difficulty = job.spec.difficulty();
-        progress(&bot.scheduler, job, difficulty, status(job, difficulty), now)
+        let hours = bot.context.config.search.restraints.hours.as_ref();
+        progress(&bot.scheduler, job, difficulty, status(job, difficulty), now, hours)
     };
     Ok(bot.context.ledger.open_jobs()?.iter().take(MOST_JOBS).map(progress).collect())
 }
@@ -56,16 +59,22 @@ fn progress(
     difficulty: Option<Difficulty>,
     status: JobStatus,
     now: u64,
+    hours: Option<&Hours>,
 ) -> JobProgress {
     let part = scheduler.shares(job.spec.asker).part_of(&job.spec);
     let age_seconds = now.saturating_sub(job.accepted_at);
     let rate = scheduler.rate_for(&job.spec.patterns);
-    let figures = difficulty.zip(rate).map(|(difficulty, rate)| figures(difficulty, rate, part, age_seconds));
+    let searched = hours.map_or(age_seconds, |hours| hours.between(job.accepted_at, now));
+    let left = |seconds: f64| {
+        let (left, calendar) = (Duration::try_from_secs_f64(seconds).ok()?, hours.map(|hours| hours.calendar(now)));
+        Some(calendar.map_or(left, |calendar| calendar.wait() + calendar.mean(left)).as_secs_f64())
+    };
+    let figures = difficulty.zip(rate).map(|(difficulty, rate)| figures(difficulty, rate, part, searched));
     JobProgress {
         job: status,
         age_seconds,
         chance_so_far: figures.map(|(chance, _)| chance),
-        seconds_left: figures.and_then(|(_, left)| left),
+        seconds_left: figures.and_then(|(_, seconds)| left(seconds?)),
     }
 }
 

@@ -9,7 +9,7 @@ use super::secrets::Secrets;
 use super::ticket::Reader;
 use super::walls;
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +19,15 @@ use std::sync::{Barrier, Mutex};
 const MOST_THREADS: usize = 16;
 
 /// Requests read and not yet taken by a thread, each with its number.
-struct Incoming {
-    stream: UnixStream,
+struct Incoming<S> {
+    stream: S,
     read: VecDeque<(u64, Request)>,
 }
 
-impl Incoming {
+impl<S: Read> Incoming<S> {
     /// One of `threads` equal shares of the requests that wait; none at the end. The thread that
-    /// finds none reads the next frame.
+    /// finds none reads the next frame. A long request is a share by itself, because the answers to
+    /// a share go back together.
     fn next(&mut self, threads: usize) -> io::Result<Vec<(u64, Request)>> {
         while self.read.is_empty() {
             match frame::read(&mut self.stream)? {
@@ -34,7 +35,9 @@ impl Incoming {
                 None => return Ok(Vec::new()),
             }
         }
-        Ok(self.read.drain(..self.read.len().div_ceil(threads)).collect())
+        let share = self.read.len().div_ceil(threads);
+        let short = self.read.iter().take(share).take_while(|(_, request)| !request.is_long()).count();
+        Ok(self.read.drain(..short.max(1)).collect())
     }
 }
 
@@ -116,7 +119,12 @@ fn leave_terminal() {
 }
 
 /// Answers requests until there are no more. The answers to a share of them go back together.
-fn serve(incoming: &Mutex<Incoming>, secrets: &Secrets, sender: &Sender<UnixStream>, threads: usize) -> io::Result<()> {
+fn serve(
+    incoming: &Mutex<Incoming<UnixStream>>,
+    secrets: &Secrets,
+    sender: &Sender<UnixStream>,
+    threads: usize,
+) -> io::Result<()> {
     loop {
         let share = lock(incoming).next(threads)?;
         if share.is_empty() {
@@ -127,5 +135,28 @@ fn serve(incoming: &Mutex<Incoming>, secrets: &Secrets, sender: &Sender<UnixStre
             frame::encode(&(number, &answer.unwrap_or(Answer::Refused(VaultError::Failed))))
         };
         sender.send(share.into_iter().map(answer).collect::<io::Result<Vec<_>>>()?)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_request_holds_up_no_other() {
+        let starts = |count| Request::OpenStarts { count, half: None };
+        let requests = [1, 1, 8192, 1, 8192, 8192, 1, 1, 1, 1];
+        let read = (0..).zip(requests.map(starts)).collect();
+        let mut incoming = Incoming { stream: io::empty(), read };
+        let mut shares = Vec::new();
+        loop {
+            let share = incoming.next(2).unwrap();
+            if share.is_empty() {
+                break;
+            }
+            shares.push(share.iter().map(|(number, _)| *number).collect::<Vec<u64>>());
+        }
+        let expected: [&[u64]; 8] = [&[0, 1], &[2], &[3], &[4], &[5], &[6, 7], &[8], &[9]];
+        assert_eq!(shares, expected);
     }
 }

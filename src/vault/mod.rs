@@ -64,6 +64,8 @@ pub use earlier_jobs::all_jobs_have_tickets;
 pub use error::{CombineError, UnwrapError, VaultError};
 pub use half_vault::HalfVault;
 pub use opening::{Means, Opening, Unlock};
+#[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+pub use request::BreakOut;
 pub use rumor::Rumor;
 pub use signer::BotSigner;
 pub use start_points::StartId;

@@ -54,9 +54,39 @@ pub(super) enum Request {
     OpenNip04(String),
     /// Sign a public event, which is unsigned so far.
     Sign(String),
-    /// Make a system call that the walls forbid, for tests.
+    /// Do what the walls forbid, for tests.
     #[cfg(debug_assertions)]
-    BreakOut,
+    BreakOut(BreakOut),
+}
+
+/// Something that the walls forbid to the vault, for tests.
+#[cfg(debug_assertions)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub enum BreakOut {
+    /// To open a file.
+    File,
+    /// To make a socket.
+    Socket,
+}
+
+#[cfg(debug_assertions)]
+impl BreakOut {
+    pub(super) fn make(self) -> std::io::Result<()> {
+        match self {
+            BreakOut::File => std::fs::File::open("/dev/null").map(drop),
+            BreakOut::Socket => std::net::UdpSocket::bind("127.0.0.1:0").map(drop),
+        }
+    }
+}
+
+/// Start points whose drawing takes longer than opening a message.
+const MANY_STARTS: u32 = 64;
+
+impl Request {
+    /// Whether answering takes much longer than opening a message.
+    pub(super) fn is_long(&self) -> bool {
+        matches!(self, Request::OpenStarts { count, .. } if *count > MANY_STARTS)
+    }
 }
 
 /// A request about an asker's half.

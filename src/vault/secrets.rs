@@ -199,10 +199,7 @@ impl Secrets {
             ),
             Request::Sign(json) => Answer::Signed(public_events::sign(&self.bot, &json)?),
             #[cfg(debug_assertions)]
-            Request::BreakOut => match std::fs::File::open("/dev/null") {
-                Ok(_) => Answer::Done,
-                Err(_) => return Err(VaultError::Failed),
-            },
+            Request::BreakOut(attempt) => attempt.make().map(|()| Answer::Done).map_err(|_| VaultError::Failed)?,
         })
     }
 

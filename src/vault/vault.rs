@@ -8,6 +8,8 @@ use super::link::Link;
 use super::opening::Unlock;
 use super::opening::{Beginning, Opening};
 use super::process::Process;
+#[cfg(all(debug_assertions, any(test, feature = "test-util")))]
+use super::request::BreakOut;
 use super::request::{Answer, Form, Request, Shown};
 use super::rumor::Rumor;
 use super::secrets::{MOST_STARTS, Secrets};
@@ -150,12 +152,13 @@ impl Vault {
         }
     }
 
-    /// Has the vault process make a system call that its walls forbid.
+    /// Has the vault process do what its walls forbid.
     ///
-    /// Errors: [`VaultError::Gone`], if the walls stand.
+    /// Errors, if the walls stand: [`VaultError::Failed`] for a file, [`VaultError::Gone`] for a
+    /// socket.
     #[cfg(all(debug_assertions, any(test, feature = "test-util")))]
-    pub fn break_out(&self) -> Result<(), VaultError> {
-        self.link.ask(Request::BreakOut).map(|_| ())
+    pub fn break_out(&self, attempt: BreakOut) -> Result<(), VaultError> {
+        self.link.ask(Request::BreakOut(attempt)).map(|_| ())
     }
 
     /// Draws a start secret, 256 bits from the operating system, and returns its point.

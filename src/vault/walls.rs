@@ -33,7 +33,10 @@ mod system {
     use rustix::mm::{MlockAllFlags, mlockall};
     use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior};
     use rustix::thread::{CapabilitySet, capabilities, set_no_new_privs};
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter_all_threads};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        apply_filter_all_threads,
+    };
     use std::collections::BTreeMap;
 
     /// Memory that the limit of locked memory must allow, bytes. All address space counts, also
@@ -76,6 +79,14 @@ mod system {
         libc::SYS_rseq,
         libc::SYS_sched_getaffinity,
         libc::SYS_munlock,
+    ];
+
+    /// System calls that fail, where others end the process: glibc's malloc opens
+    /// `/proc/sys/vm/overcommit_memory` when a thread's heap shrinks, and goes on without it.
+    const REFUSED: &[libc::c_long] = &[
+        libc::SYS_openat,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open,
     ];
 
     /// Keeps memory and files of the process from others of the same user, and its memory from
@@ -128,20 +139,40 @@ mod system {
         Ok(ruleset.create()?.restrict_self()?.ruleset)
     }
 
-    /// Has the kernel kill the process at any system call that answering does not need. For after
-    /// all threads are there.
+    /// Has the kernel refuse files, and kill the process at any other system call that answering
+    /// does not need. For after all threads are there.
     pub(in crate::vault) fn forbid_system_calls() -> Missing {
-        match filter().and_then(|filter| apply_filter_all_threads(&filter)) {
+        // Of the answers of two filters the kernel takes the stricter one. The first leaves the
+        // system call by which the second comes.
+        let raised =
+            [refuse_files(), kill_at_others()].into_iter().try_for_each(|filter| apply_filter_all_threads(&filter?));
+        match raised {
             Ok(()) => Missing::new(),
             Err(error) => vec![format!("every system call is open to it (seccomp: {error})")],
         }
     }
 
-    fn filter() -> Result<BpfProgram, seccompiler::Error> {
-        let rules: BTreeMap<_, _> = ALLOWED.into_iter().map(|call| (call, Vec::new())).collect();
+    fn refuse_files() -> Result<BpfProgram, seccompiler::Error> {
+        let rules = REFUSED.iter().map(|&call| (call, Vec::new())).collect();
+        program(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EACCES as u32))
+    }
+
+    fn kill_at_others() -> Result<BpfProgram, seccompiler::Error> {
+        let mut rules: Rules = ALLOWED.iter().chain(REFUSED).map(|&call| (call, Vec::new())).collect();
+        if cfg!(debug_assertions) {
+            // There the standard library asks whether a file that it closes is open.
+            let asks = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::F_GETFD as u64)?;
+            rules.insert(libc::SYS_fcntl, vec![SeccompRule::new(vec![asks])?]);
+        }
+        program(rules, SeccompAction::KillProcess, SeccompAction::Allow)
+    }
+
+    type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
+
+    /// A filter with one action for the calls in `rules` and one for `others`.
+    fn program(rules: Rules, others: SeccompAction, action: SeccompAction) -> Result<BpfProgram, seccompiler::Error> {
         let architecture = std::env::consts::ARCH.try_into()?;
-        let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, architecture)?;
-        Ok(filter.try_into()?)
+        Ok(SeccompFilter::new(rules, others, action, architecture)?.try_into()?)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::bot::meaning::Meaning;
 use crate::bot::notices::Found;
 use crate::bot::phrases::shown;
 use crate::bot::reply::{Acceptance, BestAcceptance, BestExplanation, Cheaper, Explanation, JobLine};
+use crate::bot::takes::{Rests, Takes};
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
@@ -132,14 +133,14 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         patterns: if yes { patterns.clone() } else { vec![pattern.clone()] },
         best: None,
         waited: time,
-        difficulty: yes.then_some(difficulty),
-        rate,
+        expected: rate.map(|_| (time, filling.part)),
     };
+    let rests = [None, Some(Rests::Now), Some(Rests::Until(filling.seconds))][count % 3];
     let cheaper = yes.then(|| Cheaper { pattern: patterns[0].clone(), expected: time });
     let explained = |pattern: &Pattern| Explanation {
         pattern: pattern.clone(),
         is_accepted: yes,
-        expected: rate.map(|_| time),
+        expected: rate.map(|_| Takes::without_pause(time)),
         nearest: Some(patterns[0].clone()),
         cheaper: cheaper.clone(),
     };
@@ -147,7 +148,8 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         job,
         patterns: patterns.clone(),
         difficulty,
-        rate,
+        takes: rate.map(|_| Takes::without_pause(time)),
+        rests,
         queue: if yes { time } else { Duration::ZERO },
         is_split,
         place: yes.then_some(count),
@@ -163,6 +165,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     let accepted_best = |is_split| BestAcceptance {
         job,
         explanation: explained_best.clone(),
+        rests,
         queue: if yes { time } else { Duration::ZERO },
         is_split,
         place: yes.then_some(count),
@@ -170,7 +173,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
     };
     let of_best = |job: &JobId| JobLine { best: Some(search.clone()), ..line((job, &patterns[0])) };
     let some = |yes: bool| if yes { jobs.clone() } else { Vec::new() };
-    let asked = yes.then_some(job);
+    let (asked, lines) = (yes.then_some(job), jobs.iter().zip(&patterns).map(line).collect());
     let half_errors =
         [HalfPointError::NotAPoint, HalfPointError::NotOnCurve, HalfPointError::Damaged, HalfPointError::Secret];
     let mut answers = vec![
@@ -180,15 +183,10 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::AcceptedBest(accepted_best(true)),
         Reply::ExplainedBest(explained_best.clone()),
         Reply::BestTooLong { best },
-        Reply::Status { open: jobs.iter().map(of_best).collect(), results: some(yes), open_jobs: count, rate },
+        Reply::Status { open: jobs.iter().map(of_best).collect(), results: some(yes), open_jobs: count, rate, rests },
         Reply::Help { open_jobs: count, rate },
-        Reply::Status {
-            open: jobs.iter().zip(&patterns).map(line).collect(),
-            results: some(yes),
-            open_jobs: count,
-            rate,
-        },
-        Reply::Status { open: Vec::new(), results: some(!yes), open_jobs: count, rate },
+        Reply::Status { open: lines, results: some(yes), open_jobs: count, rate, rests },
+        Reply::Status { open: Vec::new(), results: some(!yes), open_jobs: count, rate, rests },
         Reply::Cancelled(jobs.clone()),
         Reply::Cancelled(vec![job]),
         Reply::NothingToCancel { asked, open: some(yes) },

@@ -2,6 +2,7 @@
 
 mod best;
 mod errors;
+mod hours;
 mod languages;
 mod manners;
 mod patterns;
@@ -106,6 +107,8 @@ fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
         owes: None,
         split_work: None,
         split_place: None,
+        hours: None,
+        is_stopped: false,
         now: NOW,
     }
 }

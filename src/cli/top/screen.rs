@@ -122,7 +122,8 @@ fn draw_devices(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette
     let figure = |value: Option<f64>, unit: &str| value.map_or_else(String::new, |value| format!("{value:.0} {unit}"));
     let rows = view.status.devices.iter().enumerate().take(MOST_DEVICES).map(|(at, device)| {
         let sensors = view.sensors.get(at).copied().unwrap_or_default();
-        let style = if device.state.starts_with("out") { palette.bad() } else { Style::new() };
+        let style =
+            if device.state.starts_with("out") || device.state.contains("°C") { palette.bad() } else { Style::new() };
         Row::new([
             device.id.clone(),
             device.rate.map_or_else(String::new, |rate| Rate(rate).to_string()),

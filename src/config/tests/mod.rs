@@ -2,7 +2,7 @@
 
 use super::edit::SHIPPED;
 use super::{Choices, Config};
-use crate::search::DeviceChoice;
+use crate::search::{DeviceChoice, DeviceId};
 use std::time::Duration;
 
 const RELAY: &str = "[[relays]]\nurl = \"wss://relay.example\"\nroles = [\"inbox\"]\n";
@@ -19,9 +19,13 @@ fn the_shipped_file_holds_the_defaults() {
     let defaults = Config::parse(RELAY, "").unwrap();
     assert_eq!(format!("{:?}", shipped.limits), format!("{:?}", defaults.limits));
     assert_eq!(format!("{:?}", shipped.bot), format!("{:?}", defaults.bot));
-    assert_eq!(format!("{:?}", shipped.search), format!("{:?}", defaults.search));
+    assert_eq!(shipped.search.restraints.caps_of(DeviceId::Cpu).share, Some(1.0), "the default of `share_percent`");
+    let mut search = shipped.search.clone();
+    search.restraints.caps.share = None;
+    assert_eq!(format!("{search:?}"), format!("{:?}", defaults.search));
     assert_eq!(format!("{:?}", shipped.web), format!("{:?}", defaults.web));
     assert_eq!(defaults.web.metrics, None);
+    assert_eq!((shipped.proxy, defaults.proxy), (None, None));
     assert_eq!(defaults.web.listen, None, "no page is served unless the operator asks for it");
     for key in [
         "open_jobs_per_asker",
@@ -29,6 +33,13 @@ fn the_shipped_file_holds_the_defaults() {
         "device",
         "threads",
         "cpu_kernel",
+        "schedule",
+        "time_zone",
+        "pause_on_battery",
+        "share_percent",
+        "pause_at_celsius",
+        "[[search.caps]]",
+        "watts",
         "nip05",
         "picture",
         "visit_askers_relays",
@@ -36,6 +47,7 @@ fn the_shipped_file_holds_the_defaults() {
         "listen",
         "public_url",
         "metrics",
+        "proxy",
     ] {
         assert!(SHIPPED.contains(key), "{key} is explained in the file");
     }
@@ -53,6 +65,20 @@ fn values_of_the_file_replace_the_defaults() {
 }
 
 #[test]
+fn hours_and_caps_of_the_file_are_those_of_the_devices() {
+    let text = format!(
+        "{RELAY}[search]\nschedule = \"22:00-07:00\"\ntime_zone = \"UTC\"\npause_on_battery = true\nshare_percent = 80\n\
+         [[search.caps]]\ndevice = \"cuda:1\"\nwatts = 250\npause_at_celsius = 75\n"
+    );
+    let restraints = Config::parse(&text, "").unwrap().search.restraints;
+    let hours = restraints.hours.clone().unwrap();
+    assert!(hours.contain(0) && !hours.contain(12 * 3600) && restraints.pause_on_battery);
+    let (all, one) = (restraints.caps_of(DeviceId::Cuda(0)), restraints.caps_of(DeviceId::Cuda(1)));
+    assert_eq!((all.share, all.celsius, all.watts), (Some(0.8), None, None));
+    assert_eq!((one.share, one.celsius, one.watts), (Some(0.8), Some(75.0), Some(250.0)));
+}
+
+#[test]
 fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     let with = |more: &str| error(&format!("{RELAY}{more}"));
     insta::assert_snapshot!(with("[bot]\nnmae = \"x\"\n"), @"relays.toml, line 5: unknown field `nmae`, expected one of `name`, `about`, `picture`, `nip05`, `live_status`, `daily_note`, `try_relays_every`, `answer_without_relay_list`, `visit_askers_relays`, `answers_expire_after`, `keep_finished`");
@@ -62,6 +88,7 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     insta::assert_snapshot!(with("[web]\nlisten = \"8080\"\n"), @r#"relays.toml, line 5: `listen` is "8080"; allowed is an address and a port, like "127.0.0.1:8080""#);
     insta::assert_snapshot!(with("[web]\nmetrics = \"yes\"\n"), @r#"relays.toml, line 5: `metrics` is "yes"; allowed is an address and a port, like "127.0.0.1:9477""#);
     insta::assert_snapshot!(with("[web]\nlisten = \"[::1]:80\"\nmetrics = \"[::1]:80\"\n"), @"relays.toml, line 6: `metrics` is [::1]:80, and so is `listen`; each needs a port of its own");
+    insta::assert_snapshot!(with("[network]\nproxy = \"socks5://tor\"\n"), @r#"relays.toml, line 5: `proxy` is "socks5://tor"; allowed is an address and a port, like "127.0.0.1:9050""#);
     insta::assert_snapshot!(with("[web]\npublic_url = \"bot.example\"\n"), @r#"relays.toml, line 5: `public_url` is "bot.example"; allowed is the page's address without #, like "https://bot.example/""#);
     insta::assert_snapshot!(with("[bot]\nanswers_expire_after = \"1 s\"\n"), @r#"relays.toml, line 5: `answers_expire_after` is "1 s", and a key could expire before its asker looks; write "1 day" or more (it is "30 days" if you say nothing)"#);
     insta::assert_snapshot!(with("[bot]\nkeep_finished = \"12 h\"\n"), @r#"relays.toml, line 5: `keep_finished` is "12 h", and the jobs of the last day count for `jobs_per_day`; write "1 day" or more (it is "90 days" if you say nothing)"#);
@@ -70,6 +97,13 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"2 h\"\n"), @r#"relays.toml, line 5: `give_up_after` ("2 h") is less than `longest_expected_time` ("24 h" if you say nothing), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
     insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"31 days\"\n"), @r#"relays.toml, line 5: `give_up_after` ("30 days" if you say nothing) is less than `longest_expected_time` ("31 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
     insta::assert_snapshot!(with("[search]\ndevice = \"gpu\"\n"), @"relays.toml, line 5: `device`: `gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`");
+    insta::assert_snapshot!(with("[search]\nschedule = \"22-7\"\n"), @r#"relays.toml, line 5: `schedule` is "22-7"; allowed are spans like "22:00-07:00" or "07:00-09:30, 22:00-24:00""#);
+    insta::assert_snapshot!(with("[search]\ntime_zone = \"Berlin\"\n"), @r#"relays.toml, line 5: `time_zone`: "Berlin" is no time zone; allowed is a name like "Europe/Berlin" or "UTC""#);
+    insta::assert_snapshot!(with("[search]\nshare_percent = 0\n"), @"relays.toml, line 5: `share_percent` is 0; allowed is 1 to 100");
+    insta::assert_snapshot!(with("[search]\npause_at_celsius = 20\n"), @"relays.toml, line 5: `pause_at_celsius` is 20; allowed is 30 to 120");
+    insta::assert_snapshot!(with("[[search.caps]]\ndevice = \"all\"\n"), @"relays.toml, line 5: `device`: `all` is no single device; say `cpu` or `cuda:N`");
+    insta::assert_snapshot!(with("[[search.caps]]\ndevice = \"cpu\"\nwatts = 20\n"), @"relays.toml, line 6: `watts` is for GPUs; `share_percent` limits the time of a CPU");
+    insta::assert_snapshot!(with("[[search.caps]]\ndevice = \"cuda:0\"\n[[search.caps]]\ndevice = \"cuda:0\"\n"), @"relays.toml, line 7: cuda:0 has two [[search.caps]]; give it one");
     insta::assert_snapshot!(with(RELAY), @"relays.toml, line 5: the relay wss://relay.example is listed twice; give it all its roles at once");
     insta::assert_snapshot!(error(&RELAY.replace("wss", "https")), @r#"relays.toml, line 2: "https://relay.example" is no relay; allowed is an address like "wss://relay.example""#);
     insta::assert_snapshot!(error(&RELAY.replace("inbox", "inbx")), @r#"relays.toml, line 3: `inbx` is no role; allowed are "inbox", "status", "discovery""#);

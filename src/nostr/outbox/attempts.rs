@@ -225,6 +225,7 @@ mod tests {
     use crate::job::Asker;
     use crate::ledger::MessageId;
     use crate::message::GiftWrap;
+    use crate::nostr::relay::connections::Reach;
     use crate::vault::Vault;
     use nostr_sdk::{EventBuilder, Keys};
     use tokio::net::TcpListener;
@@ -254,7 +255,7 @@ mod tests {
     #[tokio::test]
     async fn a_wrong_clock_alone_gives_no_message_up() {
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[], true, true, signer).await.unwrap();
+        let relays = Relays::connect(&[], Reach::anywhere(), signer).await.unwrap();
         let (outbox, _folder) = outbox(relays, Clock::at(Clock::System.now() + 365 * 86_400)).await;
         for attempts in [0, 1, LEAST_ATTEMPTS - 1] {
             assert!(matches!(outbox.next(&message(attempts), 0, 1), Next::Again(_)), "{attempts}");
@@ -269,7 +270,7 @@ mod tests {
         let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
         let entry = RelayEntry { url, inbox: true, status: false, discovery: false };
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
+        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let _socket = tokio_tungstenite::accept_async(stream).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);

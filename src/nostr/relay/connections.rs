@@ -6,6 +6,7 @@ use super::error::NostrError;
 use super::external::ExternalRelays;
 use super::host::{Host, Hosts};
 use super::null_database::NullDatabase;
+use super::proxy::Proxy;
 use super::resolver::Resolver;
 use super::throttle::Throttle;
 use super::transport::Transport;
@@ -17,6 +18,7 @@ use nostr_sdk::{
     RelayUrl, SubscriptionId, Timestamp, Url,
 };
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
@@ -54,6 +56,17 @@ pub struct Figures {
     pub lag: Option<Duration>,
 }
 
+/// How far the bot reaches beyond its own relays, and by which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reach {
+    /// Whether to connect to relays that askers list.
+    pub visits_external: bool,
+    /// Whether those may be at private addresses, for test networks.
+    pub allow_private: bool,
+    /// The SOCKS5 proxy through which all relays but those nearby are reached.
+    pub proxy: Option<SocketAddr>,
+}
+
 /// All connections of the bot. Cheap to clone.
 #[derive(Clone)]
 pub struct Relays {
@@ -62,48 +75,47 @@ pub struct Relays {
     entries: Arc<Vec<RelayEntry>>,
     bot: PublicKey,
     pub(super) external: ExternalRelays,
-    visits_external: bool,
-    allow_private: bool,
+    reach: Reach,
     /// Limits what relays get at a time.
     pub(super) throttle: Arc<Throttle>,
     /// Limits the lookups at a time at each of our relays.
     lookups: Arc<HashMap<RelayUrl, Semaphore>>,
 }
 
+#[cfg(test)]
+impl Reach {
+    /// Every relay, without a proxy.
+    pub fn anywhere() -> Reach {
+        Reach { visits_external: true, allow_private: true, proxy: None }
+    }
+}
+
 impl Relays {
     /// Adds our relays and connects in the background. Relays that are away are tried again until
     /// the bot stops.
     ///
-    /// `visits_external`: whether to connect to relays that askers list. `allow_private`: whether
-    /// those may be at private addresses, for test networks.
-    ///
     /// Errors: an address that cannot be connected to.
-    pub async fn connect(
-        entries: &[RelayEntry],
-        visits_external: bool,
-        allow_private: bool,
-        signer: BotSigner,
-    ) -> Result<Relays, NostrError> {
+    pub async fn connect(entries: &[RelayEntry], reach: Reach, signer: BotSigner) -> Result<Relays, NostrError> {
+        let proxy = reach.proxy.map(Proxy);
         let bot = signer
             .get_public_key()
             .await
             .map_err(|error| NostrError::Relay { url: "any".to_owned(), reason: error.to_string() })?;
         let pool = RelayPoolOptions::new().notification_channel_size(NOTIFICATIONS);
         let options = ClientOptions::new().pool(pool);
-        let builder = Client::builder().signer(signer.clone()).websocket_transport(Transport::to_ours());
+        let builder = Client::builder().signer(signer.clone()).websocket_transport(Transport::to_ours().through(proxy));
         let client = builder.database(NullDatabase).opts(options).build();
         for entry in entries {
             add(&client, &entry.url).await?;
         }
         client.connect().await;
-        let external = ExternalRelays::new(signer, !allow_private, Resolver::default());
+        let external = ExternalRelays::new(signer, !reach.allow_private, Resolver::default(), proxy);
         Ok(Relays {
             client,
             entries: Arc::new(entries.to_vec()),
             bot,
             external,
-            visits_external,
-            allow_private,
+            reach,
             throttle: Arc::default(),
             lookups: Arc::new(entries.iter().map(|entry| (entry.url.clone(), Semaphore::new(LOOKUPS))).collect()),
         })
@@ -217,8 +229,9 @@ impl Relays {
     /// usual port.
     pub(in crate::nostr) fn may_visit(&self, url: &RelayUrl) -> bool {
         let port = Url::from(url.clone()).port_or_known_default();
-        let is_usual = !url.is_onion() && port.is_some_and(has_allowed_port);
-        self.is_ours(url) || (self.visits_external && is_usual && (self.allow_private || !is_private(url)))
+        let Reach { visits_external, allow_private, proxy } = self.reach;
+        let is_usual = (proxy.is_some() || !url.is_onion()) && port.is_some_and(has_allowed_port);
+        self.is_ours(url) || (visits_external && is_usual && (allow_private || !is_private(url)))
     }
 
     /// A connected relay: one of our own, or an external one, which is dialled and kept for a
@@ -258,11 +271,12 @@ impl Relays {
     }
 }
 
-/// Connects to a relay and disconnects again. Returns how long the connection took.
+/// Connects to a relay, through a SOCKS5 proxy if there is one, and disconnects again. Returns how long the connection took.
 ///
 /// Errors: [`NostrError::Relay`] if it is not connected within `limit`.
-pub async fn reach(url: &RelayUrl, limit: Duration) -> Result<Duration, NostrError> {
-    let client = Client::builder().websocket_transport(Transport::to_ours()).build();
+pub async fn reach(url: &RelayUrl, proxy: Option<SocketAddr>, limit: Duration) -> Result<Duration, NostrError> {
+    let transport = Transport::to_ours().through(proxy.map(Proxy));
+    let client = Client::builder().websocket_transport(transport).build();
     add(&client, url).await?;
     let began = Instant::now();
     let connected = client.try_connect_relay(url, limit).await;

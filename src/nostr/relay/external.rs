@@ -8,6 +8,7 @@ use super::error::NostrError;
 use super::host::{Host, Hosts};
 use super::known::{KnownRelays, Look};
 use super::null_database::NullDatabase;
+use super::proxy::Proxy;
 use super::resolver::Resolver;
 use super::slots::MOST;
 use super::throttle::AT_ONCE;
@@ -34,6 +35,7 @@ const _: () = assert!(NOTIFICATIONS > AT_ONCE);
 pub(super) struct ExternalRelays {
     client: Client,
     resolver: Resolver,
+    proxy: Option<Proxy>,
     known: Arc<Mutex<KnownRelays>>,
     /// Held while relays are added to the client and removed, which does not wait for the network.
     changing: Arc<tokio::sync::Mutex<()>>,
@@ -41,14 +43,19 @@ pub(super) struct ExternalRelays {
 
 impl ExternalRelays {
     /// Makes the client for external relays, without a connection. With `public_only`, private
-    /// addresses are not dialled.
-    pub fn new(signer: impl NostrSigner + 'static, public_only: bool, resolver: Resolver) -> ExternalRelays {
+    /// addresses are not dialled; with a `proxy`, everything goes through it.
+    pub fn new(
+        signer: impl NostrSigner + 'static,
+        public_only: bool,
+        resolver: Resolver,
+        proxy: Option<Proxy>,
+    ) -> ExternalRelays {
         // Nobody reads the combined stream: each answer is awaited at its own relay.
         let pool = RelayPoolOptions::new().notification_channel_size(1).max_relays(Some(MOST));
-        let builder =
-            Client::builder().signer(signer).websocket_transport(Transport::to_external(public_only, resolver.clone()));
+        let transport = Transport::to_external(public_only, resolver.clone()).through(proxy);
+        let builder = Client::builder().signer(signer).websocket_transport(transport);
         let client = builder.database(NullDatabase).opts(ClientOptions::new().pool(pool)).build();
-        ExternalRelays { client, resolver, known: Arc::default(), changing: Arc::default() }
+        ExternalRelays { client, resolver, proxy, known: Arc::default(), changing: Arc::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, KnownRelays> {
@@ -67,6 +74,11 @@ impl ExternalRelays {
         }
         if self.known().is_unreachable(&hosts.named) {
             return Err(NostrError::not_connected(url));
+        }
+        if self.proxy.is_some() {
+            // Nothing on this side may look the name up.
+            let limited = if has_answered { hosts.named.clone() } else { Host::of_domain(url) };
+            return Ok(Hosts { limited, ..hosts });
         }
         let address = url.clone().into();
         let resolving = self.resolver.resolve(&address, has_answered || urgent);
@@ -205,7 +217,7 @@ mod tests {
     use tokio::task::JoinSet;
 
     fn external() -> ExternalRelays {
-        ExternalRelays::new(Keys::generate(), false, Resolver::default())
+        ExternalRelays::new(Keys::generate(), false, Resolver::default(), None)
     }
 
     fn visitor(number: usize) -> Visitor {
@@ -311,7 +323,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn names_of_one_address_have_the_connections_of_one_host() {
         let lookup = |name: &str| Ok(vec![IpAddr::from([127, 0, 0, if name.contains("evil") { 1 } else { 2 }])]);
-        let external = ExternalRelays::new(Keys::generate(), false, Resolver::new(lookup));
+        let external = ExternalRelays::new(Keys::generate(), false, Resolver::new(lookup), None);
         // Nobody answers the handshake.
         let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

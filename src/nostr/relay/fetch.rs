@@ -58,7 +58,7 @@ impl Relays {
 mod tests {
     use super::*;
     use crate::config::RelayEntry;
-    use crate::nostr::relay::connections::LOOKUPS;
+    use crate::nostr::relay::connections::{LOOKUPS, Reach};
     use crate::vault::Vault;
     use futures_util::{SinkExt, StreamExt};
     use nostr_sdk::{EventBuilder, EventId, JsonUtil, Keys, Kind, Tag};
@@ -123,7 +123,7 @@ mod tests {
         let relay = tokio::spawn(patient(listener, queries));
         let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
+        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
         let lookups = (0..queries).map(|_| {
             let filter = Filter::new().kind(Kind::InboxRelays).author(Keys::generate().public_key());
@@ -143,7 +143,7 @@ mod tests {
         let entry = RelayEntry { url: ours.clone(), inbox: true, status: false, discovery: false };
         let connect = |allow_private| {
             let (entry, signer) = (entry.clone(), Vault::without_identity().unwrap().signer());
-            async move { Relays::connect(&[entry], true, allow_private, signer).await.unwrap() }
+            async move { Relays::connect(&[entry], Reach { allow_private, ..Reach::anywhere() }, signer).await.unwrap() }
         };
         let relays = connect(false).await;
         assert!(relays.may_visit(&ours) && relays.may_visit(&url("wss://relay.example.com")));
@@ -168,7 +168,7 @@ mod tests {
         let url = liar(Arc::clone(&shown)).await;
         let entry = RelayEntry { url: url.clone(), inbox: true, status: false, discovery: false };
         let signer = Vault::without_identity().unwrap().signer();
-        let relays = Relays::connect(&[entry], true, true, signer).await.unwrap();
+        let relays = Relays::connect(&[entry], Reach::anywhere(), signer).await.unwrap();
         assert_eq!(relays.wait_for_any(Duration::from_secs(20)).await, 1);
         let (author, victim) = (Keys::generate(), Keys::generate());
         let signed =

@@ -1,6 +1,7 @@
 //! The host of a relay: the unit of the limits on external relays.
 
 use super::address::{is_private, is_public};
+use super::proxy::is_onion;
 use nostr_sdk::{RelayUrl, Url};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -38,6 +39,21 @@ impl Host {
     }
 }
 
+impl Host {
+    /// All hosts of the domain of a URL's name: of its last two labels. Names below a domain cost
+    /// nothing, and onion services neither, so all of those are one.
+    pub fn of_domain(url: &RelayUrl) -> Host {
+        let Host(name) = Host::from_url(url);
+        let labels = if is_onion(&name) { 1 } else { 2 };
+        // An address is its own domain.
+        if name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() || name.contains(':') {
+            return Host(name);
+        }
+        let kept: Vec<&str> = name.rsplitn(labels + 1, '.').take(labels).collect();
+        Host(format!("domain {}", kept.join(".")))
+    }
+}
+
 /// The host of a relay in two roles: the one that its URL names, and the one whose limits apply.
 ///
 /// A name costs an attacker nothing, so a host that has never answered is limited by its address.
@@ -69,6 +85,16 @@ mod tests {
         assert_eq!(host("wss://Relay.example/1"), host("ws://relay.example.:8080/2"));
         assert_ne!(host("wss://relay.example"), host("wss://other.example"));
         assert_ne!(host("ws://127.0.0.1:8080"), host("ws://127.0.0.1:8081"));
+    }
+
+    #[test]
+    fn names_that_cost_nothing_are_one_host_where_no_address_is_known() {
+        let domain = |text: &str| Host::of_domain(&RelayUrl::parse(text).unwrap());
+        assert_eq!(domain("wss://a.evil.example"), domain("wss://b.c.Evil.example:8080/x"));
+        assert_ne!(domain("wss://evil.example"), domain("wss://good.example"));
+        let onion = |first: char| format!("ws://{}.onion", first.to_string().repeat(56));
+        assert_eq!(domain(&onion('a')), domain(&onion('b')));
+        assert_ne!(domain("ws://8.8.8.8"), domain("ws://9.9.8.8"));
     }
 
     #[test]

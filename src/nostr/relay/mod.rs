@@ -12,6 +12,7 @@ mod host;
 mod known;
 pub mod nip11;
 mod null_database;
+mod proxy;
 mod publish;
 pub(in crate::nostr) mod query;
 pub(in crate::nostr) mod relay_lists;
@@ -23,7 +24,7 @@ pub(in crate::nostr) mod timer;
 mod transport;
 pub(in crate::nostr) mod visitor;
 
-pub use connections::{Figures, Relays, reach};
+pub use connections::{Figures, Reach, Relays, reach};
 pub use encryption_keys::EncryptionKeys;
 pub use error::NostrError;
 pub use relay_lists::RelayLists;

@@ -151,7 +151,7 @@ mod tests {
             socket
         };
         let client = async {
-            let external = ExternalRelays::new(Keys::generate(), false, Resolver::default());
+            let external = ExternalRelays::new(Keys::generate(), false, Resolver::default(), None);
             let relay = external.visit_new(&url, Visitor::NOBODY).await.unwrap();
             let filter = Filter::new().kind(Kind::InboxRelays);
             run(&relay, Query { filter, limit, enough: usize::MAX, accept: |event| Some(Box::new(event)) }).await

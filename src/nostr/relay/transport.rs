@@ -5,15 +5,16 @@
 //! delay is helped by acknowledgements at once. External relays are dialled at public addresses
 //! only.
 
-use super::address::{has_allowed_port, is_public};
+use super::address::{has_allowed_port, is_private, is_public};
 use super::allowance::{Allowance, Budget};
+use super::proxy::{Proxy, is_onion};
 use super::resolver::Resolver;
 use async_wsocket::{ConnectionMode, Message, WebSocket};
 use futures_util::{Sink, StreamExt, TryStreamExt, future};
 use nostr_relay_pool::transport::error::TransportError;
 use nostr_relay_pool::transport::websocket::{WebSocketSink, WebSocketStream, WebSocketTransport};
-use nostr_sdk::Url;
 use nostr_sdk::util::BoxedFuture;
+use nostr_sdk::{RelayUrl, Url};
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -47,6 +48,7 @@ const LONGEST_UNSENT: usize = 1024 * 1024;
 pub(super) struct Transport {
     peer: Peer,
     resolver: Resolver,
+    proxy: Option<Proxy>,
 }
 
 /// The relays that are dialled.
@@ -61,14 +63,26 @@ type Socket = tokio_tungstenite::WebSocketStream<MaybeTlsStream<TcpStream>>;
 impl Transport {
     /// The transport to relays of the configuration, at any address.
     pub fn to_ours() -> Transport {
-        Transport { peer: Peer::Ours, resolver: Resolver::default() }
+        Transport { peer: Peer::Ours, resolver: Resolver::default(), proxy: None }
     }
 
     /// The transport to relays that askers list. With `public_only`, private addresses are not
     /// dialled, even if `resolver` returns one for a domain.
     pub fn to_external(public_only: bool, resolver: Resolver) -> Transport {
         let peer = Peer::External { public_only, budget: Budget::default() };
-        Transport { peer, resolver }
+        Transport { peer, resolver, proxy: None }
+    }
+
+    /// The same through a proxy, if there is one.
+    pub fn through(self, proxy: Option<Proxy>) -> Transport {
+        Transport { proxy, ..self }
+    }
+
+    /// The proxy for a host. Our own relays on this machine or in its network are dialled without
+    /// one.
+    fn proxy_for(&self, url: &Url) -> Option<Proxy> {
+        let is_near = RelayUrl::parse(url.as_str()).is_ok_and(|url| is_private(&url));
+        self.proxy.filter(|_| !(is_near && matches!(self.peer, Peer::Ours)))
     }
 
     fn may_dial(&self, address: &SocketAddr) -> bool {
@@ -109,6 +123,22 @@ impl Transport {
         if !self.may_dial_port(port) {
             return Err(wrong("a port that is no relay's"));
         }
+        if let Some(proxy) = self.proxy_for(url) {
+            // The proxy resolves the name, so its address cannot be checked here; Tor refuses
+            // private ones.
+            if matches!(self.peer, Peer::External { public_only: true, .. })
+                && RelayUrl::parse(url.as_str()).is_ok_and(|url| is_private(&url))
+            {
+                return Err(wrong("no public address"));
+            }
+            let socket = self.tcp_for(&proxy.0).map_err(TransportError::backend)?;
+            let host = url.host_str().ok_or_else(|| wrong("no host"))?;
+            let tcp = proxy.connect(socket, host, port).await.map_err(TransportError::backend)?;
+            return self.open(url, tcp).await;
+        }
+        if url.host_str().is_some_and(is_onion) {
+            return Err(wrong("an onion relay, which only `proxy` in [network] reaches"));
+        }
         let found =
             self.resolver.resolve(url, matches!(self.peer, Peer::Ours)).await.map_err(TransportError::backend)?;
         let mut dialling = JoinSet::new();
@@ -123,16 +153,21 @@ impl Transport {
         let mut failure = Error::new(ErrorKind::AddrNotAvailable, "no public address");
         while let Some(dialled) = dialling.join_next().await {
             match dialled.map_err(Error::from).flatten() {
-                Ok(tcp) => {
-                    // Without it the connection still works, only slower.
-                    let _ = tcp.set_nodelay(true);
-                    let opened = client_async_tls_with_config(url.as_str(), tcp, Some(self.config()), None);
-                    return Box::pin(opened).await.map(|(socket, _)| socket).map_err(TransportError::backend);
-                }
+                Ok(tcp) => return self.open(url, tcp).await,
                 Err(error) => failure = error,
             }
         }
         Err(TransportError::backend(failure))
+    }
+}
+
+impl Transport {
+    /// Opens the WebSocket, and TLS if the URL says so.
+    async fn open(&self, url: &Url, tcp: TcpStream) -> Result<Socket, TransportError> {
+        // Without it the connection still works, only slower.
+        let _ = tcp.set_nodelay(true);
+        let opened = client_async_tls_with_config(url.as_str(), tcp, Some(self.config()), None);
+        Box::pin(opened).await.map(|(socket, _)| socket).map_err(TransportError::backend)
     }
 }
 

@@ -3,11 +3,12 @@
 //! [`jobs`] holds the open jobs. A [`device_plan`] decides the launches of one device:
 //! [`fair_share`] says whether the pool or a split job is next, [`select`] which of the pool's jobs
 //! are in a pass, and [`hit_budget`] how often its easy patterns are. [`split_line`] says which
-//! split jobs have a seat and which wait.
+//! split jobs have a seat and which wait. [`rest`] and [`duty`] keep the operator's hours and caps.
 
 mod canary;
 pub(in crate::scheduler) mod compared;
 pub(in crate::scheduler) mod device_plan;
+pub(in crate::scheduler) mod duty;
 pub(in crate::scheduler) mod fair_share;
 mod hit_budget;
 pub(in crate::scheduler) mod jobs;
@@ -15,6 +16,7 @@ pub(in crate::scheduler) mod lane;
 pub(in crate::scheduler) mod pass;
 mod pattern_index;
 mod profile;
+pub(in crate::scheduler) mod rest;
 mod select;
 pub(in crate::scheduler) mod shares;
 pub(in crate::scheduler) mod split_line;

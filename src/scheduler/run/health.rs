@@ -1,7 +1,10 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
+use super::device_view::{DeviceView, Health};
+use super::last_launch::LastLaunch;
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::{Compared, Rates};
+use crate::scheduler::plan::rest::Rest;
 use crate::search::{DeviceId, DeviceInfo};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,49 +32,6 @@ const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 /// Weight of the newest measurement in the running mean of the rate.
 const NEWEST: f64 = 0.2;
 
-/// Whether a device is in use.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Health {
-    /// The device is in use.
-    Working,
-    /// The device was taken out of use for this reason. It is tried again later.
-    Out(String),
-}
-
-/// The state of a device, for status displays.
-#[derive(Clone, Debug)]
-pub struct DeviceView {
-    /// The name npubbot uses.
-    pub id: DeviceId,
-    /// The maker's name.
-    pub name: String,
-    /// The kernel that it runs.
-    pub kernel: String,
-    /// Threads that search.
-    pub threads: usize,
-    /// Whether it is in use.
-    pub health: Health,
-    /// Candidates per second by wall time, host included. `None` before the first measurement.
-    pub rate: Option<Rate>,
-    /// Candidates tested since the start.
-    pub candidates: u64,
-    /// Wrong hits since the device was opened.
-    pub hits_wrong: u64,
-}
-
-/// The last collected launch of a device.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(in crate::scheduler) struct LastLaunch {
-    /// Number of start points.
-    pub starts: usize,
-    /// Number of candidates tested.
-    pub candidates: u64,
-    /// Candidates it usually tests per start point.
-    pub stretch: f64,
-    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
-    pub early_stop: bool,
-}
-
 /// The record of a device, written by its worker and by the verifier.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Record {
@@ -83,6 +43,8 @@ struct Inner {
     view: DeviceView,
     canary_expected: f64,
     canary_found: u64,
+    /// Why its claims are not believed any more.
+    verdict: Option<String>,
     /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
     proof: (f64, f64),
     /// Proven candidates and wall time that are not in the rates yet: by top words, by whole keys.
@@ -91,6 +53,8 @@ struct Inner {
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
     idle: bool,
+    /// The share of its time that the operator gives it.
+    share: f64,
 }
 
 impl Record {
@@ -105,17 +69,22 @@ impl Record {
             rate: None,
             candidates: 0,
             hits_wrong: 0,
+            rest: None,
+            part: 1.0,
+            warnings: Vec::new(),
         };
         Record {
             inner: Mutex::new(Inner {
                 view,
                 canary_expected: 0.0,
                 canary_found: 0,
+                verdict: None,
                 proof: (BELIEVED, BELIEVED),
                 waiting: [(0, Duration::ZERO); 2],
                 whole_keys_rate: None,
                 last: None,
                 idle: false,
+                share: 1.0,
             }),
         }
     }
@@ -194,16 +163,23 @@ impl Record {
         let kept = (PROVEN_OVER / expected).min(1.0);
         inner.proof = (expected * kept, found * kept);
         if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
-            let reason = format!("{} of its hits were wrong", inner.view.hits_wrong);
-            inner.view.health = Health::Out(reason);
+            inner.verdict = Some(format!("{} of its hits were wrong", inner.view.hits_wrong));
         } else if inner.canary_expected >= JUDGE_AFTER {
             let (found, expected) = (inner.canary_found, inner.canary_expected);
             if (found as f64) < expected / 2.0 {
                 let reason = format!("it found {found} of {expected:.0} test patterns, so it does not really search");
-                inner.view.health = Health::Out(reason);
+                inner.verdict = Some(reason);
             }
             (inner.canary_expected, inner.canary_found) = (0.0, 0);
         }
+        if let Some(reason) = inner.verdict.clone() {
+            inner.view.health = Health::Out(reason);
+        }
+    }
+
+    /// Whether its claims are not believed any more.
+    pub fn is_disbelieved(&self) -> bool {
+        self.lock().verdict.is_some()
     }
 
     /// The part of the device's claimed candidates that its canary hits prove, 0 to 1.
@@ -217,16 +193,58 @@ impl Record {
         self.lock().view.health = Health::Out(reason);
     }
 
-    /// Puts the device back in use with a clean record. Its candidates stay counted.
+    /// Puts the device back in use with a clean record. Its candidates stay counted. One of a
+    /// worker, which chooses when it comes back, is judged by all that it has done.
     pub fn put_back(&self, info: &DeviceInfo) {
         let mut inner = self.lock();
-        inner.view.health = Health::Working;
-        inner.view.hits_wrong = 0;
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
-        inner.proof = (BELIEVED, BELIEVED);
         inner.waiting = [(0, Duration::ZERO); 2];
+        if matches!(info.id, DeviceId::Remote(_)) {
+            inner.view.health = inner.verdict.clone().map_or(Health::Working, Health::Out);
+            return;
+        }
+        inner.view.health = Health::Working;
+        inner.view.hits_wrong = 0;
+        inner.verdict = None;
+        inner.proof = (BELIEVED, BELIEVED);
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
+    }
+
+    /// Sets the share of its time in which it searches.
+    pub fn set_share(&self, share: f64) {
+        let mut inner = self.lock();
+        (inner.share, inner.view.part) = (share, share);
+    }
+
+    /// The share of its time in which it searches.
+    pub fn share(&self) -> f64 {
+        self.lock().share
+    }
+
+    /// Sets why the device rests, and the part of its time that heat leaves. Returns why it rested
+    /// before.
+    pub fn set_rest(&self, rest: Option<Rest>, part: f64) -> Option<Rest> {
+        let mut inner = self.lock();
+        inner.view.part = inner.share * part;
+        std::mem::replace(&mut inner.view.rest, rest)
+    }
+
+    /// Whether the device has to rest.
+    pub fn is_resting(&self) -> bool {
+        self.lock().view.rest.is_some()
+    }
+
+    /// The part of its time that it has for the search.
+    pub fn part(&self) -> f64 {
+        self.lock().view.part
+    }
+
+    /// Tells the operator of a restraint that cannot be kept.
+    pub fn warn(&self, warning: String) {
+        let mut inner = self.lock();
+        tracing::warn!(device = %inner.view.id, warning, "a device is not restrained as it should be");
+        inner.view.warnings.push(warning);
     }
 
     /// Sets whether the device waits for work.
@@ -252,6 +270,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::remote::RemoteId;
 
     fn record() -> Record {
         let (name, kernel) = ("test".to_owned(), "test".to_owned());
@@ -304,12 +323,29 @@ mod tests {
         assert!(liar.proven_share() < 1e-9 && liar.is_out());
         let view = liar.view();
         liar.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
-        assert_eq!(liar.proven_share(), 1.0, "a new session begins anew");
+        assert_eq!(liar.proven_share(), 1.0, "a device of this machine begins anew");
         // One that gets better is believed again, after two thousand canaries.
         for _ in 0..2000 {
             boaster.judge(0, 10.0, 10);
         }
         assert!(boaster.proven_share() > 0.99);
+    }
+
+    #[test]
+    fn a_worker_that_comes_again_is_judged_by_all_that_it_has_done() {
+        let id = DeviceId::Remote(RemoteId { worker: "liar".parse().unwrap(), device: 0 });
+        let info = DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 };
+        let (wrong, idle) = (Record::new(&info), Record::new(&info));
+        for _ in 0..3 {
+            assert!(!wrong.is_disbelieved() && !idle.is_disbelieved());
+            wrong.judge(1, 0.0, 0);
+            idle.judge(0, 70.0, 1);
+            wrong.put_back(&info);
+            idle.put_back(&info);
+        }
+        for record in [wrong, idle] {
+            assert!(record.is_disbelieved() && matches!(record.view().health, Health::Out(_)), "{record:?}");
+        }
     }
 
     #[test]

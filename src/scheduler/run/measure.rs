@@ -1,16 +1,17 @@
 //! Measurement: how fast the devices search, over wall time, proven by their hits.
 
-use super::health::{DeviceView, Health};
+use super::device_view::{DeviceView, Health};
 use super::open::OpenDevice;
 use super::pool::Pool;
 use super::verifier::{Delivered, LAUNCHES_WAITING};
 use super::verify::{CollectedLaunch, verify};
 use super::workers::Workers;
+use crate::clock::Clock;
 use crate::job::{JobId, JobSpec};
 use crate::key::HalfPoint;
 use crate::pattern::{ALPHABET, Difficulty, Pattern, PatternSet, Rate};
 use crate::scheduler::plan::lane::Lane;
-use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions};
+use crate::search::{self, DeviceId, EnergyMeter, SearchError, SearchOptions, Surroundings};
 use crate::vault::{Vault, VaultError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub struct Measurement {
     pub busy: Duration,
     /// Candidates tested.
     pub candidates: u64,
+    /// When each launch was collected, from the beginning on, with its candidates.
+    pub collected: Vec<(Duration, u64)>,
     /// Hits expected among `candidates`.
     pub hits_expected: f64,
     /// Hits that match a pattern.
@@ -159,7 +162,8 @@ fn measure_with(
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
     // The half of nobody, whose secret the vault has.
     let half = trial.split.then(|| vault.open_start()).transpose()?;
-    let mut workers = Workers::start(options, opener, Arc::clone(&pool), vault, sender)?;
+    let mut workers =
+        Workers::start(options, opener, Surroundings::new(Clock::System), Arc::clone(&pool), vault, sender)?;
     if workers.devices().iter().any(|device| device.id != DeviceId::Cpu)
         && let Some(pattern) = trial.chosen.iter().find(|pattern| !Lane::Hard.takes(pattern.bits()))
     {
@@ -184,7 +188,7 @@ fn measure_with(
     let half = half.map(|(_, point)| HalfPoint::new(*point.public_key()));
     pool.insert(JobId(1), JobSpec { half, ..JobSpec::local(patterns) });
     let ends = began + Duration::from_secs_f64(trial.seconds);
-    let (mut launches, mut ended) = (Vec::new(), began);
+    let (mut launches, mut collected, mut ended) = (Vec::new(), Vec::new(), began);
     loop {
         let now = Instant::now();
         if now >= ends {
@@ -196,6 +200,7 @@ fn measure_with(
             Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
                 after = meter.read();
+                collected.push((ended - began, launch.report.candidates));
                 launches.push(launch);
             }
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -208,7 +213,7 @@ fn measure_with(
         return Err(MeasureError::Device(reason.clone()));
     }
     let joules = meter.joules_between(&before, &after);
-    Ok(Measurement { joules, ..evaluate(launches, devices, characters, ended - began) })
+    Ok(Measurement { joules, collected, ..evaluate(launches, devices, characters, ended - began) })
 }
 
 /// Waits for every device's first measured rate.
@@ -298,6 +303,7 @@ fn evaluate(launches: Vec<CollectedLaunch>, devices: Vec<DeviceView>, characters
         hits_found,
         hits_wrong,
         kinds,
+        collected: Vec::new(),
         joules: None,
         devices,
     }

@@ -171,7 +171,7 @@ mod tests {
             Ok(Box::new(Named(info)) as Box<dyn Searcher>)
         };
         let count = || if gpus > 0 { Ok(gpus) } else { Err("none".to_owned()) };
-        let options = SearchOptions { devices, threads: None, cpu_kernel };
+        let options = SearchOptions { devices, threads: None, cpu_kernel, ..SearchOptions::default() };
         let opened = open_all(&options, count, open).map_err(|error| error.to_string())?;
         let name = |device: &OpenedDevice| {
             let later = if device.searcher.is_err() { " later" } else { "" };

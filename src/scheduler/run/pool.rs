@@ -1,5 +1,6 @@
 //! The pool: the open jobs, shared by the threads that add jobs and those that search them.
 
+use super::subscription::{Devices, Subscription};
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Pattern, Rate};
 use crate::scheduler::plan::compared::{Compared, Rates};
@@ -11,9 +12,7 @@ use crate::scheduler::plan::shares::Shares;
 use crate::scheduler::plan::split_line::Seats;
 use crate::scheduler::plan::split_queue::SplitQueue;
 use crate::scheduler::plan::wait_estimate::{Serving, WaitEstimate};
-use crate::search::LaunchReport;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,77 +33,6 @@ struct State {
     closed: bool,
     /// Whether the operator has paused the search.
     paused: bool,
-}
-
-/// The subscribed devices.
-#[derive(Debug, Default)]
-struct Devices {
-    /// Start points that may be in flight at once, on all devices.
-    in_flight: AtomicUsize,
-    subscribed: AtomicUsize,
-    /// Lane and rate of each measured device, by subscription number.
-    rates: Mutex<BTreeMap<usize, (Lane, f64)>>,
-}
-
-impl Devices {
-    /// The devices of one lane. [`Lane::All`] means those of every lane.
-    fn fleet(&self, lane: Lane) -> Fleet {
-        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = rates.values().filter(|(other, _)| lane == Lane::All || lane == *other);
-        let rate: f64 = counted.map(|(_, rate)| rate).sum();
-        Fleet { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
-    }
-
-    fn note_rate(&self, number: usize, lane: Lane, rate: Option<Rate>) {
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Rate(rate)) = rate {
-            rates.insert(number, (lane, rate));
-        }
-    }
-}
-
-/// The plan of one device, kept up to date with the pool.
-#[derive(Debug)]
-pub struct Subscription {
-    plan: DevicePlan,
-    devices: Arc<Devices>,
-    /// The number of this subscription.
-    number: usize,
-    /// Start points that this device may have in flight.
-    in_flight: usize,
-}
-
-impl Subscription {
-    /// Sets how many start points the device may have in flight, and whether it has an early stop
-    /// ([`crate::search::Searcher::early_stop`]).
-    pub(in crate::scheduler) fn set_device(&mut self, in_flight: usize, early_stop: bool) {
-        self.plan.set_early_stop(early_stop);
-        self.devices.in_flight.fetch_add(in_flight, Ordering::Relaxed);
-        self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
-    }
-
-    /// Records a collected launch over `starts` start points.
-    pub(in crate::scheduler) fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
-        let fleet = self.devices.fleet(self.plan.lane());
-        self.plan.settle(launch, report, starts, fleet);
-    }
-
-    /// Candidates that this device tests per start point.
-    pub(in crate::scheduler) fn stretch(&self) -> Option<f64> {
-        self.plan.stretch()
-    }
-
-    /// Sets the lane.
-    pub(in crate::scheduler) fn set_lane(&mut self, lane: Lane) {
-        self.plan.set_lane(lane);
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.devices.in_flight.fetch_sub(self.in_flight, Ordering::Relaxed);
-        self.devices.rates.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
-    }
 }
 
 /// The next step of a worker.
@@ -208,15 +136,13 @@ impl Pool {
 
     /// Creates the plan of a device of this lane.
     pub(in crate::scheduler) fn subscribe(&self, lane: Lane) -> Subscription {
-        let number = self.devices.subscribed.fetch_add(1, Ordering::Relaxed);
-        let plan = DevicePlan::new(lane, self.exhaustive);
-        Subscription { plan, devices: Arc::clone(&self.devices), number, in_flight: 0 }
+        Subscription::new(DevicePlan::new(lane, self.exhaustive), Arc::clone(&self.devices))
     }
 
     /// The next step of the device with these rates.
     pub(in crate::scheduler) fn next(&self, subscription: &mut Subscription, rates: impl Into<Rates>) -> Next {
         let (lane, rates) = (subscription.plan.lane(), rates.into());
-        self.devices.note_rate(subscription.number, lane, rates.top_words);
+        subscription.note_rate(rates);
         let fleet = self.devices.fleet(lane);
         let mut state = self.lock();
         if state.closed {
@@ -254,11 +180,20 @@ impl Pool {
         WaitEstimate::new(self.lock().jobs.pool_index(Compared::TopWords), serving)
     }
 
-    /// Sleeps until the jobs change, or for `limit`.
+    /// Sleeps until the jobs change, or for `limit`. In a paused pool the jobs do not matter.
     pub(in crate::scheduler) fn wait(&self, subscription: &Subscription, limit: Duration) {
         let state = self.lock();
-        let is_same = |state: &mut State| !state.closed && subscription.plan.is_current(&state.jobs);
+        let was_paused = state.paused;
+        let is_same = |state: &mut State| {
+            !state.closed && state.paused == was_paused && (was_paused || subscription.plan.is_current(&state.jobs))
+        };
         drop(self.changed.wait_timeout_while(state, limit, is_same));
+    }
+
+    /// Sleeps until the pool closes, or for `limit`; returns whether it is closed.
+    pub(in crate::scheduler) fn wait_for_end(&self, limit: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.closed);
+        waited.unwrap_or_else(PoisonError::into_inner).0.closed
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -366,6 +301,22 @@ mod tests {
         assert_eq!(patterns(&mut held), 2);
         held.set_lane(Lane::All);
         assert_eq!(patterns(&mut held), 3);
+    }
+
+    /// A job that comes in a pause would otherwise keep every worker busy asking for it.
+    #[test]
+    fn a_paused_pool_lets_workers_sleep_whatever_jobs_come() {
+        let pool = Pool::default();
+        let mut held = pool.subscribe(Lane::All);
+        pool.pause(true);
+        pool.insert(JobId(1), patterns(&["q"]));
+        assert!(matches!(pool.next(&mut held, None), Next::Wait));
+        let (began, limit) = (std::time::Instant::now(), Duration::from_millis(50));
+        pool.wait(&held, limit);
+        assert!(began.elapsed() >= limit, "the worker sleeps");
+        assert!(!pool.wait_for_end(Duration::from_millis(1)));
+        pool.close();
+        assert!(pool.wait_for_end(Duration::from_secs(60)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The times by which the rates of a device are measured.
 
+use crate::scheduler::plan::duty::Duty;
 use crate::scheduler::plan::pass::Pass;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +14,8 @@ pub(super) struct Timing {
     pub measure_from: Instant,
     /// The measurement of whole keys, once it began.
     pub whole: Option<WholeKeysTrial>,
+    /// Its work and rest in turn.
+    pub duty: Duty,
 }
 
 /// The measurement of the rate at which whole keys are compared.

@@ -1,9 +1,13 @@
 //! The worker of one device. It draws fresh start points, keeps launches in flight and passes
 //! collected ones to the verifier. A device that fails is taken out of use and tried again later.
 
-use super::health::{Health, LastLaunch, Record};
+use super::device_view::Health;
+use super::failure::Failure;
+use super::health::Record;
+use super::last_launch::LastLaunch;
 use super::open::OpenDevice;
-use super::pool::{Next, Pool, Subscription};
+use super::pool::{Next, Pool};
+use super::subscription::Subscription;
 use super::timing::{Timing, WholeKeysTrial};
 use super::verifier::{Delivered, Unproven, reach};
 use super::verify::CollectedLaunch;
@@ -11,16 +15,16 @@ use crate::fault::{self, Step};
 use crate::key::StartPoint;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
+use crate::scheduler::plan::duty::Duty;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
 use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
-use crate::vault::{StartId, Vault, VaultError};
+use crate::vault::{StartId, Vault};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// How long a device runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(150);
@@ -40,19 +44,6 @@ const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// The longest sleep before a thread checks for the end, during a pause.
 const LOOK_FOR_END: Duration = Duration::from_millis(50);
-
-/// Why a device was taken out of use.
-#[derive(Debug, Error)]
-enum Failure {
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    #[error(transparent)]
-    Vault(#[from] VaultError),
-    #[error("{0}")]
-    Distrusted(String),
-    #[error("its thread panicked")]
-    Panicked,
-}
 
 /// One device and its thread.
 pub(in crate::scheduler) struct Worker {
@@ -126,7 +117,7 @@ impl Worker {
                 None => (self.opener)(self.id, &self.options)?,
             };
             self.record.put_back(searcher.info());
-            let ended = self.search(searcher.as_mut(), &mut in_flight);
+            let ended = self.believed().and_then(|()| self.search(searcher.as_mut(), &mut in_flight));
             if let Err(Failure::Distrusted(reason)) = &ended {
                 searcher.distrust(reason);
             }
@@ -147,15 +138,21 @@ impl Worker {
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::canary_alone(None));
-        let mut timing = Timing { busy_since: Instant::now(), measure_from, whole: None };
+        let duty = Duty::new(self.record.share());
+        let mut timing = Timing { busy_since: Instant::now(), measure_from, whole: None, duty };
         loop {
             // On an overloaded machine one launch may outlast warm-up and measurement. The device
             // takes jobs only once it has a rate, because estimates for askers need it.
             let is_measured = Instant::now() >= take_jobs_from && self.record.rate().is_some();
             let next = if !is_measured && !self.pool.is_closed() {
                 Next::Search(PlannedLaunch::warm_up(Arc::clone(&warm_up)))
+            } else if self.must_rest(&timing) {
+                subscription.set_part(self.record.part());
+                subscription.note_rate(self.record.rates());
+                Next::Wait
             } else {
                 subscription.set_lane(self.lane_now());
+                subscription.set_part(self.record.part());
                 self.pool.next(&mut subscription, self.record.rates())
             };
             let next = match next {
@@ -182,7 +179,13 @@ impl Worker {
                 }
                 Next::Wait => {
                     searcher.check()?;
-                    self.idle(&subscription);
+                    match timing.duty.is_over() {
+                        true => self.sleep(timing.duty.rest()),
+                        false if self.record.is_resting() => {
+                            self.pool.wait_for_end(LOOK_FOR_END);
+                        }
+                        false => self.idle(&subscription),
+                    }
                     timing.busy_since = Instant::now();
                 }
                 Next::End => return Ok(()),
@@ -233,6 +236,7 @@ impl Worker {
         let now = Instant::now();
         let is_measured = timing.busy_since >= timing.measure_from(&launch.planned.pass);
         let wall = is_measured.then(|| now - timing.busy_since);
+        timing.duty.work(now - timing.busy_since);
         timing.busy_since = now;
         let unproven = self.is_remote().then_some(Unproven { wall, stretch });
         if unproven.is_none() {
@@ -248,6 +252,11 @@ impl Worker {
         let launch = CollectedLaunch { device: self.at, pass: launch.pass, starts: launch.starts, report };
         // Sending cannot fail: the verifier ends after all workers.
         let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), unproven });
+        self.believed()
+    }
+
+    /// Fails if the verifier has found that the device's claims cannot be believed.
+    fn believed(&self) -> Result<(), Failure> {
         match self.record.view().health {
             Health::Working => Ok(()),
             Health::Out(reason) => Err(Failure::Distrusted(reason)),
@@ -263,7 +272,7 @@ impl Worker {
             None => self.record.rates().whole_keys.is_none(),
             Some(trial) => self.record.rates().whole_keys.is_none() || now < trial.measure_from + MEASURE_WHOLE,
         };
-        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() {
+        if !is_wanted || self.pool.is_exhaustive() || self.pool.is_paused() || self.must_rest(timing) {
             return None;
         }
         let trial = timing.whole.get_or_insert_with(|| WholeKeysTrial {
@@ -276,6 +285,11 @@ impl Worker {
     /// Whether the device is a worker's on another machine, which is not trusted.
     fn is_remote(&self) -> bool {
         matches!(self.id, DeviceId::Remote(_))
+    }
+
+    /// Whether the device may not search now: the operator's hours and caps say so.
+    fn must_rest(&self, timing: &Timing) -> bool {
+        (self.record.is_resting() || timing.duty.is_over()) && !self.pool.is_closed()
     }
 
     /// The current lane: all patterns while every GPU is out of use. After some errors CUDA works

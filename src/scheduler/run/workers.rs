@@ -1,15 +1,18 @@
 //! The workers of all devices.
 
-use super::health::{DeviceView, Record};
+use super::device_view::DeviceView;
+use super::health::Record;
 use super::open::{OpenDevice, OpenedDevice, open_all};
 use super::pool::Pool;
 use super::verifier::Delivered;
+use super::watch::Watch;
 use super::worker::Worker;
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
+use crate::scheduler::plan::rest::Rest;
 use crate::scheduler::plan::wait_estimate::Serving;
-use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, cuda};
+use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, Surroundings, cuda};
 use crate::vault::Vault;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +21,9 @@ use std::thread::JoinHandle;
 /// The threads of all devices: those of this machine, and those of workers that have come.
 pub struct Workers {
     devices: Mutex<Vec<Device>>,
+    /// Held while a device is added: each has one thread at a time.
+    attaching: Mutex<()>,
+    watch: Option<(Arc<Watch>, JoinHandle<()>)>,
 }
 
 struct Device {
@@ -33,6 +39,7 @@ impl Workers {
     pub(in crate::scheduler) fn start(
         options: &SearchOptions,
         opener: OpenDevice,
+        surroundings: Surroundings,
         pool: Arc<Pool>,
         vault: Vault,
         launches: SyncSender<Delivered>,
@@ -43,6 +50,12 @@ impl Workers {
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
+        let share = |record: &Record| options.restraints.caps_of(record.view().id).share;
+        records.iter().for_each(|record| record.set_share(share(record).unwrap_or(1.0)));
+        let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records).map(|watch| {
+            let watch = Arc::new(watch);
+            (Arc::clone(&watch), watch.spawn(Arc::clone(&pool)))
+        });
         let gpus: Vec<Arc<Record>> = opened
             .iter()
             .zip(&records)
@@ -72,26 +85,37 @@ impl Workers {
             let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(searcher));
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
-        Ok(Workers { devices: Mutex::new(opened.into_iter().enumerate().map(start).collect()) })
+        let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
+        Ok(Workers { devices, attaching: Mutex::default(), watch })
     }
 
-    /// Adds a worker's device, which searches patterns hard enough for a GPU. One that comes again
-    /// keeps its record.
+    /// Adds a worker's device, which searches patterns hard enough for a GPU, in the operator's
+    /// hours. One that comes again keeps its record. One that has gone again is not added.
     pub(in crate::scheduler) fn attach(
         &self,
-        searcher: Box<dyn Searcher>,
+        mut searcher: Box<dyn Searcher>,
         pool: Arc<Pool>,
         vault: Vault,
         launches: SyncSender<Delivered>,
     ) {
-        let mut devices = self.lock();
+        let _attaching = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
+        // A device has one session at a time. If this one goes on, the former has ended.
+        if searcher.check().is_err() {
+            return;
+        }
         let info = searcher.info().clone();
-        let known = devices.iter().position(|device| device.record.view().id == info.id);
+        let is_known = |device: &Device| device.record.view().id == info.id;
+        let former = self.lock().iter_mut().find(|device| is_known(device)).and_then(|device| device.thread.take());
+        if let Some(thread) = former {
+            // It ends with the step that it is at. Others may ask for rates meanwhile.
+            let _ = thread.join();
+        }
+        let mut devices = self.lock();
+        let known = devices.iter().position(is_known);
         let at = known.unwrap_or(devices.len());
         let record = known.map_or_else(|| Arc::new(Record::new(&info)), |at| Arc::clone(&devices[at].record));
-        if let Some(thread) = known.and_then(|at| devices[at].thread.take()) {
-            // Its former connection is closed, so the thread ends with the step that it is at.
-            let _ = thread.join();
+        if let (None, Some((watch, _))) = (known, &self.watch) {
+            watch.add_remote(&record);
         }
         let worker = Worker {
             at,
@@ -110,16 +134,17 @@ impl Workers {
         if known.is_some() { devices[at] = device } else { devices.push(device) }
     }
 
-    /// Candidates per second of all working devices together. If every GPU is out of use, the rate
-    /// of the CPU thread that replaces them. `None` before the first measurement.
+    /// Candidates per second of all working devices together, each in the part of its time that it
+    /// has. If every GPU is out of use, the rate of the CPU thread that replaces them. `None` before
+    /// the first measurement.
     pub fn rate(&self) -> Option<Rate> {
         self.rate_of(Compared::TopWords)
     }
 
     /// The same for launches of a kind.
     pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
-        let rates: Vec<f64> =
-            self.working().iter().filter_map(|record| record.rate_of(compared)).map(|Rate(rate)| rate).collect();
+        let part = |record: &Arc<Record>| Some((record.rate_of(compared)?, record.part()));
+        let rates: Vec<f64> = self.working().iter().filter_map(part).map(|(Rate(rate), part)| rate * part).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
@@ -128,6 +153,7 @@ impl Workers {
         let mut serving: Option<Serving> = None;
         for record in self.working() {
             let (Some(Rate(rate)), Some(last)) = (record.rate(), record.last_launch()) else { continue };
+            let rate = rate * record.part();
             let lane = if record.view().id == DeviceId::Cpu { Lane::All } else { Lane::Hard };
             let all = serving.get_or_insert(Serving {
                 lane,
@@ -159,6 +185,16 @@ impl Workers {
         self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
+    /// Why the devices rest, if each that works does: the reason of the one that goes on first.
+    pub fn rest(&self) -> Option<Rest> {
+        let rests: Option<Vec<Rest>> = self.working().iter().map(|record| record.view().rest).collect();
+        let is_sooner = |rest: &Rest| match rest {
+            Rest::Battery | Rest::Heat { .. } => 0,
+            Rest::Hours { until, .. } => until.unwrap_or(u64::MAX),
+        };
+        rests?.into_iter().min_by_key(is_sooner)
+    }
+
     /// Whether every device waits for work: it is measured and has nothing in flight.
     pub(in crate::scheduler) fn are_idle(&self) -> bool {
         self.lock().iter().all(|device| device.record.is_idle())
@@ -171,6 +207,9 @@ impl Workers {
                 // A panic is caught and logged inside the thread.
                 let _ = thread.join();
             }
+        }
+        if let Some((_, watch)) = self.watch.take() {
+            let _ = watch.join();
         }
     }
 

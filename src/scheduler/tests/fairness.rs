@@ -1,12 +1,13 @@
 //! The shares of the pool and of split jobs on a real device, counted in candidates.
 
+use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
 use crate::scheduler::run::pool::Pool;
 use crate::scheduler::run::verifier::{Delivered, LAUNCHES_WAITING};
 use crate::scheduler::run::workers::Workers;
 use crate::search::cpu::CpuSearcher;
-use crate::search::{DeviceChoice, DeviceId, SearchError, SearchOptions, Searcher};
+use crate::search::{DeviceChoice, DeviceId, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -34,9 +35,8 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
         Ok(Box::new(CpuSearcher::open(options.threads, options.cpu_kernel)?.with_launches_of(LAUNCH)))
     };
     let (sender, launches) = mpsc::sync_channel(LAUNCHES_WAITING);
-    let mut workers =
-        Workers::start(&options, Arc::new(open), Arc::clone(&pool), Vault::without_identity().unwrap(), sender)
-            .unwrap();
+    let (here, vault) = (Surroundings::new(Clock::System), Vault::without_identity().unwrap());
+    let mut workers = Workers::start(&options, Arc::new(open), here, Arc::clone(&pool), vault, sender).unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // Launches of the warm-up have only the canary and do not count.
     let counted = launches.iter().filter(|delivered| delivered.launch.pass.patterns.len() > 1).take(LAUNCHES);

@@ -3,7 +3,8 @@
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::{Compared, Rates, WHOLE_KEYS_COST};
-use crate::scheduler::run::pool::{Next, Pool, Subscription};
+use crate::scheduler::run::pool::{Next, Pool};
+use crate::scheduler::run::subscription::Subscription;
 use crate::scheduler::{Lane, Owner, Pass};
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;

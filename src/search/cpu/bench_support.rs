@@ -57,7 +57,7 @@ pub fn repeat(kernel: KernelChoice, operation: Operation, times: u64) -> Result<
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]
 fn repeat_ifma(operation: Operation, times: u64) -> Measured {
     repeat_on::<super::ifma::Fe8>(operation, times)

@@ -6,7 +6,7 @@
 use bytemuck::Zeroable;
 
 /// 2^256 mod p.
-const FOLD: u64 = 0x1_0000_03d1;
+pub const FOLD: u64 = 0x1_0000_03d1;
 
 /// p.
 const PRIME: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
@@ -94,8 +94,16 @@ impl Fe {
     /// 977.
     #[inline(always)]
     pub fn mul(self, other: Fe) -> Fe {
+        self.mul_plus(other, Fe::ZERO)
+    }
+
+    /// `self · other + addend`
+    #[inline(always)]
+    pub fn mul_plus(self, other: Fe, addend: Fe) -> Fe {
         let (a, b) = (self.0, other.0);
         let mut wide = [0u64; 8];
+        // The largest product and the largest addend together are below 2^512.
+        wide[..4].copy_from_slice(&addend.0);
         for i in 0..4 {
             let mut carry = 0;
             for j in 0..4 {

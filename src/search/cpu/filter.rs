@@ -4,6 +4,7 @@
 //! A **top word** is the upper 64 bits of x, or an approximation of them. Its upper 32 bits consist
 //! of the number of a **bucket** and a **place** in the bucket.
 
+use super::quick::QuickTests;
 use crate::key::Npub;
 use crate::pattern::{PatternSet, TextTests};
 
@@ -47,6 +48,8 @@ pub struct Filter {
     whole: Option<PatternSet>,
     /// The tests of whole texts, where the first 32 bits of some pattern say too little.
     text_tests: Option<TextTests>,
+    /// Quick tests that say what the tests of texts do, if they can.
+    quick_tests: Option<QuickTests>,
 }
 
 impl Filter {
@@ -110,7 +113,20 @@ impl Filter {
             .collect();
         let whole = (!patterns.is_exact()).then(|| patterns.clone());
         let text_tests = patterns.text_tests();
-        Filter { place_bits, buckets, coarse, ranks, places, exact, first_exact, widened, whole, text_tests }
+        let quick_tests = text_tests.as_ref().and_then(QuickTests::new);
+        Filter {
+            place_bits,
+            buckets,
+            coarse,
+            ranks,
+            places,
+            exact,
+            first_exact,
+            widened,
+            whole,
+            text_tests,
+            quick_tests,
+        }
     }
 
     /// Whether a candidate with this approximate top word may match. `false` is always right.
@@ -141,6 +157,11 @@ impl Filter {
     #[inline(always)]
     pub fn text_tests(&self) -> Option<&TextTests> {
         self.text_tests.as_ref()
+    }
+
+    /// Quick tests that a key passes if it passes a test of texts; `None` if there are none.
+    pub fn quick_tests(&self) -> Option<&QuickTests> {
+        self.quick_tests.as_ref()
     }
 
     /// The number of buckets before this one whose bits are set; `None` if its own is not.

@@ -158,6 +158,12 @@ impl<F: SimdField> Products<F> {
         self.y[1]
     }
 
+    /// Products with these values, for tests. `beta_a` and `beta_b` are those of others.
+    #[cfg(test)]
+    pub fn with_values(y: [F; 3], a: F, b: F) -> Products<F> {
+        Products { y, a, beta_a: a, b, beta_b: b }
+    }
+
     /// The products of one lane.
     #[inline(always)]
     pub fn lane(&self, lane: usize) -> Products<Fe> {

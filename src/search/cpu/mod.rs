@@ -12,7 +12,9 @@ mod huge_page;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 mod portable;
+mod portable_quick;
 mod portable_text;
+mod quick;
 mod screen;
 mod searcher;
 mod simd;

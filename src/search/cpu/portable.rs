@@ -3,10 +3,13 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products};
+use super::portable_quick::{Keys, QuickFe};
+use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::{SimdField, Summand};
 use super::table::Entry;
 use super::whole::{WholeField, WholeScreen};
+use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
 /// A screen that looks up each top word at once, and keeps one bit per slot.
@@ -144,6 +147,24 @@ impl SimdField for Fe {
 }
 
 impl WholeField for Fe {
+    type Quick = QuickFe;
+
+    fn quick(tests: &QuickTests) -> QuickFe {
+        QuickFe::new(tests)
+    }
+
+    #[inline(never)]
+    fn may_pass(
+        screen: &WholeScreen<Fe>,
+        tests: &TextTests,
+        centre: &Centre<Fe>,
+        products: &Products<Fe>,
+        at: usize,
+    ) -> bool {
+        let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
+        screen.quick.passes_one(&Keys::new(products, centre.x, turned), tests)
+    }
+
     fn whole_marks(
         screen: &WholeScreen<Fe>,
         filter: &Filter,

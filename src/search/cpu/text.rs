@@ -1,5 +1,6 @@
 //! The texts of keys, and the tests of `pattern::TextTests` on them.
 
+use super::field::Fe;
 use super::simd::SimdField;
 use crate::pattern::{Anywhere, ChecksumTest, LOWEST_BITS, Run, TextTest, TextTests, TextWords};
 use bytemuck::Zeroable;
@@ -71,6 +72,13 @@ pub trait TextField: SimdField {
 
     /// Zero in every lane.
     fn no_word() -> Self::Word;
+}
+
+/// Whether a key passes a test of a set. For keys that passed quick tests.
+#[cold]
+#[inline(never)]
+pub fn passes_a_test(tests: &TextTests, key: Fe) -> bool {
+    passing::<Fe>(tests, [key; 2], &())[0] & 1 == 1
 }
 
 /// Bits of the lanes that pass a test of a set, of each of two keys. Most fail the first tests, so

@@ -154,6 +154,9 @@ pub fn walk<F: Screened, const W: usize>(
                 }
                 (filter, remaining) = (&kept.filter, None);
                 many.begin(filter, &table.plain);
+                if filter.text_tests().is_some() {
+                    whole.begin(filter, &table.plain);
+                }
             }
         }
         result.found.clear();

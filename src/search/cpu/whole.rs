@@ -12,10 +12,12 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products, address};
+use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::SimdField;
 use super::table::{ENTRIES, Entry};
 use super::text::{TextField, passing};
+use crate::pattern::TextTests;
 use bytemuck::Zeroable;
 
 /// β^k·xi of an entry, in every lane.
@@ -26,22 +28,42 @@ struct EntryPoints<F: SimdField>([F::Constant; 3]);
 unsafe impl<F: SimdField> Zeroable for EntryPoints<F> {}
 
 /// A screen that compares the whole keys of every entry.
-pub struct WholeScreen<F: TextField> {
+pub struct WholeScreen<F: WholeField> {
     points: [EntryPoints<F>; ENTRIES],
-    beta: F::ConstantFactor,
+    /// β
+    pub beta: F::ConstantFactor,
     tables: F::Tables,
     /// Whether the constants above are computed.
     is_ready: u32,
+    /// The quick tests of the filter, if `has_quick` is not zero.
+    pub quick: F::Quick,
+    has_quick: u32,
     /// Bits of the slots with a key that may match.
     suspects: u32,
 }
 
 // SAFETY: every field is `Zeroable`.
-unsafe impl<F: TextField> Zeroable for WholeScreen<F> {}
+unsafe impl<F: WholeField> Zeroable for WholeScreen<F> {}
 
 /// A field type with the search for whole keys, compiled once for its processor: it is too long to
 /// be inlined into the walk.
 pub trait WholeField: TextField {
+    /// Quick tests, prepared.
+    type Quick: Zeroable;
+
+    /// Prepares quick tests.
+    fn quick(tests: &QuickTests) -> Self::Quick;
+
+    /// Whether a candidate of an entry may match, by the quick tests. `false` is always right. `at`
+    /// is the entry's index in the table.
+    fn may_pass(
+        screen: &WholeScreen<Self>,
+        tests: &TextTests,
+        centre: &Centre<Self>,
+        products: &Products<Self>,
+        at: usize,
+    ) -> bool;
+
     /// [`WholeScreen::marks_of`]
     fn whole_marks(
         screen: &WholeScreen<Self>,
@@ -53,7 +75,11 @@ pub trait WholeField: TextField {
 }
 
 impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
-    fn begin(&mut self, _: &Filter, plain: &[Entry<Fe>]) {
+    fn begin(&mut self, filter: &Filter, plain: &[Entry<Fe>]) {
+        self.has_quick = 0;
+        if let Some(tests) = filter.quick_tests() {
+            (self.quick, self.has_quick) = (F::quick(tests), 1);
+        }
         if self.is_ready == 0 {
             self.beta = F::constant_factor(Fe::BETA);
             self.tables = F::tables();
@@ -67,12 +93,11 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
 
     #[inline(always)]
     fn add(&mut self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, place: Place) {
-        let marks = F::whole_marks(self, filter, centre, products, place.entry);
-        let mut any = 0;
-        for mark in marks {
-            any |= mark;
-        }
-        self.suspects |= u32::from(any != 0) << place.slot;
+        let is_suspect = match filter.text_tests() {
+            Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
+            _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],
+        };
+        self.suspects |= u32::from(is_suspect) << place.slot;
     }
 
     #[inline(always)]
@@ -86,7 +111,13 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     }
 }
 
-impl<F: TextField> WholeScreen<F> {
+impl<F: WholeField> WholeScreen<F> {
+    /// β^k·xi of the entry with this index.
+    #[inline(always)]
+    pub fn turned(&self, at: usize, k: usize) -> F {
+        F::from_constant(&self.points[at].0[k]).0
+    }
+
     /// The candidates of an entry that pass a test. `at` is its index in the table.
     #[inline(always)]
     pub fn marks_of(&self, filter: &Filter, centre: &Centre<F>, products: &Products<F>, at: usize) -> Marks {
@@ -130,9 +161,9 @@ impl<F: TextField> WholeScreen<F> {
     }
 }
 
-/// `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2. `beta` is β.
+/// The factors of an entry's points: `a + b`, `a - b`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2. `beta` is β.
 #[inline(always)]
-fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
+pub fn factors_of_keys<F: TextField>(products: &Products<F>, beta: &F::ConstantFactor) -> (F, F, [F; 3]) {
     let Products { y: [y0, y1, y2], a, b, .. } = *products;
     // β² is -1 - β, and β⁴ is β.
     let turned = y1.sub(y2).times_constant(beta);

@@ -11,7 +11,6 @@ mod checks;
 #[allow(dead_code)]
 mod constants;
 mod filter;
-mod functionals;
 mod geometry;
 mod launch;
 mod module;

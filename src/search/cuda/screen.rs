@@ -2,8 +2,8 @@
 
 use super::abi::Screen;
 use super::constants::{LOW_TESTS, MASKED_ROUNDS, PARITIES, PARITY_GROUPS, RUN_ROUNDS};
-use super::functionals::{Bits, even_parities};
 use crate::pattern::{Anywhere, Run, TextTest, TextTests};
+use crate::search::functionals::{Bits, even_parities};
 
 /// Bits that a test must compare at least: fewer would let too many keys pass.
 const LEAST_BITS: usize = 12;

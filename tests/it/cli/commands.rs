@@ -14,6 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
     test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
+    test!(bench_draws_its_rates),
     test!(bad_flags_are_explained),
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
@@ -135,6 +136,21 @@ fn bench_finds_the_expected_number_of_hits() {
         let rate = line["candidates"].as_f64().unwrap() / line["seconds"].as_f64().unwrap();
         assert!((rate / line["candidates_per_second"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{line}");
     }
+}
+
+/// The picture is looked at in `docs/images`; here it is a file of the right kind.
+fn bench_draws_its_rates() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rate.svg");
+    let flags = ["bench", "--device", "cpu", "-j", "1", "--seconds", "0.5", "--json", "--plot", file.to_str().unwrap()];
+    let drawn = run(&flags);
+    assert!(drawn.status.success(), "{}", stderr(&drawn));
+    assert!(json(&drawn)["candidates_per_second"].as_f64().unwrap() > 0.0, "the result is printed too");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{text}");
+    assert!(text.matches("<polyline ").count() == 2 && text.contains(">10,000<"), "{text}");
+    let nowhere = run(&["bench", "--device", "cpu", "-j", "1", "--seconds", "0.1", "~cat", "--plot", "/missing/x.svg"]);
+    assert!(stderr(&nowhere).contains("/missing/x.svg cannot be written"), "{}", stderr(&nowhere));
 }
 
 fn bad_flags_are_explained() {

@@ -15,6 +15,7 @@ use std::process::{Command, Output};
 
 pub const TESTS: &[Test] = &[
     test!(where_nothing_runs_every_command_says_so_with_code_3),
+    test!(the_days_of_a_bot_are_listed_and_drawn),
     test!(status_has_the_promised_fields_and_names_nobody),
     test!(a_paused_search_finds_nothing_until_it_resumes),
     test!(a_cancelled_job_is_gone_and_its_asker_is_told),
@@ -49,11 +50,32 @@ pub(super) fn lines(output: &Output) -> Vec<serde_json::Value> {
     stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+async fn the_days_of_a_bot_are_listed_and_drawn() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    asker.ask("cat").await;
+    let today = until("the key is counted", || async {
+        let day = lines(&operate(&home, &["stats", "--json"])).pop().unwrap();
+        (day["jobs_delivered"] == 1).then_some(day)
+    })
+    .await;
+    assert_eq!(today["jobs_accepted"], 1);
+    let date = today["date"].as_str().unwrap();
+    assert!(stdout(&operate(&home, &["stats"])).contains(date), "{date}");
+    let file = home.folder.path().join("days.svg");
+    let drawn = operate(&home, &["stats", "--plot", file.to_str().unwrap()]);
+    assert!(drawn.status.success() && stdout(&drawn).is_empty(), "{}", stderr(&drawn));
+    assert!(std::fs::read_to_string(file).unwrap().contains(&format!(">{}<", &date[5..])));
+}
+
 fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
     let ask_all = || {
-        let commands: [&[&str]; 11] = [
+        let commands: [&[&str]; 12] = [
+            &["stats"],
             &["status"],
             &["status", "--json"],
             &["jobs"],

@@ -66,6 +66,10 @@ async fn metrics_have_every_figure_and_name_no_asker() {
     assert!(text.contains(&format!("npubbot_relay_connected{{relay=\"{}\"}} 1", relay.url())), "{text}");
     assert!(text.contains("npubbot_device_working{device=\"cpu\"") && text.contains("cause=\"denied\"} 0"), "{text}");
     let key = asker.keys.public_key();
+    let free = text.lines().find_map(|line| line.strip_prefix("npubbot_data_free_bytes "));
+    assert!(free.is_some_and(|bytes| bytes.parse::<f64>().unwrap() > 0.0), "{text}");
+    assert!(text.contains("npubbot_device_resting{device=\"cpu\",reason=\"heat\"} 0"), "{text}");
+    assert!(text.contains("npubbot_device_time_ratio{device=\"cpu\"} 1"), "{text}");
     for secret in [LONG, &key.to_bech32().unwrap(), &key.to_hex(), &other, &bot.public_key.to_bech32().unwrap()] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }

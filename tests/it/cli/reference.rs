@@ -1,5 +1,5 @@
-//! `docs/operators/relays-toml.md` lists every key with its default, as `src/config/raw.rs` and the
-//! shipped file have them: `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes
+//! `docs/operators/relays-toml.md` lists every key with its default, as `src/config` and the shipped
+//! file have them: `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes
 //! it.
 
 use crate::support::harness::{Test, test};
@@ -13,14 +13,16 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Tables of the file, with the types that read them.
-const TABLES: [(&str, &str, &str); 7] = [
+const TABLES: [(&str, &str, &str); 9] = [
     ("File", "", "At the top of the file"),
     ("Relay", "relays", "`[[relays]]`, once for each relay"),
     ("Bot", "bot", "`[bot]`"),
     ("RawLimits", "limits", "`[limits]`"),
     ("Search", "search", "`[search]`"),
+    ("RawCaps", "search.caps", "`[[search.caps]]`, once for each device that has caps of its own"),
     ("Fleet", "fleet", "`[fleet]`"),
     ("Web", "web", "`[web]`"),
+    ("Network", "network", "`[network]`"),
 ];
 
 /// The fields of a type, each with its comment in one line.
@@ -44,7 +46,7 @@ fn fields(code: &str, name: &str) -> Vec<(String, String)> {
 
 fn the_reference_of_the_configuration_is_complete() {
     let read = |path: &str| fs::read_to_string(source::root().join(path)).unwrap();
-    let code = read("src/config/raw.rs");
+    let code = read("src/config/raw.rs") + &read("src/config/search.rs");
     let shipped: toml::Table = read("relays.toml").parse().unwrap();
     let mut page = "# relays.toml\n\nEvery key may be left out. A wrong key or value stops the start, with the line and the allowed\n\
                     values. Spans of time are a whole number and `s`, `min`, `h` or `days`.\n"

@@ -2,6 +2,7 @@
 
 pub mod best;
 pub mod conventions;
+pub mod hours;
 pub mod languages;
 pub mod patterns;
 pub mod refusals;

@@ -13,6 +13,7 @@ use cudarc::driver::sys::CUmemPool_attribute::{
 use cudarc::driver::sys::CUmemoryPool;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, PinnedHostSlice, result};
 use nostr_sdk::prelude::{Event, JsonUtil, Keys, UnwrappedGift};
+use npubbot::clock::Clock;
 use npubbot::job::{Asker, JobId, JobSpec};
 use npubbot::key::{SplitTweak, VerifiedHit};
 use npubbot::message::{Channel, GiftWrap, OutgoingMessage};
@@ -20,7 +21,7 @@ use npubbot::pattern::{ALPHABET, Pattern};
 use npubbot::scheduler::{Find, FindOutcome, Health, OpenDevice, Scheduler};
 use npubbot::search::cuda::buffers::Buffer;
 use npubbot::search::cuda::watched::{self, Window};
-use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher};
+use npubbot::search::{self, DeviceChoice, DeviceId, SearchOptions, Searcher, Surroundings};
 use npubbot::vault::{Order, Unlock, Vault};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -164,7 +165,7 @@ fn twenty_jobs(
         let _ = sender.send(redeem(&purse, &find, asker, split));
         FindOutcome::Done
     };
-    let scheduler = Scheduler::start_with(options, opener, vault, on_find).unwrap();
+    let scheduler = Scheduler::start_with(options, opener, Surroundings::new(Clock::System), vault, on_find).unwrap();
     for (&job, asked) in &jobs {
         let half = asked.half.as_ref().map(Half::point);
         let patterns = vec![asked.pattern.clone()];

@@ -4,4 +4,5 @@ pub mod client_wraps;
 pub mod clients;
 pub mod interop;
 pub mod liars;
+pub mod proxy;
 pub mod relay_quirks;

@@ -120,6 +120,7 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], "[search]\ndevice = \"cpu\"\nthreads = 1\n");
     let (bot, clients) = (home.spawn().await, Askers::gather(&relay).await);
+    let vault = vault_of(bot.pid());
     // The first request includes work that is done only once.
     let first = requests(&relay, &clients, bot.public_key, 1).await;
     acceptances(&clients, first, 1).await;
@@ -150,6 +151,7 @@ async fn measure(askers: usize, burst: usize) -> (Duration, Duration, Duration) 
     let all = began.elapsed();
     println!("a burst of {burst}: all accepted in {all:?}; {:.1} MB resident", usage::of(bot.pid()).1 as f64 / 1e6);
     assert_eq!(took.len(), burst);
+    assert_eq!(vault_of(bot.pid()), vault, "the vault was started again");
     (alone[alone.len() / 2], slowest, all)
 }
 

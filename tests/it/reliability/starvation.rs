@@ -49,7 +49,7 @@ struct Reading {
 
 impl Bench {
     fn start(devices: DeviceChoice, kernel: KernelChoice) -> Option<Bench> {
-        let options = SearchOptions { devices, threads: Some(1), cpu_kernel: kernel };
+        let options = SearchOptions { devices, threads: Some(1), cpu_kernel: kernel, ..SearchOptions::default() };
         let (sender, done) = mpsc::channel();
         let on_find = move |find: npubbot::scheduler::Find| {
             let _ = sender.send(find.job);

@@ -2,6 +2,7 @@
 
 use super::harness::skip;
 use super::program;
+use npubbot::clock::Clock;
 use npubbot::fleet::{BOT_CREDENTIALS, FOLDER, Setup};
 use npubbot::job::{JobId, JobSpec};
 use npubbot::pattern::Pattern;
@@ -10,6 +11,7 @@ use npubbot::search::cpu::{CpuSearcher, KernelChoice};
 use npubbot::search::remote::{Credentials, Fleet, WorkerError, run_worker};
 use npubbot::search::{
     ClaimedHit, DeviceChoice, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, SearchOptions, Searcher,
+    Surroundings,
 };
 use npubbot::shutdown::{self, Stopper};
 use npubbot::vault::Vault;
@@ -142,8 +144,8 @@ impl Headquarters {
         };
         let opener: OpenDevice = Arc::new(|id, _: &SearchOptions| Ok(Box::new(Slow::new(id)) as Box<dyn Searcher>));
         let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
-        let vault = Vault::without_identity().unwrap();
-        let scheduler = Arc::new(Scheduler::start_with(&options, opener, vault, on_find).unwrap());
+        let (vault, surroundings) = (Vault::without_identity().unwrap(), Surroundings::new(Clock::System));
+        let scheduler = Arc::new(Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap());
         let fleet = Fleet::new(&server.url());
         let (stopper, shutdown) = shutdown::pair();
         let credentials = Credentials::read(&server.data.path().join(FOLDER).join(BOT_CREDENTIALS)).unwrap();

@@ -15,6 +15,7 @@ pub mod memory_scan;
 pub mod program;
 pub mod raw_relay;
 pub mod relay;
+pub mod socks;
 pub mod source;
 pub mod usage;
 pub mod vault;

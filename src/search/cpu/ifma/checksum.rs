@@ -18,6 +18,20 @@ pub struct Tables {
     zero: i64,
 }
 
+/// For each limb of this number of bits a matrix for each byte of a lane: bit n of the sum of their
+/// products is the parity of the bits of the key under mask n.
+pub fn matrices_of(masks: &[[u64; 4]], bits: usize) -> [[u64; 8]; 5] {
+    let mut matrices = [[0; 8]; 5];
+    for (row, mask) in masks.iter().enumerate().take(8) {
+        for place in (0..256).filter(|place| mask[place / 64] >> (place % 64) & 1 == 1) {
+            let (limb, byte, bit) = (place / bits, place % bits / 8, place % bits % 8);
+            // Byte 7 - r of a matrix is the row that gives bit r, its bits the columns.
+            matrices[limb][byte] |= 1u64 << (8 * (7 - row) + bit);
+        }
+    }
+    matrices
+}
+
 impl Tables {
     /// Computes the tables.
     pub fn new() -> Tables {
@@ -82,9 +96,9 @@ fn parts(matrices: &[[u64; 8]; 5], bytes: &[__m512i; 5]) -> __m512i {
 
 /// Limbs with byte n of all lanes side by side.
 #[inline(always)]
-fn transposed(limbs: [__m512i; 5]) -> [__m512i; 5] {
+pub fn transposed<const N: usize>(limbs: [__m512i; N]) -> [__m512i; N] {
     let mut bytes = limbs;
-    for at in 0..5 {
+    for at in 0..N {
         // SAFETY: the processor has the instructions (the contract of `super`).
         bytes[at] = unsafe { _mm512_permutexvar_epi8(byte_of_lane(), limbs[at]) };
     }

@@ -3,14 +3,18 @@
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
 use super::fe8::{Factor8, Fe8};
+use super::keys::Keys;
 use super::marks::{self, CompareScreen, LookupScreen};
+use super::quick::Quick8;
 use super::reduce::{
     FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product,
 };
 use super::vector::{all, and, high, load, low, minus, plus, right, store};
+use crate::pattern::TextTests;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::Filter;
 use crate::search::cpu::formula::{Centre, Products};
+use crate::search::cpu::quick::QuickTests;
 use crate::search::cpu::screen::{Marks, Screened};
 use crate::search::cpu::simd::{SimdField, Summand};
 use crate::search::cpu::whole::{WholeField, WholeScreen};
@@ -212,6 +216,24 @@ impl SimdField for Fe8 {
 }
 
 impl WholeField for Fe8 {
+    type Quick = Quick8;
+
+    fn quick(tests: &QuickTests) -> Quick8 {
+        Quick8::new(tests)
+    }
+
+    #[inline(always)]
+    fn may_pass(
+        screen: &WholeScreen<Fe8>,
+        tests: &TextTests,
+        centre: &Centre<Fe8>,
+        products: &Products<Fe8>,
+        at: usize,
+    ) -> bool {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        unsafe { may_pass(screen, tests, centre, products, at) }
+    }
+
     #[inline(always)]
     fn whole_marks(
         screen: &WholeScreen<Fe8>,
@@ -225,9 +247,25 @@ impl WholeField for Fe8 {
     }
 }
 
+/// [`WholeField::may_pass`], compiled for AVX-512 IFMA.
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
+#[inline(never)]
+fn may_pass(
+    screen: &WholeScreen<Fe8>,
+    tests: &TextTests,
+    centre: &Centre<Fe8>,
+    products: &Products<Fe8>,
+    at: usize,
+) -> bool {
+    let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
+    screen.quick.passes_one(&Keys::new(products, centre.x, turned, &screen.beta), tests)
+}
+
 /// [`WholeScreen::marks_of`], compiled for AVX-512 IFMA.
 #[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]
 #[inline(never)]
 fn whole_marks(

@@ -2,7 +2,7 @@
 //! `vpmadd52huq`).
 //!
 //! **The contract of every `unsafe` in this module:** the processor has AVX-512 F, DQ, BW, IFMA,
-//! VBMI and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is called
+//! VBMI, VBMI2 and VPOPCNTDQ, GFNI, POPCNT, BMI and LZCNT. [`walk_ifma`] is the one way in, and is called
 //! only where [`is_supported`] is true. Everything else here is inlined into it.
 //!
 //! **Limbs.** A number is `l0 + l1·2^52 + … + l4·2^208`, where of l0…l3 the low 52 bits count:
@@ -20,12 +20,16 @@
 mod checksum;
 mod fe8;
 mod field;
+mod keys;
 mod marks;
+mod quick;
 mod reduce;
 mod text;
 mod vector;
 
 pub use fe8::Fe8;
+#[cfg(test)]
+pub use quick::{keys_of_lanes, one_passes};
 #[cfg(test)]
 pub use text::{lanes_that_pass, words_of_lanes};
 pub use vector::is_supported;
@@ -39,7 +43,7 @@ pub const VECTORS: usize = 2;
 
 /// [`walk`], compiled for AVX-512 IFMA.
 #[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]
 pub fn walk_ifma(
     table: &Table<Fe8>,

@@ -34,6 +34,12 @@ pub fn carried(mut l: [__m512i; 5]) -> [__m512i; 5] {
 /// Then l3 is below 2^57, its carry below 2^6.
 #[inline(always)]
 pub fn reduced(c: [__m512i; 10]) -> [__m512i; 5] {
+    carried(folded(c))
+}
+
+/// [`reduced`], with limbs that are not carried yet: below 2^57, the top one below 2^48.
+#[inline(always)]
+pub fn folded(c: [__m512i; 10]) -> [__m512i; 5] {
     let [mut l0, mut l1, mut l2, mut l3, mut l4, h0, mut h1, mut h2, mut h3, mut h4] = c;
     h1 = plus(h1, right::<52>(h0));
     h2 = plus(h2, right::<52>(h1));
@@ -50,7 +56,7 @@ pub fn reduced(c: [__m512i; 10]) -> [__m512i; 5] {
     l4 = and(l4, all(TOP_LIMB));
     let fold = all(FOLD_256);
     (l0, l1) = (low(l0, top, fold), high(l1, top, fold));
-    carried([l0, l1, l2, l3, l4])
+    [l0, l1, l2, l3, l4]
 }
 
 /// The number with these six columns, each below 2^56. The uppermost is a sum of five values below

@@ -11,6 +11,7 @@ pub fn is_supported() -> bool {
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512ifma")
         && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
         && is_x86_feature_detected!("avx512vpopcntdq")
         && is_x86_feature_detected!("gfni")
         && is_x86_feature_detected!("popcnt")

@@ -6,6 +6,7 @@ mod dispatch;
 mod field;
 mod filter;
 mod formula;
+mod quick;
 mod walk;
 mod whole;
 

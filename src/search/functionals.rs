@@ -37,6 +37,14 @@ impl Bits {
         self.0.len()
     }
 
+    /// Mask and value of up to 64 bits of the key, from this bit upwards. No text has others above.
+    pub fn word(&self, from: usize, count: usize) -> (u64, u64) {
+        let range = self.0.range(from..(from + count).min(KEY_BITS));
+        range.fold((0, 0), |(mask, value), (bit, &is_set)| {
+            (mask | 1 << (bit - from), value | u64::from(is_set) << (bit - from))
+        })
+    }
+
     /// Mask and value of the lowest limb of the key.
     pub fn lowest_limb(&self) -> (u32, u32) {
         self.0.range(..32).fold((0, 0), |(mask, all), (bit, &is_set)| (mask | 1 << bit, all | u32::from(is_set) << bit))

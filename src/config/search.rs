@@ -1,0 +1,113 @@
+//! `[search]`, as it is written and as it is checked.
+
+use super::error::ConfigError;
+use super::place::Place;
+use crate::hours::Hours;
+use crate::search::{Caps, DeviceChoice, DeviceId, Restraints, SearchOptions};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Search {
+    /// Where to search: `all` (every GPU, else the CPU), `cuda` (every GPU), `cuda:N`, `cpu`.
+    device: Option<Spanned<String>>,
+    /// CPU threads, 1 to 1024. Default: one per core.
+    threads: Option<Spanned<i64>>,
+    /// CPU kernel: `auto`, `ifma` or `portable`.
+    cpu_kernel: Option<Spanned<String>>,
+    /// Hours at which the devices search, in local time, like `"22:00-07:00"` or
+    /// `"07:00-09:30, 22:00-24:00"`. Empty: always.
+    schedule: Option<Spanned<String>>,
+    /// Time zone of `schedule`, like `Europe/Berlin`. Empty: that of the system.
+    time_zone: Option<Spanned<String>>,
+    /// Whether the devices pause while the machine runs on its battery.
+    pause_on_battery: Option<bool>,
+    /// Share of its time in which a device searches, in percent, 1 to 100.
+    share_percent: Option<Spanned<i64>>,
+    /// Temperature at which a device pauses until it is 5 degrees cooler, in degrees Celsius, 30 to
+    /// 120.
+    pause_at_celsius: Option<Spanned<i64>>,
+    /// Caps of single devices, one table each.
+    caps: Vec<RawCaps>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCaps {
+    /// The device: `cpu` or `cuda:N`.
+    device: Spanned<String>,
+    /// As in `[search]`.
+    share_percent: Option<Spanned<i64>>,
+    /// As in `[search]`.
+    pause_at_celsius: Option<Spanned<i64>>,
+    /// Power limit of a GPU, in watts, 1 to 2,000. The driver lets root set it.
+    watts: Option<Spanned<i64>>,
+}
+
+/// The devices, and when they rest.
+pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, ConfigError> {
+    let threads = match &raw.threads {
+        None => None,
+        Some(_) => Some(place.number("threads", &raw.threads, 1, 1..=1024)? as usize),
+    };
+    Ok(SearchOptions {
+        devices: place.choice::<DeviceChoice>("device", &raw.device)?.unwrap_or_default(),
+        threads,
+        cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
+        restraints: Restraints {
+            hours: hours(raw, place)?,
+            pause_on_battery: raw.pause_on_battery.unwrap_or(false),
+            caps: caps(&raw.share_percent, &raw.pause_at_celsius, &None, place)?,
+            of_device: of_device(&raw.caps, place)?,
+        },
+    })
+}
+
+fn hours(raw: &Search, place: &Place<'_>) -> Result<Option<Hours>, ConfigError> {
+    let zone = raw.time_zone.as_ref().map_or("", |zone| zone.get_ref().as_str());
+    if let Err(what) = Hours::parse("00:00-24:00", zone) {
+        let span = raw.time_zone.as_ref().map_or(0..0, Spanned::span);
+        return Err(place.wrong(span, format!("`time_zone`: {what}")));
+    }
+    let Some(schedule) = raw.schedule.as_ref().filter(|schedule| !schedule.get_ref().is_empty()) else {
+        return Ok(None);
+    };
+    let hours = Hours::parse(schedule.get_ref(), zone);
+    let wrong = |what| place.wrong(schedule.span(), format!("`schedule` is \"{}\"; {what}", schedule.get_ref()));
+    hours.map(Some).map_err(wrong)
+}
+
+fn of_device(raw: &[RawCaps], place: &Place<'_>) -> Result<BTreeMap<DeviceId, Caps>, ConfigError> {
+    let mut all = BTreeMap::new();
+    for one in raw {
+        let device: DeviceId =
+            one.device.get_ref().parse().map_err(|what| place.wrong(one.device.span(), format!("`device`: {what}")))?;
+        if let (DeviceId::Cpu, Some(watts)) = (device, &one.watts) {
+            let what = "`watts` is for GPUs; `share_percent` limits the time of a CPU";
+            return Err(place.wrong(watts.span(), what.to_owned()));
+        }
+        if all.insert(device, caps(&one.share_percent, &one.pause_at_celsius, &one.watts, place)?).is_some() {
+            return Err(place.wrong(one.device.span(), format!("{device} has two [[search.caps]]; give it one")));
+        }
+    }
+    Ok(all)
+}
+
+fn caps(
+    share_percent: &Option<Spanned<i64>>,
+    pause_at_celsius: &Option<Spanned<i64>>,
+    watts: &Option<Spanned<i64>>,
+    place: &Place<'_>,
+) -> Result<Caps, ConfigError> {
+    let number = |key, value: &Option<Spanned<i64>>, allowed| {
+        let checked = value.is_some().then(|| place.number(key, value, 0, allowed));
+        checked.transpose().map(|number| number.map(f64::from))
+    };
+    Ok(Caps {
+        share: number("share_percent", share_percent, 1..=100)?.map(|percent| percent / 100.0),
+        celsius: number("pause_at_celsius", pause_at_celsius, 30..=120)?,
+        watts: number("watts", watts, 1..=2000)?,
+    })
+}

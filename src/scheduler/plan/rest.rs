@@ -1,0 +1,212 @@
+//! Why a device rests, decided from the time, the power supply and its temperature.
+
+use crate::hours::Hours;
+use std::fmt;
+
+/// Degrees that a device has to cool down before it goes on.
+const COOLER: f64 = 5.0;
+/// Seconds of power from outside before devices go on after the battery was used.
+const STEADY: u64 = 60;
+/// Seconds in which the part of the time that heat leaves a device is averaged.
+const REMEMBERED: f64 = 600.0;
+/// The least part of its time that a hot device is thought to have.
+const LEAST_PART: f64 = 0.02;
+
+/// Why a device rests though it works. Its text goes on after “rests”.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Rest {
+    /// The time is outside the hours of the search.
+    Hours {
+        /// When they begin, Unix seconds; `None` if that is not known.
+        until: Option<u64>,
+        /// The same in local time: `22:00 CET`.
+        local_time: String,
+    },
+    /// The machine runs on its battery, or did a moment ago.
+    Battery,
+    /// The device is hot, or has not cooled down yet.
+    Heat {
+        /// The last temperature read, degrees Celsius; `None` if it can no longer be read.
+        celsius: Option<f64>,
+        /// The temperature at which it pauses.
+        limit: f64,
+    },
+}
+
+impl Rest {
+    /// A short name for metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Rest::Hours { .. } => "hours",
+            Rest::Battery => "battery",
+            Rest::Heat { .. } => "heat",
+        }
+    }
+
+    /// All names of [`Rest::name`].
+    pub const NAMES: [&'static str; 3] = ["hours", "battery", "heat"];
+}
+
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rest::Hours { until: Some(_), local_time } => write!(f, "until {local_time} (schedule)"),
+            Rest::Hours { until: None, .. } => f.write_str("outside its schedule"),
+            Rest::Battery => f.write_str("while on battery"),
+            Rest::Heat { celsius: Some(celsius), limit } => {
+                write!(f, "at {celsius:.0} °C until {:.0} °C", limit - COOLER)
+            }
+            Rest::Heat { celsius: None, limit } => {
+                write!(f, "since {limit:.0} °C; its temperature can no longer be read")
+            }
+        }
+    }
+}
+
+/// The values that the decision depends on, at one moment.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(in crate::scheduler) struct Conditions {
+    /// Unix seconds.
+    pub now: u64,
+    /// Whether the machine runs on its battery; `None` without one.
+    pub on_battery: Option<bool>,
+    /// The temperature of the device, degrees Celsius; `None` if it cannot be read.
+    pub celsius: Option<f64>,
+}
+
+/// The restraints of one device, with what they remember.
+#[derive(Debug)]
+pub(in crate::scheduler) struct RestRule {
+    hours: Option<Hours>,
+    pause_on_battery: bool,
+    hottest: Option<f64>,
+    is_hot: bool,
+    /// When the battery was last seen in use.
+    last_battery: Option<u64>,
+    /// Part of the time that heat leaves, and when it was last noted.
+    part: f64,
+    noted: Option<u64>,
+}
+
+impl RestRule {
+    /// The rule of a device that pauses at `hottest` degrees.
+    pub fn new(hours: Option<Hours>, pause_on_battery: bool, hottest: Option<f64>) -> RestRule {
+        RestRule { hours, pause_on_battery, hottest, is_hot: false, last_battery: None, part: 1.0, noted: None }
+    }
+
+    /// Whether the device has to rest now, and why.
+    pub fn decide(&mut self, conditions: Conditions) -> Option<Rest> {
+        let Conditions { now, on_battery, celsius } = conditions;
+        let heat = self.heat(celsius);
+        let battery = self.battery(now, on_battery);
+        let closed = self.hours.as_ref().filter(|hours| !hours.contain(now));
+        if let Some(hours) = closed {
+            let until = hours.next_change(now);
+            let local_time = until.map_or_else(String::new, |until| hours.local_time(until));
+            self.noted = None;
+            return Some(Rest::Hours { until, local_time });
+        }
+        if battery {
+            self.noted = None;
+            return Some(Rest::Battery);
+        }
+        self.note_part(now);
+        heat
+    }
+
+    /// The part of its time that heat leaves the device, on average over ten minutes: at least 2 %,
+    /// 1 if it is never hot.
+    pub fn part(&self) -> f64 {
+        self.part.max(LEAST_PART)
+    }
+
+    fn heat(&mut self, celsius: Option<f64>) -> Option<Rest> {
+        let limit = self.hottest?;
+        // A sensor that falls silent cools nothing down.
+        if let Some(celsius) = celsius {
+            self.is_hot = celsius >= if self.is_hot { limit - COOLER } else { limit };
+        }
+        self.is_hot.then_some(Rest::Heat { celsius, limit })
+    }
+
+    fn battery(&mut self, now: u64, on_battery: Option<bool>) -> bool {
+        if !self.pause_on_battery {
+            return false;
+        }
+        if on_battery == Some(true) {
+            self.last_battery = Some(now);
+        }
+        // A clock that was set back makes nobody wait for longer.
+        self.last_battery = self.last_battery.filter(|&last| last <= now && now - last < STEADY);
+        self.last_battery.is_some()
+    }
+
+    fn note_part(&mut self, now: u64) {
+        let passed = self.noted.replace(now).map_or(0, |noted| now.saturating_sub(noted)) as f64;
+        let newest = 1.0 - (-passed / REMEMBERED).exp();
+        self.part += newest * (if self.is_hot { 0.0 } else { 1.0 } - self.part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(now: u64) -> Conditions {
+        Conditions { now, ..Conditions::default() }
+    }
+
+    #[test]
+    fn a_hot_device_rests_until_it_is_clearly_cooler() {
+        let mut rule = RestRule::new(None, false, Some(80.0));
+        let mut rests = |celsius| rule.decide(Conditions { celsius, ..at(1) }).is_some();
+        let readings = [79.9, 80.0, 79.0, 75.0, 74.9, 79.9, 80.1, 90.0, 74.0].map(Some);
+        let expected = [false, true, true, true, false, false, true, true, false];
+        assert_eq!(readings.map(&mut rests), expected);
+        assert!(!rests(None), "a device without a thermometer is not stopped");
+        assert!(rests(Some(95.0)) && rests(None), "one that fell silent while it was hot stays so");
+    }
+
+    #[test]
+    fn devices_go_on_a_minute_after_the_battery_and_a_clock_set_back_holds_nobody() {
+        let mut rule = RestRule::new(None, true, None);
+        let mut rests = |now, on_battery| rule.decide(Conditions { on_battery, ..at(now) }).is_some();
+        assert!(!rests(1000, None) && !rests(1000, Some(false)), "servers and desktops");
+        assert!(rests(1001, Some(true)));
+        assert!(rests(1060, Some(false)) && !rests(1061, Some(false)));
+        assert!(rests(2000, Some(true)) && rests(2059, Some(false)) && !rests(2060, Some(false)));
+        assert!(rests(5000, Some(true)) && !rests(100, Some(false)), "the clock was set back");
+        let mut indifferent = RestRule::new(None, false, None);
+        assert_eq!(indifferent.decide(Conditions { on_battery: Some(true), ..at(1) }), None);
+    }
+
+    #[test]
+    fn the_hours_come_first_and_say_when_they_begin() {
+        let hours = Hours::parse("22:00-07:00", "UTC").unwrap();
+        let mut rule = RestRule::new(Some(hours), true, Some(80.0));
+        let hot = |now| Conditions { now, on_battery: Some(true), celsius: Some(90.0) };
+        let rest = rule.decide(hot(7 * 3600)).unwrap();
+        assert_eq!(rest.to_string(), "until 22:00 UTC (schedule)");
+        assert!(matches!(rest, Rest::Hours { until: Some(until), .. } if until == 22 * 3600));
+        assert_eq!(rule.decide(hot(22 * 3600)), Some(Rest::Battery));
+        let rest = rule.decide(Conditions { on_battery: None, ..hot(22 * 3600 + 60) }).unwrap();
+        assert_eq!(rest.to_string(), "at 90 °C until 75 °C");
+        assert_eq!(rule.decide(Conditions { celsius: Some(70.0), ..at(22 * 3600 + 60) }), None);
+    }
+
+    #[test]
+    fn the_part_that_heat_leaves_is_what_was_seen() {
+        let mut rule = RestRule::new(None, false, Some(80.0));
+        assert_eq!(rule.part(), 1.0);
+        // Hot and cool in turn, a minute each, for two hours.
+        for second in 0..7200 {
+            let celsius = Some(if second / 60 % 2 == 0 { 90.0 } else { 60.0 });
+            rule.decide(Conditions { celsius, ..at(second) });
+        }
+        assert!((rule.part() - 0.5).abs() < 0.05, "{}", rule.part());
+        for second in 7200..20_000 {
+            rule.decide(Conditions { celsius: Some(90.0), ..at(second) });
+        }
+        assert_eq!(rule.part(), LEAST_PART, "a job is never told that it takes for ever");
+    }
+}

@@ -1,0 +1,161 @@
+//! The eighteen keys of an entry, eight side by side, for quick tests. The contract of every
+//! `unsafe` is that of the module above.
+//!
+//! Nothing is reduced more than the next operation needs. In units of 2^256, and a little more:
+//!
+//! | number | below |
+//! | --- | --- |
+//! | y0, y1, y2, xA | 1 |
+//! | a, b, β·(y1 - y2) | 2, 8, 8 |
+//! | a + b, a - b + 9p | 10, 11 |
+//! | s0, s1, s2 | 3, 11, 11 |
+//!
+//! So a product is below 121·2^512, and with what is added below 2^519.
+
+use super::fe8::Fe8;
+use super::reduce::{FOLD_256, FOLD_260, LIMB, TOP_LIMB, carried, folded};
+use super::vector::{all, and, high, low, minus, plus, right};
+use crate::search::cpu::field::Fe;
+use crate::search::cpu::formula::Products;
+use crate::search::cpu::simd::SimdField;
+use std::arch::x86_64::*;
+
+/// `n·p` in limbs from 2^(52+bits) less a few, but for the top one: `n·2^48 - 2^bits`.
+const fn multiple_of_p(n: i64, bits: u32) -> [i64; 5] {
+    let (limb, lent) = (1 << (52 + bits), 1 << bits);
+    [limb - n * FOLD_256, limb - lent, limb - lent, limb - lent, (n << 48) - lent]
+}
+
+/// Five limbs in each lane. Of each but the top one the low 52 bits count.
+pub type Limbs = [__m512i; 5];
+
+/// The keys of an entry.
+pub struct Keys {
+    /// `β^j·x(A ± λ^k·I)` at `[2k + sign][j]`, unless the top limb is 2^48 - 1 or more. Then the
+    /// number may be p or more.
+    pub limbs: [[Limbs; 3]; 6],
+}
+
+impl Keys {
+    /// The keys of an entry around a centre with this x. `turned` is `β^k·xi`, `beta` is β.
+    #[inline(always)]
+    pub fn new(products: &Products<Fe8>, x: Fe8, turned: [Fe8; 3], beta: &[[u64; 5]; 5]) -> Keys {
+        let (factors, s) = factors_of_keys(products, beta);
+        let minus_x = less(all_limbs(multiple_of_p(4, 2)), exact(x.0));
+        let mut limbs = [[x.0; 3]; 6];
+        let mut rests = [x.0; 6];
+        for k in 0..3 {
+            let addend = less(minus_x, turned[k].0);
+            for sign in 0..2 {
+                let value = folded(columns(factors[sign], s[k], addend));
+                rests[2 * k + sign] = less(all_limbs(multiple_of_p(4, 6)), value);
+                limbs[2 * k + sign][0] = carried(value);
+            }
+        }
+        for n in 0..6 {
+            let value = times_beta(limbs[n][0], beta);
+            limbs[n][1] = carried(value);
+            limbs[n][2] = carried(below_2_256(less(rests[n], value)));
+        }
+        Keys { limbs }
+    }
+
+    /// Bits of the lanes in which the key with this number may not be the one meant, in one of six.
+    #[inline(always)]
+    pub fn unsure(&self) -> u8 {
+        let mut sure = u8::MAX;
+        for points in &self.limbs {
+            for limbs in points {
+                // SAFETY: the processor has the instructions (the contract of `super`).
+                sure = unsafe { _mm512_mask_cmplt_epu64_mask(sure, limbs[4], all(TOP_LIMB)) };
+            }
+        }
+        !sure
+    }
+}
+
+/// The number in a lane, if its top limb is below 2^48 - 1.
+pub fn lane_of(limbs: &Limbs, lane: usize) -> Fe {
+    Fe8(*limbs).lane(lane)
+}
+
+/// `[a + b, a - b + 9p]`, and `y0 + β^k·y1 + β^2k·y2` for k = 0, 1, 2 and some p more.
+#[inline(always)]
+fn factors_of_keys(products: &Products<Fe8>, beta: &[[u64; 5]; 5]) -> ([Limbs; 2], [Limbs; 3]) {
+    let (a, b) = (exact(products.a.0), exact(products.b.0));
+    let [y0, y1, y2] = [exact(products.y[0].0), exact(products.y[1].0), exact(products.y[2].0)];
+    let turned = carried(less(more(y1, all_limbs(multiple_of_p(2, 1))), y2));
+    let turned = exact(Fe8(turned).times_constant(beta).0);
+    // β² is -1 - β, and β⁴ is β.
+    let s = [
+        more(more(y0, y1), y2),
+        more(less(more(y0, all_limbs(multiple_of_p(2, 1))), y2), turned),
+        less(less(more(y0, all_limbs(multiple_of_p(10, 2))), y1), turned),
+    ];
+    let difference = less(more(a, all_limbs(multiple_of_p(9, 1))), b);
+    ([carried(more(a, b)), carried(difference)], [carried(s[0]), carried(s[1]), carried(s[2])])
+}
+
+/// The columns of `a·b + addend`.
+#[inline(always)]
+fn columns(a: Limbs, b: Limbs, addend: Limbs) -> [__m512i; 10] {
+    let mut c = [all(0); 10];
+    c[..5].copy_from_slice(&addend);
+    for i in 0..5 {
+        for j in 0..5 {
+            c[i + j] = low(c[i + j], a[i], b[j]);
+            c[i + j + 1] = high(c[i + j + 1], a[i], b[j]);
+        }
+    }
+    c
+}
+
+/// `a·β` with limbs that are not carried yet, the top one below 2^48. The uppermost column is a sum
+/// of five values below 2^48: it is folded down by 2^260.
+#[inline(always)]
+fn times_beta(a: Limbs, beta: &[[u64; 5]; 5]) -> Limbs {
+    let mut c = [all(0); 6];
+    for i in 0..5 {
+        for j in 0..5 {
+            let part = all(beta[i][j] as i64);
+            c[j] = low(c[j], a[i], part);
+            c[j + 1] = high(c[j + 1], a[i], part);
+        }
+    }
+    let [mut l0, mut l1, l2, l3, l4, l5] = c;
+    (l0, l1) = (low(l0, l5, all(FOLD_260)), high(l1, l5, all(FOLD_260)));
+    below_2_256([l0, l1, l2, l3, l4])
+}
+
+/// The number with its bits from 2^256 on folded down once, but for those that carries will bring:
+/// then the top limb is 2^48 or more.
+#[inline(always)]
+fn below_2_256(mut l: Limbs) -> Limbs {
+    l[0] = low(l[0], right::<48>(l[4]), all(FOLD_256));
+    l[4] = and(l[4], all(TOP_LIMB));
+    l
+}
+
+/// The limbs without the bits that were carried.
+#[inline(always)]
+fn exact([a, b, c, d, e]: Limbs) -> Limbs {
+    let mask = all(LIMB);
+    [and(a, mask), and(b, mask), and(c, mask), and(d, mask), e]
+}
+
+#[inline(always)]
+fn all_limbs([a, b, c, d, e]: [i64; 5]) -> Limbs {
+    [all(a), all(b), all(c), all(d), all(e)]
+}
+
+/// `a + b`, limb by limb.
+#[inline(always)]
+fn more(a: Limbs, b: Limbs) -> Limbs {
+    [plus(a[0], b[0]), plus(a[1], b[1]), plus(a[2], b[2]), plus(a[3], b[3]), plus(a[4], b[4])]
+}
+
+/// `a - b`, limb by limb.
+#[inline(always)]
+fn less(a: Limbs, b: Limbs) -> Limbs {
+    [minus(a[0], b[0]), minus(a[1], b[1]), minus(a[2], b[2]), minus(a[3], b[3]), minus(a[4], b[4])]
+}

@@ -1,0 +1,306 @@
+//! Quick tests of whole keys, eight side by side. The contract of every `unsafe` is that of the
+//! module above.
+
+use super::checksum::{matrices_of, transposed};
+use super::keys::{Keys, Limbs, lane_of};
+use super::vector::{all, left, load, right};
+use crate::pattern::TextTests;
+use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
+use crate::search::cpu::text::passes_a_test;
+#[cfg(test)]
+use crate::search::cpu::{field::Fe, formula::Products, ifma::Fe8};
+use bytemuck::Zeroable;
+use std::arch::x86_64::*;
+
+/// Parities that are computed together: a byte.
+const TOGETHER: usize = 8;
+
+/// Keys that are tested together: those of two points.
+const KEYS: usize = 6;
+
+/// [`QuickTests`], prepared.
+#[derive(Zeroable)]
+pub struct Quick8 {
+    /// Mask and value of the lowest limb, if `has_low` is not zero.
+    low: [u64; 2],
+    has_low: usize,
+    groups: usize,
+    /// For each limb a matrix for each byte of a lane; for each word if words are compared.
+    matrices: [[[[u64; 8]; 5]; PARITIES / TOGETHER]; MOST_GROUPS],
+    /// Numbers of values for even and for odd words.
+    counts: [usize; 2],
+    /// The values for the four words of 64 bits, in every lane.
+    values: [[[[u64; 8]; 4]; MOST_VALUES]; 2],
+    has_equal: [usize; 2],
+    compares_words: usize,
+}
+
+impl Quick8 {
+    /// Prepares quick tests.
+    pub fn new(tests: &QuickTests) -> Quick8 {
+        let mut quick = Quick8::zeroed();
+        if let Some((mask, value)) = tests.low {
+            (quick.low, quick.has_low) = ([mask, value], 1);
+        }
+        quick.groups = tests.parities.len();
+        let bits = if tests.compares_words() { 64 } else { 52 };
+        for (matrices, masks) in quick.matrices.iter_mut().zip(&tests.parities) {
+            for (matrices, masks) in matrices.iter_mut().zip(masks.chunks_exact(TOGETHER)) {
+                *matrices = matrices_of(masks, bits);
+            }
+        }
+        for (n, rounds) in [&tests.even, &tests.odd].into_iter().enumerate() {
+            quick.counts[n] = rounds.len();
+            for (to, values) in quick.values[n].iter_mut().zip(rounds) {
+                for at in 0..WORDS {
+                    let value = u64::from(values[at]) << (16 * (at % 4));
+                    to[at / 4].iter_mut().for_each(|lane| *lane |= value);
+                }
+            }
+        }
+        quick.compares_words = usize::from(tests.compares_words());
+        quick.has_equal = [Equal::Even, Equal::EvenAndOdd].map(|equal| usize::from(tests.equal as u8 >= equal as u8));
+        quick
+    }
+
+    /// Whether one of these keys passes, or may not be the one meant.
+    #[inline(always)]
+    pub fn passes_one(&self, keys: &Keys, tests: &TextTests) -> bool {
+        let mut passes = keys.unsure() != 0;
+        let compares_words = self.compares_words != 0;
+        for k in 0..3 {
+            let keys = [
+                &keys.limbs[2 * k][0],
+                &keys.limbs[2 * k][1],
+                &keys.limbs[2 * k][2],
+                &keys.limbs[2 * k + 1][0],
+                &keys.limbs[2 * k + 1][1],
+                &keys.limbs[2 * k + 1][2],
+            ];
+            let mut found = 0;
+            if compares_words {
+                let mut words = [[keys[0][0]; 4]; KEYS];
+                for n in 0..KEYS {
+                    words[n] = words_of(keys[n]);
+                }
+                found |= self.have_words(&words) | self.have_even_parities(&words);
+            } else if self.groups > 0 {
+                let [a, b, c, d, e, f] = keys;
+                found |= self.have_even_parities(&[*a, *b, *c, *d, *e, *f]);
+            }
+            if self.has_low != 0 {
+                found |= self.have_low_bits(keys);
+            }
+            passes |= found != 0 && has_one(keys, found, tests);
+        }
+        passes
+    }
+
+    /// Bits of the keys, eight for each, that pass a group of parities. `N` parts of each key are
+    /// its limbs or its words.
+    #[inline(always)]
+    fn have_even_parities<const N: usize>(&self, keys: &[[__m512i; N]; KEYS]) -> u64 {
+        let mut found = 0;
+        for matrices in &self.matrices[..self.groups] {
+            let some = are_even(keys, &matrices[0]);
+            // Few pass the first eight parities.
+            if some != 0 {
+                found |= some & are_even(keys, &matrices[1]);
+            }
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn have_low_bits(&self, keys: [&Limbs; KEYS]) -> u64 {
+        let [mask, value] = self.low.map(|bits| all(bits as i64));
+        let mut found = 0;
+        for (n, key) in keys.iter().enumerate() {
+            // SAFETY: the processor has the instructions (the contract of `super`).
+            let lanes = unsafe { _mm512_testn_epi64_mask(_mm512_xor_si512(key[0], value), mask) };
+            found |= u64::from(lanes) << (8 * n);
+        }
+        found
+    }
+
+    /// Bits of the keys, eight for each, of which a word of 16 bits has one of its values.
+    #[inline(always)]
+    fn have_words(&self, keys: &[[__m512i; 4]; KEYS]) -> u64 {
+        let mut others = [u32::MAX; KEYS];
+        let mut all_others = u32::MAX;
+        for (others, key) in others.iter_mut().zip(keys) {
+            *others = self.other_words(key);
+            all_others &= *others;
+        }
+        let mut found = 0;
+        if all_others == u32::MAX {
+            return found;
+        }
+        for (n, others) in others.iter().enumerate() {
+            let mut words = !others;
+            while words != 0 {
+                found |= 1 << (8 * n as u32 + words.trailing_zeros() / 4);
+                words &= words - 1;
+            }
+        }
+        found
+    }
+
+    /// Bits of the words that have none of their values: four in each lane, for four words of 64
+    /// bits at once.
+    #[inline(always)]
+    fn other_words(&self, even: &[__m512i; 4]) -> u32 {
+        let mut others = u32::MAX;
+        for values in &self.values[0][..self.counts[0]] {
+            for at in 0..4 {
+                // SAFETY: the processor has the instructions (the contract of `super`).
+                others = unsafe { _mm512_mask_cmpneq_epi16_mask(others, even[at], load(&values[at])) };
+            }
+        }
+        if self.counts[1] + self.has_equal[1] > 0 {
+            let odd = odd_words(even);
+            for values in &self.values[1][..self.counts[1]] {
+                for at in 0..4 {
+                    // SAFETY: as above.
+                    others = unsafe { _mm512_mask_cmpneq_epi16_mask(others, odd[at], load(&values[at])) };
+                }
+            }
+            if self.has_equal[1] != 0 {
+                others = differ(others, &odd_words(&differences(even)));
+            }
+        }
+        if self.has_equal[0] != 0 {
+            others = differ(others, &differences(even));
+        }
+        others
+    }
+}
+
+/// The keys of a lane, and whether the quick tests let them pass unseen, for tests.
+#[cfg(test)]
+pub fn keys_of_lanes(
+    products: &Products<Fe8>,
+    x: Fe8,
+    turned: [Fe8; 3],
+    beta: &[[u64; 5]; 5],
+) -> (u8, [[[Fe; 8]; 3]; 6]) {
+    assert!(super::vector::is_supported());
+    let keys = Keys::new(products, x, turned, beta);
+    let lanes = |limbs: Limbs| std::array::from_fn(|lane| lane_of(&limbs, lane));
+    (keys.unsure(), keys.limbs.map(|point| point.map(lanes)))
+}
+
+/// Whether one of eighteen vectors of keys passes quick tests, for tests.
+#[cfg(test)]
+pub fn one_passes(quick: &QuickTests, tests: &TextTests, keys: &[[Fe8; 3]; 6]) -> bool {
+    assert!(super::vector::is_supported());
+    Quick8::new(quick).passes_one(&Keys { limbs: keys.map(|point| point.map(|key| key.0)) }, tests)
+}
+
+/// Those of the words that are not zero but for their lowest bit.
+#[inline(always)]
+fn differ(mut words: u32, differences: &[__m512i; 4]) -> u32 {
+    for &word in differences {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        words = unsafe { _mm512_mask_cmpgt_epu16_mask(words, word, _mm512_set1_epi16(1)) };
+    }
+    words
+}
+
+/// The exclusive or of the key and the key moved down by five bits.
+#[inline(always)]
+fn differences(&[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: the processor has the instructions (the contract of `super`).
+    unsafe {
+        [
+            _mm512_xor_si512(a, _mm512_shrdi_epi64::<5>(a, b)),
+            _mm512_xor_si512(b, _mm512_shrdi_epi64::<5>(b, c)),
+            _mm512_xor_si512(c, _mm512_shrdi_epi64::<5>(c, d)),
+            _mm512_xor_si512(d, right::<5>(d)),
+        ]
+    }
+}
+
+/// The words moved down by a byte.
+#[inline(always)]
+fn odd_words(&[a, b, c, d]: &[__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: the processor has the instructions (the contract of `super`).
+    unsafe {
+        [_mm512_shrdi_epi64::<8>(a, b), _mm512_shrdi_epi64::<8>(b, c), _mm512_shrdi_epi64::<8>(c, d), right::<8>(d)]
+    }
+}
+
+/// The key in words of 64 bits.
+#[inline(always)]
+fn words_of(&[a, b, c, d, e]: &Limbs) -> [__m512i; 4] {
+    // SAFETY: the processor has the instructions (the contract of `super`). 0xca: a ? b : c.
+    unsafe {
+        [
+            _mm512_ternarylogic_epi64::<0xca>(all((1 << 52) - 1), a, left::<52>(b)),
+            _mm512_shldi_epi64::<40>(c, left::<12>(b)),
+            _mm512_shldi_epi64::<28>(d, left::<12>(c)),
+            _mm512_shldi_epi64::<16>(e, left::<12>(d)),
+        ]
+    }
+}
+
+/// Bits of the keys (eight for each, one a lane) of which eight parities are even.
+#[inline(always)]
+fn are_even<const N: usize>(keys: &[[__m512i; N]; KEYS], matrices: &[[u64; 8]; 5]) -> u64 {
+    let mut sums = [all(0); KEYS];
+    for n in 0..KEYS {
+        let bytes = transposed(keys[n]);
+        let mut parts = [all(0); 5];
+        for at in 0..N {
+            // SAFETY: the processor has the instructions (the contract of `super`).
+            parts[at] = unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(bytes[at], load(&matrices[at])) };
+        }
+        sums[n] = exclusive_or(exclusive_or(parts[0], parts[1], parts[2]), parts[3], parts[4]);
+    }
+    let [a, b, c, d, e, f] = sums;
+    // SAFETY: the processor has the instructions (the contract of `super`).
+    unsafe {
+        // The eight parts of a lane's sum are 64 bits apart: halved three times, side by side.
+        let ab = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0xee>(a, b));
+        let cd = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x44>(c, d), _mm512_shuffle_i64x2::<0xee>(c, d));
+        let ef = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x44>(e, f), _mm512_shuffle_i64x2::<0xee>(e, f));
+        let abcd = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x88>(ab, cd), _mm512_shuffle_i64x2::<0xdd>(ab, cd));
+        let efef = _mm512_xor_si512(_mm512_shuffle_i64x2::<0x88>(ef, ef), _mm512_shuffle_i64x2::<0xdd>(ef, ef));
+        let sums = _mm512_xor_si512(_mm512_unpacklo_epi64(abcd, efef), _mm512_unpackhi_epi64(abcd, efef));
+        // a, e, b, f, c, e, d, f
+        let even = _mm512_testn_epi8_mask(sums, sums);
+        let byte = |from: u32| even >> (8 * from) & 0xff;
+        byte(0) | byte(2) << 8 | byte(4) << 16 | byte(6) << 24 | byte(1) << 32 | byte(3) << 40
+    }
+}
+
+/// `a ^ b ^ c`
+#[inline(always)]
+fn exclusive_or(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+    // SAFETY: the processor has the instructions (the contract of `super`).
+    unsafe { _mm512_ternarylogic_epi64::<0x96>(a, b, c) }
+}
+
+/// [`is_one`]
+#[inline(always)]
+fn has_one(keys: [&Limbs; KEYS], found: u64, tests: &TextTests) -> bool {
+    // SAFETY: the processor has the instructions (the contract of `super`).
+    unsafe { is_one(keys, found, tests) }
+}
+
+/// Whether one of the keys with these bits, eight for each, passes a test of its text.
+#[cold]
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
+)]
+#[inline(never)]
+fn is_one(keys: [&Limbs; KEYS], mut found: u64, tests: &TextTests) -> bool {
+    while found != 0 {
+        let bit = found.trailing_zeros() as usize;
+        found &= found - 1;
+        if passes_a_test(tests, lane_of(keys[bit / 8], bit % 8)) {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,172 @@
+//! Quick tests of whole keys, one key at a time.
+
+use super::field::{FOLD, Fe};
+use super::formula::Products;
+use super::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
+use super::text::passes_a_test;
+use super::whole::factors_of_keys;
+use crate::pattern::TextTests;
+use bytemuck::Zeroable;
+
+/// Parities that are computed together.
+const TOGETHER: usize = 4;
+
+/// [`QuickTests`], prepared.
+#[derive(Zeroable)]
+pub struct QuickFe {
+    /// Mask and value of the lowest bits; none pass a mask of zero and a value of one.
+    low: [u64; 2],
+    groups: usize,
+    parities: [[[[u64; 4]; TOGETHER]; PARITIES / TOGETHER]; MOST_GROUPS],
+    /// Numbers of values for even and for odd words.
+    counts: [usize; 2],
+    values: [[[u16; WORDS]; MOST_VALUES]; 2],
+    has_equal: [bool; 2],
+}
+
+impl QuickFe {
+    /// Prepares quick tests.
+    pub fn new(tests: &QuickTests) -> QuickFe {
+        let mut quick = QuickFe::zeroed();
+        quick.low = tests.low.map_or([0, 1], |(mask, value)| [mask, value]);
+        quick.groups = tests.parities.len();
+        for (group, masks) in quick.parities.iter_mut().zip(&tests.parities) {
+            group.as_flattened_mut().copy_from_slice(masks);
+        }
+        for (n, values) in [&tests.even, &tests.odd].into_iter().enumerate() {
+            quick.counts[n] = values.len();
+            quick.values[n][..values.len()].copy_from_slice(values);
+        }
+        quick.has_equal = [tests.equal != Equal::None, tests.equal == Equal::EvenAndOdd];
+        quick
+    }
+
+    /// Whether one of these keys passes. A key whose upper 64 bits are all ones always does: it may
+    /// be p or more, or [`negative_sum`] may be wrong.
+    #[inline(always)]
+    pub fn passes_one(&self, keys: &Keys, tests: &TextTests) -> bool {
+        let compares_words = self.counts != [0; 2] || self.has_equal[0];
+        for at in 0..18 {
+            let key = &keys.key(at);
+            let mut passes = key.0[0] & self.low[0] == self.low[1];
+            for group in &self.parities[..self.groups] {
+                passes |= group.iter().all(|masks| are_even(key, masks));
+            }
+            if compares_words {
+                passes |= self.has_word(keys, at);
+            }
+            if key.top() == u64::MAX || passes && passes_a_test(tests, *key) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a word of 16 bits has one of its values.
+    #[inline(always)]
+    fn has_word(&self, keys: &Keys, at: usize) -> bool {
+        let mut any = [0; WORDS];
+        for n in 0..2 {
+            let words = keys.words(at, n);
+            for values in &self.values[n][..self.counts[n]] {
+                for at in 0..WORDS {
+                    any[at] |= if words[at] == values[at] { u16::MAX } else { 0 };
+                }
+            }
+            if self.has_equal[n] {
+                let next = keys.words(at, n + 2);
+                for at in 0..WORDS {
+                    // The word five bits higher up.
+                    let moved = words[at] >> 5 | next[at] << 11;
+                    any[at] |= if (words[at] ^ moved) & !1 == 0 { u16::MAX } else { 0 };
+                }
+            }
+        }
+        bytemuck::cast::<[u16; WORDS], [u64; WORDS / 4]>(any) != [0; WORDS / 4]
+    }
+}
+
+/// The keys of an entry in little-endian bytes, and room behind them, so that a little more than a
+/// key can be read.
+#[derive(Zeroable)]
+pub struct Keys([[u64; 4]; 19]);
+
+impl Keys {
+    /// The keys of an entry around a centre with this x. `turned` is `β^k·xi`.
+    #[inline(always)]
+    pub fn new(products: &Products<Fe>, x: Fe, turned: [Fe; 3]) -> Keys {
+        let (sum, difference, s) = factors_of_keys(products, &Fe::BETA);
+        let mut keys = Keys::zeroed();
+        for k in 0..3 {
+            let less = Fe::sub(Fe::ZERO, x.add(turned[k]));
+            for (sign, factor) in [sum, difference].into_iter().enumerate() {
+                let x = factor.mul_plus(s[k], less);
+                let beta_x = Fe::mul(x, Fe::BETA);
+                for (j, key) in [x, beta_x, negative_sum(x, beta_x)].into_iter().enumerate() {
+                    keys.set(3 * (2 * k + sign) + j, key);
+                }
+            }
+        }
+        keys
+    }
+
+    /// Changes `β^j·x(A ± λ^k·I)`, which has the number `3·(2k + sign) + j`.
+    #[inline(always)]
+    pub fn set(&mut self, at: usize, key: Fe) {
+        self.0[at] = key.0.map(u64::to_le);
+    }
+
+    /// The key with a number. If its upper 64 bits are all ones, it may be wrong.
+    #[inline(always)]
+    pub fn key(&self, at: usize) -> Fe {
+        Fe(self.0[at].map(u64::from_le))
+    }
+
+    /// Words of 16 bits from this byte of a key on. The uppermost may be of the next key.
+    #[inline(always)]
+    fn words(&self, at: usize, byte: usize) -> [u16; WORDS] {
+        let bytes: &[u8; 19 * 32] = bytemuck::cast_ref(&self.0);
+        let from = 32 * at + byte;
+        bytemuck::pod_read_unaligned::<[u16; WORDS]>(&bytes[from..from + 32]).map(u16::from_le)
+    }
+}
+
+/// Whether the parities of the masked bits are all even.
+#[inline(always)]
+fn are_even(Fe([a, b, c, d]): &Fe, masks: &[[u64; 4]; TOGETHER]) -> bool {
+    let mut words = [0; TOGETHER];
+    for (word, mask) in words.iter_mut().zip(masks) {
+        *word = a & mask[0] ^ b & mask[1] ^ c & mask[2] ^ d & mask[3];
+    }
+    // Each folded to 32 bits, two of which share a word; then to 16, and all four do.
+    let [one, two, three, four] = words.map(|word| word ^ word >> 32);
+    let (one, two) = (one & 0xffff_ffff | two << 32, three & 0xffff_ffff | four << 32);
+    let (one, two) = (one ^ one >> 16, two ^ two >> 16);
+    let mut all = one & 0x0000_ffff_0000_ffff | (two & 0x0000_ffff_0000_ffff) << 16;
+    for shift in [8, 4, 2, 1] {
+        all ^= all >> shift;
+    }
+    all & 0x0001_0001_0001_0001 == 0
+}
+
+/// `-a - b`, if the upper 64 bits of the result are not all ones. Then it may be wrong.
+///
+/// With 2^256 - 1 for all ones, and a carry c of the sum: `-(s + c·2^256) = (2^256 - 1 - s) + 1 -
+/// (1 + c)·2^256`.
+#[inline(always)]
+fn negative_sum(a: Fe, b: Fe) -> Fe {
+    let mut carry = 0u128;
+    let mut sum = [0; 4];
+    for (sum, (a, b)) in sum.iter_mut().zip(a.0.into_iter().zip(b.0)) {
+        carry += u128::from(a) + u128::from(b);
+        *sum = carry as u64;
+        carry >>= 64;
+    }
+    let less = (1 + carry as u64) * FOLD - 1;
+    let (low, mut borrow) = (!sum[0]).overflowing_sub(less);
+    let mut negative = [low, 0, 0, 0];
+    for at in 1..4 {
+        (negative[at], borrow) = (!sum[at]).overflowing_sub(u64::from(borrow));
+    }
+    Fe(negative)
+}

@@ -1,0 +1,233 @@
+//! Quick tests of whole keys: what the tests of texts say about the bits of a key. A key that
+//! passes a test of its text passes these, and few others do.
+
+use crate::pattern::{Anywhere, Run, TextTest, TextTests};
+use crate::search::functionals::{Bits, even_parities};
+
+/// Groups of parities at most.
+pub const MOST_GROUPS: usize = 2;
+/// Parities of a group.
+pub const PARITIES: usize = 16;
+/// Values at most that a word of 16 bits is compared with.
+pub const MOST_VALUES: usize = 4;
+/// Words of 16 bits of a key.
+pub const WORDS: usize = 16;
+
+/// Bits that a test compares at least: fewer would let too many keys pass.
+const LEAST_BITS: usize = 12;
+/// Parities that the ends of a group have in common at least.
+const LEAST_COMMON: usize = 10;
+/// Bits of a key of which [`QuickTests::low`] reads some.
+const LOW_BITS: usize = 52;
+/// Characters of a text, and of its part before the checksum.
+const CHARACTERS: usize = 58;
+const DATA_CHARACTERS: usize = 52;
+/// Equal characters from which on their differences fill a word of 16 bits but for its lowest.
+const EVEN_EQUAL: usize = 7;
+/// Equal characters from which on their differences fill a word of 16 bits that begins at a byte.
+const LEAST_EQUAL: usize = 6;
+
+/// Tests of the bits of a key. A key whose text passes one of the tests they were made of passes
+/// one of them.
+#[derive(Clone, Default, Debug)]
+pub struct QuickTests {
+    /// Mask and value of the lowest 52 bits.
+    pub low: Option<(u64, u64)>,
+    /// Groups of masks, 64 bits a word, the lowest first: the parities of the masked bits are all
+    /// even.
+    pub parities: Vec<[[u64; 4]; PARITIES]>,
+    /// Values of the words of 16 bits that begin at every second byte of the key, the lowest first.
+    /// One word has one of its values.
+    pub even: Vec<[u16; WORDS]>,
+    /// The same for the words between: word n begins at byte `2n + 1`. The last is half a word.
+    pub odd: Vec<[u16; WORDS]>,
+    /// Equal characters anywhere.
+    pub equal: Equal,
+}
+
+/// What is compared to find equal characters anywhere: the exclusive or of the key and the key
+/// moved by one character.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Equal {
+    /// Nothing.
+    #[default]
+    None,
+    /// A word of [`QuickTests::even`] is zero but for its lowest bit.
+    Even,
+    /// The same, or a word of [`QuickTests::odd`].
+    EvenAndOdd,
+}
+
+impl QuickTests {
+    /// Whether words of 16 bits are compared.
+    pub fn compares_words(&self) -> bool {
+        !self.even.is_empty() || !self.odd.is_empty() || self.equal != Equal::None
+    }
+
+    /// The quick tests of a set. `None` if they do not fit, or would let too many keys pass.
+    pub fn new(tests: &TextTests) -> Option<QuickTests> {
+        let mut parts = Parts::default();
+        for test in tests.of_keys.iter().chain(&tests.of_checksums) {
+            parts.add(test)?;
+        }
+        parts.arrange()
+    }
+}
+
+/// The conditions of the tests, before they are arranged.
+#[derive(Default)]
+struct Parts {
+    /// Bits that have a value in a key that passes. One of these must hold.
+    ends: Vec<Bits>,
+    /// Words and values for each place of a run. One of these must hold for each.
+    places: Vec<Vec<(Word, u16)>>,
+    equal: Equal,
+}
+
+/// Sixteen neighbouring bits of a key: whether the word begins at an odd byte, and its number.
+type Word = (bool, usize);
+
+impl Parts {
+    fn add(&mut self, test: &TextTest) -> Option<()> {
+        let characters = test.fixed.iter().flat_map(|&(word, mask, value)| {
+            let part = move |bits: u64, at: usize| (bits >> (55 - 5 * at) & 31) as u8;
+            (0..12).map(move |at| (12 * word + at, part(mask, at), part(value, at)))
+        });
+        let Some(fixed) = Bits::of_characters(characters.filter(|&(place, ..)| place < CHARACTERS)) else {
+            return Some(()); // no key has that
+        };
+        match &test.anywhere {
+            Some(Anywhere { run, places }) if fixed.len() < LEAST_BITS => {
+                let is_place = |&place: &usize| places[place / 12] >> (59 - 5 * (place % 12)) & 1 == 1;
+                match run {
+                    Run::Characters(run) => {
+                        let run: Vec<(u8, u8)> =
+                            run.iter().map(|&(mask, value)| ((mask & 31) as u8, (value & 31) as u8)).collect();
+                        (0..CHARACTERS).filter(is_place).try_for_each(|place| self.add_run(&run, place))
+                    }
+                    Run::Equal(count) => self.add_equal(*count),
+                }
+            }
+            _ => self.add_end(fixed),
+        }
+    }
+
+    fn add_end(&mut self, bits: Bits) -> Option<()> {
+        (bits.len() >= LEAST_BITS).then(|| self.ends.push(bits))
+    }
+
+    /// Adds the characters of a run that begins at a place.
+    fn add_run(&mut self, run: &[(u8, u8)], place: usize) -> Option<()> {
+        let characters = run.iter().enumerate().map(|(at, &(mask, value))| (place + at, mask, value));
+        let Some(bits) = Bits::of_characters(characters) else { return Some(()) };
+        if place + run.len() > DATA_CHARACTERS {
+            return self.add_end(bits);
+        }
+        let words: Vec<(Word, u16)> = (0..2 * WORDS - 1)
+            .map(|byte| ((byte % 2 == 1, byte / 2), bits.word(8 * byte, 16)))
+            .filter(|(_, (mask, _))| *mask == 0xffff)
+            .map(|(word, (_, value))| (word, value as u16))
+            .collect();
+        (!words.is_empty()).then(|| self.places.push(words))
+    }
+
+    /// Adds `count` equal characters anywhere. Before the checksum their differences show. At
+    /// places that reach the checksum the last character of the key is one of them, and only two
+    /// characters can be there: it has four zero bits.
+    fn add_equal(&mut self, count: usize) -> Option<()> {
+        let equal = match count {
+            EVEN_EQUAL.. => Equal::Even,
+            LEAST_EQUAL => Equal::EvenAndOdd,
+            _ => return None,
+        };
+        if self.equal != Equal::EvenAndOdd {
+            self.equal = equal;
+        }
+        for place in (DATA_CHARACTERS - count)..=CHARACTERS.checked_sub(count)? {
+            // The differences that are zero: of the characters before the last of the key, and of
+            // the one bit that this has.
+            let zeros = 0..(251usize).saturating_sub(5 * place);
+            if zeros.contains(&15) {
+                continue;
+            }
+            for value in [0, 16] {
+                let bits = Bits::of_characters((place..place + count).map(|place| (place, 31, value)))?;
+                self.add_end(bits)?;
+            }
+        }
+        Some(())
+    }
+
+    fn arrange(mut self) -> Option<QuickTests> {
+        let low = self.take_low_test();
+        let [even, odd] = values_of(self.places)?;
+        Some(QuickTests { low, parities: parities_of(self.ends)?, even, odd, equal: self.equal })
+    }
+
+    /// Takes the ends that one test of the lowest bits finds.
+    fn take_low_test(&mut self) -> Option<(u64, u64)> {
+        let is_low = |bits: &Bits| bits.word(0, LOW_BITS).0.count_ones() as usize >= LEAST_BITS;
+        let mut low = self.ends.iter().filter(|bits| is_low(bits)).map(|bits| bits.word(0, LOW_BITS));
+        let first = low.next()?;
+        low.all(|other| other == first).then(|| {
+            self.ends.retain(|bits| !is_low(bits));
+            first
+        })
+    }
+}
+
+/// Distributes the places of runs to words, so that few values must be compared. Returns the values
+/// of even and of odd words.
+fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]> {
+    let mut values: [[Vec<u16>; WORDS]; 2] = Default::default();
+    places.sort_by_key(Vec::len);
+    for options in places {
+        let has = |&((is_odd, at), value): &(Word, u16)| values[usize::from(is_odd)][at].contains(&value);
+        if options.iter().any(has) {
+            continue;
+        }
+        // A run of five characters has two places for each even word, and one for each odd.
+        let load =
+            |&((is_odd, at), _): &(Word, u16)| (1 + values[usize::from(is_odd)][at].len()) << usize::from(is_odd);
+        let ((is_odd, at), value) = options.iter().copied().min_by_key(load)?;
+        values[usize::from(is_odd)][at].push(value);
+    }
+    let mut rounds = [Vec::new(), Vec::new()];
+    for (rounds, values) in rounds.iter_mut().zip(&values) {
+        let count = values.iter().map(Vec::len).max().unwrap_or(0);
+        if count > MOST_VALUES {
+            return None;
+        }
+        // Where there are fewer, one of them again; where there is none, any.
+        let value = |at: usize, round: usize| values[at].get(round).or(values[at].first()).copied().unwrap_or(0x5a5a);
+        rounds.extend((0..count).map(|round| std::array::from_fn(|at| value(at, round))));
+    }
+    Some(rounds)
+}
+
+/// Distributes ends to groups that have enough even parities in common.
+fn parities_of(ends: Vec<Bits>) -> Option<Vec<[[u64; 4]; PARITIES]>> {
+    let mut groups: Vec<Vec<Bits>> = Vec::new();
+    for bits in ends {
+        let fits = |group: &&mut Vec<Bits>| {
+            let with: Vec<&Bits> = group.iter().chain([&bits]).collect();
+            even_parities(&with).len() >= LEAST_COMMON
+        };
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.push(bits),
+            None => groups.push(vec![bits]),
+        }
+    }
+    if groups.len() > MOST_GROUPS {
+        return None;
+    }
+    let masks = |group: &Vec<Bits>| {
+        let parities = even_parities(&group.iter().collect::<Vec<_>>());
+        let mut masks = [[0; 4]; PARITIES];
+        for (mask, halves) in masks.iter_mut().zip(&parities) {
+            *mask = std::array::from_fn(|at| u64::from(halves[2 * at]) | u64::from(halves[2 * at + 1]) << 32);
+        }
+        (parities.len() >= LEAST_COMMON).then_some(masks)
+    };
+    groups.iter().map(masks).collect()
+}

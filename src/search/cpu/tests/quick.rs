@@ -1,0 +1,227 @@
+//! The quick tests of whole keys, compared with the tests of their texts.
+
+use super::*;
+use crate::search::cpu::formula::Products;
+use crate::search::cpu::ifma::{keys_of_lanes, one_passes};
+use crate::search::cpu::portable_quick::{Keys, QuickFe};
+use crate::search::cpu::quick::QuickTests;
+use crate::search::cpu::text;
+
+/// Numbers at the edges: 0, 1, those around p and 2^256, and with limbs of all zeros or all ones.
+fn edges() -> Vec<Fe> {
+    let mut edges = vec![Fe::ZERO, Fe::ONE, Fe::BETA, Fe([u64::MAX; 4]), Fe([0, 0, 0, u64::MAX])];
+    for below in 0..3 {
+        edges.push(Fe([0xffff_fffe_ffff_fc2f - below, u64::MAX, u64::MAX, u64::MAX]));
+        edges.push(Fe([0xffff_fffe_ffff_fc2f + below, u64::MAX, u64::MAX, u64::MAX]));
+    }
+    edges.extend((0..256).step_by(13).map(|bit| {
+        let mut limbs = [u64::MAX; 4];
+        limbs[bit / 64] ^= 1 << (bit % 64);
+        Fe(limbs)
+    }));
+    edges.extend((0..4).map(|limb| Fe(std::array::from_fn(|at| if at == limb { 0 } else { u64::MAX }))));
+    edges
+}
+
+/// A random number, or one at an edge.
+fn number(random: &mut StdRng, edges: &[Fe]) -> Fe {
+    if random.random_range(0..3) > 0 { Fe(random.random()) } else { edges[random.random_range(0..edges.len())] }
+}
+
+/// Values of y0, y1, y2, a, b, and the x of a centre and an entry. Every second one is such that
+/// one of the keys is at an edge.
+fn values(random: &mut StdRng) -> [Fe; 7] {
+    let edges = edges();
+    if random.random() {
+        return std::array::from_fn(|_| number(random, &edges));
+    }
+    let mut edge = edges[random.random_range(0..edges.len())];
+    for _ in 0..random.random_range(0..3) {
+        edge = edge.mul(Fe::BETA);
+    }
+    let (zero, one) = (Fe::ZERO, Fe::ONE);
+    match random.random_range(0..3) {
+        0 => [edge, zero, zero, one, zero, zero, zero],
+        1 => [zero, edge, zero, zero, one, zero, zero],
+        _ => {
+            let x = number(random, &edges);
+            [edge.add(x).add(edge), zero, zero, one, zero, x, edge]
+        }
+    }
+}
+
+fn turned(xi: Fe) -> [Fe; 3] {
+    [xi, xi.mul(Fe::BETA), xi.mul(Fe::BETA.square())].map(Fe::canonical)
+}
+
+#[test]
+fn the_eighteen_keys_of_an_entry_are_right_or_say_that_they_may_not_be() {
+    let mut random = random();
+    let (mut unsure, mut all) = (0, 0);
+    for _ in 0..4_000 {
+        let lanes: [[Fe; 7]; 8] = std::array::from_fn(|_| values(&mut random));
+        // The entry is the same in every lane.
+        let turned = turned(lanes[0][6]);
+        let expected = |lane: &[Fe; 7], address| {
+            let &[y0, y1, y2, a, b, x, _] = lane;
+            Products::with_values([y0, y1, y2], a, b).exact(x, lanes[0][6], address)
+        };
+        let addresses = (0..18).map(|at| (at / 6, at / 3 % 2, at % 3));
+        for lane in &lanes {
+            let &[y0, y1, y2, a, b, x, _] = lane;
+            let keys = Keys::new(&Products::with_values([y0, y1, y2], a, b), x, turned);
+            for (at, address) in addresses.clone().enumerate() {
+                let (key, expected) = (keys.key(at), expected(lane, address));
+                let is_unsure = key.top() == u64::MAX;
+                assert!(is_unsure || key.0 == expected.0, "{address:?} of {lane:?}: {key:?} for {expected:?}");
+                (unsure, all) = (unsure + u32::from(is_unsure), all + 1);
+            }
+        }
+        if !is_supported() {
+            continue;
+        }
+        let vector = |at: usize| Fe8::from_lanes(&lanes.map(|lane| lane[at]));
+        let products = Products::with_values([vector(0), vector(1), vector(2)], vector(3), vector(4));
+        let turned = turned.map(|x| Fe8::from_constant(&Fe8::constant(x)).0);
+        let (unsure_lanes, keys) = keys_of_lanes(&products, vector(5), turned, &Fe8::constant_factor(Fe::BETA));
+        for (lane, values) in lanes.iter().enumerate() {
+            for (k, sign, j) in addresses.clone() {
+                let (key, expected) = (keys[2 * k + sign][j][lane], expected(values, (k, sign, j)));
+                let is_unsure = unsure_lanes >> lane & 1 == 1;
+                assert!(is_unsure || key.0 == expected.0, "{k} {sign} {j} of {values:?}: {key:?} for {expected:?}");
+                (unsure, all) = (unsure + u32::from(is_unsure), all + 1);
+            }
+        }
+    }
+    println!("{unsure} of {all} may not be right");
+    assert!(unsure > 0 && unsure < all / 2);
+    if !is_supported() {
+        no_ifma("its keys");
+    }
+}
+
+#[test]
+fn the_keys_of_the_largest_factors_are_right() {
+    if !is_supported() {
+        return no_ifma("its largest factors");
+    }
+    // The bounds of `ifma`, with bits above 2^52 in the lower limbs.
+    let (lower, product) = ((1u64 << 57) - 1, (1u64 << 48) + 63);
+    let y = Fe8::from_limbs([lower, lower, lower, lower, product]);
+    let a = Fe8::from_limbs([lower, lower, lower, lower, 2 * product]);
+    let b = Fe8::from_limbs([lower, lower, lower, lower, (1 << 51) + 63]);
+    let xi = Fe::ZERO.sub(Fe::ONE).canonical();
+    let turned = turned(xi);
+    let constants = turned.map(|x| Fe8::from_constant(&Fe8::constant(x)).0);
+    let zero = Fe8::from_limbs([0; 5]);
+    for y in [[y, zero, y], [y, y, zero], [zero, y, y], [y, y, y]] {
+        for (a, b) in [(a, b), (a, zero), (zero, b)] {
+            let products = Products::with_values(y, a, b);
+            let (unsure, keys) = keys_of_lanes(&products, y[0], constants, &Fe8::constant_factor(Fe::BETA));
+            assert_eq!(unsure, 0);
+            for (k, sign, j) in (0..18).map(|at| (at / 6, at / 3 % 2, at % 3)) {
+                let expected = products.lane(0).exact(y[0].lane(0), xi, (k, sign, j));
+                assert_eq!(keys[2 * k + sign][j][0].0, expected.0);
+            }
+        }
+    }
+}
+
+/// A pattern set with quick tests, made of a key's text.
+fn patterns_of(random: &mut StdRng, text: &str) -> Vec<Vec<String>> {
+    let part = |from: usize, count: usize| text[from..from + count].to_owned();
+    let mut from = |count: usize| random.random_range(0..=58 - count);
+    let (five, six, seven, end) = (from(5), from(6), from(7), from(7) % 4 + 3);
+    vec![
+        vec![format!("*{}", part(58 - end, end))],
+        vec![format!("*{}*", part(five, 5))],
+        vec![format!("*{}*", part(six, 6)), format!("*{}", part(54, 4))],
+        vec![format!("*{}*", part(seven, 7)), "=7*".into()],
+        vec![format!("*{}*", part(five, 5)), "*al7ce*".into(), "=6*".into()],
+        vec![format!("*{}", part(52, 6)), format!("{}*{}", part(0, 2), part(56, 2)), "=7*".into()],
+        vec![format!("*{}", part(54, 4)), format!("*{}", part(51, 7)), "*cafe".into(), "*al7ce".into()],
+        vec![format!("q*{}*", part(five, 5)), format!("*{}?{}", part(52, 2), part(55, 3))],
+    ]
+}
+
+/// A key with the same bits as another at one end, or with equal characters at some place.
+fn neighbour(random: &mut StdRng, key: Fe) -> Fe {
+    let mut limbs: [u64; 4] = random.random();
+    match random.random_range(0..4) {
+        0 => limbs[0] = key.0[0],
+        1 => limbs[3] = key.0[3],
+        2 => return key,
+        _ => {
+            // Equal characters from a place on, whose bits lie across limbs.
+            let (from, count): (usize, usize) = (random.random_range(0..52), random.random_range(5..9));
+            let value: u8 = random.random_range(0..32);
+            for bit in (0..5 * count).filter_map(|at| (255 - 5 * from).checked_sub(at)) {
+                let is_set = (value >> ((bit + 4) % 5)) & 1;
+                limbs[bit / 64] = limbs[bit / 64] & !(1 << (bit % 64)) | u64::from(is_set) << (bit % 64);
+            }
+        }
+    }
+    Fe(limbs).canonical()
+}
+
+#[test]
+fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
+    let mut random = random();
+    let (mut passing, mut all, mut without) = (0, 0, 0);
+    for _ in 0..150 {
+        let key = Fe(random.random()).canonical();
+        let text = npub_of(key).to_string();
+        for texts in patterns_of(&mut random, &text[5..]) {
+            let Ok(set) = texts.iter().map(|text| text.parse::<Pattern>()).collect::<Result<Vec<_>, _>>() else {
+                continue;
+            };
+            let Some(tests) = PatternSet::new(set).text_tests() else { continue };
+            let Some(quick) = QuickTests::new(&tests) else {
+                without += 1;
+                continue;
+            };
+            for round in 0..12 {
+                let mut keys =
+                    Keys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+                let mut lanes = [[Fe::ONE; 8]; 18];
+                lanes.as_flattened_mut().iter_mut().for_each(|key| *key = Fe(random.random()).canonical());
+                let place = random.random_range(0..18);
+                lanes[place][random.random_range(0..8)] = if round == 0 { key } else { neighbour(&mut random, key) };
+                let passes = |key: &Fe| text::passing::<Fe>(&tests, [*key; 2], &())[0] & 1 == 1;
+                for lane in 0..8 {
+                    (0..18).for_each(|at| keys.set(at, lanes[at][lane]));
+                    let expected = lanes.iter().any(|lanes| passes(&lanes[lane]));
+                    assert_eq!(QuickFe::new(&quick).passes_one(&keys, &tests), expected, "{texts:?}: {lanes:?}");
+                    (passing, all) = (passing + u32::from(expected), all + 1);
+                }
+                if is_supported() {
+                    let vectors = std::array::from_fn(|n| std::array::from_fn(|j| Fe8::from_lanes(&lanes[3 * n + j])));
+                    let expected = lanes.as_flattened().iter().any(passes);
+                    assert_eq!(one_passes(&quick, &tests, &vectors), expected, "{texts:?}: {lanes:?}");
+                }
+            }
+        }
+    }
+    println!("{passing} of {all} pass, {without} sets have no quick tests");
+    assert!(passing > all / 40 && passing < all / 4 && without < 300);
+    if !is_supported() {
+        no_ifma("its quick tests");
+    }
+}
+
+#[test]
+fn the_quick_tests_of_one_kind_are_few() {
+    let of = |texts: &[&str]| QuickTests::new(&patterns(texts).text_tests().unwrap());
+    let counts = |texts: &[&str]| of(texts).map(|quick| (quick.parities.len(), quick.even.len(), quick.odd.len()));
+    assert_eq!(counts(&["*cafe7"]), Some((1, 0, 0)));
+    assert_eq!(counts(&["*cafe7", "*al7ce", "*q7q7q7"]), Some((1, 0, 0)));
+    assert_eq!(counts(&["*qwerty*"]).map(|(parities, ..)| parities), Some(1));
+    let (parities, even, odd) = counts(&["*al7ce*"]).unwrap();
+    assert!(parities == 1 && even + odd <= 4, "{parities} {even} {odd}");
+    assert_eq!(counts(&["=7*"]), Some((1, 0, 0)));
+    assert!(
+        of(&["hex:*c0ffee"])
+            .is_some_and(|quick| quick.low == Some((0xff_ffff, 0xc0_ffee)) && quick.parities.is_empty())
+    );
+    assert!(of(&["=5*"]).is_none() && of(&["*al7*"]).is_none(), "too many keys would pass");
+}
