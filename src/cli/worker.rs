@@ -25,13 +25,19 @@ patterns: no key, no secret, and nobody who asks. SIGINT and SIGTERM stop it.
 Exit codes: 0 stopped; 1 failed, a restart may help; 2 the server refuses the credentials.")]
 pub(super) struct Worker {
     /// Address of the bot's NATS server.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = address)]
     nats: String,
     /// Credentials from the bot's operator.
     #[arg(long, value_name = "FILE")]
     creds: PathBuf,
     #[command(flatten)]
     search: SearchFlags,
+}
+
+/// An address that is reached by TLS and nothing else.
+fn address(text: &str) -> Result<String, String> {
+    let is_tls = text.strip_prefix("tls://").is_some_and(|host| !host.is_empty());
+    is_tls.then(|| text.to_owned()).ok_or_else(|| "an address looks like tls://nats.example:4222".to_owned())
 }
 
 impl Worker {

@@ -98,7 +98,8 @@ struct RawLimits {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Fleet {
-    /// Address of the NATS server, `tls://host:port`. Empty: no workers.
+    /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or its
+    /// network only. Empty: no workers.
     server: Option<Spanned<String>>,
     /// Credentials of the bot there. Empty: those that `npubbot fleet init` made, `fleet/bot.creds`
     /// in the data folder.
@@ -131,15 +132,23 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         let what = error.message().replace('\n', " ");
         place.wrong(error.span().unwrap_or(0..0), what)
     })?;
+    let server = raw.fleet.server.as_ref().map_or(0..0, Spanned::span);
+    let fleet = fleet(raw.fleet, &place)?;
+    let proxy = place.address("proxy", raw.network.proxy, "127.0.0.1:9050")?;
+    if proxy.is_some() && fleet.as_ref().is_some_and(|fleet| !fleet.is_near()) {
+        let what = "`server` of [fleet] would be reached without the `proxy` of [network]; with a proxy, give an \
+                    address of this machine or its network, like \"tls://127.0.0.1:4222\"";
+        return Err(place.wrong(server, what.to_owned()));
+    }
     Ok(Config {
         relays: relays(&raw.relays, &place)?,
         allow_private_relays: raw.allow_private_relays,
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
         search: search::checked(&raw.search, &place)?,
-        fleet: fleet(raw.fleet, &place)?,
+        fleet,
         web: web(raw.web, &place)?,
-        proxy: place.address("proxy", raw.network.proxy, "127.0.0.1:9050")?,
+        proxy,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The checked types of the configuration.
 
 use crate::search::SearchOptions;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -105,6 +105,19 @@ pub struct FleetConfig {
     pub server: String,
     /// File with the bot's credentials; `None` for `fleet/bot.creds` in the data folder.
     pub credentials: Option<PathBuf>,
+}
+
+impl FleetConfig {
+    /// Whether the server is on this machine or in its network, by its address alone.
+    pub fn is_near(&self) -> bool {
+        let host = self.server.trim_start_matches("tls://");
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
+        match host.parse() {
+            Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private(),
+            Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+            Err(_) => host == "localhost",
+        }
+    }
 }
 
 /// The web page for people without an account, and metrics. Neither is served by default.

@@ -4,7 +4,9 @@
 //! must show. Nothing else is trusted, so a machine needs no list of authorities.
 
 use super::subjects;
-use async_nats::ConnectOptions;
+use async_nats::rustls;
+use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -104,9 +106,34 @@ impl Credentials {
     }
 }
 
+/// Whether the server does not know the user, as an attempt to connect has shown.
+pub(super) fn is_refusal(event: &Event) -> bool {
+    // The library hands on the text only.
+    let refusal = ConnectErrorKind::AuthorizationViolation.to_string();
+    matches!(event, Event::ClientError(ClientError::Other(text)) if *text == refusal)
+}
+
+/// Whether the server has another certificate than that of the credentials.
+pub(super) fn is_other_server(error: &ConnectError) -> bool {
+    // To the library, a handshake that fails is an error of input and output like any other.
+    let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let tls = io.and_then(io::Error::get_ref).and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_with_another_certificate_is_told_from_one_that_is_away() {
+        let tls = |error| ConnectError::from(io::Error::new(io::ErrorKind::InvalidData, error));
+        assert!(is_other_server(&tls(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer))));
+        assert!(!is_other_server(&tls(rustls::Error::HandshakeNotComplete)));
+        assert!(!is_other_server(&ConnectError::from(io::Error::from(io::ErrorKind::ConnectionRefused))));
+        let away = Event::ClientError(ClientError::Other(ConnectErrorKind::Io.to_string()));
+        assert!(!is_refusal(&away) && !is_refusal(&Event::Disconnected));
+    }
 
     #[test]
     fn a_file_survives_and_one_with_a_part_missing_names_it() {

@@ -8,7 +8,7 @@
 //! The server is the only one that tells which worker sends: each may publish to its own subjects
 //! only (`subjects.rs`).
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, is_refusal};
 use super::name::{RemoteId, WorkerName};
 use super::roll::{RemoteView, Roll, Visit};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
@@ -69,13 +69,21 @@ struct State {
     connected: bool,
     /// Whether the log has said that the server is away.
     is_told: bool,
+    /// Whether it has said that the server refuses the bot.
+    is_refusal_told: bool,
     since: Instant,
 }
 
 impl Fleet {
     /// A fleet whose server has this address. Nothing is connected yet.
     pub fn new(server: &str) -> Fleet {
-        let state = State { roll: Roll::default(), connected: false, is_told: false, since: Instant::now() };
+        let state = State {
+            roll: Roll::default(),
+            connected: false,
+            is_told: false,
+            is_refusal_told: false,
+            since: Instant::now(),
+        };
         Fleet { server: server.into(), state: Arc::new(Mutex::new(state)) }
     }
 
@@ -149,7 +157,7 @@ impl Fleet {
                 Visit::GoesOn => None,
             },
             Err(error) => {
-                if state.roll.refuse_message(id.worker, error.to_string()) {
+                if state.roll.refuse_message(id.worker, error.to_string(), Instant::now()) {
                     tracing::warn!(worker = %id.worker, %error, "a worker gets no orders");
                 }
                 None
@@ -173,7 +181,7 @@ impl Fleet {
         match event {
             Event::Connected => {
                 let mut state = self.lock();
-                (state.connected, state.is_told) = (true, false);
+                (state.connected, state.is_told, state.is_refusal_told) = (true, false, false);
                 tracing::info!(server = %self.server, "the fleet's server is connected");
             }
             Event::Disconnected | Event::Closed => {
@@ -185,6 +193,11 @@ impl Fleet {
                 }
                 drop(state);
                 self.end_all("the server is away");
+            }
+            event if is_refusal(event) => {
+                if !std::mem::replace(&mut self.lock().is_refusal_told, true) {
+                    tracing::warn!(server = %self.server, "the fleet's server refuses the bot's credentials; workers get no orders until it takes them");
+                }
             }
             other => tracing::debug!(event = %other, "the fleet's server"),
         }

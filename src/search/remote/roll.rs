@@ -62,6 +62,8 @@ pub struct Roll {
     dropped: BTreeMap<WorkerName, String>,
     /// Workers whose hellos cannot be read, while that is so.
     unread: BTreeMap<WorkerName, String>,
+    /// When the log last told of such a worker.
+    told: BTreeMap<WorkerName, Instant>,
 }
 
 impl Roll {
@@ -104,14 +106,23 @@ impl Roll {
         Visit::Begins(session)
     }
 
-    /// Notes that a worker's hello cannot be read. Returns whether that is news.
-    pub fn refuse_message(&mut self, worker: WorkerName, reason: String) -> bool {
+    /// Notes that a worker's hello cannot be read. Returns whether that is news, at
+    /// most once in [`OFTEN`].
+    pub fn refuse_message(&mut self, worker: WorkerName, reason: String, now: Instant) -> bool {
         let is_news = self.unread.get(&worker) != Some(&reason);
         let has_room = self.unread.contains_key(&worker) || self.unread.len() < MOST_REFUSED;
         if is_news && has_room {
             self.unread.insert(worker, reason);
         }
-        is_news && has_room
+        let may_tell = match self.told.get(&worker) {
+            Some(told) => now >= *told + OFTEN,
+            None => self.told.len() < MOST_REFUSED,
+        };
+        let is_told = is_news && has_room && may_tell;
+        if is_told {
+            self.told.insert(worker, now);
+        }
+        is_told
     }
 
     /// Ends silent sessions, and notes those that ended. Returns the workers that are dropped now.
@@ -273,13 +284,27 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_of_changing_versions_is_told_of_seldom() {
+        let (mut roll, now) = (Roll::default(), Instant::now());
+        let told = |roll: &mut Roll, at: Instant| {
+            let is_told = |version: &u16| roll.refuse_message(id("ann").worker, format!("version {version}"), at);
+            (0..1000).filter(is_told).count()
+        };
+        assert_eq!(told(&mut roll, now), 1);
+        begins(roll.hear(id("ann"), hello(1), now));
+        assert_eq!(told(&mut roll, now + OFTEN - Duration::from_secs(1)), 0);
+        assert_eq!(told(&mut roll, now + OFTEN), 1);
+        assert!(roll.refuse_message(id("bob").worker, "why".to_owned(), now));
+    }
+
+    #[test]
     fn the_roll_is_bounded() {
         let (mut roll, now) = (Roll::default(), Instant::now());
         for number in 0..MOST + 10 {
             let name = format!("w{number}");
             assert_eq!(goes_on(&roll.hear(id(&name), hello(1), now)), number >= MOST);
-            assert_eq!(roll.refuse_message(name.parse().unwrap(), "why".to_owned()), number < MOST_REFUSED);
-            assert!(!roll.refuse_message(name.parse().unwrap(), "why".to_owned()), "it is told once");
+            assert_eq!(roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), number < MOST_REFUSED);
+            assert!(!roll.refuse_message(name.parse().unwrap(), "why".to_owned(), now), "it is told once");
         }
     }
 }

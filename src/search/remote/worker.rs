@@ -1,6 +1,6 @@
 //! The worker: connects to the server of a bot and searches what it is ordered.
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, is_other_server, is_refusal};
 use super::name::{MOST_DEVICES, NoName, RemoteId};
 use super::orders;
 use super::subjects;
@@ -13,7 +13,7 @@ use crate::search::options::{DeviceChoice, SearchOptions};
 use crate::search::searcher::Searcher;
 use crate::shutdown::Shutdown;
 use async_nats::jetstream::{self, consumer::PullConsumer};
-use async_nats::{Client, ClientError, ConnectErrorKind, Event};
+use async_nats::{Client, ConnectErrorKind, Event};
 use futures_util::StreamExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,9 @@ pub enum WorkerError {
         error: NoName,
     },
     /// The server does not accept the worker.
-    #[error("the server {server} refuses this worker ({reason}); ask its operator for new credentials")]
+    #[error(
+        "the server {server} refuses this worker, or is another one ({reason}); ask its operator for new credentials"
+    )]
     Refused {
         /// Address of the server.
         server: String,
@@ -147,6 +149,10 @@ async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>)
             ConnectErrorKind::Tls,
             ConnectErrorKind::ServerParse,
         ];
+        if is_other_server(&error) {
+            let reason = "its certificate is not the one in the credentials".to_owned();
+            return Err(WorkerError::Refused { server: server.to_owned(), reason });
+        }
         if refuses.contains(&error.kind()) {
             return Err(WorkerError::Refused { server: server.to_owned(), reason: error.to_string() });
         }
@@ -159,10 +165,9 @@ async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>)
 
 /// Logs that the server is away, once, and that it is back.
 fn note(event: &Event, is_away: &AtomicBool, refused: &Notify) {
-    let violation = ConnectErrorKind::AuthorizationViolation.to_string();
     match event {
         // The library tells so of an attempt to connect again.
-        Event::ClientError(ClientError::Other(text)) if *text == violation => refused.notify_one(),
+        event if is_refusal(event) => refused.notify_one(),
         Event::Connected if is_away.swap(false, Ordering::Relaxed) => tracing::info!("the server is back"),
         Event::Disconnected if !is_away.swap(true, Ordering::Relaxed) => {
             tracing::warn!("the server is away; trying again until it is back");
@@ -233,9 +238,9 @@ async fn fetch(client: &Client, id: RemoteId, orders: mpsc::Sender<Vec<u8>>) {
         if let Ok(consumer) = jetstream.get_consumer_from_stream(&consumer, &stream).await {
             let consumer: PullConsumer = consumer;
             let builder = consumer.stream().max_messages_per_batch(FETCHED).expires(FETCH.0).heartbeat(FETCH.1);
-            let mut messages = match builder.messages().await {
-                Ok(messages) => messages,
-                Err(_) => continue,
+            let Ok(mut messages) = builder.messages().await else {
+                tokio::time::sleep(TRY_AGAIN).await;
+                continue;
             };
             while let Some(Ok(message)) = messages.next().await {
                 if orders.send(message.payload.to_vec()).await.is_err() {

@@ -10,7 +10,7 @@ use npubbot::scheduler::Health;
 use npubbot::search::remote::{BOT, Credentials};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -45,6 +45,19 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     bot.found(2).await;
 }
 
+/// Runs a worker that ends by itself. Returns its exit code and what it said.
+async fn ended(mut worker: Command) -> (Option<i32>, String) {
+    let mut worker = Killed(worker.stderr(Stdio::piped()).spawn().unwrap());
+    let status = until("the worker ends", || {
+        let ended = worker.0.try_wait().unwrap();
+        async move { ended }
+    })
+    .await;
+    let mut said = String::new();
+    worker.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (status.code(), said)
+}
+
 async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let bot = Headquarters::start(&server);
@@ -55,14 +68,13 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     let seed = text.lines().find(|line| line.starts_with("SU")).unwrap();
     let certificate = std::fs::read_to_string(server.data.path().join("fleet/server.pem")).unwrap();
     std::fs::write(&file, Credentials::text("ann", seed, &certificate)).unwrap();
-    let refused = server.worker(&file).stderr(Stdio::piped()).output().unwrap();
-    let said = program::stderr(&refused);
-    assert_eq!(refused.status.code(), Some(2), "{said}");
+    let (code, said) = ended(server.worker(&file)).await;
+    assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("refuses this worker") && !said.contains(seed), "{said}");
     // A server whose certificate is another one.
     let stranger = NatsServer::start(&["ann"]).await;
-    let refused = stranger.worker(&server.file("ann")).stderr(Stdio::piped()).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{}", program::stderr(&refused));
+    let (code, said) = ended(stranger.worker(&server.file("ann"))).await;
+    assert!(code == Some(2) && said.contains("certificate"), "{code:?}: {said}");
 
     let mut worker = Killed(server.worker(&server.file("ann")).stderr(Stdio::null()).spawn().unwrap());
     bot.goes_on("ann").await;
