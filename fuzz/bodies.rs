@@ -46,6 +46,8 @@ pub fn request(data: &[u8]) {
         easy_wait: Duration::from_secs(10),
         reads_sealed: true,
         now: 1_800_000_000,
+        hours: None,
+        is_stopped: false,
     };
     let rumor = Rumor {
         id: RumorId([1; 32]),

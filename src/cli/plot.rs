@@ -115,7 +115,7 @@ fn draw_bars(out: &mut String, labels: &[String], series: &[(String, Vec<f64>)],
     for (at, label) in labels.iter().enumerate() {
         let left = LEFT + group * at as f64;
         // The newest always has its label.
-        if (labels.len() - 1 - at) % every == 0 {
+        if (labels.len() - 1 - at).is_multiple_of(every) {
             text(out, left + group / 2.0, HEIGHT - BOTTOM + 20.0, "middle", "fill=\"#555\"", label);
         }
         for (number, (_, values)) in series.iter().enumerate() {

@@ -129,7 +129,7 @@ impl Hours {
         let time = Time::new((minute / 60) as i8, (minute % 60) as i8, 0, 0).ok();
         let Some((day, time)) = day.zip(time) else { return Vec::new() };
         let local = self.zone.to_ambiguous_timestamp(day.to_datetime(time));
-        [local.clone().earlier(), local.later()].into_iter().flatten().collect()
+        [local.earlier(), local.later()].into_iter().flatten().collect()
     }
 
     /// A time of day in the zone, with its name: `22:00 CET`.

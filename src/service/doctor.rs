@@ -177,16 +177,13 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
 /// The finding about a disk with few bytes left.
 fn disk(free: u64) -> Option<Finding> {
     let left = format!("{:.1} MiB are left on the disk of the data folder", free as f64 / f64::from(1 << 20));
-    match free {
-        ..FULL => {
-            let text = format!(
-                "{left}, so nothing is accepted and no key is recorded; free some space: the bot goes on by itself"
-            );
-            Some(finding("disk", Verdict::Broken, text))
-        }
-        ..LITTLE => Some(finding("disk", Verdict::Weak, format!("{left}; free some space soon"))),
-        _ => None,
+    if free < FULL {
+        let text = format!(
+            "{left}, so nothing is accepted and no key is recorded; free some space: the bot goes on by itself"
+        );
+        return Some(finding("disk", Verdict::Broken, text));
     }
+    (free < LITTLE).then(|| finding("disk", Verdict::Weak, format!("{left}; free some space soon")))
 }
 
 /// Weaknesses of a ledger.
