@@ -52,10 +52,13 @@ async fn a_job_is_found_where_only_a_worker_searches() {
     assert!(local.candidates < 10_000, "the bot's own device has tested {}", local.candidates);
 }
 
+/// Start points that were searched at, each with the worker that did.
+type Used = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+
 async fn no_start_point_is_used_by_two_workers() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let bot = Headquarters::start(&server);
-    let used: Arc<Mutex<Vec<(usize, Vec<u8>)>>> = Arc::default();
+    let used: Used = Arc::default();
     let watched = |worker: usize| {
         let used = Arc::clone(&used);
         Twisted::new(move |launch, report| {
