@@ -23,7 +23,7 @@ pub(super) struct Panel {
     pub title: String,
     /// The text under the horizontal axis.
     pub below: String,
-    /// What it shows.
+    /// The values in it.
     pub shape: Shape,
     /// The text of a value on the vertical axis.
     pub label: fn(f64) -> String,

@@ -69,7 +69,7 @@ pub struct JobStatus {
     pub expected_seconds: Option<f64>,
 }
 
-/// What the bot did on one day.
+/// The work of one day, counted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DayStatus {
     /// The day (UTC): `2026-11-23`.

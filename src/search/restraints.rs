@@ -11,9 +11,9 @@ pub struct Restraints {
     pub hours: Option<Hours>,
     /// Whether devices rest while the machine runs on its battery.
     pub pause_on_battery: bool,
-    /// What holds for devices that have no caps of their own.
+    /// The caps of devices that have none of their own.
     pub caps: Caps,
-    /// Caps of single devices. What one of them does not say is that of all.
+    /// Caps of single devices. A value that one of them lacks is that of all.
     pub of_device: BTreeMap<DeviceId, Caps>,
 }
 

@@ -1,4 +1,4 @@
-//! What the restraints of devices depend on: time, power supply and temperatures.
+//! The conditions that decide whether devices rest: time, power supply and temperatures.
 
 use super::device::DeviceId;
 use super::nvml::Gpu;

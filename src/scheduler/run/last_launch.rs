@@ -1,4 +1,4 @@
-//! What is remembered of a device's last launch, for estimates.
+//! The last launch of a device, by which waiting times are estimated.
 
 /// The last collected launch of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]

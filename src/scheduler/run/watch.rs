@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_watched_is_said_and_nothing_to_watch_has_no_watch() {
+    fn a_missing_thermometer_is_said_and_nothing_to_watch_has_no_watch() {
         let sys = tempfile::tempdir().unwrap();
         let surroundings = Arc::new(Surroundings::below(sys.path(), Clock::at(1)));
         let (record, caps) = (record(), Caps { celsius: Some(80.0), ..Caps::default() });

@@ -160,7 +160,7 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
 
 /// Dozens of launches of a worker, with thousands of hits each, may wait for the verifier.
 #[tokio::test]
-async fn of_a_worker_that_has_lied_nothing_more_is_verified() {
+async fn launches_of_a_worker_that_has_lied_are_not_verified() {
     let remote: fn() -> Option<Unproven> = || Some(Unproven { wall: None, stretch: None });
     let local: fn() -> Option<Unproven> = || None;
     for (unproven, wrong, keys) in [(remote, 4, 0), (local, 20, 1)] {

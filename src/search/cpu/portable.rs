@@ -3,7 +3,7 @@
 use super::field::Fe;
 use super::filter::Filter;
 use super::formula::{Centre, Products};
-use super::portable_quick::{Keys, QuickFe};
+use super::portable_quick::{QuickFe, WholeKeys};
 use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::{SimdField, Summand};
@@ -162,7 +162,7 @@ impl WholeField for Fe {
         at: usize,
     ) -> bool {
         let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
-        screen.quick.passes_one(&Keys::new(products, centre.x, turned), tests)
+        screen.quick.passes_one(&WholeKeys::new(products, centre.x, turned), tests)
     }
 
     fn whole_marks(

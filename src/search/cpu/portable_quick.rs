@@ -44,7 +44,7 @@ impl QuickFe {
     /// Whether one of these keys passes. A key whose upper 64 bits are all ones always does: it may
     /// be p or more, or [`negative_sum`] may be wrong.
     #[inline(always)]
-    pub fn passes_one(&self, keys: &Keys, tests: &TextTests) -> bool {
+    pub fn passes_one(&self, keys: &WholeKeys, tests: &TextTests) -> bool {
         let compares_words = self.counts != [0; 2] || self.has_equal[0];
         for at in 0..18 {
             let key = &keys.key(at);
@@ -64,7 +64,7 @@ impl QuickFe {
 
     /// Whether a word of 16 bits has one of its values.
     #[inline(always)]
-    fn has_word(&self, keys: &Keys, at: usize) -> bool {
+    fn has_word(&self, keys: &WholeKeys, at: usize) -> bool {
         let mut any = [0; WORDS];
         for n in 0..2 {
             let words = keys.words(at, n);
@@ -89,14 +89,14 @@ impl QuickFe {
 /// The keys of an entry in little-endian bytes, and room behind them, so that a little more than a
 /// key can be read.
 #[derive(Zeroable)]
-pub struct Keys([[u64; 4]; 19]);
+pub struct WholeKeys([[u64; 4]; 19]);
 
-impl Keys {
+impl WholeKeys {
     /// The keys of an entry around a centre with this x. `turned` is `β^k·xi`.
     #[inline(always)]
-    pub fn new(products: &Products<Fe>, x: Fe, turned: [Fe; 3]) -> Keys {
+    pub fn new(products: &Products<Fe>, x: Fe, turned: [Fe; 3]) -> WholeKeys {
         let (sum, difference, s) = factors_of_keys(products, &Fe::BETA);
-        let mut keys = Keys::zeroed();
+        let mut keys = WholeKeys::zeroed();
         for k in 0..3 {
             let less = Fe::sub(Fe::ZERO, x.add(turned[k]));
             for (sign, factor) in [sum, difference].into_iter().enumerate() {

@@ -45,8 +45,8 @@ pub struct QuickTests {
     pub equal: Equal,
 }
 
-/// What is compared to find equal characters anywhere: the exclusive or of the key and the key
-/// moved by one character.
+/// The words compared to find equal characters anywhere: those of the exclusive or of the key and
+/// the key moved by one character.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Equal {
     /// Nothing.

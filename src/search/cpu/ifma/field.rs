@@ -3,7 +3,7 @@
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
 use super::fe8::{Factor8, Fe8};
-use super::keys::Keys;
+use super::keys::WholeKeys;
 use super::marks::{self, CompareScreen, LookupScreen};
 use super::quick::Quick8;
 use super::reduce::{
@@ -260,7 +260,7 @@ fn may_pass(
     at: usize,
 ) -> bool {
     let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
-    screen.quick.passes_one(&Keys::new(products, centre.x, turned, &screen.beta), tests)
+    screen.quick.passes_one(&WholeKeys::new(products, centre.x, turned, &screen.beta), tests)
 }
 
 /// [`WholeScreen::marks_of`], compiled for AVX-512 IFMA.

@@ -30,16 +30,16 @@ const fn multiple_of_p(n: i64, bits: u32) -> [i64; 5] {
 pub type Limbs = [__m512i; 5];
 
 /// The keys of an entry.
-pub struct Keys {
+pub struct WholeKeys {
     /// `β^j·x(A ± λ^k·I)` at `[2k + sign][j]`, unless the top limb is 2^48 - 1 or more. Then the
     /// number may be p or more.
     pub limbs: [[Limbs; 3]; 6],
 }
 
-impl Keys {
+impl WholeKeys {
     /// The keys of an entry around a centre with this x. `turned` is `β^k·xi`, `beta` is β.
     #[inline(always)]
-    pub fn new(products: &Products<Fe8>, x: Fe8, turned: [Fe8; 3], beta: &[[u64; 5]; 5]) -> Keys {
+    pub fn new(products: &Products<Fe8>, x: Fe8, turned: [Fe8; 3], beta: &[[u64; 5]; 5]) -> WholeKeys {
         let (factors, s) = factors_of_keys(products, beta);
         let minus_x = less(all_limbs(multiple_of_p(4, 2)), exact(x.0));
         let mut limbs = [[x.0; 3]; 6];
@@ -57,7 +57,7 @@ impl Keys {
             limbs[n][1] = carried(value);
             limbs[n][2] = carried(below_2_256(less(rests[n], value)));
         }
-        Keys { limbs }
+        WholeKeys { limbs }
     }
 
     /// Bits of the lanes in which the key with this number may not be the one meant, in one of six.

@@ -2,7 +2,7 @@
 //! module above.
 
 use super::checksum::{matrices_of, transposed};
-use super::keys::{Keys, Limbs, lane_of};
+use super::keys::{Limbs, WholeKeys, lane_of};
 use super::vector::{all, left, load, right};
 use crate::pattern::TextTests;
 use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
@@ -65,7 +65,7 @@ impl Quick8 {
 
     /// Whether one of these keys passes, or may not be the one meant.
     #[inline(always)]
-    pub fn passes_one(&self, keys: &Keys, tests: &TextTests) -> bool {
+    pub fn passes_one(&self, keys: &WholeKeys, tests: &TextTests) -> bool {
         let mut passes = keys.unsure() != 0;
         let compares_words = self.compares_words != 0;
         for k in 0..3 {
@@ -185,7 +185,7 @@ pub fn keys_of_lanes(
     beta: &[[u64; 5]; 5],
 ) -> (u8, [[[Fe; 8]; 3]; 6]) {
     assert!(super::vector::is_supported());
-    let keys = Keys::new(products, x, turned, beta);
+    let keys = WholeKeys::new(products, x, turned, beta);
     let lanes = |limbs: Limbs| std::array::from_fn(|lane| lane_of(&limbs, lane));
     (keys.unsure(), keys.limbs.map(|point| point.map(lanes)))
 }
@@ -194,7 +194,7 @@ pub fn keys_of_lanes(
 #[cfg(test)]
 pub fn one_passes(quick: &QuickTests, tests: &TextTests, keys: &[[Fe8; 3]; 6]) -> bool {
     assert!(super::vector::is_supported());
-    Quick8::new(quick).passes_one(&Keys { limbs: keys.map(|point| point.map(|key| key.0)) }, tests)
+    Quick8::new(quick).passes_one(&WholeKeys { limbs: keys.map(|point| point.map(|key| key.0)) }, tests)
 }
 
 /// Those of the words that are not zero but for their lowest bit.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::search::cpu::formula::Products;
 use crate::search::cpu::ifma::{keys_of_lanes, one_passes};
-use crate::search::cpu::portable_quick::{Keys, QuickFe};
+use crate::search::cpu::portable_quick::{QuickFe, WholeKeys};
 use crate::search::cpu::quick::QuickTests;
 use crate::search::cpu::text;
 
@@ -69,7 +69,7 @@ fn the_eighteen_keys_of_an_entry_are_right_or_say_that_they_may_not_be() {
         let addresses = (0..18).map(|at| (at / 6, at / 3 % 2, at % 3));
         for lane in &lanes {
             let &[y0, y1, y2, a, b, x, _] = lane;
-            let keys = Keys::new(&Products::with_values([y0, y1, y2], a, b), x, turned);
+            let keys = WholeKeys::new(&Products::with_values([y0, y1, y2], a, b), x, turned);
             for (at, address) in addresses.clone().enumerate() {
                 let (key, expected) = (keys.key(at), expected(lane, address));
                 let is_unsure = key.top() == u64::MAX;
@@ -182,7 +182,7 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
             };
             for round in 0..12 {
                 let mut keys =
-                    Keys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+                    WholeKeys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
                 let mut lanes = [[Fe::ONE; 8]; 18];
                 lanes.as_flattened_mut().iter_mut().for_each(|key| *key = Fe(random.random()).canonical());
                 let place = random.random_range(0..18);
