@@ -5,6 +5,7 @@
 //! are memoryless: each brings fresh start points, and nothing of one matters to the next. The
 //! mathematics is in `docs/developers/search.md`.
 
+mod conditions;
 pub mod cpu;
 pub mod cuda;
 mod device;

@@ -1,7 +1,8 @@
 //! Quick tests of whole keys: what the tests of texts say about the bits of a key. A key that
 //! passes a test of its text passes these, and few others do.
 
-use crate::pattern::{Anywhere, Run, TextTest, TextTests};
+use crate::pattern::TextTests;
+use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
 
 /// Groups of parities at most.
@@ -13,15 +14,10 @@ pub const MOST_VALUES: usize = 4;
 /// Words of 16 bits of a key.
 pub const WORDS: usize = 16;
 
-/// Bits that a test compares at least: fewer would let too many keys pass.
-const LEAST_BITS: usize = 12;
 /// Parities that the ends of a group have in common at least.
 const LEAST_COMMON: usize = 10;
 /// Bits of a key of which [`QuickTests::low`] reads some.
 const LOW_BITS: usize = 52;
-/// Characters of a text, and of its part before the checksum.
-const CHARACTERS: usize = 58;
-const DATA_CHARACTERS: usize = 52;
 /// Equal characters from which on their differences fill a word of 16 bits but for its lowest.
 const EVEN_EQUAL: usize = 7;
 /// Equal characters from which on their differences fill a word of 16 bits that begins at a byte.
@@ -67,8 +63,8 @@ impl QuickTests {
     /// The quick tests of a set. `None` if they do not fit, or would let too many keys pass.
     pub fn new(tests: &TextTests) -> Option<QuickTests> {
         let mut parts = Parts::default();
-        for test in tests.of_keys.iter().chain(&tests.of_checksums) {
-            parts.add(test)?;
+        for condition in tests.of_keys.iter().chain(&tests.of_checksums).flat_map(conditions_of) {
+            parts.add(condition)?;
         }
         parts.arrange()
     }
@@ -88,27 +84,11 @@ struct Parts {
 type Word = (bool, usize);
 
 impl Parts {
-    fn add(&mut self, test: &TextTest) -> Option<()> {
-        let characters = test.fixed.iter().flat_map(|&(word, mask, value)| {
-            let part = move |bits: u64, at: usize| (bits >> (55 - 5 * at) & 31) as u8;
-            (0..12).map(move |at| (12 * word + at, part(mask, at), part(value, at)))
-        });
-        let Some(fixed) = Bits::of_characters(characters.filter(|&(place, ..)| place < CHARACTERS)) else {
-            return Some(()); // no key has that
-        };
-        match &test.anywhere {
-            Some(Anywhere { run, places }) if fixed.len() < LEAST_BITS => {
-                let is_place = |&place: &usize| places[place / 12] >> (59 - 5 * (place % 12)) & 1 == 1;
-                match run {
-                    Run::Characters(run) => {
-                        let run: Vec<(u8, u8)> =
-                            run.iter().map(|&(mask, value)| ((mask & 31) as u8, (value & 31) as u8)).collect();
-                        (0..CHARACTERS).filter(is_place).try_for_each(|place| self.add_run(&run, place))
-                    }
-                    Run::Equal(count) => self.add_equal(*count),
-                }
-            }
-            _ => self.add_end(fixed),
+    fn add(&mut self, condition: Condition) -> Option<()> {
+        match condition {
+            Condition::End(bits) => self.add_end(bits),
+            Condition::Run(bits) => self.add_run(&bits),
+            Condition::Equal(count) => self.add_equal(count),
         }
     }
 
@@ -116,13 +96,8 @@ impl Parts {
         (bits.len() >= LEAST_BITS).then(|| self.ends.push(bits))
     }
 
-    /// Adds the characters of a run that begins at a place.
-    fn add_run(&mut self, run: &[(u8, u8)], place: usize) -> Option<()> {
-        let characters = run.iter().enumerate().map(|(at, &(mask, value))| (place + at, mask, value));
-        let Some(bits) = Bits::of_characters(characters) else { return Some(()) };
-        if place + run.len() > DATA_CHARACTERS {
-            return self.add_end(bits);
-        }
+    /// Adds neighbouring bits.
+    fn add_run(&mut self, bits: &Bits) -> Option<()> {
         let words: Vec<(Word, u16)> = (0..2 * WORDS - 1)
             .map(|byte| ((byte % 2 == 1, byte / 2), bits.word(8 * byte, 16)))
             .filter(|(_, (mask, _))| *mask == 0xffff)

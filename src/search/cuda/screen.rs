@@ -2,11 +2,10 @@
 
 use super::abi::Screen;
 use super::constants::{LOW_TESTS, MASKED_ROUNDS, PARITIES, PARITY_GROUPS, RUN_ROUNDS};
-use crate::pattern::{Anywhere, Run, TextTest, TextTests};
+use crate::pattern::TextTests;
+use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
 
-/// Bits that a test must compare at least: fewer would let too many keys pass.
-const LEAST_BITS: usize = 12;
 /// Even parities that ends of a group have in common at least. Fewer than those of a single end: a
 /// further group of tests costs more than the keys that pass.
 const LEAST_COMMON: usize = 10;
@@ -14,9 +13,6 @@ const LEAST_COMMON: usize = 10;
 const LEAST_LOW_BITS: u32 = 16;
 /// Equal characters from which on two neighbouring differences fill half a limb.
 const LEAST_EQUAL: usize = 7;
-/// Characters of a text, and of its part before the checksum.
-const CHARACTERS: usize = 58;
-const DATA_CHARACTERS: usize = 52;
 /// Limbs for which the device compares a further value ([`Screen::extra`]).
 const EXTRA_LIMBS: [usize; 3] = [0, 2, 5];
 /// Halves of the limbs of a key.
@@ -55,8 +51,8 @@ impl Tests {
 /// `None` if they do not fit, or would let too many keys pass.
 pub fn screen_of(tests: &TextTests) -> Option<Screen> {
     let mut parts = Parts::default();
-    for test in tests.of_keys.iter().chain(&tests.of_checksums) {
-        parts.add(test)?;
+    for condition in tests.of_keys.iter().chain(&tests.of_checksums).flat_map(conditions_of) {
+        parts.add(condition)?;
     }
     parts.arrange()
 }
@@ -74,27 +70,11 @@ struct Parts {
 }
 
 impl Parts {
-    fn add(&mut self, test: &TextTest) -> Option<()> {
-        let characters = test.fixed.iter().flat_map(|&(word, mask, value)| {
-            let part = move |bits: u64, at: usize| (bits >> (55 - 5 * at) & 31) as u8;
-            (0..12).map(move |at| (12 * word + at, part(mask, at), part(value, at)))
-        });
-        let Some(fixed) = Bits::of_characters(characters.filter(|&(place, ..)| place < CHARACTERS)) else {
-            return Some(()); // no key has that
-        };
-        match &test.anywhere {
-            Some(Anywhere { run, places }) if fixed.len() < LEAST_BITS => {
-                let is_place = |&place: &usize| places[place / 12] >> (59 - 5 * (place % 12)) & 1 == 1;
-                match run {
-                    Run::Characters(run) => {
-                        let run: Vec<(u8, u8)> =
-                            run.iter().map(|&(mask, value)| ((mask & 31) as u8, (value & 31) as u8)).collect();
-                        (0..CHARACTERS).filter(is_place).try_for_each(|place| self.add_run(&run, place))
-                    }
-                    Run::Equal(count) => self.add_equal(*count),
-                }
-            }
-            _ => self.add_end(fixed),
+    fn add(&mut self, condition: Condition) -> Option<()> {
+        match condition {
+            Condition::End(bits) => self.add_end(bits),
+            Condition::Run(bits) => self.add_run(&bits),
+            Condition::Equal(count) => self.add_equal(count),
         }
     }
 
@@ -102,13 +82,8 @@ impl Parts {
         (bits.len() >= LEAST_BITS).then(|| self.ends.push(bits))
     }
 
-    /// Adds the characters of a run that begins at a place.
-    fn add_run(&mut self, run: &[(u8, u8)], place: usize) -> Option<()> {
-        let characters = run.iter().enumerate().map(|(at, &(mask, value))| (place + at, mask, value));
-        let Some(bits) = Bits::of_characters(characters) else { return Some(()) };
-        if place + run.len() > DATA_CHARACTERS {
-            return self.add_end(bits);
-        }
+    /// Adds neighbouring bits.
+    fn add_run(&mut self, bits: &Bits) -> Option<()> {
         // A half of which all but the lowest bit are known is compared like a whole one: the
         // device lets the next larger value pass, too.
         let halves = bits.halves();
