@@ -15,26 +15,24 @@
 pub mod backup;
 pub mod bot;
 pub mod cli;
-pub mod clock;
 pub mod config;
 pub mod control;
-pub mod duration;
 #[doc(hidden)]
 pub mod fault;
-pub mod hours;
 pub mod job;
-pub mod key;
 pub mod language;
 pub mod ledger;
 pub mod memory;
 pub mod message;
 pub mod nostr;
-pub mod pattern;
 pub mod progress;
 pub mod scheduler;
-pub mod search;
 pub mod service;
 pub mod shutdown;
 mod token_bucket;
 pub mod vault;
 pub mod web;
+
+// The rooms that need no bot are a package of their own (`miner/`).
+#[doc(inline)]
+pub use npubbot_miner::{clock, duration, hours, key, pattern, search};

@@ -63,7 +63,7 @@ also be given as the environment variable NPUBBOT_SOME_OPTION; secrets are read 
 
 /// A Nostr bot that finds vanity npubs and sends the nsec by encrypted message.
 #[derive(Parser, Debug)]
-#[command(name = "npubbot", version, long_version = version::LONG, about, propagate_version = true)]
+#[command(name = "npubbot", version, long_version = version::long(), about, propagate_version = true)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::EXIT_CODES))]
 pub struct Cli {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-// Patterns: what an npub may be asked to look like. The grammar is that of `src/pattern/`
+// Patterns: what an npub may be asked to look like. The grammar is that of `miner/src/pattern/`
 // (docs/askers/patterns.md), and tests/patterns.json holds both to the same answers.
 
 import { asksForBest, readBest } from './best';

@@ -1,4 +1,4 @@
-// The words of `words:8`, as in `src/pattern/words/`. A test compares them.
+// The words of `words:8`, as in `miner/src/pattern/words/`. A test compares them.
 
 export const ENGLISH =
   'able acid aged also aqua arch area army asset atom aunt aura away axle baby back bake ball band bank bark ' +

@@ -1,4 +1,4 @@
-// Proof of work of a split request, bound to the bot and to the half (`src/key/split_work.rs`):
+// Proof of work of a split request, bound to the bot and to the half (`miner/src/key/split_work.rs`):
 // leading zero bits of SHA-256(SHA-256("npubbot split work 1" ‖ bot ‖ point) ‖ number).
 
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';

@@ -80,7 +80,7 @@ describe('patterns as the bot reads them', () => {
 
   it('has the words of the built-in list', () => {
     const list = (name: string) =>
-      readFileSync(new URL(`../../src/pattern/words/${name}.txt`, import.meta.url), 'utf8')
+      readFileSync(new URL(`../../miner/src/pattern/words/${name}.txt`, import.meta.url), 'utf8')
         .split('\n')
         .filter((line) => !line.startsWith('#'))
         .join(' ')

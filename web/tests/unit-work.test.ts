@@ -1,4 +1,4 @@
-// Proof of work of a split request: the same figures as in `src/key/split_work.rs`.
+// Proof of work of a split request: the same figures as in `miner/src/key/split_work.rs`.
 
 import { describe, expect, it } from 'vitest';
 import { understand } from '../src/answers';

@@ -150,6 +150,6 @@ fn every_form_of_import_is_read() {
     }
     assert!(pairs.iter().all(|pair| expected.contains(pair)), "more than there is:\n{}", lines(&imports));
     let upward: Vec<String> = upward(&imports).into_iter().map(Import::to_string).collect();
-    assert_eq!(upward, ["src/search/mod.rs:2 has `crate::service::stop` of src/service/mod.rs"]);
+    assert_eq!(upward, ["miner/src/search/mod.rs:2 has `crate::service::stop` of src/service/mod.rs"]);
     assert_eq!(circles(&imports).len(), 1);
 }

@@ -41,7 +41,8 @@ pub struct Import {
 
 impl std::fmt::Display for Import {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "src/{}:{} has `{}` of src/{}", self.from, self.line, self.path, self.to)
+        let [from, to] = [&self.from, &self.to].map(|file| source::from_top(file));
+        write!(out, "{from}:{} has `{}` of {to}", self.line, self.path)
     }
 }
 
@@ -49,12 +50,11 @@ impl std::fmt::Display for Import {
 pub struct Modules(BTreeMap<Names, Module>);
 
 impl Modules {
-    /// Reads every file below `src` except `lib.rs`, `main.rs` and unit tests.
+    /// Reads every file of the library except `lib.rs`, `main.rs` and unit tests.
     pub fn read() -> Modules {
-        let top = source::root().join("src");
         let text = |file: PathBuf| {
             let code = std::fs::read_to_string(&file).unwrap();
-            (file.strip_prefix(&top).unwrap().to_owned(), code)
+            (source::below_src(&file), code)
         };
         Modules::parse(source::library().into_iter().map(text).collect())
     }

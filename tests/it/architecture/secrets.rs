@@ -127,10 +127,9 @@ fn the_vault_exports_no_type_that_holds_a_secret() {
 
 fn no_other_room_names_a_secret_type() {
     let words: Vec<&str> = LIBRARIES.into_iter().chain(PASSPHRASES).collect();
-    let top = source::root().join("src");
     let (mut found, mut used) = (BTreeSet::new(), BTreeSet::new());
     for file in source::library() {
-        let name = file.strip_prefix(&top).unwrap().display().to_string();
+        let name = source::below_src(&file).display().to_string();
         for token in tokens(&fs::read_to_string(&file).unwrap()) {
             if name.starts_with("vault/") || !words.contains(&token.text.as_str()) {
                 continue;
@@ -141,7 +140,7 @@ fn no_other_room_names_a_secret_type() {
             };
             match ALLOWED.iter().position(may) {
                 Some(at) => _ = used.insert(at),
-                None => _ = found.insert(format!("src/{name}:{} has `{}`", token.line, token.text)),
+                None => _ = found.insert(format!("{}:{} has `{}`", source::from_top(&name), token.line, token.text)),
             }
         }
     }

@@ -90,7 +90,7 @@ fn retired(line: &str) -> Vec<&'static str> {
 
 fn texts() -> Vec<PathBuf> {
     let extensions = ["rs", "md", "cu", "cuh", "cpp", "h", "hpp", "py", "mjs", "json", "sql", "sh", "toml", "ftl"];
-    let folders = ["src", "kernels", "tests", "docs"].map(|folder| source::root().join(folder));
+    let folders = ["src", "miner", "tests", "docs"].map(|folder| source::root().join(folder));
     let mut files: Vec<PathBuf> = folders.iter().flat_map(|folder| source::files(folder, &extensions)).collect();
     files.push(source::root().join("README.md"));
     files
@@ -138,7 +138,7 @@ fn is_riddle(line: &str) -> bool {
 }
 
 fn doc_comments_and_test_names_begin_with_a_noun_or_verb() {
-    let folders = ["src", "tests", "benches"].map(|folder| source::root().join(folder));
+    let folders = ["src", "miner", "tests", "benches"].map(|folder| source::root().join(folder));
     let mut riddles = Vec::new();
     for file in folders.iter().flat_map(|folder| source::files(folder, &["rs"])) {
         let text = fs::read_to_string(&file).unwrap();

@@ -39,8 +39,10 @@ const KINDS: [(&str, Fits); 17] = [
 ];
 
 /// The words of the list, in which `b`, `i` and `o` stand for characters like them.
-const WORDS: [&str; 2] =
-    [include_str!("../../../src/pattern/words/english.txt"), include_str!("../../../src/pattern/words/japanese.txt")];
+const WORDS: [&str; 2] = [
+    include_str!("../../../miner/src/pattern/words/english.txt"),
+    include_str!("../../../miner/src/pattern/words/japanese.txt"),
+];
 
 fn begins_with_a_word(text: &str, letters: usize) -> bool {
     let lines = WORDS.iter().flat_map(|words| words.lines()).filter(|line| !line.starts_with('#'));

@@ -184,7 +184,7 @@ fn check_one(
             Operation::Inverse => product(a, result) == [1, 0, 0, 0],
             Operation::Canonical => *result == canonical(a),
             Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
-            // The bounds stated in `kernels/field.cuh`, and the wrap-around of a product that is
+            // The bounds stated in `miner/kernels/field.cuh`, and the wrap-around of a product that is
             // not reduced.
             Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
             Operation::TopRough => (-743..=246).contains(&top_word_error(a, b, result)),
@@ -349,9 +349,9 @@ const PLANNED: [(&[&str], u32, u32); 3] = [
 ];
 
 fn the_search_kernels_stay_within_the_registers_planned() {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/search.cu");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/miner/kernels/search.cu");
     let Some(nvcc) = nvcc().filter(|_| std::path::Path::new(source).exists()) else {
-        skip("no nvcc (NVCC, CUDA_HOME, PATH), or no kernels/search.cu");
+        skip("no nvcc (NVCC, CUDA_HOME, PATH), or no miner/kernels/search.cu");
     };
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(nvcc)

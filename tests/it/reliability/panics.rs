@@ -6,6 +6,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
+use crate::support::machine::OthersWork;
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr_sdk::prelude::UnwrappedGift;
@@ -82,6 +83,7 @@ fn unlocking_key(home: &Home) -> String {
 }
 
 async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
+    let others = OthersWork::watch();
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let relay = Arc::new(TestRelay::start().await);
     let room = Arc::new(Semaphore::new(AT_ONCE));
@@ -103,7 +105,7 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
         match case {
             Ok((step, side, took)) => {
                 let is_device = matches!(step, Step::Draw | Step::Launch | Step::Collect);
-                assert!(took < if is_device { DEVICE_BACK } else { KEY_WITHIN }, "{step:?} {side}: {took:?}");
+                println!("{step:?} {side}: {took:?}");
                 let longest = if is_device { &mut device } else { &mut elsewhere };
                 *longest = took.max(*longest);
             }
@@ -112,7 +114,8 @@ async fn a_panic_at_any_step_costs_no_key_and_no_answer() {
         }
     }
     assert_eq!(failed, 0, "of {count} places to panic");
-    println!("{count} places to panic: the key {device:?} later where a device did, elsewhere {elsewhere:?}, at most");
+    others.judge("the key after a panic of a device", device, DEVICE_BACK);
+    others.judge("the key after any other panic", elsewhere, KEY_WITHIN);
 }
 
 async fn a_message_that_always_panics_has_an_answer_and_the_next_one_too() {

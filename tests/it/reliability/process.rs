@@ -5,6 +5,7 @@
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, test};
+use crate::support::machine::OthersWork;
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use npubbot::clock::Clock;
@@ -189,18 +190,19 @@ async fn fifty_stops_during_a_launch_are_clean_and_quick() {
 /// R11, with a thread that hangs for ever: in a launch, as in a GPU driver, and in the shutdown
 /// itself.
 async fn a_hanging_thread_does_not_delay_the_end() {
+    let others = OthersWork::watch();
     for (fault, clean) in [("collect:before", true), ("stop:before", false)] {
         let (_relay, home, mut bot) = hanging_at(fault).await;
         let began = Instant::now();
         bot.signal(Signal::TERM);
         let (status, took) = (bot.ended().await, began.elapsed());
-        println!("{fault}: {status} after {took:?}");
-        assert!(took < Duration::from_secs(2), "{fault}: {took:?}");
+        println!("{fault}: {status}");
         assert_eq!(status.code(), Some(i32::from(!clean)), "{fault}");
         assert!(!clean || !home.data().join("ledger.sqlite-wal").exists(), "the log is folded into the file");
         home.assert_sound();
         assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
         drop(Ledger::open(&home.data(), Clock::System).expect("the lock is free"));
+        others.judge(&format!("the end with {fault} hanging"), took, Duration::from_secs(2));
     }
 }
 

@@ -17,7 +17,7 @@ const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// If this variable is set, the times of all tests are printed, the slowest first.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
 /// A test that takes longer is killed, unless it is marked as long.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
 /// Precedes the reason in the last line of a skipped test's output.

@@ -10,6 +10,7 @@ pub mod harness;
 pub mod hex;
 pub mod leaks;
 pub mod log;
+pub mod machine;
 pub mod memory_scan;
 pub mod program;
 pub mod raw_relay;
@@ -24,8 +25,9 @@ use std::future::Future;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// The longest time that a test waits for anything. Successful tests need far less.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest time that a test waits for anything. Successful tests need far less. The search has
+/// the lowest priority: beside two compilers on two cores it gets a hundredth of the time.
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until `condition` returns a value, or fails with `what`.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {

@@ -27,10 +27,26 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-/// Every Rust file below `src` except unit tests.
+/// Where the library's source code is: the bot's and the miner's.
+const SOURCES: [&str; 2] = ["src", "miner/src"];
+
+/// Every Rust file of the library except unit tests.
 pub fn library() -> Vec<PathBuf> {
     let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
-    files(&root().join("src"), &["rs"]).into_iter().filter(|file| !is_test(file)).collect()
+    let all = SOURCES.into_iter().flat_map(|folder| files(&root().join(folder), &["rs"]));
+    all.filter(|file| !is_test(file)).collect()
+}
+
+/// The path of a file of the library below its `src`, such as `key/npub.rs`.
+pub fn below_src(file: &Path) -> PathBuf {
+    let below = SOURCES.into_iter().find_map(|folder| file.strip_prefix(root().join(folder)).ok());
+    below.unwrap_or_else(|| panic!("{} is not of the library", file.display())).to_owned()
+}
+
+/// The path from the top of the repository of a file that [`below_src`] named.
+pub fn from_top(below_src: &str) -> String {
+    let is_there = |folder: &&&str| root().join(folder).join(below_src).exists();
+    format!("{}/{below_src}", SOURCES.iter().find(is_there).unwrap_or(&SOURCES[0]))
 }
 
 /// Code without whole-line comments and without the unit tests at its end.

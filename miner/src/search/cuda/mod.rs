@@ -26,6 +26,8 @@ mod variant;
 pub mod watched;
 mod whole;
 
+pub use module::BUILT_FOR_LINE;
+
 use super::error::SearchError;
 use super::searcher::Searcher;
 use cudarc::driver::CudaContext;

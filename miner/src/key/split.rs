@@ -5,7 +5,7 @@ use super::start_point::StartPoint;
 use super::tweak::{Offset, Rotation, Tweak};
 use bech32::primitives::decode::CheckedHrpstring;
 use bech32::{Bech32, Hrp};
-use nostr::hashes::{Hash, sha256};
+use bitcoin_hashes::{Hash, sha256};
 use secp256k1::{Parity, PublicKey, SECP256K1, Scalar, XOnlyPublicKey};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -49,7 +49,7 @@ impl CpuSearcher {
     }
 
     /// Changes the intended duration of a launch, so that a test may have many in a short time.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-util"))]
     pub fn with_launches_of(self, intended: Duration) -> CpuSearcher {
         CpuSearcher { intended, ..self }
     }

@@ -16,6 +16,9 @@ const FATBIN: Option<&[u8]> = None;
 /// no nvcc.
 pub const BUILT_FOR: &str = env!("NPUBBOT_KERNELS_BUILT");
 
+/// [`BUILT_FOR`] as a line for people: `CUDA kernels: 80 90`.
+pub const BUILT_FOR_LINE: &str = concat!("CUDA kernels: ", env!("NPUBBOT_KERNELS_BUILT"));
+
 pub fn nvrtc_is_present() -> bool {
     // SAFETY: this only tries to load the library.
     unsafe { cudarc::nvrtc::sys::is_culib_present() }

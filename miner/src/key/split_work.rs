@@ -9,7 +9,7 @@
 //! has at most one open job, so each open job costs its own work.
 
 use super::split::HalfPoint;
-use nostr::hashes::{Hash, HashEngine, sha256};
+use bitcoin_hashes::{Hash, HashEngine, sha256};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

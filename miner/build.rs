@@ -1,0 +1,118 @@
+//! Compiles `kernels/` with nvcc if it is there, and embeds the sources for NVRTC in any case.
+//! Generates Rust constants from `kernels/constants.h`.
+//!
+//! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`.
+//! `NPUBBOT_CUDA_ARCHS` (such as `90` or `86,90`) limits the architectures, to build faster while
+//! developing; `NPUBBOT_CUDA_ARCHS=none` skips nvcc.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Compute capabilities that get machine code. The first that supports all instructions we use also
+/// gets PTX, which any newer GPU can run.
+const ARCHS: &str = "75,80,86,89,90,100,120";
+const PTX_ARCH: &str = "80";
+
+fn main() {
+    println!("cargo::rerun-if-changed=kernels");
+    for name in ["NVCC", "CUDA_HOME", "NPUBBOT_CUDA_ARCHS"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    println!("cargo::rustc-check-cfg=cfg(npubbot_fatbin)");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let source = out.join("kernels.cu");
+    let flat = flatten(Path::new("kernels/search.cu"), &mut HashSet::new());
+    fs::write(&source, flat).expect("OUT_DIR can be written");
+    fs::write(out.join("constants.rs"), constants("kernels/constants.h")).expect("OUT_DIR can be written");
+
+    let archs = env::var("NPUBBOT_CUDA_ARCHS").unwrap_or_else(|_| ARCHS.to_owned());
+    let built = match (archs.as_str(), find_nvcc()) {
+        ("none", _) => "none".to_owned(),
+        (_, None) => "none".to_owned(),
+        (_, Some(nvcc)) => match compile(&nvcc, &archs, &source, &out.join("kernels.fatbin")) {
+            Ok(built) => {
+                println!("cargo::rustc-cfg=npubbot_fatbin");
+                built
+            }
+            Err(reason) => {
+                println!("cargo::warning=the CUDA kernels are left to run-time compilation: {reason}");
+                "none".to_owned()
+            }
+        },
+    };
+    println!("cargo::rustc-env=NPUBBOT_KERNELS_BUILT={built}");
+}
+
+fn find_nvcc() -> Option<PathBuf> {
+    if let Some(nvcc) = env::var_os("NVCC") {
+        return Some(PathBuf::from(nvcc));
+    }
+    let home = env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    home.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
+}
+
+/// Compiles for those of `archs` that this nvcc knows. Returns them.
+fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<String, String> {
+    let run = |command: &mut Command| {
+        let output = command.output().map_err(|error| format!("{} does not start: {error}", nvcc.display()))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(format!("{} failed:\n{}", nvcc.display(), String::from_utf8_lossy(&output.stderr)))
+        }
+    };
+    let known = run(Command::new(nvcc).arg("--list-gpu-code"))?;
+    let archs: Vec<&str> =
+        archs.split(',').map(str::trim).filter(|arch| known.lines().any(|code| code == format!("sm_{arch}"))).collect();
+    let mut command = Command::new(nvcc);
+    command.args(["-fatbin", "-O3", "-std=c++17", "--threads", "0", "-o"]).arg(fatbin).arg(source);
+    for arch in &archs {
+        command.arg(format!("-gencode=arch=compute_{arch},code=sm_{arch}"));
+    }
+    if archs.is_empty() || archs.len() > 1 {
+        command.arg(format!("-gencode=arch=compute_{PTX_ARCH},code=compute_{PTX_ARCH}"));
+    }
+    run(&mut command)?;
+    Ok(archs.join(" "))
+}
+
+/// Generates a Rust constant for each `#define NAME number` of a header.
+fn constants(header: &str) -> String {
+    let text = fs::read_to_string(header).unwrap_or_else(|error| panic!("{header}: {error}"));
+    let mut comment = String::new();
+    let mut constants = String::new();
+    for line in text.lines() {
+        if let Some(words) = line.strip_prefix("// ") {
+            comment += &format!("/// {words}\n");
+        } else if let Some((name, value)) = line.strip_prefix("#define ").and_then(|rest| rest.split_once(' ')) {
+            let value: u32 = value.parse().unwrap_or_else(|_| panic!("{header}: {name} is no plain number"));
+            constants += &format!("{comment}pub const {name}: u32 = {value};\n");
+            comment.clear();
+        } else if line.is_empty() {
+            comment.clear();
+        }
+    }
+    constants
+}
+
+/// Returns one source in which every `#include "…"` is replaced by the file, once: NVRTC reads no
+/// files.
+fn flatten(path: &Path, seen: &mut HashSet<PathBuf>) -> String {
+    if !seen.insert(path.to_owned()) {
+        return String::new();
+    }
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut flat = String::new();
+    for line in text.lines() {
+        let included = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
+        match included {
+            Some(name) => flat += &flatten(&path.with_file_name(name), seen),
+            None if line == "#pragma once" => {}
+            None => flat += &format!("{line}\n"),
+        }
+    }
+    flat
+}

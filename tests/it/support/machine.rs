@@ -1,0 +1,50 @@
+//! How busy the machine is with the work of others, for tests that measure time.
+
+use super::harness;
+use std::fs;
+use std::time::Duration;
+
+/// How long the machine is watched.
+const WATCHED: Duration = Duration::from_millis(300);
+/// The share of the processors that others may use while a time is judged.
+const QUIET: f64 = 0.25;
+
+/// The share of the processors that others used just before a test, from 0 to 1. Work at a lower
+/// priority, such as a search, is not counted.
+#[derive(Clone, Copy)]
+pub struct OthersWork(f64);
+
+impl OthersWork {
+    /// Watches the machine for a moment. The first line of a test that runs alone: nothing of its
+    /// own runs yet. 0 where the system does not say.
+    pub fn watch() -> OthersWork {
+        let before = ticks();
+        std::thread::sleep(WATCHED);
+        let share = before.zip(ticks()).map(|(before, after)| {
+            let all: u64 = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).sum();
+            let [user, system] = [0, 2].map(|at: usize| after[at].saturating_sub(before[at]));
+            (user + system) as f64 / all.max(1) as f64
+        });
+        OthersWork(share.unwrap_or(0.0))
+    }
+
+    /// Fails if `took` is not less than `allowed`. On a machine that is busy with the work of others
+    /// the test is skipped instead, by name: the time would be theirs. All else must be checked
+    /// before.
+    pub fn judge(self, what: &str, took: Duration, allowed: Duration) {
+        let said = format!("{what} took {took:?}, {allowed:?} are allowed");
+        println!("{said}");
+        if took >= allowed && self.0 > QUIET {
+            harness::skip(&format!("{said}, but others use {:.0} % of the processors", self.0 * 100.0));
+        }
+        assert!(took < allowed, "{said}");
+    }
+}
+
+/// Time since the start of the system, in hundredths of a second of all processors together, by
+/// use: user, user at a lower priority, system, idle and more (`proc_stat(5)`).
+fn ticks() -> Option<[u64; 8]> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let numbers = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
+    numbers.map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?.try_into().ok()
+}
