@@ -38,7 +38,7 @@ pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measur
 #[doc(hidden)]
 pub use run::open::OpenDevice;
 pub use run::verifier::{FindHandler, FindOutcome};
-pub use run::verify::{CollectedLaunch, Find, VerifiedFinds, verify};
+pub use run::verify::{CollectedLaunch, Find, Match, VerifiedFinds, verify};
 
 use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec};

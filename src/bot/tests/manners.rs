@@ -375,6 +375,9 @@ fn markup_is_recognised() {
 }
 
 proptest! {
+    // Each case has every answer in every language.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(96), ..ProptestConfig::default() })]
+
     #[test]
     fn everything_that_is_said_is_plain_and_short(filling in filling()) {
         let answers = answers(&filling);

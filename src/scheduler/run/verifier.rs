@@ -3,12 +3,13 @@
 
 use super::health::Record;
 use super::pool::Pool;
-use super::verify::{CollectedLaunch, Find, verify};
+use super::verify::{CollectedLaunch, Find, Match, verify};
 use crate::fault::{self, Step};
 use crate::job::JobId;
 use crate::pattern::by_difficulty;
 use crate::scheduler::plan::pass::Pass;
 use crate::vault::{StartId, Vault};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -88,7 +89,7 @@ fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut 
     }
     for finds in verified.by_start {
         // A start point yields one key, so drop the others.
-        let Some(find) = wanted(finds, pool) else { continue };
+        let Some(find) = wanted(launch, &finds, pool) else { continue };
         let (job, pattern) = (find.job, find.pattern.clone());
         match handler.found(find) {
             FindOutcome::Done => pool.remove(job),
@@ -103,17 +104,21 @@ fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut 
     }
 }
 
-/// The first find whose job is still open. Of a job without a target it is the rarest, named by the
-/// rarest pattern that it meets, and only if it is rarer than the best so far.
-fn wanted(mut finds: Vec<Find>, pool: &Pool) -> Option<Find> {
-    while let Some(first) = finds.first() {
-        let job = first.job;
-        match pool.best_of(job) {
-            Some(None) => return Some(finds.swap_remove(0)),
+/// The find of the first match whose job is still open. Of a job without a target it is the rarest,
+/// named by the rarest pattern that it meets, and only if it is rarer than the best so far.
+fn wanted(launch: &CollectedLaunch, matches: &[Match], pool: &Pool) -> Option<Find> {
+    let mut unwanted = HashSet::new();
+    for first in matches {
+        if unwanted.contains(&first.job) {
+            continue;
+        }
+        match pool.best_of(first.job) {
+            Some(None) => return Some(launch.find(*first)),
             Some(Some(search)) => {
-                let rarest =
-                    |find: &Find| Some(Find { pattern: search.best.family.rarest(&find.hit.npub())?, ..find.clone() });
-                let own = finds.iter().filter(|find| find.job == job).filter_map(rarest);
+                let rarest = |found: &Match| {
+                    Some(Find { pattern: search.best.family.rarest(&found.hit.npub())?, ..launch.find(*found) })
+                };
+                let own = matches.iter().filter(|found| found.job == first.job).filter_map(rarest);
                 let rarest = own.max_by(|one, other| by_difficulty(&one.pattern, &other.pattern));
                 if let Some(find) = rarest.filter(|find| search.is_beaten_by(&find.pattern)) {
                     return Some(find);
@@ -121,7 +126,7 @@ fn wanted(mut finds: Vec<Find>, pool: &Pool) -> Option<Find> {
             }
             None => {}
         }
-        finds.retain(|find| find.job != job);
+        unwanted.insert(first.job);
     }
     None
 }

@@ -37,12 +37,25 @@ pub struct Find {
     pub hit: VerifiedHit,
 }
 
-/// The verified finds of a launch, and the counts by which a device is judged.
+/// A pattern of a job that a verified hit matches. Small: of one easy hit there may be thousands.
+#[derive(Clone, Copy, Debug)]
+pub struct Match {
+    /// The job that the hit may serve.
+    pub job: JobId,
+    /// The pattern, in the pass of the launch.
+    pub pattern: PatternId,
+    /// Index of the start point in the launch.
+    pub start: usize,
+    /// The tweak, and the key that it leads to.
+    pub hit: VerifiedHit,
+}
+
+/// The verified hits of a launch, and the counts by which a device is judged.
 #[derive(Debug, Default)]
 pub struct VerifiedFinds {
-    /// The finds of each start point that has any, in the order of `Pass::precedence`. At most
+    /// The matches of each start point that has any, in the order of `Pass::precedence`. At most
     /// one of each start point becomes a key.
-    pub by_start: Vec<Vec<Find>>,
+    pub by_start: Vec<Vec<Match>>,
     /// Hits whose npub matches a pattern of the pass.
     pub hits_right: u64,
     /// Hits outside the intervals of the pass, or that name a start point the launch did not have.
@@ -54,39 +67,45 @@ pub struct VerifiedFinds {
 /// Recomputes every claimed hit with libsecp256k1.
 pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
     let mut verified = VerifiedFinds::default();
-    let mut by_start: Vec<Vec<(PatternId, Find)>> = vec![Vec::new(); launch.starts.len()];
+    let mut by_start: Vec<Vec<Match>> = vec![Vec::new(); launch.starts.len()];
     // A hit that is claimed twice counts once.
     let mut seen = HashSet::with_capacity(launch.report.hits.len());
     for &claim in launch.report.hits.iter().filter(|&&claim| seen.insert(claim)) {
-        let Some((start, hit, matches)) = recompute(launch, claim) else {
+        let Some((hit, matches)) = recompute(launch, claim) else {
             verified.hits_wrong += 1;
             continue;
         };
         // A device that filters by intervals hands on keys that only the whole pattern rules out.
         verified.hits_right += u64::from(!matches.is_empty());
-        for id in matches {
-            match launch.pass.owner(id) {
+        for pattern in matches {
+            match launch.pass.owner(pattern) {
                 Owner::Canary => verified.canary_found += 1,
-                Owner::Job(job) => {
-                    let (pattern, half) = (launch.pass.patterns.get(id).clone(), launch.pass.half);
-                    by_start[claim.start].push((id, Find { job, pattern, half, start, hit }));
-                }
+                Owner::Job(job) => by_start[claim.start].push(Match { job, pattern, start: claim.start, hit }),
             }
         }
     }
-    for mut finds in by_start.into_iter().filter(|finds| !finds.is_empty()) {
-        finds.sort_by_cached_key(|(id, _)| launch.pass.precedence(*id));
-        verified.by_start.push(finds.into_iter().map(|(_, find)| find).collect());
+    by_start.retain(|matches| !matches.is_empty());
+    for matches in &mut by_start {
+        matches.sort_by_cached_key(|one| launch.pass.precedence(one.pattern));
     }
+    verified.by_start = by_start;
     verified
 }
 
-/// The start point and key of a claim, and the patterns it matches, if any; `None` if it is false.
-fn recompute(launch: &CollectedLaunch, claim: ClaimedHit) -> Option<(StartId, VerifiedHit, Vec<PatternId>)> {
-    let &(start, point) = launch.starts.get(claim.start)?;
+impl CollectedLaunch {
+    /// The find of a match of this launch.
+    pub fn find(&self, found: Match) -> Find {
+        let pattern = self.pass.patterns.get(found.pattern).clone();
+        Find { job: found.job, pattern, half: self.pass.half, start: self.starts[found.start].0, hit: found.hit }
+    }
+}
+
+/// The key of a claim, and the patterns it matches, if any; `None` if it is false.
+fn recompute(launch: &CollectedLaunch, claim: ClaimedHit) -> Option<(VerifiedHit, Vec<PatternId>)> {
+    let &(_, point) = launch.starts.get(claim.start)?;
     let hit = VerifiedHit::recompute(point, claim.tweak)?;
     let patterns = &launch.pass.patterns;
-    patterns.may_match(&hit.npub()).then(|| (start, hit, patterns.matches(&hit.npub())))
+    patterns.may_match(&hit.npub()).then(|| (hit, patterns.matches(&hit.npub())))
 }
 
 #[cfg(test)]
@@ -131,13 +150,14 @@ mod tests {
         let verified = verify(&launch);
         assert_eq!((verified.hits_right, verified.hits_wrong), (launch.report.hits.len() as u64, 0));
         assert_eq!(verified.by_start.len(), 1, "the other start point has no hit");
-        let bits: Vec<u32> = verified.by_start[0].iter().map(|find| find.pattern.bits()).collect();
+        let finds: Vec<Find> = verified.by_start[0].iter().map(|&found| launch.find(found)).collect();
+        let bits: Vec<u32> = finds.iter().map(|find| find.pattern.bits()).collect();
         assert!(bits.is_sorted_by(|a, b| a >= b), "{bits:?}");
-        assert!(verified.by_start[0].iter().all(|find| find.pattern.matches(&find.hit.npub())));
+        assert!(finds.iter().all(|find| find.pattern.matches(&find.hit.npub()) && find.start == launch.starts[0].0));
         // One in 32 hits of the easy request also matches the hard one. With some 90 hits there is
         // at least one, except in 6 of 100 runs.
-        let hard = verified.by_start[0].iter().filter(|find| find.job == JobId(2)).count();
-        assert_eq!(hard > 0, verified.by_start[0][0].job == JobId(2));
+        let hard = finds.iter().filter(|find| find.job == JobId(2)).count();
+        assert_eq!(hard > 0, finds[0].job == JobId(2));
     }
 
     #[test]
@@ -159,12 +179,9 @@ mod tests {
         for forge in [&elsewhere as &dyn Fn(ClaimedHit) -> ClaimedHit, &turned, &unknown] {
             let forged: Vec<ClaimedHit> = right.iter().copied().map(forge).collect();
             let report = LaunchReport { hits: forged, ..honest.report.clone() };
-            let verified = verify(&CollectedLaunch {
-                device: 0,
-                pass: Arc::clone(&honest.pass),
-                starts: honest.starts.clone(),
-                report,
-            });
+            let (pass, starts) = (Arc::clone(&honest.pass), honest.starts.clone());
+            let changed = CollectedLaunch { device: 0, pass, starts, report };
+            let verified = verify(&changed);
             // One in 32 still matches the easy request by chance, and is then a true hit.
             assert!(
                 verified.hits_wrong as f64 > 0.75 * right.len() as f64,
@@ -172,7 +189,8 @@ mod tests {
                 verified.hits_wrong,
                 right.len()
             );
-            assert!(verified.by_start.iter().flatten().all(|find| find.pattern.matches(&find.hit.npub())));
+            let matches = |find: Find| find.pattern.matches(&find.hit.npub());
+            assert!(verified.by_start.iter().flatten().all(|&found| matches(changed.find(found))));
         }
     }
 
