@@ -37,6 +37,8 @@ pub struct Pass {
     plentiful_part: f64,
     /// The value of [`Pass::remaining`], computed at its first use.
     remaining: OnceLock<Option<Remaining>>,
+    /// The values of [`Pass::precedence`], computed at its first use.
+    precedences: OnceLock<Vec<u32>>,
 }
 
 impl Pass {
@@ -64,6 +66,7 @@ impl Pass {
             plentiful_from,
             plentiful_part: 1.0 - (canary_chance + before) / (canary_chance + all),
             remaining: OnceLock::new(),
+            precedences: OnceLock::new(),
             patterns: Arc::new(PatternSet::new(patterns)),
             half,
             owners,
@@ -107,14 +110,26 @@ impl Pass {
     /// Order in which several hits of one start point are preferred; the smallest wins. Rare
     /// patterns come first, hardest before easier, oldest job first among equals. Plentiful ones
     /// follow, oldest job first.
-    pub(in crate::scheduler) fn precedence(&self, pattern: PatternId) -> impl Ord + use<> {
-        let is_plentiful = pattern.0 >= self.plentiful_from;
-        let bits = if is_plentiful { 0 } else { self.patterns.get(pattern).bits() };
-        let job = match self.owner(pattern) {
-            Owner::Job(job) => Some(job),
-            Owner::Canary => None,
-        };
-        (Reverse(bits), job, pattern)
+    pub(in crate::scheduler) fn precedence(&self, pattern: PatternId) -> u32 {
+        self.precedences.get_or_init(|| self.all_precedences())[pattern.0]
+    }
+
+    fn all_precedences(&self) -> Vec<u32> {
+        let mut in_order: Vec<usize> = (0..self.owners.len()).collect();
+        in_order.sort_by_cached_key(|&pattern| {
+            let is_plentiful = pattern >= self.plentiful_from;
+            let bits = if is_plentiful { 0 } else { self.patterns.get(PatternId(pattern)).bits() };
+            let job = match self.owners[pattern] {
+                Owner::Job(job) => Some(job),
+                Owner::Canary => None,
+            };
+            (Reverse(bits), job, pattern)
+        });
+        let mut precedences = vec![0; in_order.len()];
+        for (precedence, pattern) in in_order.into_iter().enumerate() {
+            precedences[pattern] = precedence as u32;
+        }
+        precedences
     }
 
     /// The patterns still searched at a start point after the early stop. A start point yields only

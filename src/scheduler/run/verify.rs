@@ -86,7 +86,7 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
     }
     by_start.retain(|matches| !matches.is_empty());
     for matches in &mut by_start {
-        matches.sort_by_cached_key(|one| launch.pass.precedence(one.pattern));
+        matches.sort_by_key(|found| launch.pass.precedence(found.pattern));
     }
     verified.by_start = by_start;
     verified

@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex, mpsc};
 /// Open easy jobs at the start.
 const EASY_JOBS: usize = 10_000;
 /// Start points per launch, and candidates per start point.
-const STARTS: usize = 64;
-const CANDIDATES: usize = 16;
-/// The pattern of the rare job: much harder than the easy ones, and found a hundred times in this
+const STARTS: usize = 128;
+const CANDIDATES: usize = 8;
+/// The pattern of the rare job: much harder than the easy ones, and found eighty times in this
 /// test.
 const RARE: &str = "qq";
 
@@ -79,7 +79,7 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
         "{EASY_JOBS} easy jobs in {launches} launches: {finds} rare ones, {:.1} % more candidates",
         100.0 * growth
     );
-    assert!(finds > 50 && growth < 0.02, "{finds}, {growth}");
+    assert!(finds > 40 && growth < 0.02, "{finds}, {growth}");
 }
 
 /// Verifies one launch as the scheduler does, and ends every job that is found.
