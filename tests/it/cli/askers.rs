@@ -103,7 +103,7 @@ async fn a_friend_has_ten_times_the_jobs_and_not_one_more() {
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     let ask = async |asker: &mut Asker, number: usize| {
         let last = "023456789acdefghjklmnpqrstuvwxyz".chars().nth(number).unwrap();
-        asker.ask(&format!("qqqqqqqq{last}")).await
+        asker.ask(&format!("qqqqqqq{last}")).await
     };
     assert!(ask(&mut asker, 0).await.contains("#1"));
     assert!(!ask(&mut asker, 1).await.contains("#2"), "one is the limit");
@@ -131,7 +131,7 @@ async fn a_friend_owes_no_proof_of_work_in_a_flood() {
     assert!(refused.contains("60") && !refused.contains("#2"), "work of 60 bits is asked for: {refused}");
     assert!(operate(&home, &["allow", "--friend", &npub(&second)]).status.success());
     // The same text within a second would be the same message.
-    assert!(second.ask("qqqqqqqqp").await.contains("#2"));
+    assert!(second.ask("qqqqqqqp").await.contains("#2"));
 }
 
 async fn a_rule_for_something_that_is_no_npub_is_refused() {

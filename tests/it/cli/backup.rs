@@ -67,7 +67,7 @@ async fn a_bot_backed_up_while_it_runs_goes_on_elsewhere() {
     let home = Home::new(&[relay.url()]);
     let running = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     let (file, flags) = backed_up(&home);
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
     let left: Vec<_> = fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -94,7 +94,7 @@ async fn no_half_serves_twice_after_a_restore() {
     // One half serves before the backup, one is open in it, one serves after it.
     asker.ask(&split(&served, "cat")).await;
     while !asker.next_text().await.contains("ntweak1") {}
-    assert!(asker.ask(&split(&open, "qqqqqqqqq")).await.contains('#'));
+    assert!(asker.ask(&split(&open, "qqqqqqqq")).await.contains('#'));
     let (file, flags) = backed_up(&home);
     asker.ask(&split(&later, "cat")).await;
     while !asker.next_text().await.contains("ntweak1") {}

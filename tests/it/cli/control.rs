@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// A pattern that one core does not find within a test.
-pub(super) const LONG: &str = "qqqqqqqqq";
+pub(super) const LONG: &str = "qqqqqqqq";
 
 /// Runs an operator's command for a bot.
 pub fn operate(home: &Home, arguments: &[&str]) -> Output {
@@ -216,7 +216,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     let served = "serving; Ctrl-C stops";
     until(served, || async { (home.log().matches(served).count() == 3).then_some(()) }).await;
     answering(&home).await;
-    assert!(!asker.ask("qqqqqqqqp").await.contains("#2"), "the new limit holds");
+    assert!(!asker.ask("qqqqqqqp").await.contains("#2"), "the new limit holds");
     assert_eq!(lines(&operate(&home, &["jobs", "--json"])).len(), 1, "the job goes on");
 }
 

@@ -87,12 +87,14 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
     // Each asker has one acceptance and one result, and every key is right.
     for (asker, prefix) in &askers {
         let wraps = relay.wraps_to(asker.keys.public_key()).await;
-        let mut keys = Vec::new();
+        let (mut keys, mut notices) = (Vec::new(), 0);
         for wrap in wraps.iter() {
             let gift = nostr_sdk::prelude::UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
             keys.extend(DeliveredKey::read(&gift.rumor.content));
+            // On a busy machine.
+            notices += usize::from(gift.rumor.content.contains("takes longer than I said"));
         }
-        assert_eq!((wraps.len(), keys.len()), (2, 1), "{prefix}: one acceptance, one result");
+        assert_eq!((wraps.len() - notices, keys.len()), (2, 1), "{prefix}: one acceptance, one result");
         keys[0].assert_starts_with(requests[&asker.keys.public_key()]);
     }
     assert_eq!(home.count("SELECT count(*) FROM job"), Some(all));
@@ -147,7 +149,7 @@ async fn stopped_during_a_launch(times: usize) {
     let home = Home::with(&[relay.url()], GENEROUS);
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    let answer = asker.ask("qqqqqqqqq").await;
+    let answer = asker.ask("qqqqqqqq").await;
     assert!(answer.contains("#1"), "{answer}");
     let mut longest = Duration::ZERO;
     let mut running = Some(process);
@@ -227,7 +229,7 @@ async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
     let home = Home::with(&[relay.url()], GENEROUS);
     let public_key = home.vault().public_key();
     let asker = Asker::connect(&relay.url(), public_key).await;
-    asker.send("qqqqqqqqq").await;
+    asker.send("qqqqqqqq").await;
     let bot = home.spawn_faulty(&format!("hang:{place}"));
     let in_search = format!("test fault: {place}");
     until("the job is searched", || async {
@@ -247,7 +249,7 @@ async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let home = Home::with(&[relay.url()], limits);
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
-    assert!(asker.ask("qqqqqqqqq").await.contains("#1"));
+    assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     assert!(asker.ask("ppppppppp").await.contains("#2"));
     process.kill();
     let process = home.spawn().await;

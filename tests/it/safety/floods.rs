@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Never found during the test.
-const REQUEST: &str = "qqqqqqqqq";
+const REQUEST: &str = "qqqqqqqq";
 /// Bounds on the memory in a flood, and on the time of an honest request.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);

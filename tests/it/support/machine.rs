@@ -9,8 +9,7 @@ const WATCHED: Duration = Duration::from_millis(300);
 /// The share of the processors that others may use while a time is judged.
 const QUIET: f64 = 0.25;
 
-/// The share of the processors that others used just before a test, from 0 to 1. Work at a lower
-/// priority, such as a search, is not counted.
+/// The share of the processors that others used just before a test, from 0 to 1.
 #[derive(Clone, Copy)]
 pub struct OthersWork(f64);
 
@@ -22,8 +21,8 @@ impl OthersWork {
         std::thread::sleep(WATCHED);
         let share = before.zip(ticks()).map(|(before, after)| {
             let all: u64 = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).sum();
-            let [user, system] = [0, 2].map(|at: usize| after[at].saturating_sub(before[at]));
-            (user + system) as f64 / all.max(1) as f64
+            let busy: u64 = [0, 1, 2].into_iter().map(|at: usize| after[at].saturating_sub(before[at])).sum();
+            busy as f64 / all.max(1) as f64
         });
         OthersWork(share.unwrap_or(0.0))
     }

@@ -48,10 +48,10 @@ impl Sort {
             from.with_rumor(rumor.as_json())
         };
         match self {
-            Sort::Request => from.honest("qqqqqqqqq", 0),
+            Sort::Request => from.honest("qqqqqqqq", 0),
             Sort::Split => {
                 let half = Keys::generate().public_key().to_hex();
-                from.honest(&format!("split 02{half} qqqqqqqqq"), 0)
+                from.honest(&format!("split 02{half} qqqqqqqq"), 0)
             }
             Sort::Help => from.honest("help", 0),
             Sort::Status => from.honest("status", 0),

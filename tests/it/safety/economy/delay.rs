@@ -112,7 +112,7 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     let bot = home.spawn_at_level("info").await;
     until("the bot listens", || async { ours.is_subscribed().then_some(()) }).await;
     let mut known = Person::new(&ours, bot.public_key).await;
-    ours.pour(&known.message("qqqqqqqqq").await);
+    ours.pour(&known.message("qqqqqqqq").await);
     assert!(known.next_text().await.contains("#1"));
     let turns = budget.messages / budget.a_second / (3 * PAUSE.as_secs() as usize);
     let mut newcomers = Vec::new();
