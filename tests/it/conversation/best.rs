@@ -43,7 +43,8 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
         assert!(acceptance.contains(part), "{part}: {acceptance}");
     }
     let result = asker.next_result().await;
-    assert!(began.elapsed() >= Duration::from_secs(3), "the time was searched");
+    // The time is counted in candidates, at the rate of the first measurement.
+    assert!(began.elapsed() >= Duration::from_secs(1), "the time was searched");
     let key = DeliveredKey::read(&result).unwrap();
     let bits = number_after(&result, "zeros:");
     // A quiet machine finds 22 and more; beside two compilers the search gets a hundredth of its time.

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 /// The longest time that a test waits for anything. Successful tests need far less. The search has
 /// the lowest priority: beside two compilers on two cores it gets a hundredth of the time.
-pub const PATIENCE: Duration = Duration::from_secs(600);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Waits until `condition` returns a value, or fails with `what`.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {
