@@ -1,6 +1,6 @@
 //! The plots of `npubbot bench --plot`: rates over time and over the number of patterns.
 
-use super::plot::{Panel, Shape, svg};
+use super::plot::{Panel, Shape, rate, svg};
 use crate::pattern::Rate;
 use crate::scheduler::Measurement;
 
@@ -31,7 +31,7 @@ fn over_time(measured: &Measurement) -> Vec<(f64, f64)> {
 /// they were not measured.
 pub(super) fn plot(measured: &Measurement, over_patterns: &[(usize, Rate)]) -> String {
     let names: Vec<&str> = measured.devices.iter().map(|device| device.name.as_str()).collect();
-    let label: fn(f64) -> String = |rate| Rate(rate).to_string();
+    let label: fn(f64) -> String = rate;
     let mut panels = vec![Panel {
         title: "Keys tested a second, over time".to_owned(),
         below: "seconds".to_owned(),
