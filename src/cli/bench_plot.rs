@@ -37,6 +37,7 @@ pub(super) fn plot(measured: &Measurement, over_patterns: &[(usize, Rate)]) -> S
         below: "seconds".to_owned(),
         shape: Shape::Line { points: over_time(measured), decades: false },
         label,
+        least_step: 0.0,
     }];
     if !over_patterns.is_empty() {
         let points = over_patterns.iter().map(|&(patterns, Rate(rate))| (patterns as f64, rate)).collect();
@@ -45,6 +46,7 @@ pub(super) fn plot(measured: &Measurement, over_patterns: &[(usize, Rate)]) -> S
             below: "patterns".to_owned(),
             shape: Shape::Line { points, decades: true },
             label,
+            least_step: 0.0,
         });
     }
     svg(&format!("npubbot bench: {}", names.join(", ")), &panels)

@@ -31,6 +31,8 @@ pub(super) struct Panel {
     pub shape: Shape,
     /// The text of a value on the vertical axis.
     pub label: fn(f64) -> String,
+    /// The least distance of two ticks on the vertical axis: 1 for things that are counted.
+    pub least_step: f64,
 }
 
 /// The values of a panel.
@@ -75,7 +77,7 @@ fn draw(out: &mut String, panel: &Panel) {
         Shape::Line { points, .. } => points.iter().map(|point| point.1).fold(0.0, f64::max),
         Shape::Bars { series, .. } => series.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max),
     };
-    let step = nice(highest / TICKS);
+    let step = nice(highest / TICKS).max(panel.least_step);
     let top = step * (highest / step).ceil().max(1.0);
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / top;
     for tick in 0..=(top / step).round() as u32 {
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
 
     fn panel(shape: Shape) -> Panel {
-        Panel { title: "a < b & c".to_owned(), below: "seconds".to_owned(), shape, label: thousands }
+        Panel { title: "a < b & c".to_owned(), below: "seconds".to_owned(), shape, label: thousands, least_step: 1.0 }
     }
 
     #[test]
@@ -227,6 +229,22 @@ mod tests {
         let mut out = String::new();
         draw(&mut out, &panel(Shape::Line { points: vec![(1.0, 50.0), (100.0, 50.0)], decades: true }));
         assert!(out.contains("points=\"92.0,46.0 816.0,46.0\"") && out.contains(">100<"), "{out}");
+    }
+
+    #[test]
+    fn few_things_are_counted_by_ones() {
+        let bars = |most| Shape::Bars { labels: vec!["x".to_owned()], series: vec![("a".to_owned(), vec![most])] };
+        for (most, expected) in
+            [(0.0, vec!["0", "1"]), (2.0, vec!["0", "1", "2"]), (7.0, vec!["0", "2", "4", "6", "8"])]
+        {
+            let mut out = String::new();
+            draw(&mut out, &panel(bars(most)));
+            let ticks = out.lines().filter(|line| line.contains("\"end\"")).map(|line| {
+                let (_, text) = line.split_once("fill=\"#555\">").unwrap();
+                text.trim_end_matches("</text>")
+            });
+            assert_eq!(ticks.collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

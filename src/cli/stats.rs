@@ -74,12 +74,14 @@ fn panels(days: &[DayStatus]) -> Vec<Panel> {
             below: below.clone(),
             shape: Shape::Bars { labels: labels.clone(), series: jobs },
             label: thousands,
+            least_step: 1.0,
         },
         Panel {
             title: "Keys tested a second, as a mean of the day".to_owned(),
             below,
             shape: Shape::Bars { labels, series: rates },
             label: rate,
+            least_step: 0.0,
         },
     ]
 }
