@@ -62,6 +62,10 @@ release *ARGS:
 check-packages: build
     packaging/check.sh target/release/npubbot
 
+# Follows the operator's guide on a clean Debian 12, and makes each mistake that it warns of.
+check-guide: build
+    packaging/guide.sh target/release/npubbot
+
 # Records the demo again: docs/images/demo.svg
 demo-svg: build
     test -x {{ venv }}/bin/termtosvg || \

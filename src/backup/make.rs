@@ -26,7 +26,9 @@ pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Res
         _ => Path::new("."),
     };
     // The whole file appears at once, or not at all. Both are for their owner only.
-    let file = tempfile::Builder::new().prefix(".npubbot-backup-").tempfile_in(folder).map_err(at(to))?;
+    let file = tempfile::Builder::new().prefix(".npubbot-backup-").tempfile_in(folder);
+    // Its error names the temporary file.
+    let file = file.map_err(|error| at(to)(error.kind().into()))?;
     let copies = tempfile::Builder::new().prefix(".backup-").tempdir_in(data).map_err(at(data))?;
     let writer = vault::encrypt(to, lock, BufWriter::new(file.as_file().try_clone().map_err(at(to))?))?;
     let mut tar = Builder::new(writer);

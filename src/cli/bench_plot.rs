@@ -1,6 +1,6 @@
 //! The plots of `npubbot bench --plot`: rates over time and over the number of patterns.
 
-use super::plot::{Panel, Shape, svg};
+use super::plot::{Panel, Shape, rate, svg};
 use crate::pattern::Rate;
 use crate::scheduler::Measurement;
 
@@ -31,12 +31,13 @@ fn over_time(measured: &Measurement) -> Vec<(f64, f64)> {
 /// they were not measured.
 pub(super) fn plot(measured: &Measurement, over_patterns: &[(usize, Rate)]) -> String {
     let names: Vec<&str> = measured.devices.iter().map(|device| device.name.as_str()).collect();
-    let label: fn(f64) -> String = |rate| Rate(rate).to_string();
+    let label: fn(f64) -> String = rate;
     let mut panels = vec![Panel {
         title: "Keys tested a second, over time".to_owned(),
         below: "seconds".to_owned(),
         shape: Shape::Line { points: over_time(measured), decades: false },
         label,
+        least_step: 0.0,
     }];
     if !over_patterns.is_empty() {
         let points = over_patterns.iter().map(|&(patterns, Rate(rate))| (patterns as f64, rate)).collect();
@@ -45,6 +46,7 @@ pub(super) fn plot(measured: &Measurement, over_patterns: &[(usize, Rate)]) -> S
             below: "patterns".to_owned(),
             shape: Shape::Line { points, decades: true },
             label,
+            least_step: 0.0,
         });
     }
     svg(&format!("npubbot bench: {}", names.join(", ")), &panels)

@@ -1,6 +1,7 @@
 //! `npubbot doctor`: checks the installation and says how to fix each problem.
 
 use super::identity::{IdentityFlags, identity_file};
+use super::operate::patiently;
 use super::runtime::runtime;
 use crate::control::Verdict;
 use crate::service::doctor;
@@ -27,7 +28,9 @@ impl Doctor {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let folders = self.identity.find()?;
-        let findings = runtime()?.block_on(doctor(&folders.config, &folders.data, &identity_file(&folders.data)));
+        let runtime = runtime()?;
+        let identity = identity_file(&folders.data);
+        let findings = patiently(|| runtime.block_on(doctor(&folders.config, &folders.data, &identity)));
         for finding in &findings {
             let mark = match finding.verdict {
                 Verdict::Good => "ok  ",

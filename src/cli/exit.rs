@@ -2,6 +2,7 @@
 
 use super::folders::FolderError;
 use super::identity::NoIdentity;
+use super::unlock::NoPassphrase;
 use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
@@ -44,7 +45,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         Some(BackupError::Vault(vault)) => Some(vault),
         _ => error.downcast_ref(),
     };
-    let is_wrong_key = matches!(vault, Some(VaultError::WrongKey { .. }));
+    let is_wrong_key = matches!(vault, Some(VaultError::WrongKey { .. } | VaultError::Locked { .. }));
     let wrong_backup = matches!(backup, Some(BackupError::TooNew { .. } | BackupError::Occupied { .. }));
     let kernel = matches!(error.downcast_ref(), Some(ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })));
     let ledger = match (error.downcast_ref(), backup) {
@@ -56,6 +57,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let needs_operator = error.is::<ConfigError>()
         || error.is::<FolderError>()
         || error.is::<NoIdentity>()
+        || error.is::<NoPassphrase>()
         || is_wrong_key
         || wrong_backup
         || kernel

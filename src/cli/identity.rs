@@ -35,13 +35,13 @@ impl IdentityFlags {
     /// Makes a new identity in a folder, which is made too, and starts the vault with it. Errors:
     /// there is one already.
     pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
+        let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(data)
             .with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-        let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         Ok(Vault::start(Opening { file: identity_file(data), means, is_new: true })?)
     }
 

@@ -51,13 +51,22 @@ impl Init {
         if identity.exists() {
             bail!("there is an identity at {} already; name another folder with --data", identity.display());
         }
-        if folders.config.exists() {
-            eprintln!("The configuration {} was there already and is left as it is.", folders.config.display());
-        } else {
+        let is_new = !folders.config.exists();
+        if is_new {
             Config::write_new(&folders.config, &self.choices()?)?;
-            eprintln!("The configuration is in {}. Each key is explained there.", folders.config.display());
         }
-        let vault = self.identity.create(&folders.data)?;
+        let vault = self.identity.create(&folders.data).inspect_err(|_| {
+            // Else the next try would leave the answers to the questions aside.
+            if is_new {
+                let _ = std::fs::remove_file(&folders.config);
+            }
+        })?;
+        let config = folders.config.display();
+        if is_new {
+            eprintln!("The configuration is in {config}. Each key is explained there.");
+        } else {
+            eprintln!("The configuration {config} was there already and is left as it is.");
+        }
         eprintln!(
             "The identity is in {}. Keep a copy elsewhere, and the passphrase apart from it.",
             identity.display()

@@ -2,13 +2,17 @@
 //! `reload`, `log`.
 
 use super::folders::FolderFlags;
-use crate::control::{self, Command, JobStatus, Reply, Status};
+use crate::control::{self, Command, Finding, JobStatus, Reply, Status, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+
+/// Time without an answer after which the operator is told that the bot is waited for.
+const NOTICE: Duration = Duration::from_secs(3);
 
 /// Flags of a command without arguments of its own: `pause`, `resume`, `reload`.
 #[derive(Args, Debug)]
@@ -53,7 +57,11 @@ impl ShowStatus {
     pub fn run(self) -> anyhow::Result<()> {
         for reply in replies(&self.folders, Command::Status)? {
             if let Reply::Status(status) = reply {
-                let text = if self.json { serde_json::to_string(&status)? + "\n" } else { status_text(&status) };
+                let text = match self.json {
+                    true => serde_json::to_string(&status)? + "\n",
+                    // An earlier version may not know the checks.
+                    false => status_text(&status, &replies(&self.folders, Command::Doctor).unwrap_or_default()),
+                };
                 std::io::stdout().write_all(text.as_bytes())?;
             }
         }
@@ -160,22 +168,42 @@ pub(super) fn carry_out(folders: &FolderFlags, command: Command) -> anyhow::Resu
 /// Sends a command to the running bot. Errors: no bot runs, or it refuses.
 pub(super) fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result<Vec<Reply>> {
     let mut replies = Vec::new();
-    control::ask(&folders.find()?.data, command, |reply| replies.push(reply))?;
+    let data = folders.find()?.data;
+    patiently(|| control::ask(&data, command, |reply| replies.push(reply)))?;
     if let Some(Reply::Refused(reason)) = replies.iter().find(|reply| matches!(reply, Reply::Refused(_))) {
         bail!("{reason}");
     }
     Ok(replies)
 }
 
-fn status_text(status: &Status) -> String {
-    let rate = |rate: Option<f64>| rate.map_or_else(|| "not measured".to_owned(), |rate| Rate(rate).to_string());
+/// Runs what asks the bot, and says so on standard error if that takes long.
+pub(super) fn patiently<T>(ask: impl FnOnce() -> T) -> T {
+    let (asking, asked) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if asked.recv_timeout(NOTICE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("npubbot: no answer yet; a bot is given {} seconds", control::PATIENCE.as_secs());
+            }
+        });
+        let answer = ask();
+        drop(asking);
+        answer
+    })
+}
+
+/// The state for people, and what keeps the bot from serving according to the answers of its checks.
+fn status_text(status: &Status, checks: &[Reply]) -> String {
+    let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| Rate(rate).to_string());
     let mut text = format!(
         "{}\nnpubbot {}, up {}\n",
         status.npub,
         status.version,
         humanize(Duration::from_secs(status.uptime_seconds))
     );
-    text += &format!("{} together\n", rate(status.rate));
+    text += &match status.rate {
+        Some(rate) => format!("{} together\n", Rate(rate)),
+        None => "no rate is known\n".to_owned(),
+    };
     for device in &status.devices {
         text += &format!("  {:8} {:12} {}, {}\n", device.id, rate(device.rate), device.name, device.state);
     }
@@ -189,6 +217,11 @@ fn status_text(status: &Status) -> String {
         status.undelivered,
         status.memory_bytes >> 20
     );
+    for check in checks {
+        if let Reply::Finding(Finding { verdict: Verdict::Broken, text: problem, .. }) = check {
+            text += &format!("BAD {problem}\n");
+        }
+    }
     text
 }
 
@@ -223,15 +256,20 @@ mod tests {
             undelivered: 1,
             memory_bytes: 40 << 20,
         };
-        insta::assert_snapshot!(status_text(&status), @r"
+        let found =
+            |verdict, text: &str| Reply::Finding(Finding { what: "disk".into(), verdict, text: text.to_owned() });
+        let checks = [found(Verdict::Broken, "no room; free some"), found(Verdict::Weak, "little room"), Reply::End];
+        insta::assert_snapshot!(status_text(&status, &checks), @r"
         npub1x
         npubbot 0.1.0, up 2 h 2 min
         1.60 G/s together
-          cpu      not measured x86_64, paused
+          cpu      -            x86_64, paused
         relays
           connected    wss://nos.lol
         2 open jobs, 1 undelivered messages, 40 MiB of heap
+        BAD no room; free some
         ");
+        assert!(status_text(&Status { rate: None, ..status }, &[]).contains("\nno rate is known\n"));
         let job = JobStatus {
             job: 5,
             asker: "npub1y".to_owned(),

@@ -1,6 +1,7 @@
 //! Plots as SVG files: lines and bars with axes. A plotting crate measures its texts with a font
 //! system of its own; these plots leave that to whoever shows them.
 
+use crate::pattern::Rate;
 use std::fmt::Write;
 
 const WIDTH: f64 = 840.0;
@@ -17,6 +18,9 @@ const TICKS: f64 = 5.0;
 /// Labels under bars, at most.
 const MOST_LABELS: usize = 8;
 
+/// The widest bar.
+const WIDEST_BAR: f64 = 40.0;
+
 /// One plot of a file.
 pub(super) struct Panel {
     /// Its title.
@@ -27,6 +31,8 @@ pub(super) struct Panel {
     pub shape: Shape,
     /// The text of a value on the vertical axis.
     pub label: fn(f64) -> String,
+    /// The least distance of two ticks on the vertical axis: 1 for things that are counted.
+    pub least_step: f64,
 }
 
 /// The values of a panel.
@@ -71,7 +77,7 @@ fn draw(out: &mut String, panel: &Panel) {
         Shape::Line { points, .. } => points.iter().map(|point| point.1).fold(0.0, f64::max),
         Shape::Bars { series, .. } => series.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max),
     };
-    let step = nice(highest / TICKS);
+    let step = nice(highest / TICKS).max(panel.least_step);
     let top = step * (highest / step).ceil().max(1.0);
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / top;
     for tick in 0..=(top / step).round() as u32 {
@@ -110,7 +116,8 @@ fn draw_line(out: &mut String, points: &[(f64, f64)], decades: bool, y: impl Fn(
 
 fn draw_bars(out: &mut String, labels: &[String], series: &[(String, Vec<f64>)], y: impl Fn(f64) -> f64) {
     let group = (WIDTH - RIGHT - LEFT) / labels.len().max(1) as f64;
-    let bar = 0.8 * group / series.len().max(1) as f64;
+    // Few bars stay slim.
+    let bar = (0.8 * group / series.len().max(1) as f64).min(WIDEST_BAR);
     let every = labels.len().div_ceil(MOST_LABELS).max(1);
     for (at, label) in labels.iter().enumerate() {
         let left = LEFT + group * at as f64;
@@ -120,7 +127,9 @@ fn draw_bars(out: &mut String, labels: &[String], series: &[(String, Vec<f64>)],
         }
         for (number, (_, values)) in series.iter().enumerate() {
             let value = values.get(at).copied().unwrap_or(0.0);
-            let (x, top, color) = (left + 0.1 * group + bar * number as f64, y(value), COLORS[number % 2]);
+            let middle = left + group / 2.0;
+            let x = middle + bar * (number as f64 - series.len() as f64 / 2.0);
+            let (top, color) = (y(value), COLORS[number % 2]);
             let tall = HEIGHT - BOTTOM - top;
             let _ = writeln!(
                 out,
@@ -180,12 +189,23 @@ pub(super) fn thousands(value: f64) -> String {
     text
 }
 
+/// A rate without needless digits: `5 G/s`, `2.5 M/s`.
+pub(super) fn rate(value: f64) -> String {
+    let text = Rate(value).to_string();
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn panel(shape: Shape) -> Panel {
-        Panel { title: "a < b & c".to_owned(), below: "seconds".to_owned(), shape, label: thousands }
+        Panel { title: "a < b & c".to_owned(), below: "seconds".to_owned(), shape, label: thousands, least_step: 1.0 }
     }
 
     #[test]
@@ -196,6 +216,7 @@ mod tests {
         }
         assert_eq!([0.0, 999.0, 1000.0, 1234567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0.0, 0.5, 10.0, 2.25].map(trimmed), ["0", "0.5", "10", "2.25"]);
+        assert_eq!([0.0, 5e9, 2.5e6, 1e11].map(rate), ["0/s", "5 G/s", "2.5 M/s", "100 G/s"]);
     }
 
     /// The pixel row of the highest value, and of zero.
@@ -208,6 +229,22 @@ mod tests {
         let mut out = String::new();
         draw(&mut out, &panel(Shape::Line { points: vec![(1.0, 50.0), (100.0, 50.0)], decades: true }));
         assert!(out.contains("points=\"92.0,46.0 816.0,46.0\"") && out.contains(">100<"), "{out}");
+    }
+
+    #[test]
+    fn few_things_are_counted_by_ones() {
+        let bars = |most| Shape::Bars { labels: vec!["x".to_owned()], series: vec![("a".to_owned(), vec![most])] };
+        for (most, expected) in
+            [(0.0, vec!["0", "1"]), (2.0, vec!["0", "1", "2"]), (7.0, vec!["0", "2", "4", "6", "8"])]
+        {
+            let mut out = String::new();
+            draw(&mut out, &panel(bars(most)));
+            let ticks = out.lines().filter(|line| line.contains("\"end\"")).map(|line| {
+                let (_, text) = line.split_once("fill=\"#555\">").unwrap();
+                text.trim_end_matches("</text>")
+            });
+            assert_eq!(ticks.collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

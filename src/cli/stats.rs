@@ -2,7 +2,7 @@
 
 use super::folders::FolderFlags;
 use super::operate::replies;
-use super::plot::{Panel, Shape, svg, thousands};
+use super::plot::{Panel, Shape, rate, svg, thousands};
 use crate::control::{Command, DayStatus, Reply};
 use crate::pattern::Rate;
 use anyhow::Context;
@@ -74,12 +74,14 @@ fn panels(days: &[DayStatus]) -> Vec<Panel> {
             below: below.clone(),
             shape: Shape::Bars { labels: labels.clone(), series: jobs },
             label: thousands,
+            least_step: 1.0,
         },
         Panel {
             title: "Keys tested a second, as a mean of the day".to_owned(),
             below,
             shape: Shape::Bars { labels, series: rates },
-            label: |rate| Rate(rate).to_string(),
+            label: rate,
+            least_step: 0.0,
         },
     ]
 }
@@ -99,7 +101,7 @@ mod tests {
         let days = [day("2026-11-22", 3), day("2026-11-23", 12)];
         insta::assert_snapshot!(line(&days[1]), @"2026-11-23    12 accepted     2 delivered    1.00 G/s over the day");
         let text = svg("x", &panels(&days));
-        assert!(text.contains(">11-22<") && text.contains(">1.00 G/s<"), "{text}");
+        assert!(text.contains(">11-22<") && text.contains(">1 G/s<"), "{text}");
         // Two groups of two bars, the legend, one bar of the rate a day, the background.
         assert_eq!(text.matches("<rect ").count(), 4 + 2 + 2 + 1, "{text}");
     }

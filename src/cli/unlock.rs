@@ -2,11 +2,36 @@
 
 use crate::vault::{Means, Unlock};
 use age::secrecy::SecretString;
-use anyhow::{Context, bail};
 use clap::Args;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 use zeroize::Zeroizing;
+
+/// Why there is no passphrase. Exit code 2.
+#[derive(Debug, Error)]
+pub(super) enum NoPassphrase {
+    /// Nobody can be asked.
+    #[error("there is no terminal to ask for a passphrase; use --passphrase-file FILE or --age-identity FILE")]
+    NoTerminal,
+    /// Asking failed.
+    #[error("the terminal cannot be asked for a passphrase ({0}); use --passphrase-file FILE or --age-identity FILE")]
+    Terminal(std::io::Error),
+    /// The file of the passphrase is missing, or is none.
+    #[error("the passphrase file {file} cannot be read: {error}")]
+    File {
+        /// Path of the file.
+        file: String,
+        /// The problem.
+        error: std::io::Error,
+    },
+    /// The file is empty, or only Enter was typed.
+    #[error("the passphrase is empty; it needs at least one character")]
+    Empty,
+    /// It was not typed the same twice.
+    #[error("the two passphrases differ; nothing was made, start again")]
+    Differ,
+}
 
 /// Flags that open a file with a secret in it.
 #[derive(Args, Clone, Debug)]
@@ -22,7 +47,7 @@ pub(super) struct UnlockFlags {
 impl UnlockFlags {
     /// The passphrase or key named by the flags. Without flags, asks for a passphrase on the
     /// terminal, twice if `twice`.
-    pub fn unlock(&self, prompt: &str, twice: bool) -> anyhow::Result<Unlock> {
+    pub fn unlock(&self, prompt: &str, twice: bool) -> Result<Unlock, NoPassphrase> {
         obtain(&self.means(prompt, twice)?)
     }
 
@@ -30,7 +55,7 @@ impl UnlockFlags {
     /// asked, twice if `twice`. Reads nothing yet.
     ///
     /// Errors: a person would be asked, and there is no terminal.
-    pub fn means(&self, prompt: &str, twice: bool) -> anyhow::Result<Means> {
+    pub fn means(&self, prompt: &str, twice: bool) -> Result<Means, NoPassphrase> {
         Ok(match (&self.age_identity, &self.passphrase_file) {
             (Some(file), _) => Means::AgeIdentityFile(file.clone()),
             (None, Some(file)) => Means::PassphraseFile(file.clone()),
@@ -45,51 +70,44 @@ impl UnlockFlags {
 /// Reads a passphrase, or asks for it.
 ///
 /// Errors: the passphrase is empty, its file cannot be read, or there is no terminal.
-pub(super) fn obtain(means: &Means) -> anyhow::Result<Unlock> {
+pub(super) fn obtain(means: &Means) -> Result<Unlock, NoPassphrase> {
     let passphrase = match means {
         Means::AgeIdentityFile(file) => return Ok(Unlock::AgeIdentityFile(file.clone())),
         Means::PassphraseFile(file) => first_line(file)?,
         Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice)?,
     };
     if passphrase.is_empty() {
-        bail!("the passphrase is empty; it needs at least one character");
+        return Err(NoPassphrase::Empty);
     }
     Ok(Unlock::Passphrase(SecretString::from(passphrase.as_str().to_owned())))
 }
 
 /// The first line of a file that holds a passphrase.
-pub(super) fn first_line(file: &Path) -> anyhow::Result<Zeroizing<String>> {
+pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase> {
     let text = std::fs::read_to_string(file)
         .map(Zeroizing::new)
-        .with_context(|| format!("the passphrase file {} cannot be read", file.display()))?;
+        .map_err(|error| NoPassphrase::File { file: file.display().to_string(), error })?;
     Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
 }
 
 /// Asks for a secret on the terminal, twice if `twice`, without showing it.
 ///
 /// Errors: no terminal, or two different answers.
-pub(super) fn ask(prompt: &str, twice: bool) -> anyhow::Result<Zeroizing<String>> {
+pub(super) fn ask(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPassphrase> {
     need_terminal()?;
     ask_at_terminal(prompt, twice)
 }
 
-fn need_terminal() -> anyhow::Result<()> {
-    if !std::io::stdin().is_terminal() {
-        bail!("there is no terminal to ask for a passphrase; use --passphrase-file FILE or --age-identity FILE");
-    }
-    Ok(())
+fn need_terminal() -> Result<(), NoPassphrase> {
+    if std::io::stdin().is_terminal() { Ok(()) } else { Err(NoPassphrase::NoTerminal) }
 }
 
 /// [`ask`] at the terminal of this process, whatever standard input is.
-fn ask_at_terminal(prompt: &str, twice: bool) -> anyhow::Result<Zeroizing<String>> {
-    let first = rpassword::prompt_password(prompt)
-        .map(Zeroizing::new)
-        .context("the terminal cannot be asked for a passphrase; use --passphrase-file FILE or --age-identity FILE")?;
-    if twice {
-        let second = Zeroizing::new(rpassword::prompt_password("The same again: ")?);
-        if *first != *second {
-            bail!("the two passphrases differ; nothing was made, start again");
-        }
+fn ask_at_terminal(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPassphrase> {
+    let asked = |prompt: &str| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(NoPassphrase::Terminal);
+    let first = asked(prompt)?;
+    if twice && *first != *asked("The same again: ")? {
+        return Err(NoPassphrase::Differ);
     }
     Ok(first)
 }

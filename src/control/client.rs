@@ -1,14 +1,15 @@
 //! The operator's side of the local socket.
 
 use super::protocol::{Answer, Command, Reply, Request, VERSION, socket};
-use interprocess::local_socket::{GenericFilePath, Stream, prelude::*};
+use interprocess::ConnectWaitMode;
+use interprocess::local_socket::{ConnectOptions, GenericFilePath, prelude::*};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 
 /// Longest wait for a line of the answer.
-const PATIENCE: Duration = Duration::from_secs(40);
+pub const PATIENCE: Duration = Duration::from_secs(40);
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 256 << 20;
 
@@ -30,8 +31,14 @@ pub enum ControlError {
         socket: String,
     },
     /// The bot does not answer as expected.
-    #[error("the running bot did not answer ({reason}); its log may say why")]
+    #[error("the running bot did not answer ({reason}); its log may say why, and a restart loses nothing")]
     NoAnswer {
+        /// The reason.
+        reason: String,
+    },
+    /// The bot's answer is not known to this program.
+    #[error("the running bot answers as another version does ({reason}); use the program that it runs, or restart it")]
+    OtherVersion {
         /// The reason.
         reason: String,
     },
@@ -47,11 +54,14 @@ pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 format!("it said nothing for {} seconds", PATIENCE.as_secs())
             }
+            // Connections that nobody accepted have filled the queue of the socket.
+            io::ErrorKind::NotConnected => "it takes no more connections".to_owned(),
             _ => error.to_string(),
         },
     };
     let name = path.as_path().to_fs_name::<GenericFilePath>().map_err(no_answer)?;
-    let stream = Stream::connect(name).map_err(|error| match error.kind() {
+    let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(PATIENCE));
+    let stream = options.connect_sync().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
             ControlError::NothingRuns { folder: data.display().to_string() }
         }
@@ -59,12 +69,13 @@ pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result
         _ => no_answer(error),
     })?;
     stream.set_recv_timeout(Some(PATIENCE)).map_err(no_answer)?;
+    stream.set_send_timeout(Some(PATIENCE)).map_err(no_answer)?;
     let mut request = serde_json::to_vec(&Request { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
     (&stream).write_all(&request).map_err(no_answer)?;
     for line in BufReader::new((&stream).take(ANSWER_BYTES)).lines() {
         let answer: Answer = serde_json::from_str(&line.map_err(no_answer)?)
-            .map_err(|error| ControlError::NoAnswer { reason: format!("it is another version: {error}") })?;
+            .map_err(|error| ControlError::OtherVersion { reason: error.to_string() })?;
         match answer.reply {
             Reply::End => return Ok(()),
             reply => each(reply),

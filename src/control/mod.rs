@@ -16,7 +16,7 @@ mod server;
 mod status;
 mod view;
 
-pub use client::{ControlError, ask};
+pub use client::{ControlError, PATIENCE, ask};
 pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
 pub use server::{Door, Operator};
 pub use status::{DayStatus, DeviceStatus, JobStatus, RelayStatus, Status};

@@ -6,6 +6,7 @@ use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
 use interprocess::local_socket::{GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +85,11 @@ async fn serve(stream: Stream, operator: &impl Operator) -> io::Result<()> {
     let mut line = Vec::new();
     let mut reader = BufReader::new((&stream).take(REQUEST_BYTES));
     timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
+    // As after a pause of this process: the operator was told that it failed.
+    if is_closed(&stream) {
+        tracing::debug!("a request over the local socket came too late, and is not carried out");
+        return Ok(());
+    }
     let answer = async {
         let replies = match read(&line) {
             Ok(command) => operator.carry_out(command).await,
@@ -100,6 +106,13 @@ async fn serve(stream: Stream, operator: &impl Operator) -> io::Result<()> {
     timeout(ANSWER_TIME, answer).await?
 }
 
+/// Whether nobody waits for the answer any more. Sends nothing.
+fn is_closed(stream: &Stream) -> bool {
+    let Stream::UdSocket(socket) = stream;
+    let sent = rustix::net::send(socket.as_fd(), &[], rustix::net::SendFlags::NOSIGNAL);
+    matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
+}
+
 /// Reads a request. Errors: words for the operator.
 fn read(line: &[u8]) -> Result<Command, String> {
     if !line.ends_with(b"\n") {
@@ -111,9 +124,10 @@ fn read(line: &[u8]) -> Result<Command, String> {
             env!("CARGO_PKG_VERSION"),
             request.v
         )),
-        Ok(_) => serde_json::from_slice::<Request>(line)
-            .map(|request| request.command)
-            .map_err(|error| format!("this request is not known: {error}")),
+        Ok(_) => serde_json::from_slice::<Request>(line).map(|request| request.command).map_err(|error| {
+            let version = env!("CARGO_PKG_VERSION");
+            format!("this request is not known to the running npubbot {version}; use the same program ({error})")
+        }),
         Err(error) => Err(format!("this is no request: {error}")),
     }
 }

@@ -32,7 +32,7 @@ pub struct DeviceStatus {
     pub id: String,
     /// The maker's name.
     pub name: String,
-    /// Candidates a second; `null` before the first measurement.
+    /// Candidates a second; `null` before the first measurement, and while it is out.
     pub rate: Option<f64>,
     /// `working`, `paused` by the operator, `rests ` and until when or why, or `out: ` and the
     /// reason.

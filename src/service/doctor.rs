@@ -21,7 +21,9 @@ pub(super) fn finding(what: &'static str, verdict: Verdict, text: impl Into<Stri
 /// Time limit for a relay.
 const PATIENCE: Duration = Duration::from_secs(7);
 /// With less room than this on the disk, SQLite may fail at any moment.
-const FULL: u64 = 1 << 20;
+pub(super) const FULL: u64 = 1 << 20;
+/// Name of the check of the disk.
+const DISK: &str = "disk";
 /// With less room than this, the operator is told.
 const LITTLE: u64 = 256 << 20;
 /// Time limit for a relay through a proxy: Tor takes long to make a circuit to an onion service.
@@ -33,7 +35,12 @@ pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding>
     let config = Config::load(config);
     let mut findings = devices(config.as_ref().ok().map(|config| &config.search));
     findings.extend(folder(data, identity));
-    findings.extend(running(data));
+    let of_bot = running(data);
+    // A running bot looks at its disk itself.
+    if !of_bot.iter().any(|found| found.what == DISK) {
+        findings.extend(free_bytes(data).and_then(disk));
+    }
+    findings.extend(of_bot);
     match config {
         Ok(config) => {
             let relays = config.relays.len();
@@ -155,7 +162,6 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
         }
         Ok(_) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
     });
-    findings.extend(free_bytes(data).and_then(disk));
     let ledger = match look(data) {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),
         Ok(Look::InUse) => finding("ledger", Verdict::Good, "a running npubbot has it"),
@@ -175,15 +181,15 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
 }
 
 /// The finding about a disk with few bytes left.
-fn disk(free: u64) -> Option<Finding> {
+pub(super) fn disk(free: u64) -> Option<Finding> {
     let left = format!("{:.1} MiB are left on the disk of the data folder", free as f64 / f64::from(1 << 20));
     if free < FULL {
         let text = format!(
             "{left}, so nothing is accepted and no key is recorded; free some space: the bot goes on by itself"
         );
-        return Some(finding("disk", Verdict::Broken, text));
+        return Some(finding(DISK, Verdict::Broken, text));
     }
-    (free < LITTLE).then(|| finding("disk", Verdict::Weak, format!("{left}; free some space soon")))
+    (free < LITTLE).then(|| finding(DISK, Verdict::Weak, format!("{left}; free some space soon")))
 }
 
 /// Weaknesses of a ledger.

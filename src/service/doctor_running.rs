@@ -1,6 +1,6 @@
 //! The checks that only the running bot can make, for `npubbot doctor`.
 
-use super::doctor::{finding, ledger_findings};
+use super::doctor::{disk, finding, ledger_findings};
 use super::maintenance::{Maintenance, causes};
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
@@ -16,6 +16,7 @@ pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     findings.extend(relays(&bot.relays.states().await));
     findings.extend(vault(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
     findings.push(messages(bot));
+    findings.extend(bot.context.ledger.free_bytes().and_then(disk));
     findings.extend(ledger(bot));
     findings
 }
@@ -39,7 +40,10 @@ fn search(devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = devices
         .iter()
         .map(|device| match (&device.health, &device.rest, device.rate) {
-            (Health::Out(reason), ..) => finding("search", out, format!("{} is out of use: {reason}", device.id)),
+            (Health::Out(reason), ..) => {
+                let remedy = "the bot tries it again by itself; if it stays out, restart the bot";
+                finding("search", out, format!("{} is out of use: {reason}; {remedy}", device.id))
+            }
             (Health::Working, Some(rest), _) => {
                 // The hours and the battery are as the operator wants; heat is not.
                 let verdict = if matches!(rest, Rest::Heat { .. }) { Verdict::Weak } else { Verdict::Good };

@@ -1,5 +1,6 @@
 //! The running bot, as monitoring sees it: whether it lives, whether it can serve, and its metrics.
 
+use super::doctor::FULL;
 use super::maintenance::Maintenance;
 use super::metrics;
 use crate::scheduler::Health;
@@ -54,17 +55,16 @@ impl Monitor {
         timeout(patience, query).await.map(|_| ()).map_err(hangs)
     }
 
-    /// Whether the bot can serve askers: a relay is connected and a device works.
+    /// Whether the bot can serve askers: a relay is connected, a device works, and there is room to
+    /// record what it does.
     ///
     /// Errors: the missing part.
     pub async fn readiness(&self) -> Result<(), String> {
-        if !self.bot.relays.states().await.iter().any(|(_, is_connected)| *is_connected) {
-            return Err("no relay is connected".to_owned());
-        }
-        if !self.bot.scheduler.devices().iter().any(|device| device.health == Health::Working) {
-            return Err("no device works".to_owned());
-        }
-        Ok(())
+        let is_connected = self.bot.relays.states().await.iter().any(|(_, is_connected)| *is_connected);
+        let works = self.bot.scheduler.devices().iter().any(|device| device.health == Health::Working);
+        let ledger = self.bot.context.ledger.clone();
+        let free = tokio::task::spawn_blocking(move || ledger.free_bytes()).await.ok().flatten();
+        missing(is_connected, works, free).map_or(Ok(()), |part| Err(part.to_owned()))
     }
 
     /// All metrics in Prometheus's text format.
@@ -76,6 +76,15 @@ impl Monitor {
         let collect = move || metrics::collect(&bot, &relays, since);
         let collected = tokio::task::spawn_blocking(collect).await.map_err(|error| error.to_string())?;
         collected.map_err(|error| error.to_string())
+    }
+}
+
+/// The part without which a bot serves nobody; `free`: bytes left on its disk, if that is known.
+fn missing(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'static str> {
+    match (is_connected, works) {
+        (false, _) => Some("no relay is connected"),
+        (true, false) => Some("no device works"),
+        (true, true) => free.filter(|&bytes| bytes < FULL).map(|_| "the disk of the data folder is full"),
     }
 }
 
@@ -111,5 +120,27 @@ impl Monitored for Monitors {
 
     async fn readiness(&self) -> Result<(), String> {
         self.get().ok_or("the bot starts")?.readiness().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bot_is_ready_with_a_relay_a_device_and_room_on_its_disk() {
+        let cases = [
+            (true, true, None, None),
+            (true, true, Some(FULL), None),
+            (true, true, Some(FULL - 1), Some("disk")),
+            (true, true, Some(0), Some("disk")),
+            (true, false, Some(0), Some("device")),
+            (false, true, Some(FULL), Some("relay")),
+        ];
+        for (is_connected, works, free, expected) in cases {
+            let part = missing(is_connected, works, free);
+            assert_eq!(part.is_some(), expected.is_some());
+            assert!(part.is_none_or(|part| part.contains(expected.unwrap())), "{part:?}");
+        }
     }
 }

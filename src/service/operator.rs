@@ -207,7 +207,7 @@ fn device_status(device: &DeviceView, is_paused: bool) -> DeviceStatus {
     DeviceStatus {
         id: device.id.to_string(),
         name: device.name.clone(),
-        rate: device.rate.map(|Rate(rate)| rate),
+        rate: device.rate.filter(|_| device.health == Health::Working).map(|Rate(rate)| rate),
         state,
     }
 }

@@ -27,6 +27,7 @@ fn main() -> std::process::ExitCode {
         cli::commands::TESTS,
         cli::control::TESTS,
         cli::doctor::TESTS,
+        cli::failures::TESTS,
         cli::monitoring::TESTS,
         cli::page::TESTS,
         cli::places::TESTS,

@@ -1,21 +1,23 @@
 //! `npubbot top`: the running bot on the whole terminal, until `q`.
 
+mod link;
 mod model;
 mod screen;
 
 use super::folders::FolderFlags;
-use crate::control::{self, Command, ControlError, Reply};
+use super::operate::patiently;
+use crate::control::Command;
 use anyhow::bail;
 use clap::Args;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use link::{Link, look};
 use model::Model;
 use screen::{Palette, draw};
 use std::io::IsTerminal;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Time between two looks at the bot.
-const EVERY: Duration = Duration::from_secs(1);
+/// Longest time between two drawings of the screen.
+const FRAME: Duration = Duration::from_millis(100);
 
 /// Flags of `npubbot top`.
 #[derive(Args, Debug)]
@@ -38,59 +40,46 @@ impl Top {
         let data = self.folders.find()?.data;
         let mut model = Model::default();
         // Where no bot runs the terminal stays as it is.
-        look(&data, &mut model)?;
+        patiently(|| look(&data, &mut model))?;
         if !std::io::stdout().is_terminal() {
             bail!("`top` needs a terminal; `npubbot status` prints to files and pipes");
         }
+        let mut link = Link::start(data)?;
         let mut terminal = ratatui::try_init()?;
-        let watched = watch(&mut terminal, &data, &mut model);
+        let watched = watch(&mut terminal, &mut link, &mut model);
         ratatui::try_restore()?;
         watched
     }
 }
 
-/// Shows the bot until a key ends it. A bot that stops is waited for.
-fn watch(terminal: &mut ratatui::DefaultTerminal, data: &Path, model: &mut Model) -> anyhow::Result<()> {
+/// Shows the bot until a key ends it. A bot that stops or hangs is waited for.
+fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut Link, model: &mut Model) -> anyhow::Result<()> {
     let palette = Palette::of_environment();
-    let mut next = Instant::now() + EVERY;
+    let mut is_changed = true;
     loop {
-        terminal.draw(|frame| draw(frame, model, palette))?;
-        if event::poll(next.saturating_duration_since(Instant::now()))? {
-            match event::read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => match key.code {
-                    KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
-                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
-                    KeyCode::Char('p') => {
-                        let command = if model.is_paused() { Command::Resume } else { Command::Pause };
-                        if let Err(error) = control::ask(data, command, |_| ()) {
-                            model.fail(error.to_string());
-                        }
-                        next = Instant::now();
-                    }
-                    KeyCode::Up => model.scroll(-1),
-                    KeyCode::Down => model.scroll(1),
-                    KeyCode::PageUp => model.scroll(-10),
-                    KeyCode::PageDown => model.scroll(10),
-                    _ => {}
-                },
-                // The terminal has another size: it is drawn again.
-                _ => {}
-            }
+        // Nothing is written while nothing changes: it may go over a slow line.
+        if link.turn(model) || is_changed {
+            terminal.draw(|frame| draw(frame, model, palette))?;
         }
-        if Instant::now() >= next {
-            if let Err(error) = look(data, model) {
-                model.fail(error.to_string());
-            }
-            next = Instant::now() + EVERY;
+        is_changed = event::poll(FRAME)?;
+        if !is_changed {
+            continue;
+        }
+        match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => match key.code {
+                KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
+                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
+                KeyCode::Char('p') => {
+                    link.request(if model.is_paused() { Command::Resume } else { Command::Pause });
+                }
+                KeyCode::Up => model.scroll(-1),
+                KeyCode::Down => model.scroll(1),
+                KeyCode::PageUp => model.scroll(-10),
+                KeyCode::PageDown => model.scroll(10),
+                _ => {}
+            },
+            // The terminal has another size: it is drawn again.
+            _ => {}
         }
     }
-}
-
-/// Asks the bot for its state.
-fn look(data: &Path, model: &mut Model) -> Result<(), ControlError> {
-    control::ask(data, Command::View, |reply| match reply {
-        Reply::View(view) => model.take(*view, Instant::now()),
-        Reply::Refused(reason) => model.fail(reason),
-        _ => {}
-    })
 }

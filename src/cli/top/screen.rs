@@ -24,6 +24,8 @@ use std::time::Duration;
 const SMALLEST: (u16, u16) = (80, 24);
 /// Devices that are shown; the title has the rate of all.
 const MOST_DEVICES: usize = 8;
+/// Lines of one event, at most.
+const EVENT_LINES: usize = 3;
 const KEYS: &str = " q quit   p pause or go on   ↑ ↓ move through the jobs";
 
 /// The colours: none if `NO_COLOR` is set.
@@ -86,10 +88,16 @@ fn draw_title(frame: &mut Frame<'_>, area: Rect, model: &Model, view: &View, pal
     let status = &view.status;
     let npub = status.npub.get(..16).unwrap_or(&status.npub);
     let up = humanize(Duration::from_secs(status.uptime_seconds));
-    let state = match (view.is_paused, status.open_jobs) {
-        (true, _) => Span::styled("paused", palette.bad()),
-        (false, 0) => Span::raw("ready"),
-        (false, _) => Span::styled("searching", palette.good()),
+    let is_any = |states: &[&str]| {
+        status.devices.iter().any(|device| states.iter().any(|state| device.state.starts_with(state)))
+    };
+    let state = match (&model.trouble, view.is_paused) {
+        (Some(_), _) => Span::styled("these figures are old", palette.bad()),
+        (None, _) if !is_any(&["working", "paused", "rests"]) => Span::styled("no device works", palette.bad()),
+        (None, true) => Span::styled("paused", palette.bad()),
+        (None, false) if !is_any(&["working"]) => Span::raw("resting"),
+        (None, false) if status.open_jobs == 0 => Span::raw("ready"),
+        (None, false) => Span::styled("searching", palette.good()),
     };
     let first = Line::from(vec![format!(" npubbot {}  {npub}…  up {up}  ", status.version).into(), state]);
     let second = match &model.trouble {
@@ -191,15 +199,35 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
     frame.render_widget(Table::new(rows, widths).block(Block::bordered().title(" Relays ")), area);
 }
 
+/// The newest events that fit. A long one goes on in the next line: its reason is at its end.
 fn draw_events(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
     let block = Block::bordered().title(" Events ");
-    let room = usize::from(block.inner(area).height);
-    let newest = view.events.iter().skip(view.events.len().saturating_sub(room));
-    let line = |event: &String| {
+    let inner = block.inner(area);
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for event in view.events.iter().rev() {
         let is_bad = event.get(9..).is_some_and(|rest| rest.starts_with("WARN") || rest.starts_with("ERROR"));
-        Line::styled(event.clone(), if is_bad { palette.bad() } else { Style::new() })
-    };
-    frame.render_widget(Paragraph::new(newest.map(line).collect::<Vec<_>>()).block(block), area);
+        let style = if is_bad { palette.bad() } else { Style::new() };
+        let of_event = wrapped(event, usize::from(inner.width));
+        if !lines.is_empty() && lines.len() + of_event.len() > usize::from(inner.height) {
+            break;
+        }
+        lines.splice(0..0, of_event.into_iter().map(|text| Line::styled(text, style)));
+    }
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// A text as lines of at most `width` characters, at most [`EVENT_LINES`] of them.
+fn wrapped(text: &str, width: usize) -> Vec<&str> {
+    let (mut lines, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() && lines.len() < EVENT_LINES {
+        let end = rest.char_indices().nth(width.max(1)).map_or(rest.len(), |(at, _)| at);
+        // A word is cut only if the line would be short without it.
+        let at_space = rest[..end].rfind(' ').filter(|&at| end < rest.len() && at > end / 2);
+        let (line, after) = rest.split_at(at_space.unwrap_or(end));
+        lines.push(line.trim_end());
+        rest = after.trim_start();
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -308,6 +336,32 @@ pub(super) mod tests {
         model.fail("no bot runs with the data folder /var/lib/npubbot".to_owned());
         let text = screen(80, 24, &model, false).backend().to_string();
         assert!(text.contains("no bot runs") && text.contains("m0ctane"), "{text}");
+        assert!(text.contains("figures are old") && !text.contains("searching"), "{text}");
+    }
+
+    #[test]
+    fn the_title_says_whether_the_bot_searches() {
+        let title = |states: [&str; 2], open_jobs, is_paused| {
+            let mut view = View { is_paused, ..view() };
+            view.status.open_jobs = open_jobs;
+            for (device, state) in view.status.devices.iter_mut().zip(states) {
+                device.state = state.to_owned();
+            }
+            let mut model = Model::default();
+            model.take(view, Instant::now());
+            screen(80, 24, &model, false).backend().to_string().lines().next().unwrap().to_owned()
+        };
+        for (states, open_jobs, is_paused, expected) in [
+            (["working", "out: x"], 3, false, "searching"),
+            (["working", "rests at 83 °C until 75 °C"], 0, false, "ready"),
+            (["rests until 22:00 CET (schedule)", "out: x"], 3, false, "resting"),
+            (["paused", "out: x"], 3, true, "paused"),
+            (["out: x", "out: y"], 3, false, "no device works"),
+            (["out: x", "out: y"], 3, true, "no device works"),
+        ] {
+            let title = title(states, open_jobs, is_paused);
+            assert!(title.contains(expected), "{states:?}: {title}");
+        }
     }
 
     #[test]
@@ -322,6 +376,14 @@ pub(super) mod tests {
             assert!(text.contains("Devices") && text.contains("q quit"), "{text}");
         }
         screen(80, 24, &Model::default(), true);
+    }
+
+    #[test]
+    fn long_events_are_cut_between_words_and_end_after_three_lines() {
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("a 23456789 b", 8), ["a 234567", "89 b"]);
+        assert_eq!(wrapped("ääää öööö üüüü ßßßß", 4), ["ääää", "öööö", "üüüü"]);
+        assert_eq!((wrapped("", 8), wrapped("ab", 0)), (vec![], vec!["a", "b"]));
     }
 
     #[test]

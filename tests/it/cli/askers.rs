@@ -144,5 +144,9 @@ async fn a_rule_for_something_that_is_no_npub_is_refused() {
         assert_eq!(said.status.code(), Some(1), "{wrong}");
         assert!(stderr(&said).contains("is no npub"), "{}", stderr(&said));
     }
+    // A secret key that was pasted in place of an npub is not shown again.
+    let secret = Keys::generate().secret_key().to_bech32().unwrap();
+    let said = stderr(&operate(&home, &["deny", &secret]));
+    assert!(said.contains("secret key") && !said.contains(&secret) && !home.log().contains(&secret), "{said}");
     assert!(listed(&home, &[]).is_empty());
 }

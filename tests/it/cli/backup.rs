@@ -109,8 +109,9 @@ async fn no_half_serves_twice_after_a_restore() {
     let lost = asker.next_text().await;
     assert!(lost.contains("backup") || lost.contains("new half"), "the open split job is given up: {lost}");
     for half in [&served, &later] {
-        let refused = asker.ask(&split(half, "dad")).await;
-        assert!(refused.contains("new half") || refused.contains("split new"), "{refused}");
+        asker.send(&split(half, "dad")).await;
+        // Older requests, which the restored ledger has not seen, are refused for another reason.
+        while !asker.next_text().await.contains("has served for a key already") {}
     }
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(0));
 }

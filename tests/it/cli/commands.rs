@@ -297,8 +297,18 @@ fn without_a_terminal_the_error_asks_for_a_passphrase_file() {
     let data = folder.path().join("data");
     let config = folder.path().join("relays.toml");
     let output = run(&["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()]);
-    assert!(!output.status.success());
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--passphrase-file"), "{}", stderr(&output));
+    // Else the next `init` would find a configuration, and ask nothing.
+    assert!(!config.exists() && !data.exists());
+    let missing = ["--passphrase-file", "/missing/secret"];
+    let output = run(&[
+        &["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()],
+        &missing[..],
+    ]
+    .concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/missing/secret cannot be read") && !config.exists(), "{}", stderr(&output));
 }
 
 fn a_configuration_that_is_wrong_stops_the_start_with_file_and_line() {

@@ -23,14 +23,23 @@ pub const TESTS: &[Test] = &[
     test!(the_level_of_the_log_changes_while_it_runs),
     test!(nobody_else_on_the_machine_opens_the_socket),
     test!(garbage_floods_and_slow_connections_do_not_keep_the_operator_out),
+    test!(a_request_whose_sender_has_left_is_not_carried_out),
+    test!(an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever),
 ];
 
 /// A pattern that one core does not find within a test.
 pub(super) const LONG: &str = "qqqqqqqq";
 
+/// An operator's command for a bot.
+pub(super) fn operator_command(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = command();
+    command.args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file());
+    command
+}
+
 /// Runs an operator's command for a bot.
 pub fn operate(home: &Home, arguments: &[&str]) -> Output {
-    command().args(arguments).arg("--data").arg(home.data()).arg("--config").arg(home.config_file()).output().unwrap()
+    operator_command(home, arguments).output().unwrap()
 }
 
 /// The bot as a process whose socket is open.
@@ -74,7 +83,7 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
     let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
     std::fs::create_dir(home.data()).unwrap();
     let ask_all = || {
-        let commands: [&[&str]; 12] = [
+        let commands: [&[&str]; 14] = [
             &["stats"],
             &["status"],
             &["status", "--json"],
@@ -85,6 +94,8 @@ fn where_nothing_runs_every_command_says_so_with_code_3() {
             &["deny", "npub1x"],
             &["allow", "npub1x"],
             &["pause"],
+            &["resume"],
+            &["top"],
             &["reload"],
             &["log", "debug"],
         ];
@@ -280,4 +291,77 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
     let mut rest = Vec::new();
     silent[0].read_to_end(&mut rest).unwrap();
     assert!(rest.is_empty());
+}
+
+/// As of an operator who pauses a bot that hangs, is told that it does not answer, and starts over.
+async fn a_request_whose_sender_has_left_is_not_carried_out() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let signal = |signal| kill_process(Pid::from_raw(bot.pid() as i32).unwrap(), signal).unwrap();
+    let request = |text: &[u8]| {
+        let mut stream = UnixStream::connect(home.data().join("control.sock")).unwrap();
+        stream.write_all(text).unwrap();
+        stream
+    };
+    signal(Signal::STOP);
+    drop(request(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"));
+    // Somebody who sends no more and still reads has not left.
+    let waiting = request(b"{\"v\":1,\"command\":{\"do\":\"log\",\"level\":\"debug\"}}\n");
+    waiting.shutdown(std::net::Shutdown::Write).unwrap();
+    signal(Signal::CONT);
+    let mut answer = String::new();
+    BufReader::new(waiting).read_line(&mut answer).unwrap();
+    assert!(answer.contains("said"), "{answer}");
+    let status = &lines(&operate(&home, &["status", "--json"]))[0];
+    assert_eq!(status["devices"][0]["state"], "working");
+    assert!(!home.log().contains("the operator changed whether"), "{}", home.log());
+}
+
+/// A program that listens in the place of a bot and answers each request with this text.
+fn answers(home: &Home, text: &'static [u8]) {
+    let _ = std::fs::remove_file(home.data().join("control.sock"));
+    let listener = std::os::unix::net::UnixListener::bind(home.data().join("control.sock")).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut String::new());
+            let _ = stream.write_all(text);
+        }
+    });
+}
+
+fn an_answer_that_is_not_this_versions_is_named_and_no_command_waits_for_ever() {
+    let home = Home::new(&["ws://127.0.0.1:9".parse().unwrap()]);
+    std::fs::create_dir(home.data()).unwrap();
+    let cases: [(&[u8], &str); 6] = [
+        (b"", "it closed the connection"),
+        (b"hello\n", "another version"),
+        (b"{\"v\":2,\"reply\":{\"later\":5}}\n", "another version"),
+        (b"{\"v\":1,\"reply\":{\"status\":{\"version\":\"9\"}}}\n", "another version"),
+        (b"{\"v\":2,\"reply\":{\"refused\":\"use npubbot 9\"}}\n{\"v\":2,\"reply\":\"end\"}\n", "use npubbot 9"),
+        (b"\xff\xff\n", "did not answer"),
+    ];
+    for (text, expected) in cases {
+        answers(&home, text);
+        for command in ["status", "jobs", "top", "pause"] {
+            let output = operate(&home, &[command]);
+            let is_top = command == "top" && expected == "use npubbot 9";
+            assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));
+            assert!(is_top || stderr(&output).contains(expected), "{command}: {}", stderr(&output));
+        }
+    }
+    // Its queue is full, as after thousands of commands that a hanging bot has not answered.
+    std::fs::remove_file(home.data().join("control.sock")).unwrap();
+    let path = rustix::net::SocketAddrUnix::new(home.data().join("control.sock")).unwrap();
+    let new = || rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM, None).unwrap();
+    let listener = new();
+    rustix::net::bind(&listener, &path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let waiting = new();
+    rustix::net::connect(&waiting, &path).unwrap();
+    let output = operate(&home, &["status"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("takes no more connections"), "{}", stderr(&output));
 }

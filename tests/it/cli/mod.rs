@@ -5,6 +5,7 @@ pub mod backup;
 pub mod commands;
 pub mod control;
 pub mod doctor;
+pub mod failures;
 pub mod monitoring;
 pub mod page;
 pub mod places;

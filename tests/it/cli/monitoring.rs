@@ -4,6 +4,7 @@ use super::control::{LONG, answering, operate, started};
 use crate::support::asker::Asker;
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::harness::{Test, skip, test};
+use crate::support::program::stdout;
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use nostr_sdk::prelude::*;
@@ -88,6 +89,8 @@ async fn readiness_follows_the_relay_and_health_does_not() {
     let missing = (503, "no relay is connected\n".to_owned());
     until("readiness ends", || async { (get(address, "/readyz") == missing).then_some(()) }).await;
     assert_eq!(get(address, "/healthz").0, 200, "a restart would not help");
+    let status = stdout(&operate(&home, &["status"]));
+    assert!(status.contains("\nBAD the bot is connected to no relay, so nobody reaches it"), "{status}");
     relay.start_again().await;
     until("readiness returns", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
     // The server outlives a change of the configuration.

@@ -6,11 +6,14 @@ use crate::support::bot::Home;
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{stderr, stdout};
 use crate::support::relay::TestRelay;
-use crate::support::until;
+use crate::support::{terminal, until};
 use std::process::Command;
 
-pub const TESTS: &[Test] =
-    &[test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it), test!(top_needs_a_terminal_and_a_bot)];
+pub const TESTS: &[Test] = &[
+    test!(top_shows_jobs_pauses_follows_the_terminals_size_and_restores_it),
+    test!(top_needs_a_terminal_and_a_bot),
+    test!(top_names_a_bot_that_hangs_and_ends_at_a_key),
+];
 
 /// A terminal of 80×24. Arguments: the program and its own. Steps are a text to wait for and what
 /// happens then; the last one quits. A blank is not written where there was one.
@@ -88,4 +91,15 @@ async fn top_needs_a_terminal_and_a_bot() {
     let piped = operate(&home, &["top"]);
     assert_eq!(piped.status.code(), Some(1));
     assert!(stderr(&piped).contains("needs a terminal") && stdout(&piped).is_empty(), "{}", stderr(&piped));
+}
+
+async fn top_names_a_bot_that_hangs_and_ends_at_a_key() {
+    let relay = TestRelay::start().await;
+    let home = Home::new(&[relay.url()]);
+    let bot = started(&home).await;
+    let pid = bot.pid().to_string();
+    let (stop, go_on) = (["kill", "-STOP", &pid], ["kill", "-CONT", &pid]);
+    let hangs = "the bot has not answered for 3 seconds; it hangs or is very busy";
+    let screen = terminal::top(&home.data(), &home.config_file(), &[("Devices", "", &stop), (hangs, "q", &go_on)]);
+    assert!(screen.contains("these figures are old") && screen.contains("working"), "{screen}");
 }

@@ -17,6 +17,7 @@ pub mod raw_relay;
 pub mod relay;
 pub mod socks;
 pub mod source;
+pub mod terminal;
 pub mod usage;
 pub mod vault;
 
