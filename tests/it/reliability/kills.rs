@@ -9,6 +9,7 @@ use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, FaultyBot, Home};
 use crate::support::half::Half;
 use crate::support::harness::{Test, test};
+use crate::support::machine::OthersWork;
 use crate::support::relay::TestRelay;
 use crate::support::until;
 use crate::support::vault::{kill, next_vault};
@@ -20,7 +21,7 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -113,6 +114,10 @@ impl Row {
         }
     }
 }
+
+/// The machine before the first row. On a busy one the end of a bot may take longer; the tests of R11
+/// that judge it are in `process.rs`.
+static OTHERS: LazyLock<OthersWork> = LazyLock::new(OthersWork::watch);
 
 /// A row while it runs.
 struct Scene {
@@ -248,7 +253,8 @@ impl Scene {
             Survivor::Next(bot) => bot.stop_with(Signal::TERM).await.0,
         };
         assert!(status.success(), "{:?}: {status}", self.row);
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}: {:?}", self.row, began.elapsed());
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(2) || OTHERS.are_busy(), "{:?}: {took:?}", self.row);
         Survivor::Next(self.next().await)
     }
 
@@ -306,6 +312,7 @@ async fn runs(row: Row) {
 /// Runs the rows, some at once, and prints how long it took.
 async fn all_hold(rows: Vec<Row>, at_once: usize) {
     let (began, count) = (Instant::now(), rows.len());
+    LazyLock::force(&OTHERS);
     let room = Arc::new(Semaphore::new(at_once));
     let mut running = JoinSet::new();
     for row in rows {

@@ -27,13 +27,18 @@ impl OthersWork {
         OthersWork(share.unwrap_or(0.0))
     }
 
+    /// Whether times cannot be judged.
+    pub fn are_busy(self) -> bool {
+        self.0 > QUIET
+    }
+
     /// Fails if `took` is not less than `allowed`. On a machine that is busy with the work of others
     /// the test is skipped instead, by name: the time would be theirs. All else must be checked
     /// before.
     pub fn judge(self, what: &str, took: Duration, allowed: Duration) {
         let said = format!("{what} took {took:?}, {allowed:?} are allowed");
         println!("{said}");
-        if took >= allowed && self.0 > QUIET {
+        if took >= allowed && self.are_busy() {
             harness::skip(&format!("{said}, but others use {:.0} % of the processors", self.0 * 100.0));
         }
         assert!(took < allowed, "{said}");
