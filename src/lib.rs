@@ -3,10 +3,11 @@
 //! The rooms, from the bottom up; imports point down only (`tests/it/architecture/`):
 //! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what
 //!   travels between rooms
-//! - [`search`]: trying candidates; [`vault`]: every secret; [`ledger`]: what must survive
+//! - [`search`]: trying candidates; [`remote`]: on other machines; [`vault`]: every secret; [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account
 //! - [`control`]: the operator's local socket
+//! - [`fleet`]: the files of an operator who has workers on other machines
 //! - [`backup`]: all of a bot in one encrypted file
 //! - [`service`]: the rooms wired together; [`cli`]: one small file per command
 //!
@@ -19,6 +20,7 @@ pub mod config;
 pub mod control;
 #[doc(hidden)]
 pub mod fault;
+pub mod fleet;
 pub mod job;
 pub mod language;
 pub mod ledger;
@@ -26,6 +28,7 @@ pub mod memory;
 pub mod message;
 pub mod nostr;
 pub mod progress;
+pub mod remote;
 pub mod scheduler;
 pub mod service;
 pub mod shutdown;

@@ -21,9 +21,14 @@ impl TokenBucket {
 
     /// Takes a token. Returns how long to wait before using it.
     pub fn take(&mut self, now: Instant) -> Duration {
+        self.take_many(now, 1)
+    }
+
+    /// Takes this many tokens. Returns how long to wait before using them.
+    pub fn take_many(&mut self, now: Instant, tokens: u32) -> Duration {
         let refill = now.saturating_duration_since(self.at).as_secs_f64() * self.per_second;
         self.at = now.max(self.at);
-        self.level = (self.level + refill).min(self.burst) - 1.0;
+        self.level = (self.level + refill).min(self.burst) - f64::from(tokens);
         Duration::from_secs_f64((-self.level / self.per_second).max(0.0))
     }
 }
@@ -42,5 +47,6 @@ mod tests {
         let waits: Vec<u128> = (0..4).map(|_| bucket.take(later).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 100], "a minute saves no more than a burst");
         assert_eq!(bucket.take(now).as_millis(), 200, "a clock that goes back gives nothing");
+        assert_eq!(bucket.take_many(later + Duration::from_secs(60), 5).as_millis(), 200);
     }
 }

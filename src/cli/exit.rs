@@ -6,7 +6,9 @@ use super::unlock::NoPassphrase;
 use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::control::ControlError;
+use crate::fleet::FleetError;
 use crate::ledger::LedgerError;
+use crate::remote::{CredentialsError, WorkerError};
 use crate::search::SearchError;
 use crate::service::ServiceError;
 use crate::vault::VaultError;
@@ -47,6 +49,10 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     };
     let is_wrong_key = matches!(vault, Some(VaultError::WrongKey { .. } | VaultError::Locked { .. }));
     let wrong_backup = matches!(backup, Some(BackupError::TooNew { .. } | BackupError::Occupied { .. }));
+    let no_credentials = error.is::<CredentialsError>()
+        || matches!(error.downcast_ref(), Some(ServiceError::Fleet(_)))
+        || matches!(error.downcast_ref(), Some(WorkerError::Refused { .. } | WorkerError::NoWorker { .. }))
+        || error.is::<FleetError>();
     let kernel = matches!(error.downcast_ref(), Some(ServiceError::Search(SearchError::UnsupportedCpuKernel { .. })));
     let ledger = match (error.downcast_ref(), backup) {
         (Some(ServiceError::Ledger(ledger)), _) | (_, Some(BackupError::Ledger(ledger))) => Some(ledger),
@@ -61,6 +67,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         || is_wrong_key
         || wrong_backup
         || kernel
+        || no_credentials
         || wrong_ledger;
     if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }
 }

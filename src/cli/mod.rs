@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod exit;
 mod explain;
+mod fleet;
 mod folders;
 mod half_mark;
 mod identity;
@@ -41,6 +42,7 @@ mod top;
 mod unlock;
 mod vault;
 mod version;
+mod worker;
 
 pub use exit::{exit_code, explain};
 
@@ -119,6 +121,10 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Measure how fast this machine searches. Only verified hits count.
     Bench(bench::Bench),
+    /// Search for the bot of somebody else, or for your own on another machine.
+    Worker(worker::Worker),
+    /// Set up workers on other machines: their server, and who may work.
+    Fleet(fleet::FleetCommand),
     /// Hold the secrets of a bot. `serve` starts it.
     #[command(hide = true)]
     Vault(vault::Vault),
@@ -165,6 +171,8 @@ impl Cli {
             Command::Combine(combine) => combine.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Worker(worker) => worker.run(),
+            Command::Fleet(fleet) => fleet.run(),
             Command::Vault(vault) => vault.run(),
             Command::Completions(completions) => completions.run(command_line()),
             Command::Man(man) => man.run(command_line()),
@@ -181,7 +189,7 @@ impl Command {
     /// The log level without `--verbose` and `--quiet`.
     fn usual_log_level(&self) -> &'static str {
         match self {
-            Command::Serve(_) => "info",
+            Command::Serve(_) | Command::Worker(_) => "info",
             // Its findings say the same.
             Command::Doctor(_) => "error",
             _ => "warn",

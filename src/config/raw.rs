@@ -5,9 +5,10 @@
 use super::error::ConfigError;
 use super::place::Place;
 use super::search::{self, Search};
-use super::types::{BotConfig, Config, Limits, RelayEntry, WebConfig};
+use super::types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};
 use nostr::RelayUrl;
 use serde::Deserialize;
+use std::path::PathBuf;
 use toml::Spanned;
 
 const ROLES: &str = "\"inbox\", \"status\", \"discovery\"";
@@ -22,6 +23,7 @@ struct File {
     bot: Bot,
     limits: RawLimits,
     search: Search,
+    fleet: Fleet,
     web: Web,
     network: Network,
 }
@@ -93,6 +95,24 @@ struct RawLimits {
     answers_per_second: Option<Spanned<i64>>,
 }
 
+/// Decoys where the configuration names no number, and at most.
+const DECOYS: u32 = 16;
+const MOST_DECOYS: u32 = 256;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Fleet {
+    /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or its
+    /// network only. Empty: no workers.
+    server: Option<Spanned<String>>,
+    /// Credentials of the bot there. Empty: those that `npubbot fleet init` made, `fleet/bot.creds`
+    /// in the data folder.
+    credentials: Option<Spanned<String>>,
+    /// Patterns of nobody among those that workers get, 0 to 256. A worker that keeps their hits back
+    /// is dropped, and it cannot tell them from the patterns of askers.
+    decoys: Option<Spanned<i64>>,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Web {
@@ -119,14 +139,23 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         let what = error.message().replace('\n', " ");
         place.wrong(error.span().unwrap_or(0..0), what)
     })?;
+    let server = raw.fleet.server.as_ref().map_or(0..0, Spanned::span);
+    let fleet = fleet(raw.fleet, &place)?;
+    let proxy = place.address("proxy", raw.network.proxy, "127.0.0.1:9050")?;
+    if proxy.is_some() && fleet.as_ref().is_some_and(|fleet| !fleet.is_near()) {
+        let what = "`server` of [fleet] would be reached without the `proxy` of [network]; with a proxy, give an \
+                    address of this machine or its network, like \"tls://127.0.0.1:4222\"";
+        return Err(place.wrong(server, what.to_owned()));
+    }
     Ok(Config {
         relays: relays(&raw.relays, &place)?,
         allow_private_relays: raw.allow_private_relays,
         bot: bot(raw.bot, &place)?,
         limits: limits(&raw.limits, &place)?,
         search: search::checked(&raw.search, &place)?,
+        fleet,
         web: web(raw.web, &place)?,
-        proxy: place.address("proxy", raw.network.proxy, "127.0.0.1:9050")?,
+        proxy,
     })
 }
 
@@ -234,6 +263,19 @@ fn limits(raw: &RawLimits, place: &Place<'_>) -> Result<Limits, ConfigError> {
         answers_per_hour: number("answers_per_hour", &raw.answers_per_hour, 60, 1_000_000)?,
         answers_per_second: number("answers_per_second", &raw.answers_per_second, 200, 1_000_000)?,
     })
+}
+
+fn fleet(raw: Fleet, place: &Place<'_>) -> Result<Option<FleetConfig>, ConfigError> {
+    let span = raw.server.as_ref().map_or(0..0, Spanned::span);
+    let credentials = place.text("credentials", raw.credentials)?.map(PathBuf::from);
+    let decoys = place.number("decoys", &raw.decoys, DECOYS, 0..=MOST_DECOYS)?;
+    let Some(server) = place.text("server", raw.server)? else { return Ok(None) };
+    let host = server.strip_prefix("tls://").unwrap_or_default();
+    if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || ".:-[]".contains(c)) {
+        let what = format!("`server` is \"{server}\"; allowed is an address like \"tls://nats.example:4222\"");
+        return Err(place.wrong(span, what));
+    }
+    Ok(Some(FleetConfig { server, credentials, decoys }))
 }
 
 fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {

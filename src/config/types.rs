@@ -1,7 +1,8 @@
 //! The checked types of the configuration.
 
 use crate::search::SearchOptions;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// All settings of an operator.
@@ -17,6 +18,8 @@ pub struct Config {
     pub limits: Limits,
     /// Devices and threads of the search.
     pub search: SearchOptions,
+    /// Workers on other machines; `None` for none.
+    pub fleet: Option<FleetConfig>,
     /// The web page for people without an account.
     pub web: WebConfig,
     /// The SOCKS5 proxy through which relays are reached; `None` for none.
@@ -93,6 +96,30 @@ pub struct Limits {
     /// Answers per second to all askers together, on average. Askers with an open job are answered
     /// even above this limit.
     pub answers_per_second: u32,
+}
+
+/// The server through which workers on other machines are given orders.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FleetConfig {
+    /// Address of the NATS server, `tls://host:port`.
+    pub server: String,
+    /// File with the bot's credentials; `None` for `fleet/bot.creds` in the data folder.
+    pub credentials: Option<PathBuf>,
+    /// Patterns of nobody among those that workers get.
+    pub decoys: u32,
+}
+
+impl FleetConfig {
+    /// Whether the server is on this machine or in its network, by its address alone.
+    pub fn is_near(&self) -> bool {
+        let host = self.server.trim_start_matches("tls://");
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
+        match host.parse() {
+            Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private(),
+            Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+            Err(_) => host == "localhost",
+        }
+    }
 }
 
 /// The web page for people without an account, and metrics. Neither is served by default.

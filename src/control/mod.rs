@@ -19,5 +19,7 @@ mod view;
 pub use client::{ControlError, PATIENCE, ask};
 pub use protocol::{AskerStatus, Command, Finding, Reply, Standing, Verdict};
 pub use server::{Door, Operator};
-pub use status::{DayStatus, DeviceStatus, JobStatus, RelayStatus, Status};
+pub use status::{
+    DayStatus, DeviceStatus, FleetStatus, JobStatus, RelayStatus, Status, WorkerDeviceStatus, WorkerStatus,
+};
 pub use view::{JobProgress, RelayFigures, SensorFigures, View};

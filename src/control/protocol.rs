@@ -1,6 +1,6 @@
 //! The messages of the local socket.
 
-use super::status::{DayStatus, JobStatus, Status};
+use super::status::{DayStatus, FleetStatus, JobStatus, Status};
 use super::view::View;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -48,6 +48,8 @@ pub enum Command {
     Stats,
     /// Check the running bot.
     Doctor,
+    /// Show the workers on other machines.
+    Fleet,
     /// Show everything that `npubbot top` shows.
     View,
     /// Stop searching after the launches in flight. Messages are still answered.
@@ -79,6 +81,8 @@ pub enum Reply {
     Day(DayStatus),
     /// The result of a check.
     Finding(Finding),
+    /// The workers on other machines.
+    Fleet(FleetStatus),
     /// The request was carried out; words for the operator.
     Said(String),
     /// The request was not carried out, for this reason.

@@ -48,6 +48,61 @@ pub struct RelayStatus {
     pub state: String,
 }
 
+/// The workers on other machines.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FleetStatus {
+    /// Address of their server.
+    pub server: String,
+    /// Whether the bot is connected to it.
+    pub connected: bool,
+    /// The workers that have come since the start, by name.
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// The state of a worker.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether a device of it is there and gets orders.
+    pub connected: bool,
+    /// Candidates a second that its canaries prove, of all devices that are there; 0 before the
+    /// first measurement.
+    pub proven_rate: f64,
+    /// Hits that verified, since the start.
+    pub hits: u64,
+    /// Hits that did not.
+    pub hits_wrong: u64,
+    /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: ` or
+    /// `out: ` and the reason.
+    pub state: String,
+    /// Its devices.
+    pub devices: Vec<WorkerDeviceStatus>,
+}
+
+/// The state of a worker's device. Name, kernel and version are as the worker says.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkerDeviceStatus {
+    /// `ann:0`, …
+    pub id: String,
+    /// The maker's name.
+    pub name: String,
+    /// The kernel that it runs.
+    pub kernel: String,
+    /// Version of the worker's program.
+    pub version: String,
+    /// Whether it is there.
+    pub connected: bool,
+    /// As in [`WorkerStatus`].
+    pub proven_rate: f64,
+    /// As in [`WorkerStatus`].
+    pub hits: u64,
+    /// As in [`WorkerStatus`].
+    pub hits_wrong: u64,
+    /// As in [`WorkerStatus`].
+    pub state: String,
+}
+
 /// An open job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobStatus {

@@ -33,7 +33,7 @@ pub use plan::rest::Rest;
 pub use plan::shares::Shares;
 pub use plan::split_queue::SplitQueue;
 pub use plan::wait_estimate::WaitEstimate;
-pub use run::health::{DeviceView, Health};
+pub use run::device_view::{DeviceView, Health};
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
@@ -43,13 +43,14 @@ pub use run::verify::{CollectedLaunch, Find, Match, VerifiedFinds, verify};
 use crate::clock::Clock;
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
-use crate::search::{self, SearchError, SearchOptions, Surroundings};
+use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
 use plan::compared::Compared;
 use run::pool::Pool;
-use run::verifier::LAUNCHES_WAITING;
+use run::verifier::{Delivered, LAUNCHES_WAITING};
 use run::workers::Workers;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
 /// Steps that the difficulties of one job may take to compute, each some tens of nanoseconds.
@@ -59,6 +60,9 @@ const STEPS: usize = 1 << 20;
 pub struct Scheduler {
     pool: Arc<Pool>,
     workers: Workers,
+    vault: Vault,
+    /// The way to the verifier, for devices that come later; `None` at the end.
+    launches: Option<SyncSender<Delivered>>,
     verifier: Option<JoinHandle<()>>,
 }
 
@@ -81,9 +85,23 @@ impl Scheduler {
     ) -> Result<Scheduler, SearchError> {
         let pool = Arc::new(Pool::default());
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
-        let workers = Workers::start(options, opener, surroundings, Arc::clone(&pool), vault.clone(), sender)?;
-        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault, handler);
-        Ok(Scheduler { pool, workers, verifier: Some(verifier) })
+        let workers = Workers::start(options, opener, surroundings, Arc::clone(&pool), vault.clone(), sender.clone())?;
+        let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler);
+        Ok(Scheduler { pool, workers, vault, launches: Some(sender), verifier: Some(verifier) })
+    }
+
+    /// Adds a device of a worker on another machine. It searches until it fails; then it has to be
+    /// added again. Its claims count only as far as its canaries prove them.
+    pub fn attach(&self, searcher: Box<dyn Searcher>) {
+        if let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) {
+            self.workers.attach(searcher, Arc::clone(&self.pool), self.vault.clone(), launches);
+        }
+    }
+
+    /// Sets how many decoys stand beside the patterns of jobs in the launches of devices on other
+    /// machines. A device that does not report their hits is dropped.
+    pub fn set_decoys(&self, decoys: usize) {
+        self.workers.decoys.set_wanted(decoys);
     }
 
     /// Adds a job. Every device includes it from the next launch in which the job has a turn.
@@ -185,6 +203,7 @@ impl Drop for Scheduler {
     fn drop(&mut self) {
         self.pool.close();
         self.workers.join();
+        drop(self.launches.take());
         if let Some(verifier) = self.verifier.take() {
             // If the verifier panicked, the log has the panic.
             let _ = verifier.join();

@@ -7,6 +7,7 @@ use crate::config::{Config, Limits};
 use crate::job::Asker;
 use crate::ledger::Ledger;
 use crate::nostr::EncryptionKeys;
+use crate::remote::Fleet;
 use crate::shutdown::Shutdown;
 use crate::vault::Vault;
 use std::borrow::Cow;
@@ -64,6 +65,8 @@ pub(super) struct Context {
     pub encryption_keys: Arc<EncryptionKeys>,
     pub access: Access,
     pub pulse: Pulse,
+    /// The workers on other machines, if the configuration has a server for them.
+    pub fleet: Option<Fleet>,
     pub shutdown: Shutdown,
 }
 

@@ -2,6 +2,7 @@
 
 use super::doctor::{disk, finding, ledger_findings};
 use super::maintenance::{Maintenance, causes};
+use super::workers;
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
     findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
+    findings.extend(bot.context.fleet.iter().flat_map(|fleet| workers::findings(&fleet.view())));
     findings.extend(relays(&bot.relays.states().await));
     findings.extend(vault(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
     findings.push(messages(bot));
@@ -140,6 +142,7 @@ mod tests {
             health,
             rate: rate.map(Rate),
             candidates: 0,
+            hits: 0,
             hits_wrong: 0,
             rest: None,
             part: 1.0,

@@ -4,6 +4,7 @@
 use super::maintenance::Maintenance;
 use crate::memory;
 use crate::pattern::Rate;
+use crate::remote::FleetView;
 use crate::scheduler::{Health, Rest};
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,6 +33,9 @@ pub(super) fn collect(bot: &Maintenance, relays: &[(String, bool)], since: Syste
     devices(&page, bot)?;
     let connected = relays.iter().map(|(url, is_connected)| ([url.as_str()], f64::from(u8::from(*is_connected))));
     page.gauges("relay_connected", "Whether a relay of the bot is connected.", ["relay"], connected)?;
+    if let Some(fleet) = &bot.context.fleet {
+        workers(&page, &fleet.view())?;
+    }
     messages(&page, bot)?;
     ledger(&page, bot)?;
     page.text()
@@ -64,6 +68,19 @@ fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.gauges("device_time_ratio", help, ["device"], parts)?;
     let is_paused = f64::from(u8::from(bot.scheduler.is_paused()));
     page.gauge("search_paused", "Whether the search is paused.", is_paused)
+}
+
+/// The workers on other machines. Their devices are among the others.
+fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
+    let connected = f64::from(u8::from(fleet.connected));
+    page.gauge("fleet_connected", "Whether the server of the workers is connected.", connected)?;
+    let there = fleet.devices.iter().filter(|device| device.away.is_none()).count();
+    page.gauge("fleet_devices", "Devices of workers that are there.", there as f64)?;
+    page.gauge(
+        "fleet_refused_workers",
+        "Workers that get no orders, dropped or unreadable.",
+        fleet.refused.len() as f64,
+    )
 }
 
 /// Messages that were not answered, by cause.

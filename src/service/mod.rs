@@ -12,6 +12,7 @@ mod backlog;
 mod captured;
 mod compose;
 mod context;
+mod devices;
 mod doctor;
 mod doctor_running;
 mod encryption_keys;
@@ -28,6 +29,7 @@ mod tasks;
 mod tickets;
 mod vanish;
 mod view;
+mod workers;
 
 pub use doctor::doctor;
 pub use monitor::{Monitor, Monitors};
@@ -37,9 +39,11 @@ use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
+use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::Rate;
+use crate::remote::{Credentials, CredentialsError, Fleet, FleetView};
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::{self, SearchError, Surroundings};
 use crate::shutdown::{self, Stopper};
@@ -88,6 +92,9 @@ pub enum ServiceError {
     /// A relay of the configuration cannot be used.
     #[error(transparent)]
     Nostr(#[from] NostrError),
+    /// The credentials for the server of the workers cannot be read.
+    #[error(transparent)]
+    Fleet(#[from] CredentialsError),
 }
 
 impl Service {
@@ -121,7 +128,9 @@ impl Service {
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
         tickets::complete(&vault, &ledger, data)?;
+        let credentials = fleet_credentials(&config, data)?;
         let (stopper, shutdown) = shutdown::pair();
+        let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));
         let context = Context {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
@@ -131,6 +140,7 @@ impl Service {
             encryption_keys: Arc::default(),
             access: Access::load(&ledger)?,
             pulse: Pulse::default(),
+            fleet,
             shutdown,
         };
         #[cfg(debug_assertions)]
@@ -150,7 +160,18 @@ impl Service {
         if config.proxy.is_none() {
             tokio::spawn(warn_of_bad_relays(config.relays.clone()));
         }
-        let tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
+        let mut tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
+        if let (Some(fleet), Some(credentials)) = (&context.fleet, credentials) {
+            scheduler.set_decoys(config.fleet.as_ref().map_or(0, |config| config.decoys as usize));
+            // A session that outlasts the stop keeps no scheduler.
+            let (scheduler, shutdown) = (Arc::downgrade(&scheduler), context.shutdown.clone());
+            let attach = move |searcher| {
+                if let Some(scheduler) = scheduler.upgrade() {
+                    scheduler.attach(searcher);
+                }
+            };
+            tasks.spawn(fleet.clone().run(credentials, attach, shutdown));
+        }
         Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
     }
 
@@ -195,6 +216,11 @@ impl Service {
         self.scheduler.devices()
     }
 
+    /// The workers on other machines; `None` if the configuration has no server for them.
+    pub fn fleet(&self) -> Option<FleetView> {
+        self.context.fleet.as_ref().map(Fleet::view)
+    }
+
     /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         self.ledger.totals()
@@ -212,6 +238,10 @@ impl Service {
         fault::before(Step::Stop);
         self.stopper.stop();
         self.scheduler.close();
+        if let Some(fleet) = &self.context.fleet {
+            // Orders reach seconds ahead.
+            fleet.close();
+        }
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(TASKS_PATIENCE, tasks_end).await.is_err() {
             tracing::warn!("some tasks did not end in time; what they held is in the ledger or still on the relays");
@@ -229,6 +259,13 @@ impl Service {
         self.ledger.close();
         fault::after(Step::Stop);
     }
+}
+
+/// The bot's credentials at the server of its workers; `None` without such a server.
+fn fleet_credentials(config: &Config, data: &Path) -> Result<Option<Credentials>, CredentialsError> {
+    let Some(fleet) = &config.fleet else { return Ok(None) };
+    let file = fleet.credentials.clone().unwrap_or_else(|| data.join(FLEET_FOLDER).join(BOT_CREDENTIALS));
+    Credentials::read(&file).map(Some)
 }
 
 /// Starts the devices on the jobs still open.

@@ -3,15 +3,14 @@
 use super::context::Context;
 use super::maintenance::Maintenance;
 use super::view::{self, SensorTable};
-use super::{askers, doctor_running};
-use crate::control::{Command, DayStatus, DeviceStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
+use super::{askers, devices, doctor_running, workers};
+use crate::control::{Command, DayStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
 use crate::hours::date;
 use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{DayFigures, Job, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
-use crate::scheduler::{DeviceView, Health};
 use std::time::Instant;
 
 /// Changes to the whole program that a running service cannot make itself. An error is words for
@@ -60,6 +59,7 @@ impl<L: Levers> Operator for OperatorRequests<L> {
                 let findings = doctor_running::check(&self.maintenance, self.since.elapsed()).await;
                 return findings.into_iter().map(Reply::Finding).collect();
             }
+            Command::Fleet => return vec![self.fleet()],
             Command::Pause => Ok(self.pause(true)),
             Command::Resume => Ok(self.pause(false)),
             Command::Reload => self.levers.reload(),
@@ -85,7 +85,7 @@ impl<L: Levers> OperatorRequests<L> {
             npub: Npub(self.context().vault.public_key().to_bytes()).to_string(),
             uptime_seconds: self.since.elapsed().as_secs(),
             rate: scheduler.rate().map(|Rate(rate)| rate),
-            devices: scheduler.devices().iter().map(|device| device_status(device, is_paused)).collect(),
+            devices: scheduler.devices().iter().map(|device| devices::status_of(device, is_paused)).collect(),
             relays: relays
                 .into_iter()
                 .map(|(url, is_connected)| RelayStatus { url, state: state(is_connected).to_owned() })
@@ -131,6 +131,14 @@ impl<L: Levers> OperatorRequests<L> {
         match self.context().ledger.days() {
             Ok(days) => days.into_iter().map(day).map(Reply::Day).collect(),
             Err(error) => vec![unreadable(&error)],
+        }
+    }
+
+    fn fleet(&self) -> Reply {
+        let scheduler = &self.maintenance.scheduler;
+        match &self.context().fleet {
+            Some(fleet) => Reply::Fleet(workers::status_of(fleet.view(), &scheduler.devices(), scheduler.is_paused())),
+            None => Reply::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned()),
         }
     }
 
@@ -195,19 +203,4 @@ impl<L: Levers> OperatorRequests<L> {
 
 fn unreadable(error: &LedgerError) -> Reply {
     Reply::Refused(format!("the ledger cannot be read: {error}"))
-}
-
-fn device_status(device: &DeviceView, is_paused: bool) -> DeviceStatus {
-    let state = match (&device.health, &device.rest) {
-        (Health::Out(reason), _) => format!("out: {reason}"),
-        (Health::Working, _) if is_paused => "paused".to_owned(),
-        (Health::Working, Some(rest)) => format!("rests {rest}"),
-        (Health::Working, None) => "working".to_owned(),
-    };
-    DeviceStatus {
-        id: device.id.to_string(),
-        name: device.name.clone(),
-        rate: device.rate.filter(|_| device.health == Health::Working).map(|Rate(rate)| rate),
-        state,
-    }
 }

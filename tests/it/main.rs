@@ -8,6 +8,7 @@ mod architecture;
 mod cli;
 mod conversation;
 mod delivery;
+mod fleet;
 mod fuzz_corpora;
 mod gpu;
 mod presence;
@@ -43,6 +44,10 @@ fn main() -> std::process::ExitCode {
         conversation::split::TESTS,
         conversation::unsolicited::TESTS,
         delivery::TESTS,
+        fleet::flood::TESTS,
+        fleet::server::TESTS,
+        fleet::trust::TESTS,
+        fleet::work::TESTS,
         fuzz_corpora::TESTS,
         gpu::checks::TESTS,
         gpu::failure::TESTS,

@@ -1,15 +1,18 @@
 //! Names and descriptions of devices.
 
+use super::remote_id::RemoteId;
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a device: `cpu`, `cuda:0`, …
+/// The name of a device: `cpu`, `cuda:0`, `worker alice:0`, …
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum DeviceId {
     /// The processor, with all its threads.
     Cpu,
     /// The GPU of this number.
     Cuda(usize),
+    /// A device of a worker on another machine.
+    Remote(RemoteId),
 }
 
 impl fmt::Display for DeviceId {
@@ -17,6 +20,7 @@ impl fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu => f.write_str("cpu"),
             DeviceId::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            DeviceId::Remote(id) => write!(f, "worker {id}"),
         }
     }
 }

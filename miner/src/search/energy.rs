@@ -38,6 +38,7 @@ impl EnergyMeter {
                     Some(gpu) => counters.push(Counter::Gpu(gpu)),
                     None => return EnergyMeter { counters: None },
                 },
+                DeviceId::Remote(_) => return EnergyMeter { counters: None },
                 DeviceId::Cpu => match packages(Path::new("/sys/class/powercap")) {
                     Some(packages) => counters.extend(packages.into_iter().map(Counter::Package)),
                     None => return EnergyMeter { counters: None },

@@ -34,6 +34,14 @@ pub enum SearchError {
         /// The error of the device or its driver.
         reason: String,
     },
+    /// The device said what no honest device says. It gets no more work.
+    #[error("{device} is not to be trusted: {reason}")]
+    Distrusted {
+        /// The device.
+        device: DeviceId,
+        /// The reason, for the operator.
+        reason: String,
+    },
     /// The launch has too many or too few start points.
     #[error("the launch has {given} start points where {wanted} are wanted")]
     WrongStartCount {

@@ -68,6 +68,14 @@ pub trait Searcher: Send {
         false
     }
 
+    /// Fails if the device is gone. Asked while nothing is in flight.
+    fn check(&mut self) -> Result<(), SearchError> {
+        Ok(())
+    }
+
+    /// Tells the device that its claims are not believed any more, for this reason.
+    fn distrust(&mut self, _reason: &str) {}
+
     /// Starts a launch, or queues it behind earlier ones. Returns before the search ends, if the
     /// device can do that.
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError>;

@@ -46,6 +46,7 @@ impl Sensors {
                 cuda::pci_bus_id(ordinal).and_then(|id| Gpu::open(&id)).map_or(Kind::None, Kind::Gpu)
             }
             DeviceId::Cpu => processor(sys),
+            DeviceId::Remote(_) => Kind::None,
         })
     }
 

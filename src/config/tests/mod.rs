@@ -1,7 +1,7 @@
 //! Mistakes in a configuration, and the error messages that operators read.
 
 use super::edit::SHIPPED;
-use super::{Choices, Config};
+use super::{Choices, Config, FleetConfig};
 use crate::search::{DeviceChoice, DeviceId};
 use std::time::Duration;
 
@@ -89,6 +89,8 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     insta::assert_snapshot!(with("[web]\nmetrics = \"yes\"\n"), @r#"relays.toml, line 5: `metrics` is "yes"; allowed is an address and a port, like "127.0.0.1:9477""#);
     insta::assert_snapshot!(with("[web]\nlisten = \"[::1]:80\"\nmetrics = \"[::1]:80\"\n"), @"relays.toml, line 6: `metrics` is [::1]:80, and so is `listen`; each needs a port of its own");
     insta::assert_snapshot!(with("[network]\nproxy = \"socks5://tor\"\n"), @r#"relays.toml, line 5: `proxy` is "socks5://tor"; allowed is an address and a port, like "127.0.0.1:9050""#);
+    let server = |address: &str| format!("[fleet]\nserver = \"{address}\"\n[network]\nproxy = \"127.0.0.1:9050\"\n");
+    insta::assert_snapshot!(with(&server("tls://nats.example:4222")), @r#"relays.toml, line 5: `server` of [fleet] would be reached without the `proxy` of [network]; with a proxy, give an address of this machine or its network, like "tls://127.0.0.1:4222""#);
     insta::assert_snapshot!(with("[web]\npublic_url = \"bot.example\"\n"), @r#"relays.toml, line 5: `public_url` is "bot.example"; allowed is the page's address without #, like "https://bot.example/""#);
     insta::assert_snapshot!(with("[bot]\nanswers_expire_after = \"1 s\"\n"), @r#"relays.toml, line 5: `answers_expire_after` is "1 s", and a key could expire before its asker looks; write "1 day" or more (it is "30 days" if you say nothing)"#);
     insta::assert_snapshot!(with("[bot]\nkeep_finished = \"12 h\"\n"), @r#"relays.toml, line 5: `keep_finished` is "12 h", and the jobs of the last day count for `jobs_per_day`; write "1 day" or more (it is "90 days" if you say nothing)"#);
@@ -126,4 +128,15 @@ fn a_file_that_is_missing_or_no_text_is_named() {
     assert!(error.ends_with("relays.toml, line 2: this is not UTF-8 text; save the file as UTF-8"), "{error}");
     assert!(!Config::write_new(&file, &Choices::default()).unwrap());
     assert!(std::fs::read(&file).unwrap().starts_with(b"[bot]"));
+}
+
+#[test]
+fn behind_a_proxy_the_server_of_workers_is_nearby() {
+    let server = |address: &str| FleetConfig { server: format!("tls://{address}"), credentials: None, decoys: 16 };
+    for near in ["localhost", "localhost:4222", "127.0.0.1:4222", "192.168.1.7", "10.0.0.1:1", "[::1]:4222"] {
+        assert!(server(near).is_near(), "{near}");
+    }
+    for far in ["nats.example:4222", "1.1.1.1", "8.8.8.8:4222", "[2606:4700::1]:4222", "localhost.example:1", ""] {
+        assert!(!server(far).is_near(), "{far}");
+    }
 }

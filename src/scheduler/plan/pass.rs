@@ -17,6 +17,8 @@ pub enum Owner {
     /// Nobody. The number of hits is compared with the expected number, to tell whether a device
     /// really searches.
     Canary,
+    /// Nobody. A worker on another machine takes it for the pattern of a job ([`super::decoys`]).
+    Decoy,
 }
 
 /// The patterns that every candidate of a launch is tested against, with their owners.
@@ -29,6 +31,8 @@ pub struct Pass {
     pub half: Option<HalfPoint>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
+    /// Decoys that one candidate matches on average.
+    pub decoy_chance: f64,
     /// The owner of each pattern.
     owners: Vec<Owner>,
     /// Index of the first plentiful pattern.
@@ -71,6 +75,7 @@ impl Pass {
             half,
             owners,
             canary_chance,
+            decoy_chance: 0.0,
         }
     }
 
@@ -82,6 +87,35 @@ impl Pass {
     /// The same for launches that compare whole keys.
     pub fn canary_alone_of_whole_keys(rate: Option<Rate>) -> Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::at_the_end(&canary::choose(rate)))
+    }
+
+    /// The same pass with decoys, and with a canary of its own, drawn for one launch of a device of
+    /// this rate that is not trusted. It is not made of the other patterns, as [`canary::beside`] does for our own
+    /// devices: the device could tell it from them.
+    pub(in crate::scheduler) fn for_a_stranger(&self, rate: Option<Rate>, decoys: Vec<Pattern>) -> Pass {
+        let chance = |pattern: &Pattern| 1.0 / pattern.difficulty().candidates();
+        let requested: Vec<Pattern> = self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect();
+        let drawn = canary::choose(rate);
+        let canary = match self.compared() {
+            Compared::TopWords => drawn,
+            Compared::WholeKeys if requested.is_empty() => canary::at_the_end(&drawn),
+            Compared::WholeKeys => canary::beside(drawn, &requested),
+        };
+        let (canary_chance, decoy_chance) = (chance(&canary), decoys.iter().map(chance).sum());
+        let mut owners = self.owners.clone();
+        owners.extend(decoys.iter().map(|_| Owner::Decoy));
+        let patterns = std::iter::once(canary).chain(requested).chain(decoys).collect();
+        Pass {
+            patterns: Arc::new(PatternSet::new(patterns)),
+            half: self.half,
+            canary_chance,
+            decoy_chance,
+            owners,
+            plentiful_from: self.plentiful_from,
+            plentiful_part: self.plentiful_part,
+            remaining: OnceLock::new(),
+            precedences: OnceLock::new(),
+        }
     }
 
     /// Whether the pass has a pattern of some job. Warm-up passes have none.
@@ -98,7 +132,7 @@ impl Pass {
     pub(in crate::scheduler) fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.owners.iter().filter_map(|owner| match owner {
             Owner::Job(job) => Some(*job),
-            Owner::Canary => None,
+            Owner::Canary | Owner::Decoy => None,
         })
     }
 
@@ -121,7 +155,7 @@ impl Pass {
             let bits = if is_plentiful { 0 } else { self.patterns.get(PatternId(pattern)).bits() };
             let job = match self.owners[pattern] {
                 Owner::Job(job) => Some(job),
-                Owner::Canary => None,
+                Owner::Canary | Owner::Decoy => None,
             };
             (Reverse(bits), job, pattern)
         });
@@ -156,5 +190,55 @@ impl Pass {
     #[cfg(test)]
     pub(in crate::scheduler) fn owners(&self) -> &[Owner] {
         &self.owners
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(texts: &[&str]) -> Pass {
+        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let rare = patterns.iter().enumerate().map(|(job, pattern)| (JobId(job as i64), pattern));
+        Pass::new(rare, std::iter::empty(), None, canary::choose(Some(Rate(1e9))))
+    }
+
+    #[test]
+    fn an_order_has_a_canary_of_its_own_that_is_not_made_of_the_patterns() {
+        let shared = pass(&["m0ctane"]);
+        assert!(shared.patterns.get(PatternId(0)).as_str().starts_with("m0ct"), "that of our own devices is");
+        let drawn: std::collections::BTreeSet<String> = (0..20)
+            .map(|_| {
+                let own = shared.for_a_stranger(Some(Rate(1e9)), Vec::new());
+                assert_eq!((own.owners(), own.patterns.len()), (shared.owners(), 2));
+                assert_eq!(own.patterns.get(PatternId(1)).as_str(), "m0ctane");
+                let canary = own.patterns.get(PatternId(0));
+                assert_eq!(own.canary_chance * canary.difficulty().candidates(), 1.0);
+                canary.as_str().to_owned()
+            })
+            .collect();
+        // Of 33 million canaries, two of twenty are the same once in 170,000 runs.
+        assert_eq!(drawn.len(), 20);
+        assert!(drawn.iter().filter(|canary| "m0ctane".starts_with(canary.as_str())).count() < 2);
+    }
+
+    #[test]
+    fn decoys_stand_behind_the_patterns_of_jobs_and_are_nobodys() {
+        let decoys: Vec<Pattern> = ["alyce", "stack"].iter().map(|text| text.parse().unwrap()).collect();
+        let own = pass(&["m0ctane"]).for_a_stranger(None, decoys);
+        assert_eq!(own.owners()[1..], [Owner::Job(JobId(0)), Owner::Decoy, Owner::Decoy]);
+        assert_eq!(own.patterns.get(PatternId(3)).as_str(), "stack");
+        assert_eq!(own.decoy_chance, 2.0 / f64::from(1 << 25));
+        assert_eq!(own.jobs().collect::<Vec<_>>(), [JobId(0)]);
+    }
+
+    #[test]
+    fn where_whole_keys_are_compared_the_own_canary_is_an_end() {
+        for shared in [pass(&["*al7ce*"]), Pass::canary_alone_of_whole_keys(None)] {
+            let own = shared.for_a_stranger(Some(Rate(1e9)), Vec::new());
+            assert!(own.patterns.get(PatternId(0)).as_str().starts_with('*'), "{:?}", own.patterns.get(PatternId(0)));
+            assert_eq!(own.compared(), Compared::WholeKeys);
+        }
+        assert_eq!(Pass::canary_alone(None).for_a_stranger(None, Vec::new()).compared(), Compared::TopWords);
     }
 }

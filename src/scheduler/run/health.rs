@@ -1,5 +1,8 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
+use super::device_view::{DeviceView, Health};
+use super::last_launch::LastLaunch;
+use super::withheld::Withheld;
 use crate::pattern::Rate;
 use crate::scheduler::plan::compared::{Compared, Rates};
 use crate::scheduler::plan::rest::Rest;
@@ -16,57 +19,19 @@ const WRONG_HITS_ALLOWED: u64 = 3;
 /// wrongly once in a few years.
 const JUDGE_AFTER: f64 = 200.0;
 
+/// Canary hits that a device is believed to have at its start, among as many expected ones.
+const BELIEVED: f64 = 20.0;
+
+/// Expected canary hits over which the proven part of a device's claims is taken: 2 % of random
+/// error.
+const PROVEN_OVER: f64 = 2000.0;
+
+/// Time over which the answers of a worker are measured together: they come over a network, some
+/// at once.
+const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
+
 /// Weight of the newest measurement in the running mean of the rate.
 const NEWEST: f64 = 0.2;
-
-/// Whether a device is in use.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Health {
-    /// The device is in use.
-    Working,
-    /// The device was taken out of use for this reason. It is tried again later.
-    Out(String),
-}
-
-/// The state of a device, for status displays.
-#[derive(Clone, Debug)]
-pub struct DeviceView {
-    /// The name npubbot uses.
-    pub id: DeviceId,
-    /// The maker's name.
-    pub name: String,
-    /// The kernel that it runs.
-    pub kernel: String,
-    /// Threads that search.
-    pub threads: usize,
-    /// Whether it is in use.
-    pub health: Health,
-    /// Candidates per second by wall time, host included. `None` before the first measurement.
-    pub rate: Option<Rate>,
-    /// Candidates tested since the start.
-    pub candidates: u64,
-    /// Wrong hits since the device was opened.
-    pub hits_wrong: u64,
-    /// Why it rests though it works; `None` if it does not.
-    pub rest: Option<Rest>,
-    /// The part of its time that it has for the search: its share, and what heat leaves of it.
-    pub part: f64,
-    /// Restraints that cannot be kept, in words for the operator.
-    pub warnings: Vec<String>,
-}
-
-/// The last collected launch of a device.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(in crate::scheduler) struct LastLaunch {
-    /// Number of start points.
-    pub starts: usize,
-    /// Number of candidates tested.
-    pub candidates: u64,
-    /// Candidates it usually tests per start point.
-    pub stretch: f64,
-    /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
-    pub early_stop: bool,
-}
 
 /// The record of a device, written by its worker and by the verifier.
 #[derive(Debug)]
@@ -79,6 +44,14 @@ struct Inner {
     view: DeviceView,
     canary_expected: f64,
     canary_found: u64,
+    /// Hits of decoys, expected and reported.
+    withheld: Withheld,
+    /// Why its claims are not believed any more.
+    verdict: Option<String>,
+    /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
+    proof: (f64, f64),
+    /// Proven candidates and wall time that are not in the rates yet: by top words, by whole keys.
+    waiting: [(u64, Duration); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
@@ -98,6 +71,7 @@ impl Record {
             health: Health::Working,
             rate: None,
             candidates: 0,
+            hits: 0,
             hits_wrong: 0,
             rest: None,
             part: 1.0,
@@ -108,6 +82,10 @@ impl Record {
                 view,
                 canary_expected: 0.0,
                 canary_found: 0,
+                withheld: Withheld::default(),
+                verdict: None,
+                proof: (BELIEVED, BELIEVED),
+                waiting: [(0, Duration::ZERO); 2],
                 whole_keys_rate: None,
                 last: None,
                 idle: false,
@@ -165,6 +143,25 @@ impl Record {
         *rate = Some(Rate(rate.map_or(newest, |Rate(old)| old + NEWEST * (newest - old))));
     }
 
+    /// [`Record::add_measurement`] for answers that come in bursts.
+    pub fn add_proven(&self, compared: Compared, candidates: u64, wall: Duration) {
+        let waiting = {
+            let mut inner = self.lock();
+            let waiting = &mut inner.waiting[usize::from(compared == Compared::WholeKeys)];
+            *waiting = (waiting.0 + candidates, waiting.1 + wall);
+            if waiting.1 < MEASURED_TOGETHER {
+                return;
+            }
+            std::mem::take(waiting)
+        };
+        self.add_measurement(compared, waiting.0, waiting.1);
+    }
+
+    /// Counts hits that verified.
+    pub fn add_hits(&self, hits: u64) {
+        self.lock().view.hits += hits;
+    }
+
     /// Counts the wrong hits and canary hits of a launch. Takes the device out of use if its claims
     /// cannot be believed.
     pub fn judge(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
@@ -172,17 +169,42 @@ impl Record {
         inner.view.hits_wrong += hits_wrong;
         inner.canary_expected += canary_expected;
         inner.canary_found += canary_found;
+        let (expected, found) = (inner.proof.0 + canary_expected, inner.proof.1 + canary_found as f64);
+        let kept = (PROVEN_OVER / expected).min(1.0);
+        inner.proof = (expected * kept, found * kept);
         if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
-            let reason = format!("{} of its hits were wrong", inner.view.hits_wrong);
-            inner.view.health = Health::Out(reason);
+            inner.verdict = Some(format!("{} of its hits were wrong", inner.view.hits_wrong));
         } else if inner.canary_expected >= JUDGE_AFTER {
             let (found, expected) = (inner.canary_found, inner.canary_expected);
             if (found as f64) < expected / 2.0 {
                 let reason = format!("it found {found} of {expected:.0} test patterns, so it does not really search");
-                inner.view.health = Health::Out(reason);
+                inner.verdict = Some(reason);
             }
             (inner.canary_expected, inner.canary_found) = (0.0, 0);
         }
+        if let Some(reason) = inner.verdict.clone() {
+            inner.view.health = Health::Out(reason);
+        }
+    }
+
+    /// Counts the hits of decoys in a launch. Takes a device out of use that keeps hits back.
+    pub fn judge_decoys(&self, expected: f64, found: u64) {
+        let mut inner = self.lock();
+        if let Some(reason) = inner.withheld.note(expected, found) {
+            inner.verdict = Some(reason.clone());
+            inner.view.health = Health::Out(reason);
+        }
+    }
+
+    /// Whether its claims are not believed any more.
+    pub fn is_disbelieved(&self) -> bool {
+        self.lock().verdict.is_some()
+    }
+
+    /// The part of the device's claimed candidates that its canary hits prove, 0 to 1.
+    pub fn proven_share(&self) -> f64 {
+        let (expected, found) = self.lock().proof;
+        (found / expected).min(1.0)
     }
 
     /// Takes the device out of use for this reason.
@@ -190,13 +212,21 @@ impl Record {
         self.lock().view.health = Health::Out(reason);
     }
 
-    /// Puts the device back in use with a clean record. Its candidates stay counted.
+    /// Puts the device back in use with a clean record. Its candidates stay counted. One of a
+    /// worker, which chooses when it comes back, is judged by all that it has done.
     pub fn put_back(&self, info: &DeviceInfo) {
         let mut inner = self.lock();
-        inner.view.health = Health::Working;
-        inner.view.hits_wrong = 0;
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
+        inner.waiting = [(0, Duration::ZERO); 2];
+        if matches!(info.id, DeviceId::Remote(_)) {
+            inner.view.health = inner.verdict.clone().map_or(Health::Working, Health::Out);
+            return;
+        }
+        inner.view.health = Health::Working;
+        inner.view.hits_wrong = 0;
+        inner.verdict = None;
+        inner.proof = (BELIEVED, BELIEVED);
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }
 
@@ -259,6 +289,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::RemoteId;
 
     fn record() -> Record {
         let (name, kernel) = ("test".to_owned(), "test".to_owned());
@@ -295,6 +326,56 @@ mod tests {
         let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
         let chance = chance_below_half(JUDGE_AFTER);
         assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");
+    }
+
+    #[test]
+    fn claims_count_as_far_as_canaries_prove_them() {
+        let (honest, boaster, liar) = (record(), record(), record());
+        for _ in 0..1000 {
+            honest.judge(0, 10.0, 10);
+            boaster.judge(0, 10.0, 6);
+        }
+        assert_eq!(honest.proven_share(), 1.0);
+        assert!((boaster.proven_share() - 0.6).abs() < 0.01 && !boaster.is_out(), "{}", boaster.proven_share());
+        // One order with a huge claim: it proves what was believed before.
+        liar.judge(0, 1e12, 0);
+        assert!(liar.proven_share() < 1e-9 && liar.is_out());
+        let view = liar.view();
+        liar.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
+        assert_eq!(liar.proven_share(), 1.0, "a device of this machine begins anew");
+        // One that gets better is believed again, after two thousand canaries.
+        for _ in 0..2000 {
+            boaster.judge(0, 10.0, 10);
+        }
+        assert!(boaster.proven_share() > 0.99);
+    }
+
+    #[test]
+    fn a_worker_that_comes_again_is_judged_by_all_that_it_has_done() {
+        let id = DeviceId::Remote(RemoteId { worker: "liar".parse().unwrap(), device: 0 });
+        let info = DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 };
+        let (wrong, idle) = (Record::new(&info), Record::new(&info));
+        for _ in 0..3 {
+            assert!(!wrong.is_disbelieved() && !idle.is_disbelieved());
+            wrong.judge(1, 0.0, 0);
+            idle.judge(0, 70.0, 1);
+            wrong.put_back(&info);
+            idle.put_back(&info);
+        }
+        for record in [wrong, idle] {
+            assert!(record.is_disbelieved() && matches!(record.view().health, Health::Out(_)), "{record:?}");
+        }
+    }
+
+    #[test]
+    fn answers_that_come_at_once_do_not_make_a_rate() {
+        let record = record();
+        for _ in 0..9 {
+            record.add_proven(Compared::TopWords, 1000, Duration::from_nanos(1));
+        }
+        assert!(record.rate().is_none());
+        record.add_proven(Compared::TopWords, 1000, Duration::from_secs(1) - Duration::from_nanos(9));
+        assert_eq!(record.rate().map(|Rate(rate)| rate.round()), Some(10_000.0));
     }
 
     #[test]

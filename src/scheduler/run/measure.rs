@@ -1,6 +1,6 @@
 //! Measurement: how fast the devices search, over wall time, proven by their hits.
 
-use super::health::{DeviceView, Health};
+use super::device_view::{DeviceView, Health};
 use super::open::OpenDevice;
 use super::pool::Pool;
 use super::verifier::{Delivered, LAUNCHES_WAITING};
@@ -197,7 +197,7 @@ fn measure_with(
         }
         tick((now - began).as_secs_f64() / trial.seconds);
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok((launch, _)) if launch.pass.patterns.len() > 1 => {
+            Ok(Delivered { launch, .. }) if launch.pass.patterns.len() > 1 => {
                 ended = Instant::now();
                 after = meter.read();
                 collected.push((ended - began, launch.report.candidates));
@@ -345,7 +345,7 @@ mod tests {
     fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
         let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {
             DeviceId::Cpu => search::open(id, options),
-            DeviceId::Cuda(_) => {
+            DeviceId::Cuda(_) | DeviceId::Remote(_) => {
                 let (name, kernel) = ("test".to_owned(), "test".to_owned());
                 Ok(Box::new(Gpu(DeviceInfo { id, name, kernel, threads: 1 })) as Box<dyn Searcher>)
             }

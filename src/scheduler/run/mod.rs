@@ -1,12 +1,18 @@
 //! Runs the search: one thread per device, and one that verifies the hits they claim.
 
+pub(in crate::scheduler) mod device_view;
+mod failure;
 pub(in crate::scheduler) mod health;
+mod last_launch;
 pub(in crate::scheduler) mod measure;
 pub(in crate::scheduler) mod open;
 pub(in crate::scheduler) mod pool;
+pub(in crate::scheduler) mod shared_decoys;
 pub(in crate::scheduler) mod subscription;
+mod timing;
 pub(in crate::scheduler) mod verifier;
 pub(in crate::scheduler) mod verify;
 pub(in crate::scheduler) mod watch;
+mod withheld;
 pub(in crate::scheduler) mod worker;
 pub(in crate::scheduler) mod workers;

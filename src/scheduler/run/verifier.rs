@@ -2,7 +2,9 @@
 //! finds.
 
 use super::health::Record;
+use super::last_launch::LastLaunch;
 use super::pool::Pool;
+use super::shared_decoys::SharedDecoys;
 use super::verify::{CollectedLaunch, Find, Match, verify};
 use crate::fault::{self, Step};
 use crate::job::JobId;
@@ -14,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Launches that may wait for the verifier. When there are more, devices wait.
 pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
@@ -48,7 +51,24 @@ impl<F: FnMut(Find) -> FindOutcome + Send + 'static> FindHandler for F {
 }
 
 /// A collected launch and the record of its device.
-pub(in crate::scheduler) type Delivered = (CollectedLaunch, Arc<Record>);
+pub(in crate::scheduler) struct Delivered {
+    /// The device's claims.
+    pub launch: CollectedLaunch,
+    /// The record of the device.
+    pub record: Arc<Record>,
+    /// Of a device that is not trusted: the measurement that is to be proven first.
+    pub unproven: Option<Unproven>,
+}
+
+/// The claims about its speed of a device that is not trusted.
+pub(in crate::scheduler) struct Unproven {
+    /// Wall time since its launch before; `None` in the warm-up.
+    pub wall: Option<Duration>,
+    /// Candidates per start point, as the device's plan has it.
+    pub stretch: Option<f64>,
+    /// The decoys in its launches.
+    pub decoys: Arc<SharedDecoys>,
+}
 
 /// Starts the verifier. It ends when every sender of launches is gone.
 pub(in crate::scheduler) fn spawn(
@@ -58,10 +78,11 @@ pub(in crate::scheduler) fn spawn(
     mut handler: impl FindHandler,
 ) -> JoinHandle<()> {
     let run = move || {
-        for (launch, record) in launches {
+        for Delivered { launch, record, unproven } in launches {
             let starts: Vec<StartId> = launch.starts.iter().map(|&(start, _)| start).collect();
             // A panic over one launch must not end the verification of the others.
-            let settled = catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, &pool, &mut handler)));
+            let settled =
+                catch_unwind(AssertUnwindSafe(|| settle(&launch, &record, unproven.as_ref(), &pool, &mut handler)));
             if settled.is_err() {
                 tracing::error!(device = %record.view().id, "verifying a launch panicked; its finds are searched again");
             }
@@ -78,12 +99,32 @@ pub(in crate::scheduler) fn reach(side: fn(Step), pass: &Pass, step: Step) {
     }
 }
 
-fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut impl FindHandler) {
+fn settle(
+    launch: &CollectedLaunch,
+    record: &Record,
+    unproven: Option<&Unproven>,
+    pool: &Pool,
+    handler: &mut impl FindHandler,
+) {
+    if unproven.is_some() && record.is_disbelieved() {
+        // Sixty-four launches of a liar, with thousands of hits each, may wait behind the first.
+        return;
+    }
     reach(fault::before, &launch.pass, Step::Verify);
     let verified = verify(launch);
     reach(fault::after, &launch.pass, Step::Verify);
     let expected = launch.report.candidates as f64 * launch.pass.canary_chance;
+    record.add_hits(verified.hits_right);
     record.judge(verified.hits_wrong, expected, verified.canary_found);
+    let candidates = match unproven {
+        Some(claim) => {
+            let expected = launch.report.candidates as f64 * launch.pass.decoy_chance;
+            record.judge_decoys(expected, verified.decoys_found.len() as u64);
+            claim.decoys.found(&verified.decoys_found);
+            prove(launch, record, claim)
+        }
+        None => launch.report.candidates,
+    };
     if verified.hits_wrong > 0 {
         tracing::warn!(device = %record.view().id, wrong = verified.hits_wrong, "hits that match nothing were dropped");
     }
@@ -97,11 +138,28 @@ fn settle(launch: &CollectedLaunch, record: &Record, pool: &Pool, handler: &mut 
             FindOutcome::GoesOn => {}
         }
     }
-    for job in pool.count(&launch.pass, launch.report.candidates) {
+    for job in pool.count(&launch.pass, candidates) {
         if handler.is_over(job) == FindOutcome::Done {
             pool.remove(job);
         }
     }
+}
+
+/// The candidates of a launch that its device has proven by canaries, which are what its rate
+/// counts.
+fn prove(launch: &CollectedLaunch, record: &Record, claim: &Unproven) -> u64 {
+    let share = record.proven_share();
+    let candidates = (launch.report.candidates as f64 * share) as u64;
+    let compared = launch.pass.compared();
+    match claim.wall {
+        Some(wall) => record.add_proven(compared, candidates, wall),
+        None => record.add_warm_up(candidates),
+    }
+    if let Some(stretch) = claim.stretch {
+        let starts = launch.starts.len();
+        record.note_launch(LastLaunch { starts, candidates, stretch: stretch * share, early_stop: false });
+    }
+    candidates
 }
 
 /// The find of the first match whose job is still open. Of a job without a target it is the rarest,

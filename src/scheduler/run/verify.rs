@@ -62,6 +62,8 @@ pub struct VerifiedFinds {
     pub hits_wrong: u64,
     /// Hits that match the canary.
     pub canary_found: u64,
+    /// The decoys that hits match, one for each hit.
+    pub decoys_found: Vec<Pattern>,
 }
 
 /// Recomputes every claimed hit with libsecp256k1.
@@ -80,6 +82,7 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
         for pattern in matches {
             match launch.pass.owner(pattern) {
                 Owner::Canary => verified.canary_found += 1,
+                Owner::Decoy => verified.decoys_found.push(launch.pass.patterns.get(pattern).clone()),
                 Owner::Job(job) => by_start[claim.start].push(Match { job, pattern, start: claim.start, hit }),
             }
         }

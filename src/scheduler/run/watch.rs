@@ -2,9 +2,10 @@
 
 use super::health::Record;
 use super::pool::Pool;
+use crate::hours::Hours;
 use crate::scheduler::plan::rest::{Conditions, RestRule};
 use crate::search::{DeviceId, PowerCap, Restraints, Surroundings};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The watch over all devices.
 pub(in crate::scheduler) struct Watch {
     surroundings: Arc<Surroundings>,
-    devices: Vec<Watched>,
+    hours: Option<Hours>,
+    devices: Mutex<Vec<Watched>>,
     /// Held until the search ends.
     _power_caps: Vec<PowerCap>,
 }
@@ -53,13 +55,23 @@ impl Watch {
             Watched { id, rule, needs_temperature: caps.celsius.is_some(), record: Arc::clone(record) }
         };
         let devices = records.iter().map(&mut watch).collect();
-        let mut watch = Watch { surroundings, devices, _power_caps: power_caps };
+        let (hours, devices) = (restraints.hours.clone(), Mutex::new(devices));
+        let watch = Watch { surroundings, hours, devices, _power_caps: power_caps };
         watch.look();
         Some(watch)
     }
 
+    /// Watches a worker's device too, which rests outside the hours. Its own machine has a power
+    /// supply and thermometers of its own.
+    pub fn add_remote(&self, record: &Arc<Record>) {
+        let rule = RestRule::new(self.hours.clone(), false, None);
+        let id = record.view().id;
+        self.lock().push(Watched { id, rule, needs_temperature: false, record: Arc::clone(record) });
+        self.look();
+    }
+
     /// Looks again and again until the pool closes.
-    pub fn spawn(mut self, pool: Arc<Pool>) -> JoinHandle<()> {
+    pub fn spawn(self: Arc<Watch>, pool: Arc<Pool>) -> JoinHandle<()> {
         let look = move || {
             while !pool.wait_for_end(LOOK) {
                 self.look();
@@ -69,9 +81,9 @@ impl Watch {
     }
 
     /// Looks once, and has devices rest or go on.
-    pub fn look(&mut self) {
+    pub fn look(&self) {
         let (now, on_battery) = (self.surroundings.now(), self.surroundings.is_on_battery());
-        for device in &mut self.devices {
+        for device in self.lock().iter_mut() {
             let celsius = device.needs_temperature.then(|| self.surroundings.celsius(device.id)).flatten();
             let rest = device.rule.decide(Conditions { now, on_battery, celsius });
             let before = device.record.set_rest(rest.clone(), device.rule.part());
@@ -84,13 +96,17 @@ impl Watch {
             }
         }
     }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Watched>> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::hours::Hours;
+    use crate::search::RemoteId;
     use crate::search::{Caps, DeviceInfo};
     use std::fs;
     use std::path::Path;
@@ -125,8 +141,8 @@ mod tests {
             ..Restraints::default()
         };
         let surroundings = Arc::new(Surroundings::below(sys.path(), clock.clone()));
-        let mut watch = Watch::new(&restraints, surroundings, std::slice::from_ref(&record)).unwrap();
-        let mut said = || {
+        let watch = Watch::new(&restraints, surroundings, std::slice::from_ref(&record)).unwrap();
+        let said = || {
             watch.look();
             record.view().rest.map(|rest| rest.to_string())
         };
@@ -145,6 +161,31 @@ mod tests {
         assert_eq!(said(), None);
         clock.set(7 * 3600 + 86_400);
         assert_eq!(said().as_deref(), Some("until 22:00 UTC (schedule)"));
+    }
+
+    #[test]
+    fn a_workers_device_keeps_the_hours_and_not_the_battery_or_the_heat_of_this_machine() {
+        let (sys, clock) = (tempfile::tempdir().unwrap(), Clock::at(23 * 3600));
+        write(sys.path(), "class/power_supply/BAT0/type", "Battery");
+        write(sys.path(), "class/power_supply/BAT0/status", "Discharging");
+        let restraints = Restraints {
+            hours: Some(Hours::parse("22:00-07:00", "UTC").unwrap()),
+            pause_on_battery: true,
+            caps: Caps { share: Some(0.5), celsius: Some(30.0), watts: None },
+            ..Restraints::default()
+        };
+        let surroundings = Arc::new(Surroundings::below(sys.path(), clock.clone()));
+        let local = record();
+        let watch = Watch::new(&restraints, surroundings, std::slice::from_ref(&local)).unwrap();
+        let (name, kernel) = ("test".to_owned(), "test".to_owned());
+        let id = DeviceId::Remote(RemoteId { worker: "ann".parse().unwrap(), device: 0 });
+        let remote = Arc::new(Record::new(&DeviceInfo { id, name, kernel, threads: 1 }));
+        watch.add_remote(&remote);
+        assert!(local.is_resting() && !remote.is_resting());
+        assert_eq!((remote.part(), remote.share(), remote.view().warnings), (1.0, 1.0, Vec::new()));
+        clock.set(7 * 3600 + 86_400);
+        watch.look();
+        assert_eq!(remote.view().rest.map(|rest| rest.name()), Some("hours"));
     }
 
     #[test]

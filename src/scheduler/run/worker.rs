@@ -1,11 +1,16 @@
 //! The worker of one device. It draws fresh start points, keeps launches in flight and passes
 //! collected ones to the verifier. A device that fails is taken out of use and tried again later.
 
-use super::health::{Health, LastLaunch, Record};
+use super::device_view::Health;
+use super::failure::Failure;
+use super::health::Record;
+use super::last_launch::LastLaunch;
 use super::open::OpenDevice;
 use super::pool::{Next, Pool};
+use super::shared_decoys::SharedDecoys;
 use super::subscription::Subscription;
-use super::verifier::{Delivered, reach};
+use super::timing::{Timing, WholeKeysTrial};
+use super::verifier::{Delivered, Unproven, reach};
 use super::verify::CollectedLaunch;
 use crate::fault::{self, Step};
 use crate::key::StartPoint;
@@ -15,13 +20,12 @@ use crate::scheduler::plan::duty::Duty;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
 use crate::search::{DeviceId, Launch, SearchError, SearchOptions, Searcher};
-use crate::vault::{StartId, Vault, VaultError};
+use crate::vault::{StartId, Vault};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// How long a device runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(150);
@@ -41,19 +45,6 @@ const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// The longest sleep before a thread checks for the end, during a pause.
 const LOOK_FOR_END: Duration = Duration::from_millis(50);
-
-/// Why a device was taken out of use.
-#[derive(Debug, Error)]
-enum Failure {
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    #[error(transparent)]
-    Vault(#[from] VaultError),
-    #[error("{0}")]
-    Distrusted(String),
-    #[error("its thread panicked")]
-    Panicked,
-}
 
 /// One device and its thread.
 pub(in crate::scheduler) struct Worker {
@@ -77,41 +68,16 @@ pub(in crate::scheduler) struct Worker {
     pub options: SearchOptions,
     /// Opens the device again after a failure.
     pub opener: OpenDevice,
+    /// The decoys, for a device that is not trusted.
+    pub decoys: Arc<SharedDecoys>,
 }
 
 /// A launch submitted and not yet collected.
 struct InFlight {
     planned: PlannedLaunch,
-    starts: Vec<(StartId, StartPoint)>,
-}
-
-/// The times that rates are measured by.
-struct Timing {
-    /// When the device began to work without a break, or ended the launch before: rates are by wall
-    /// time.
-    busy_since: Instant,
-    /// The warm-up ends.
-    measure_from: Instant,
-    /// The measurement of whole keys, once it began.
-    whole: Option<WholeKeysTrial>,
-    /// Its work and rest in turn.
-    duty: Duty,
-}
-
-/// The measurement of the rate at which whole keys are compared.
-struct WholeKeysTrial {
-    /// Its canary.
+    /// The pass that was submitted: the planned one, or that with a canary of its own.
     pass: Arc<Pass>,
-    /// The warm-up ends.
-    measure_from: Instant,
-}
-
-impl Timing {
-    /// Launches of this pass count from this time on.
-    fn measure_from(&self, pass: &Arc<Pass>) -> Instant {
-        let trial = self.whole.as_ref().filter(|trial| Arc::ptr_eq(&trial.pass, pass));
-        trial.map_or(self.measure_from, |trial| trial.measure_from)
-    }
+    starts: Vec<(StartId, StartPoint)>,
 }
 
 impl Worker {
@@ -129,6 +95,13 @@ impl Worker {
             };
             let Err(failure) = ended else { return };
             self.record.take_out(failure.to_string());
+            if self.is_remote() {
+                if !self.pool.is_closed() {
+                    tracing::warn!(device = %self.id, %failure, "a worker's device gets no more orders for now");
+                }
+                // It is attached again when it says hello again.
+                return;
+            }
             if began.elapsed() > RECOVERED_AFTER {
                 pause = FIRST_PAUSE;
             }
@@ -147,7 +120,11 @@ impl Worker {
                 None => (self.opener)(self.id, &self.options)?,
             };
             self.record.put_back(searcher.info());
-            self.search(searcher.as_mut(), &mut in_flight)
+            let ended = self.believed().and_then(|()| self.search(searcher.as_mut(), &mut in_flight));
+            if let Err(Failure::Distrusted(reason)) = &ended {
+                searcher.distrust(reason);
+            }
+            ended
         };
         let result = catch_unwind(AssertUnwindSafe(search)).unwrap_or(Err(Failure::Panicked));
         // Launches in flight are dropped with their start points. Nothing is lost: the search has
@@ -190,14 +167,21 @@ impl Worker {
             match next {
                 Next::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
+                    if self.is_remote() {
+                        // How many orders it takes ahead follows from how fast it answers.
+                        subscription.set_device(searcher.starts() * searcher.in_flight(), searcher.early_stop());
+                    }
                     if in_flight.len() >= searcher.in_flight().max(1) {
                         self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                     }
                 }
+                // A worker's orders reach seconds ahead; nobody waits for them at the end.
+                Next::End if self.is_remote() => return Ok(()),
                 Next::Wait | Next::End if !in_flight.is_empty() => {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
                 }
                 Next::Wait => {
+                    searcher.check()?;
                     match timing.duty.is_over() {
                         true => self.sleep(timing.duty.rest()),
                         false if self.record.is_resting() => {
@@ -218,14 +202,19 @@ impl Worker {
         in_flight: &mut VecDeque<InFlight>,
         planned: PlannedLaunch,
     ) -> Result<(), Failure> {
-        let pass = Arc::clone(&planned.pass);
+        let pass = if self.is_remote() {
+            let decoys = self.decoys.beside(&planned.pass);
+            Arc::new(planned.pass.for_a_stranger(self.record.rate_of(planned.pass.compared()), decoys))
+        } else {
+            Arc::clone(&planned.pass)
+        };
         reach(fault::before, &pass, Step::Draw);
         let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
         reach(fault::after, &pass, Step::Draw);
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };
         let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
-        in_flight.push_back(InFlight { planned, starts });
+        in_flight.push_back(InFlight { planned, pass: Arc::clone(&pass), starts });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;
         reach(fault::after, &pass, Step::Launch);
@@ -247,21 +236,31 @@ impl Worker {
         subscription.settle(&launch.planned, &report, launch.starts.len());
         let compared = launch.planned.pass.compared();
         let of_top_words = compared == Compared::TopWords;
-        if let Some(stretch) = subscription.stretch().filter(|_| of_top_words) {
-            let (starts, candidates) = (launch.starts.len(), report.candidates);
-            self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
-        }
+        let stretch = subscription.stretch().filter(|_| of_top_words);
         let now = Instant::now();
-        if timing.busy_since < timing.measure_from(&launch.planned.pass) {
-            self.record.add_warm_up(report.candidates);
-        } else {
-            self.record.add_measurement(compared, report.candidates, now - timing.busy_since);
-        }
+        let is_measured = timing.busy_since >= timing.measure_from(&launch.planned.pass);
+        let wall = is_measured.then(|| now - timing.busy_since);
         timing.duty.work(now - timing.busy_since);
         timing.busy_since = now;
-        let collected = CollectedLaunch { device: self.at, pass: launch.planned.pass, starts: launch.starts, report };
+        let unproven = self.is_remote().then(|| Unproven { wall, stretch, decoys: Arc::clone(&self.decoys) });
+        if unproven.is_none() {
+            if let Some(stretch) = stretch {
+                let (starts, candidates) = (launch.starts.len(), report.candidates);
+                self.record.note_launch(LastLaunch { starts, candidates, stretch, early_stop: searcher.early_stop() });
+            }
+            match wall {
+                Some(wall) => self.record.add_measurement(compared, report.candidates, wall),
+                None => self.record.add_warm_up(report.candidates),
+            }
+        }
+        let launch = CollectedLaunch { device: self.at, pass: launch.pass, starts: launch.starts, report };
         // Sending cannot fail: the verifier ends after all workers.
-        let _ = self.launches.send((collected, Arc::clone(&self.record)));
+        let _ = self.launches.send(Delivered { launch, record: Arc::clone(&self.record), unproven });
+        self.believed()
+    }
+
+    /// Fails if the verifier has found that the device's claims cannot be believed.
+    fn believed(&self) -> Result<(), Failure> {
         match self.record.view().health {
             Health::Working => Ok(()),
             Health::Out(reason) => Err(Failure::Distrusted(reason)),
@@ -285,6 +284,11 @@ impl Worker {
             measure_from: now + WARM_UP_WHOLE,
         });
         Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
+    }
+
+    /// Whether the device is a worker's on another machine, which is not trusted.
+    fn is_remote(&self) -> bool {
+        matches!(self.id, DeviceId::Remote(_))
     }
 
     /// Whether the device may not search now: the operator's hours and caps say so.
@@ -375,6 +379,7 @@ mod tests {
             launches,
             options: SearchOptions::default(),
             opener: Arc::new(search::open),
+            decoys: Arc::default(),
         };
         let thread = std::thread::spawn(move || {
             let mut searcher = Starved { info, launches: 0, compares_whole_keys: false };

@@ -1,8 +1,10 @@
 //! The workers of all devices.
 
-use super::health::{DeviceView, Record};
+use super::device_view::DeviceView;
+use super::health::Record;
 use super::open::{OpenDevice, OpenedDevice, open_all};
 use super::pool::Pool;
+use super::shared_decoys::SharedDecoys;
 use super::verifier::Delivered;
 use super::watch::Watch;
 use super::worker::Worker;
@@ -11,16 +13,20 @@ use crate::scheduler::plan::compared::Compared;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::rest::Rest;
 use crate::scheduler::plan::wait_estimate::Serving;
-use crate::search::{DeviceId, SearchError, SearchOptions, Surroundings, cuda};
+use crate::search::{DeviceId, SearchError, SearchOptions, Searcher, Surroundings, cuda};
 use crate::vault::Vault;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The threads of all devices.
+/// The threads of all devices: those of this machine, and those of workers that have come.
 pub struct Workers {
-    devices: Vec<Device>,
-    watch: Option<JoinHandle<()>>,
+    devices: Mutex<Vec<Device>>,
+    /// Held while a device is added: each has one thread at a time.
+    attaching: Mutex<()>,
+    /// The patterns of nobody among those that workers get.
+    pub(in crate::scheduler) decoys: Arc<SharedDecoys>,
+    watch: Option<(Arc<Watch>, JoinHandle<()>)>,
 }
 
 struct Device {
@@ -49,8 +55,10 @@ impl Workers {
         let records: Vec<Arc<Record>> = opened.iter().map(|device| Arc::new(Record::new(&device.info))).collect();
         let share = |record: &Record| options.restraints.caps_of(record.view().id).share;
         records.iter().for_each(|record| record.set_share(share(record).unwrap_or(1.0)));
-        let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records);
-        let watch = watch.map(|watch| watch.spawn(Arc::clone(&pool)));
+        let watch = Watch::new(&options.restraints, Arc::new(surroundings), &records).map(|watch| {
+            let watch = Arc::new(watch);
+            (Arc::clone(&watch), watch.spawn(Arc::clone(&pool)))
+        });
         let gpus: Vec<Arc<Record>> = opened
             .iter()
             .zip(&records)
@@ -63,7 +71,7 @@ impl Workers {
             let lane = match (has_gpu, info.id) {
                 (false, _) => Lane::All,
                 (true, DeviceId::Cpu) => Lane::Easy,
-                (true, DeviceId::Cuda(_)) => Lane::Hard,
+                (true, DeviceId::Cuda(_) | DeviceId::Remote(_)) => Lane::Hard,
             };
             let worker = Worker {
                 at,
@@ -76,11 +84,59 @@ impl Workers {
                 launches: launches.clone(),
                 options,
                 opener: Arc::clone(&opener),
+                decoys: Arc::default(),
             };
             let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(searcher));
             Device { record, is_side, thread: Some(thread.expect("the system starts threads")) }
         };
-        Ok(Workers { devices: opened.into_iter().enumerate().map(start).collect(), watch })
+        let devices = Mutex::new(opened.into_iter().enumerate().map(start).collect());
+        Ok(Workers { devices, attaching: Mutex::default(), decoys: Arc::default(), watch })
+    }
+
+    /// Adds a worker's device, which searches patterns hard enough for a GPU, in the operator's
+    /// hours. One that comes again keeps its record. One that has gone again is not added.
+    pub(in crate::scheduler) fn attach(
+        &self,
+        mut searcher: Box<dyn Searcher>,
+        pool: Arc<Pool>,
+        vault: Vault,
+        launches: SyncSender<Delivered>,
+    ) {
+        let _attaching = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
+        // A device has one session at a time. If this one goes on, the former has ended.
+        if searcher.check().is_err() {
+            return;
+        }
+        let info = searcher.info().clone();
+        let is_known = |device: &Device| device.record.view().id == info.id;
+        let former = self.lock().iter_mut().find(|device| is_known(device)).and_then(|device| device.thread.take());
+        if let Some(thread) = former {
+            // It ends with the step that it is at. Others may ask for rates meanwhile.
+            let _ = thread.join();
+        }
+        let mut devices = self.lock();
+        let known = devices.iter().position(is_known);
+        let at = known.unwrap_or(devices.len());
+        let record = known.map_or_else(|| Arc::new(Record::new(&info)), |at| Arc::clone(&devices[at].record));
+        if let (None, Some((watch, _))) = (known, &self.watch) {
+            watch.add_remote(&record);
+        }
+        let worker = Worker {
+            at,
+            id: info.id,
+            lane: Lane::Hard,
+            stands_in_for: Vec::new(),
+            record: Arc::clone(&record),
+            pool,
+            vault,
+            launches,
+            options: SearchOptions::default(),
+            opener: Arc::new(crate::search::open),
+            decoys: Arc::clone(&self.decoys),
+        };
+        let thread = std::thread::Builder::new().name(info.id.to_string()).spawn(move || worker.run(Ok(searcher)));
+        let device = Device { record, is_side: false, thread: Some(thread.expect("the system starts threads")) };
+        if known.is_some() { devices[at] = device } else { devices.push(device) }
     }
 
     /// Candidates per second of all working devices together, each in the part of its time that it
@@ -92,8 +148,8 @@ impl Workers {
 
     /// The same for launches of a kind.
     pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
-        let rates = self.working().filter_map(|record| Some((record.rate_of(compared)?, record.part())));
-        let rates: Vec<f64> = rates.map(|(Rate(rate), part)| rate * part).collect();
+        let part = |record: &Arc<Record>| Some((record.rate_of(compared)?, record.part()));
+        let rates: Vec<f64> = self.working().iter().filter_map(part).map(|(Rate(rate), part)| rate * part).collect();
         (!rates.is_empty()).then(|| Rate(rates.iter().sum()))
     }
 
@@ -122,20 +178,21 @@ impl Workers {
     }
 
     /// The records of the working devices, or that of the side thread if it is the only one.
-    fn working(&self) -> impl Iterator<Item = &Record> {
-        let main_is_out = self.devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
-        let counts = move |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
-        self.devices.iter().filter(counts).map(|device| device.record.as_ref())
+    fn working(&self) -> Vec<Arc<Record>> {
+        let devices = self.lock();
+        let main_is_out = devices.iter().filter(|device| !device.is_side).all(|device| device.record.is_out());
+        let counts = |device: &&Device| device.is_side == main_is_out && !device.record.is_out();
+        devices.iter().filter(counts).map(|device| Arc::clone(&device.record)).collect()
     }
 
     /// Every device but the CPU thread beside GPUs.
     pub fn devices(&self) -> Vec<DeviceView> {
-        self.devices.iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
+        self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
     /// Why the devices rest, if each that works does: the reason of the one that goes on first.
     pub fn rest(&self) -> Option<Rest> {
-        let rests: Option<Vec<Rest>> = self.working().map(|record| record.view().rest).collect();
+        let rests: Option<Vec<Rest>> = self.working().iter().map(|record| record.view().rest).collect();
         let is_sooner = |rest: &Rest| match rest {
             Rest::Battery | Rest::Heat { .. } => 0,
             Rest::Hours { until, .. } => until.unwrap_or(u64::MAX),
@@ -145,19 +202,23 @@ impl Workers {
 
     /// Whether every device waits for work: it is measured and has nothing in flight.
     pub(in crate::scheduler) fn are_idle(&self) -> bool {
-        self.devices.iter().all(|device| device.record.is_idle())
+        self.lock().iter().all(|device| device.record.is_idle())
     }
 
     /// Waits for every thread to end. The pool must be closed.
     pub(in crate::scheduler) fn join(&mut self) {
-        for device in &mut self.devices {
+        for device in self.lock().iter_mut() {
             if let Some(thread) = device.thread.take() {
                 // A panic is caught and logged inside the thread.
                 let _ = thread.join();
             }
         }
-        if let Some(watch) = self.watch.take() {
+        if let Some((_, watch)) = self.watch.take() {
             let _ = watch.join();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Device>> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

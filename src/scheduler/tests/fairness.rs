@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::ALPHABET;
 use crate::scheduler::run::pool::Pool;
-use crate::scheduler::run::verifier::LAUNCHES_WAITING;
+use crate::scheduler::run::verifier::{Delivered, LAUNCHES_WAITING};
 use crate::scheduler::run::workers::Workers;
 use crate::search::cpu::CpuSearcher;
 use crate::search::{DeviceChoice, DeviceId, SearchError, SearchOptions, Searcher, Surroundings};
@@ -39,8 +39,8 @@ fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     let mut workers = Workers::start(&options, Arc::new(open), here, Arc::clone(&pool), vault, sender).unwrap();
     let mut candidates: BTreeMap<String, f64> = BTreeMap::new();
     // Launches of the warm-up have only the canary and do not count.
-    let counted = launches.iter().filter(|(launch, _)| launch.pass.patterns.len() > 1).take(LAUNCHES);
-    for (launch, _) in counted {
+    let counted = launches.iter().filter(|delivered| delivered.launch.pass.patterns.len() > 1).take(LAUNCHES);
+    for Delivered { launch, .. } in counted {
         let whose = match launch.pass.patterns.len() {
             2 => format!("{:?}", launch.pass.owner(crate::pattern::PatternId(1))),
             _ => "pool".to_owned(),

@@ -12,7 +12,8 @@ mod whole_keys;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-fn seeded() -> StdRng {
+/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
+pub(in crate::scheduler) fn seeded() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");
     StdRng::seed_from_u64(seed)

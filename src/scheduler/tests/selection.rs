@@ -69,7 +69,7 @@ fn warm_up() -> PlannedLaunch {
 fn jobs(pass: &Pass) -> Vec<i64> {
     let job = |owner: &Owner| match owner {
         Owner::Job(job) => Some(job.0),
-        Owner::Canary => None,
+        Owner::Canary | Owner::Decoy => None,
     };
     pass.owners().iter().filter_map(job).collect()
 }

@@ -8,7 +8,7 @@ use crate::scheduler::Lane;
 use crate::scheduler::plan::device_plan::PlannedLaunch;
 use crate::scheduler::run::health::Record;
 use crate::scheduler::run::pool::{Next, Pool};
-use crate::scheduler::run::verifier::{self, FindOutcome};
+use crate::scheduler::run::verifier::{self, Delivered, FindOutcome};
 use crate::scheduler::{CollectedLaunch, Find};
 use crate::search::{ClaimedHit, DeviceId, DeviceInfo, LaunchReport};
 use crate::vault::Vault;
@@ -93,7 +93,7 @@ fn settle(pool: &Arc<Pool>, vault: &Vault, launch: CollectedLaunch) -> Vec<Find>
     };
     let (sender, receiver) = mpsc::sync_channel(1);
     let verifier = verifier::spawn(receiver, Arc::clone(pool), vault.clone(), keep);
-    sender.send((launch, Arc::new(Record::new(&info)))).unwrap();
+    sender.send(Delivered { launch, record: Arc::new(Record::new(&info)), unproven: None }).unwrap();
     drop(sender);
     verifier.join().unwrap();
     let finds = finds.lock().unwrap();

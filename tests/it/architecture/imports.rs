@@ -18,8 +18,8 @@ const STOREYS: &[&[&str]] = &[
     &["job"],
     &["message"],
     &["progress", "ledger", "vault", "search"],
-    &["config"],
-    &["bot", "nostr", "scheduler", "web", "control"],
+    &["config", "remote"],
+    &["bot", "fleet", "nostr", "scheduler", "web", "control"],
     &["service", "web", "backup"],
     &["cli"],
 ];

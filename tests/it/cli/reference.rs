@@ -13,13 +13,14 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Tables of the file, with the types that read them.
-const TABLES: [(&str, &str, &str); 8] = [
+const TABLES: [(&str, &str, &str); 9] = [
     ("File", "", "At the top of the file"),
     ("Relay", "relays", "`[[relays]]`, once for each relay"),
     ("Bot", "bot", "`[bot]`"),
     ("RawLimits", "limits", "`[limits]`"),
     ("Search", "search", "`[search]`"),
     ("RawCaps", "search.caps", "`[[search.caps]]`, once for each device that has caps of its own"),
+    ("Fleet", "fleet", "`[fleet]`"),
     ("Web", "web", "`[web]`"),
     ("Network", "network", "`[network]`"),
 ];

@@ -211,7 +211,7 @@ fn twenty_jobs_on_a_gpu(rng: &mut StdRng) -> (Scheduler, Window, Vec<Secret>) {
             opened.lock().unwrap().push(window);
             Ok(Box::new(searcher) as Box<dyn Searcher>)
         }
-        DeviceId::Cpu => search::open(device, options),
+        DeviceId::Cpu | DeviceId::Remote(_) => search::open(device, options),
     });
     let options = SearchOptions { devices: DeviceChoice::CudaOrdinal(0), ..SearchOptions::default() };
     // Hard enough for a GPU, which leaves patterns of fewer than four characters to the CPU.

@@ -3,6 +3,7 @@
 pub mod asker;
 pub mod bot;
 pub mod disk;
+pub mod fleet;
 pub mod foreign;
 pub mod forger;
 pub mod half;

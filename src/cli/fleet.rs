@@ -1,0 +1,195 @@
+//! `npubbot fleet`: shows workers on other machines, and sets them up.
+
+use super::folders::FolderFlags;
+use super::operate::replies;
+use crate::control::{self, FleetStatus, Reply, WorkerStatus};
+use crate::fleet::{Reloaded, Setup};
+use crate::pattern::Rate;
+use crate::search::WorkerName;
+use clap::{Args, Subcommand};
+use std::io::Write;
+
+/// Flags of `npubbot fleet`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot fleet                             the workers, and what their devices really do
+  npubbot fleet --json | jq '.workers[] | select(.connected | not).name'
+  npubbot fleet init --host nats.example    make a fleet
+  npubbot fleet add ann                     make the credentials of a worker
+  npubbot fleet remove ann                  revoke them
+
+Exit code 3: no bot runs.")]
+pub(super) struct FleetCommand {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    folders: FolderFlags,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Commands under `npubbot fleet`.
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Write the configuration of a NATS server for workers, and the bot's credentials there.
+    #[command(after_help = "Examples:\n  npubbot fleet init --host nats.example")]
+    Init {
+        /// Name or address at which workers reach the server.
+        #[arg(long, value_name = "HOST")]
+        host: String,
+        /// Port of the server.
+        #[arg(long, value_name = "PORT", default_value_t = 4222)]
+        port: u16,
+    },
+    /// Make the credentials of a worker.
+    #[command(after_help = "Examples:\n  npubbot fleet add ann")]
+    Add {
+        /// Its name: a to z, 0 to 9 and -.
+        #[arg(value_name = "NAME")]
+        name: WorkerName,
+    },
+    /// Revoke the credentials of a worker.
+    #[command(after_help = "Examples:\n  npubbot fleet remove ann")]
+    Remove {
+        /// Its name.
+        #[arg(value_name = "NAME")]
+        name: WorkerName,
+    },
+}
+
+impl FleetCommand {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let Some(command) = self.command else { return show(&self.folders, self.json) };
+        let data = self.folders.find()?.data;
+        match command {
+            Command::Init { host, port } => {
+                let setup = Setup::init(&data, &host, port)?;
+                let config = setup.server_config();
+                eprintln!("The server's configuration is in {}. Start the server:", config.display());
+                eprintln!("  nats-server -c {}", config.display());
+                eprintln!("Have the bot use it, in relays.toml, and restart it or say `npubbot reload`:");
+                eprintln!("  [fleet]\n  server = \"{}\"", setup.server());
+                eprintln!("Then make the credentials of each worker: npubbot fleet add NAME");
+            }
+            Command::Add { name } => {
+                let mut setup = Setup::open(&data)?;
+                let file = setup.add(name)?;
+                say_reload(&setup);
+                eprintln!("Copy this file to the worker's machine, where nobody else reads it, and start there:");
+                eprintln!("  npubbot worker --nats {} --creds {name}.creds", setup.server());
+                println!("{}", file.display());
+            }
+            Command::Remove { name } => {
+                let mut setup = Setup::open(&data)?;
+                setup.remove(name)?;
+                say_reload(&setup);
+                eprintln!("The credentials of {name} are worth nothing from then on.");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows the workers of the running bot, and those that were added and have not come.
+fn show(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
+    for reply in replies(folders, control::Command::Fleet)? {
+        let Reply::Fleet(mut fleet) = reply else { continue };
+        // Where the fleet's own files are elsewhere, only those are known that have come.
+        let added = Setup::open(&folders.find()?.data).map_or_else(|_| Vec::new(), |setup| setup.workers());
+        let is_missing = |name: &&WorkerName| !fleet.workers.iter().any(|worker| worker.name == name.as_str());
+        let missing: Vec<WorkerStatus> = added.iter().filter(is_missing).map(never_seen).collect();
+        fleet.workers.extend(missing);
+        let text = if is_json { serde_json::to_string(&fleet)? + "\n" } else { fleet_text(&fleet) };
+        std::io::stdout().write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn never_seen(name: &WorkerName) -> WorkerStatus {
+    WorkerStatus {
+        name: name.to_string(),
+        connected: false,
+        proven_rate: 0.0,
+        hits: 0,
+        hits_wrong: 0,
+        state: "has not come since the bot was started".to_owned(),
+        devices: Vec::new(),
+    }
+}
+
+fn fleet_text(fleet: &FleetStatus) -> String {
+    let figures = |rate: f64, hits: u64, wrong: u64| {
+        let rate = if rate > 0.0 { Rate(rate).to_string() } else { "-".to_owned() };
+        format!("{rate:>10} {hits:>9} hits {wrong:>3} wrong")
+    };
+    let mut text = format!("{} {}\n", fleet.server, if fleet.connected { "connected" } else { "away" });
+    for worker in &fleet.workers {
+        let all = figures(worker.proven_rate, worker.hits, worker.hits_wrong);
+        text += &format!("{:24} {all}  {}\n", worker.name, worker.state);
+        for device in &worker.devices {
+            let own = figures(device.proven_rate, device.hits, device.hits_wrong);
+            text += &format!("  {:22} {own}  {}, ", device.id, device.state);
+            text += &format!("{} ({}), npubbot {}\n", device.name, device.kernel, device.version);
+        }
+    }
+    if fleet.workers.is_empty() {
+        text += "There are no workers; `npubbot fleet add NAME` makes the credentials of one.\n";
+    }
+    text
+}
+
+/// Tells the server of a change, or says how to.
+fn say_reload(setup: &Setup) {
+    match setup.reload() {
+        Reloaded::Told => eprintln!("The server was told to read its configuration again."),
+        Reloaded::NotHere => eprintln!(
+            "No server of this fleet runs here. Where it runs, take {} there and say twice: nats-server --signal reload",
+            setup.server_config().display()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::WorkerDeviceStatus;
+
+    #[test]
+    fn the_fleet_is_a_line_for_each_worker_and_each_device() {
+        let device = WorkerDeviceStatus {
+            id: "ann:0".to_owned(),
+            name: "NVIDIA H200".to_owned(),
+            kernel: "sm_90".to_owned(),
+            version: "0.1.0".to_owned(),
+            connected: true,
+            proven_rate: 182e9,
+            hits: 1234,
+            hits_wrong: 0,
+            state: "working".to_owned(),
+        };
+        let ann = WorkerStatus {
+            name: "ann".to_owned(),
+            connected: true,
+            proven_rate: 182e9,
+            hits: 1234,
+            hits_wrong: 0,
+            state: "working".to_owned(),
+            devices: vec![device],
+        };
+        let workers = vec![ann, never_seen(&"bob".parse().unwrap())];
+        let fleet = FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers };
+        insta::assert_snapshot!(fleet_text(&fleet), @r"
+        tls://nats.example:4222 connected
+        ann                         182 G/s      1234 hits   0 wrong  working
+          ann:0                     182 G/s      1234 hits   0 wrong  working, NVIDIA H200 (sm_90), npubbot 0.1.0
+        bob                               -         0 hits   0 wrong  has not come since the bot was started
+        ");
+        let json = serde_json::to_value(&fleet).unwrap();
+        for key in ["name", "connected", "proven_rate", "hits", "state"] {
+            assert!(!json["workers"][1][key].is_null(), "{key} in {json}");
+        }
+    }
+}

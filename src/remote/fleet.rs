@@ -1,0 +1,288 @@
+//! The bot's connection to the server: workers come, are given orders, and go.
+//!
+//! ```text
+//! hello ──▶ new session ──▶ stream and consumer ──▶ RemoteSearcher ──▶ the scheduler
+//!             │ ends: gone (it may say hello again), useless (later), distrusted (never)
+//! ```
+//!
+//! The server is the only one that tells which worker sends: each may publish to its own subjects
+//! only (`subjects.rs`).
+
+use super::credentials::{Credentials, is_refusal};
+use super::hellos::{AT_ONCE, Hellos};
+use super::roll::{RemoteView, Roll, Visit};
+use super::searcher::{MOST_ORDERS, RemoteSearcher};
+use super::session::{End, Session};
+use super::subjects;
+use super::wire::{Hello, LARGEST_TO_WORKER};
+use crate::search::Searcher;
+use crate::search::{RemoteId, WorkerName};
+use crate::shutdown::Shutdown;
+use async_nats::jetstream::{self, consumer, stream};
+use async_nats::{Client, Event};
+use futures_util::StreamExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// Time after which the server deletes an order that no device has fetched.
+const ORDERS_LIVE: Duration = Duration::from_secs(5);
+/// Bytes of orders that the server keeps for one worker at most.
+const MOST_BYTES: i64 = 64 << 20;
+/// Messages on their way to a device at most: its orders, and parts of a set of patterns.
+const OUTGOING: usize = 4 * MOST_ORDERS;
+/// Messages of a subscription that wait for the bot at most. More are dropped.
+const WAITING: usize = AT_ONCE;
+/// Time after which the server forgets the consumer of a device that is away.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
+/// Time between two looks at who is silent, and at who has said hello.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long the first connection may take before the log says that there is none.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Takes the devices that come.
+pub trait Attach: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static {}
+
+impl<F: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static> Attach for F {}
+
+/// The fleet, as operators see it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FleetView {
+    /// Address of the server.
+    pub server: String,
+    /// Whether the bot is connected to it.
+    pub connected: bool,
+    /// The devices of workers that have come since the start, by name.
+    pub devices: Vec<RemoteView>,
+    /// Workers that get no orders, and why.
+    pub refused: Vec<(WorkerName, String)>,
+}
+
+/// The workers of a bot. Copies are handles to the same.
+#[derive(Clone)]
+pub struct Fleet {
+    server: Arc<str>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    roll: Roll,
+    connected: bool,
+    /// Whether the log has said that the server is away.
+    is_told: bool,
+    /// Whether it has said that the server refuses the bot.
+    is_refusal_told: bool,
+    since: Instant,
+}
+
+impl Fleet {
+    /// A fleet whose server has this address. Nothing is connected yet.
+    pub fn new(server: &str) -> Fleet {
+        let state = State {
+            roll: Roll::default(),
+            connected: false,
+            is_told: false,
+            is_refusal_told: false,
+            since: Instant::now(),
+        };
+        Fleet { server: server.into(), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The state of the fleet now.
+    pub fn view(&self) -> FleetView {
+        let state = self.lock();
+        FleetView {
+            server: self.server.to_string(),
+            connected: state.connected,
+            devices: state.roll.devices(Instant::now()),
+            refused: state.roll.refused(),
+        }
+    }
+
+    /// Ends all orders at once. Nobody waits for their answers any more.
+    pub fn close(&self) {
+        self.end_all("the bot stops");
+    }
+
+    /// Keeps up the connection and hands on the devices that come, until shutdown. Without a server
+    /// it tries again, for ever.
+    pub async fn run(self, credentials: Credentials, attach: impl Attach, mut shutdown: Shutdown) {
+        let events = self.clone();
+        let options = credentials.options().subscription_capacity(WAITING).retry_on_initial_connect().event_callback(
+            move |event| {
+                events.note(&event);
+                std::future::ready(())
+            },
+        );
+        let client = match options.connect(&*self.server).await {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::error!(%error, "the fleet's server cannot be used, so workers get no orders");
+                return;
+            }
+        };
+        tokio::select! {
+            () = self.serve(client, attach) => {}
+            () = shutdown.stopped() => self.close(),
+        }
+    }
+
+    async fn serve(&self, client: Client, attach: impl Attach) {
+        let listen = async {
+            let mut hellos = Hellos::new(client.clone());
+            loop {
+                let fetched = hellos.fetch().await.unwrap_or_else(|error| {
+                    tracing::debug!(%error, "the fleet cannot be heard");
+                    Vec::new()
+                });
+                for hello in fetched {
+                    if let Some(session) = self.hear(hello.id, &hello.bytes) {
+                        tokio::spawn(welcome(client.clone(), session, attach.clone()));
+                    }
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let watch = async {
+            loop {
+                self.look();
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::join!(listen, watch);
+    }
+
+    /// Reads a hello. Returns the session that it begins, if it does.
+    fn hear(&self, id: RemoteId, bytes: &[u8]) -> Option<Arc<Session>> {
+        let mut state = self.lock();
+        match Hello::read(bytes) {
+            Ok(hello) => match state.roll.hear(id, hello, Instant::now()) {
+                Visit::Begins(session) => Some(session),
+                Visit::GoesOn => None,
+                Visit::TooOften { is_news } => {
+                    if is_news {
+                        tracing::warn!(worker = %id.worker, "a worker is started too often, or two machines share its credentials");
+                    }
+                    None
+                }
+            },
+            Err(error) => {
+                if state.roll.refuse_message(id.worker, error.to_string(), Instant::now()) {
+                    tracing::warn!(worker = %id.worker, %error, "a worker gets no orders");
+                }
+                None
+            }
+        }
+    }
+
+    fn look(&self) {
+        let mut state = self.lock();
+        for (worker, reason) in state.roll.look(Instant::now()) {
+            tracing::warn!(%worker, reason, "a worker is dropped and gets no more orders until the bot is restarted");
+        }
+        if !state.connected && !state.is_told && state.since.elapsed() > FIRST_PATIENCE {
+            state.is_told = true;
+            tracing::warn!(server = %self.server, "the fleet's server cannot be reached; workers get no orders until it can");
+        }
+    }
+
+    /// Follows the connection. The log has one line when it is lost and one when it is back.
+    fn note(&self, event: &Event) {
+        match event {
+            Event::Connected => {
+                let mut state = self.lock();
+                (state.connected, state.is_told, state.is_refusal_told) = (true, false, false);
+                tracing::info!(server = %self.server, "the fleet's server is connected");
+            }
+            Event::Disconnected | Event::Closed => {
+                let mut state = self.lock();
+                let was_connected = std::mem::replace(&mut state.connected, false);
+                if was_connected {
+                    state.is_told = true;
+                    tracing::warn!(server = %self.server, "the fleet's server is away; workers get no orders until it is back");
+                }
+                drop(state);
+                self.end_all("the server is away");
+            }
+            event if is_refusal(event) => {
+                if !std::mem::replace(&mut self.lock().is_refusal_told, true) {
+                    tracing::warn!(server = %self.server, "the fleet's server refuses the bot's credentials; workers get no orders until it takes them");
+                }
+            }
+            other => tracing::debug!(event = %other, "the fleet's server"),
+        }
+    }
+
+    fn end_all(&self, reason: &str) {
+        for session in self.lock().roll.sessions() {
+            session.end(End::Gone(reason.to_owned()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the ways of a new session and hands its device on. Returns when the session is over.
+async fn welcome(client: Client, session: Arc<Session>, attach: impl Attach) {
+    let served = async {
+        prepare(&client, session.id).await?;
+        let mut answers = client.subscribe(subjects::answers(session.id)).await?;
+        client.flush().await?;
+        let (outgoing, mut orders) = mpsc::channel(OUTGOING);
+        let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing)?;
+        tracing::info!(device = %searcher.info().id, name = searcher.info().name, "a worker's device has come");
+        // The scheduler may wait for the thread of the session before.
+        tokio::task::spawn_blocking(move || attach(Box::new(searcher)));
+        let subject = subjects::orders(session.id);
+        loop {
+            tokio::select! {
+                Some(answer) = answers.next() => session.accept(&answer.payload),
+                Some(order) = orders.recv() => client.publish(subject.clone(), order.into()).await?,
+                else => break,
+            }
+        }
+        Ok::<(), async_nats::Error>(())
+    };
+    let ended = tokio::select! {
+        ended = served => ended,
+        () = session.over() => Ok(()),
+    };
+    if let Err(error) = ended {
+        session.end(End::Gone(error.to_string()));
+    }
+}
+
+/// Makes the stream of a worker and the consumer of its device, with nothing in them.
+async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error> {
+    let jetstream = jetstream::new(client.clone());
+    let name = subjects::stream(id.worker);
+    let config = stream::Config {
+        name: name.clone(),
+        subjects: vec![subjects::all_orders(id.worker)],
+        storage: stream::StorageType::Memory,
+        // Orders are worth nothing after a restart of anybody, and a full stream loses the oldest.
+        max_age: ORDERS_LIVE,
+        max_bytes: MOST_BYTES,
+        max_message_size: LARGEST_TO_WORKER as i32,
+        duplicate_window: ORDERS_LIVE,
+        no_ack: true,
+        ..stream::Config::default()
+    };
+    jetstream.create_or_update_stream(config).await?;
+    let stream = jetstream.get_stream_no_info(&name).await?;
+    stream.purge().filter(subjects::orders(id)).await?;
+    let config = consumer::pull::Config {
+        durable_name: Some(subjects::consumer(id)),
+        filter_subject: subjects::orders(id),
+        // No order is sent twice: two workers would stand on one start point.
+        ack_policy: consumer::AckPolicy::None,
+        deliver_policy: consumer::DeliverPolicy::All,
+        inactive_threshold: FORGOTTEN_AFTER,
+        memory_storage: true,
+        ..consumer::pull::Config::default()
+    };
+    jetstream.create_consumer_on_stream(config, &name).await?;
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! The search on other machines: workers that are not trusted, over a NATS server.
+//!
+//! ```text
+//! scheduler ──launch──▶ RemoteSearcher ──order──▶ stream of the worker ──pull──▶ worker ──▶ device
+//!           ◀──report── Session ◀──────────────answer──────────────────────────┘
+//! ```
+//!
+//! A worker learns start points and patterns: no secret, no asker, no job. To the scheduler its
+//! device is a `Searcher` like any other, but that its claims count only as far as its canaries
+//! prove them. Everything that a worker can send, or have us compute, is bounded (`wire.rs`, `session.rs`,
+//! `roll.rs`, `pace.rs`).
+//!
+//! An order that is lost is never sent again: the search has no memory, so it costs seconds, and no
+//! start point is ever given to two workers.
+
+mod credentials;
+mod fleet;
+mod hellos;
+mod orders;
+mod pace;
+mod roll;
+mod searcher;
+mod session;
+mod subjects;
+mod wire;
+mod worker;
+
+pub use credentials::{Credentials, CredentialsError};
+pub use fleet::{Attach, Fleet, FleetView};
+pub use roll::RemoteView;
+pub use subjects::{BOT, Permissions, Service};
+pub use wire::{LARGEST_ANSWER, LARGEST_TO_WORKER};
+pub use worker::{WorkerError, open_devices, run_worker};

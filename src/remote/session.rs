@@ -1,0 +1,292 @@
+//! One connection of a worker's device to the bot: its orders on the way, and their answers.
+
+use super::pace::Pace;
+use super::wire::{Answer, Found, Hello, LARGEST_ANSWER, Refusal};
+use crate::search::RemoteId;
+use crate::token_bucket::TokenBucket;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How long an order may stay unanswered. Orders reach two seconds ahead.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a device may be silent.
+pub const SILENCE: Duration = Duration::from_secs(7);
+/// Answers to no open order that are believed to be late ones: a second, and at once.
+const STRAYS: (u32, u32) = (1, 128);
+
+/// Why a session has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The worker, the server or the bot went away. It may come back.
+    Gone(String),
+    /// The worker does nothing with its orders. It may come back later.
+    Useless(String),
+    /// The worker is not believed any more.
+    Distrusted(String),
+}
+
+impl End {
+    /// The reason, for the operator.
+    pub fn reason(&self) -> &str {
+        let (End::Gone(reason) | End::Useless(reason) | End::Distrusted(reason)) = self;
+        reason
+    }
+}
+
+/// A connection of a device, shared by its searcher and the bot's connection to the server.
+pub struct Session {
+    /// The device.
+    pub id: RemoteId,
+    /// Its hello, as it came.
+    pub hello: Hello,
+    /// How fast its worker gets start points.
+    pub pace: Arc<Pace>,
+    state: Mutex<State>,
+    changed: Condvar,
+    over: watch::Sender<bool>,
+}
+
+struct State {
+    orders: VecDeque<OpenOrder>,
+    last_seen: Instant,
+    strays: TokenBucket,
+    has_answered: bool,
+    end: Option<End>,
+}
+
+/// An order on the way.
+struct OpenOrder {
+    number: u64,
+    starts: usize,
+    sent: Instant,
+    answer: Option<Found>,
+}
+
+impl Session {
+    /// The session that a hello begins.
+    pub fn new(id: RemoteId, hello: Hello, pace: Arc<Pace>) -> Session {
+        let state = State {
+            orders: VecDeque::new(),
+            last_seen: Instant::now(),
+            strays: TokenBucket::new(STRAYS.0, STRAYS.1),
+            has_answered: false,
+            end: None,
+        };
+        let (changed, over) = (Condvar::new(), watch::Sender::new(false));
+        Session { id, hello, pace, state: Mutex::new(state), changed, over }
+    }
+
+    /// Ends the session. The first reason stays.
+    pub fn end(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.changed.notify_all();
+        self.over.send_replace(true);
+    }
+
+    /// Waits for the end of the session.
+    pub async fn over(&self) {
+        // The sender lives as long as this.
+        let _ = self.over.subscribe().wait_for(|is_over| *is_over).await;
+    }
+
+    /// Why the session has ended, if it has.
+    pub fn ended(&self) -> Option<End> {
+        self.lock().end.clone()
+    }
+
+    /// Whether any order was answered.
+    pub fn has_answered(&self) -> bool {
+        self.lock().has_answered
+    }
+
+    /// Counts a sign of life.
+    pub fn seen(&self) {
+        self.lock().last_seen = Instant::now();
+    }
+
+    /// Ends the session of a device that is silent.
+    pub fn end_if_silent(&self) {
+        if self.lock().last_seen.elapsed() > SILENCE {
+            self.end(End::Gone(format!("no sign of life for {} s", SILENCE.as_secs())));
+        }
+    }
+
+    /// Notes an order that is sent now.
+    pub fn note_order(&self, number: u64, starts: usize) {
+        self.lock().orders.push_back(OpenOrder { number, starts, sent: Instant::now(), answer: None });
+    }
+
+    /// Takes an answer of the device. What no honest worker sends ends the session.
+    pub fn accept(&self, bytes: &[u8]) {
+        if let Err(end) = self.take(bytes) {
+            self.end(end);
+        }
+    }
+
+    fn take(&self, bytes: &[u8]) -> Result<(), End> {
+        let distrusted = |what: &str| End::Distrusted(format!("its answer is none: {what}"));
+        // It is decoded outside of the lock, and bounded before that.
+        if bytes.len() > LARGEST_ANSWER {
+            return Err(distrusted(&format!("{} bytes", bytes.len())));
+        }
+        let answer = Answer::read(bytes).map_err(|error| distrusted(&error.to_string()))?;
+        let mut state = self.lock();
+        state.last_seen = Instant::now();
+        let open = state.orders.iter().position(|order| order.number == answer.order && order.answer.is_none());
+        let Some(open) = open else {
+            if state.strays.take(Instant::now()).is_zero() {
+                return Ok(());
+            }
+            return Err(End::Distrusted("it floods the bot with answers to no order of its".to_owned()));
+        };
+        let found = match answer.result {
+            Ok(found) => found,
+            Err(Refusal::Patterns) => return Err(End::Gone("it lacks the patterns; they are sent again".to_owned())),
+            Err(Refusal::Starts) => return Err(End::Useless("it refuses its number of start points".to_owned())),
+            Err(Refusal::Device) => return Err(End::Useless("its device failed".to_owned())),
+        };
+        if found.hits.iter().any(|hit| usize::from(hit.start) >= state.orders[open].starts) {
+            return Err(distrusted("a hit names a start point that the order did not have"));
+        }
+        state.has_answered = true;
+        state.orders[open].answer = Some(found);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for the answer to the oldest order. Returns it with the time since that was sent.
+    pub fn wait(&self) -> Result<(Found, Duration), End> {
+        let mut state = self.lock();
+        loop {
+            if let Some(end) = &state.end {
+                return Err(end.clone());
+            }
+            let Some(oldest) = state.orders.front_mut() else {
+                return Err(End::Gone("nothing was ordered".to_owned()));
+            };
+            let age = oldest.sent.elapsed();
+            if let Some(found) = oldest.answer.take() {
+                state.orders.pop_front();
+                return Ok((found, age));
+            }
+            let Some(left) = PATIENCE.checked_sub(age).filter(|left| !left.is_zero()) else {
+                drop(state);
+                self.end(End::Useless(format!("no answer to an order for {} s", PATIENCE.as_secs())));
+                state = self.lock();
+                continue;
+            };
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Sleeps for this time, or until the session ends.
+    pub fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.lock();
+        while state.end.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Offset, Rotation, Tweak};
+    use crate::remote::wire::{Hit, VERSION, encode};
+
+    fn session() -> Session {
+        let hello = Hello {
+            version: VERSION,
+            program: "0.1.0".to_owned(),
+            session: 1,
+            name: "test".to_owned(),
+            kernel: "test".to_owned(),
+            threads: 1,
+            starts: 2,
+        };
+        Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, Arc::default())
+    }
+
+    fn answer(order: u64, result: Result<Found, Refusal>) -> Vec<u8> {
+        encode(&Answer { order, result }).unwrap()
+    }
+
+    fn found(start: u16) -> Result<Found, Refusal> {
+        let tweak = Tweak { offset: Offset::of_point(1, 1, Rotation::ALL[0]), rotation: Rotation::ALL[0] };
+        Ok(Found { candidates: 9, busy_micros: 1, hits: vec![Hit { start, ..Hit::new(0, tweak) }] })
+    }
+
+    #[test]
+    fn answers_are_handed_on_in_the_order_of_the_orders() {
+        let session = session();
+        session.note_order(5, 2);
+        session.note_order(6, 2);
+        session.accept(&answer(6, found(1)));
+        session.accept(&answer(5, found(0)));
+        assert_eq!(session.wait().unwrap().0.hits[0].start, 0);
+        assert_eq!(session.wait().unwrap().0.hits[0].start, 1);
+        assert!(session.has_answered() && session.ended().is_none());
+        assert!(matches!(session.wait(), Err(End::Gone(_))), "nothing is open");
+    }
+
+    #[test]
+    fn a_hit_outside_of_its_order_and_bytes_that_are_no_answer_end_the_session() {
+        for bad in [answer(5, found(2)), vec![0xff; 40], vec![0; LARGEST_ANSWER + 1], Vec::new()] {
+            let session = session();
+            session.note_order(5, 2);
+            session.accept(&bad);
+            assert!(matches!(session.ended(), Some(End::Distrusted(_))), "{:?}", session.ended());
+            assert!(matches!(session.wait(), Err(End::Distrusted(_))));
+        }
+    }
+
+    #[test]
+    fn late_answers_are_dropped_and_a_flood_of_them_ends_the_session() {
+        let session = session();
+        session.note_order(5, 2);
+        for _ in 0..STRAYS.1 {
+            session.accept(&answer(4, found(0)));
+        }
+        assert_eq!(session.ended(), None);
+        session.accept(&answer(5, found(0)));
+        for _ in 0..STRAYS.1 {
+            // The second answer to an order is as good as one to none.
+            session.accept(&answer(5, found(1)));
+        }
+        assert!(matches!(session.ended(), Some(End::Distrusted(_))));
+    }
+
+    #[test]
+    fn a_refusal_ends_the_session_and_is_no_lie() {
+        for refusal in [Refusal::Patterns, Refusal::Starts, Refusal::Device] {
+            let session = session();
+            session.note_order(5, 2);
+            session.accept(&answer(5, Err(refusal)));
+            assert!(!matches!(session.ended(), None | Some(End::Distrusted(_))), "{refusal:?}");
+            assert!(!session.has_answered());
+        }
+    }
+
+    #[test]
+    fn a_waiting_searcher_hears_of_the_end() {
+        let session = Arc::new(session());
+        session.note_order(5, 2);
+        let other = Arc::clone(&session);
+        let waiting = std::thread::spawn(move || other.wait().unwrap_err());
+        session.end(End::Gone("the server is away".to_owned()));
+        session.end(End::Distrusted("later".to_owned()));
+        assert_eq!(waiting.join().unwrap(), End::Gone("the server is away".to_owned()));
+    }
+}

@@ -1,0 +1,152 @@
+//! The subjects, streams and consumers of a worker, and what each user of the server may do.
+//!
+//! Each worker has a stream of its own for its orders, with one consumer for each of its devices.
+//! No subject of one worker is a subject of another, so one cannot take or answer the other's
+//! orders. There are no acknowledgements to forge: an order that is lost is not sent again.
+//!
+//! Each worker has an account of its own. The subjects at which it publishes, and at which it asks
+//! the server for its orders, are services of the bot's account. So the server's answers stay in
+//! the worker's account, whatever subject it names for them: within one account, a worker could
+//! have the server speak at the subjects of another.
+
+use crate::search::{MOST_DEVICES, RemoteId, WorkerName};
+
+/// The first token of every subject of ours.
+const ROOT: &str = "npubbot";
+/// The first token of the subjects at which answers of the server arrive.
+const INBOX: &str = "npubbot-inbox";
+/// Where a worker finds the server's requests. At the usual place, `$JS.API`, its own account has
+/// others, which refuse.
+pub const API: &str = "npubbot-api";
+/// The name of the bot's user.
+pub const BOT: &str = "bot";
+
+/// The subject at which a device says, again and again, that it is there.
+pub fn hello(id: RemoteId) -> String {
+    format!("{ROOT}.{}.{}.hello", id.worker, id.device)
+}
+
+/// The stream that keeps the newest hello of each device. No worker has that name.
+pub const HELLOS: &str = "npubbot_hellos";
+
+/// The hellos of all workers' devices.
+pub fn hellos() -> Vec<String> {
+    (0..MOST_DEVICES).map(|device| format!("{ROOT}.*.{device}.hello")).collect()
+}
+
+/// The device whose hello has this subject.
+pub fn of_hello(subject: &str) -> Option<RemoteId> {
+    let rest = subject.strip_prefix(ROOT)?.strip_prefix('.')?;
+    let (worker, rest) = rest.split_once('.')?;
+    let device: u8 = rest.strip_suffix(".hello")?.parse().ok()?;
+    let worker = worker.parse().ok()?;
+    (device < MOST_DEVICES).then_some(RemoteId { worker, device })
+}
+
+/// The orders of a device.
+pub fn orders(id: RemoteId) -> String {
+    format!("{ROOT}.{}.{}.orders", id.worker, id.device)
+}
+
+/// The orders of all devices of a worker.
+pub fn all_orders(worker: WorkerName) -> String {
+    format!("{ROOT}.{worker}.*.orders")
+}
+
+/// The answers of a device.
+pub fn answers(id: RemoteId) -> String {
+    format!("{ROOT}.{}.{}.answers", id.worker, id.device)
+}
+
+/// The stream of a worker's orders.
+pub fn stream(worker: WorkerName) -> String {
+    format!("{ROOT}-{worker}")
+}
+
+/// The consumer of a device, in its worker's stream.
+pub fn consumer(id: RemoteId) -> String {
+    id.device.to_string()
+}
+
+/// The subjects at which answers of the server to this user arrive begin with this.
+pub fn inbox(user: &str) -> String {
+    format!("{INBOX}.{user}")
+}
+
+/// The rights of a user: subjects at which it may publish, and those that it may hear.
+pub struct Permissions {
+    /// Subjects.
+    pub publish: Vec<String>,
+    /// Subjects.
+    pub subscribe: Vec<String>,
+}
+
+/// A service of the bot's account that a worker may use.
+pub struct Service {
+    /// Its subject in the bot's account.
+    pub subject: String,
+    /// The subject at which the worker finds it.
+    pub local: String,
+    /// Whether a request has several answers.
+    pub is_streamed: bool,
+}
+
+impl Service {
+    /// Those of a worker: everything that it publishes.
+    pub fn of_worker(worker: WorkerName) -> Vec<Service> {
+        let told = |what: &str| {
+            let subject = format!("{ROOT}.{worker}.*.{what}");
+            Service { local: subject.clone(), subject, is_streamed: false }
+        };
+        let asked = |what: &str, is_streamed| {
+            let rest = format!("{what}.{}.*", stream(worker));
+            Service { subject: format!("$JS.API.{rest}"), local: format!("{API}.{rest}"), is_streamed }
+        };
+        vec![told("hello"), told("answers"), asked("CONSUMER.INFO", false), asked("CONSUMER.MSG.NEXT", true)]
+    }
+}
+
+impl Permissions {
+    /// Those of the bot.
+    pub fn of_bot() -> Permissions {
+        Permissions {
+            publish: vec![format!("{ROOT}.*.*.orders"), "$JS.API.>".to_owned()],
+            subscribe: vec![format!("{ROOT}.*.*.answers"), format!("{}.>", inbox(BOT))],
+        }
+    }
+
+    /// Those of a worker: its own subjects.
+    pub fn of_worker(worker: WorkerName) -> Permissions {
+        Permissions {
+            publish: Service::of_worker(worker).into_iter().map(|service| service.local).collect(),
+            subscribe: vec![format!("{}.>", inbox(worker.as_str()))],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hello_names_its_device_by_its_subject() {
+        let id = RemoteId { worker: "ann-1".parse().unwrap(), device: 15 };
+        assert_eq!(of_hello(&hello(id)), Some(id));
+        for bad in ["npubbot.ann.16.hello", "npubbot.ann.x.hello", "npubbot.ann.0.orders", "npubbot..0.hello", "x", ""]
+        {
+            assert_eq!(of_hello(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_permission_of_a_worker_covers_a_subject_of_another() {
+        let (ann, bob) = ("ann".parse().unwrap(), "bob".parse().unwrap());
+        let Permissions { publish, subscribe } = Permissions::of_worker(ann);
+        let others = Permissions::of_worker(bob);
+        for own in publish.iter().chain(&subscribe) {
+            let tokens: Vec<&str> = own.split('.').collect();
+            assert!(tokens.iter().any(|token| *token == "ann" || *token == "npubbot-ann"), "{own}");
+            assert!(!others.publish.contains(own) && !others.subscribe.contains(own), "{own}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Why a device was taken out of use.
+
+use crate::search::SearchError;
+use crate::vault::VaultError;
+use thiserror::Error;
+
+/// Why a device was taken out of use.
+#[derive(Debug, Error)]
+pub(super) enum Failure {
+    /// The device failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// No start point can be drawn.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// Its claims are not believed, for this reason.
+    #[error("{0}")]
+    Distrusted(String),
+    /// Its thread panicked.
+    #[error("its thread panicked")]
+    Panicked,
+}

@@ -1,0 +1,34 @@
+//! The decoys that all workers share.
+
+use crate::pattern::Pattern;
+use crate::scheduler::plan::decoys::Decoys;
+use crate::scheduler::plan::pass::Pass;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// [`Decoys`] for all threads.
+#[derive(Debug, Default)]
+pub(in crate::scheduler) struct SharedDecoys(Mutex<Decoys>);
+
+impl SharedDecoys {
+    /// Sets how many there are beside the patterns of jobs.
+    pub fn set_wanted(&self, wanted: usize) {
+        self.lock().set_wanted(wanted);
+    }
+
+    /// The decoys for a launch.
+    pub fn beside(&self, pass: &Pass) -> Vec<Pattern> {
+        self.lock().beside(pass, Instant::now())
+    }
+
+    /// Takes decoys out of use that were found.
+    pub fn found(&self, patterns: &[Pattern]) {
+        let now = Instant::now();
+        let mut decoys = self.lock();
+        patterns.iter().for_each(|pattern| decoys.found(pattern, now));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Decoys> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

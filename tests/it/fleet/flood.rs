@@ -1,0 +1,104 @@
+//! A stolen credential, and a worker of another version.
+
+use super::server::client;
+use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
+use crate::support::harness::{Test, test};
+use crate::support::until;
+use async_nats::Client;
+use npubbot::remote::LARGEST_ANSWER;
+use npubbot::scheduler::Health;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub const TESTS: &[Test] = &[
+    test!(a_flood_of_hellos_and_answers_hides_no_other_worker).slow(),
+    test!(a_worker_of_another_version_is_named_and_gets_no_orders).slow(),
+    test!(the_limits_of_a_worker_are_kept_by_the_server),
+];
+
+/// A hello as the wire has it.
+fn hello(version: u16, session: u64) -> Vec<u8> {
+    postcard::to_stdvec(&(version, "0.1.0", session, "stolen", "none", 1u32, 1u32)).unwrap()
+}
+
+/// Sends hellos of all devices and answers to no order, as fast as the server takes them.
+async fn flood(client: Client, sent: Arc<AtomicU64>) {
+    let junk = vec![0x55; LARGEST_ANSWER - 512];
+    for round in 0u64.. {
+        for device in 0..16 {
+            let hello = hello(1, round);
+            client.publish(format!("npubbot.stolen.{device}.hello"), hello.into()).await.unwrap();
+            client.publish(format!("npubbot.stolen.{device}.answers"), junk.clone().into()).await.unwrap();
+            sent.fetch_add(2, Ordering::Relaxed);
+        }
+        client.flush().await.unwrap();
+    }
+}
+
+async fn a_flood_of_hellos_and_answers_hides_no_other_worker() {
+    let server = NatsServer::start(&["stolen", "honest", "later"]).await;
+    let bot = Headquarters::start(&server);
+    let _honest = server.work("honest", Twisted::new(|_, report| report));
+    bot.works("honest").await;
+    bot.order(1, "qqqqqqqqqqqq");
+    bot.goes_on("honest").await;
+    let (thief, _) = client(&server, "stolen").await;
+    let sent = Arc::new(AtomicU64::new(0));
+    let flood = tokio::spawn(flood(thief, Arc::clone(&sent)));
+    until("the flood is there", || async { (sent.load(Ordering::Relaxed) > 2_000).then_some(()) }).await;
+    let _later = server.work("later", Twisted::new(|_, report| report));
+    bot.works("later").await;
+    bot.goes_on("later").await;
+    bot.goes_on("honest").await;
+    // What the operator sees of it.
+    let reason = bot.drops("stolen").await;
+    assert!(reason.contains("its answer is none"), "{reason}");
+    let view = bot.fleet.view();
+    assert!(view.connected && view.refused.len() == 1, "{view:?}");
+    println!("{} messages of the thief", sent.load(Ordering::Relaxed));
+    assert!(!flood.is_finished(), "the server still takes them");
+    flood.abort();
+    assert!(bot.finds.lock().unwrap().is_empty());
+}
+
+async fn a_worker_of_another_version_is_named_and_gets_no_orders() {
+    let server = NatsServer::start(&["ann"]).await;
+    let bot = Headquarters::start(&server);
+    let (old, _) = client(&server, "ann").await;
+    let refused = until("it is named", || async {
+        old.publish("npubbot.ann.0.hello", hello(9, 1).into()).await.unwrap();
+        bot.fleet.view().refused.pop()
+    })
+    .await;
+    assert_eq!(refused.0.as_str(), "ann");
+    assert!(refused.1.contains("version 9") && refused.1.contains("both need the same npubbot"), "{}", refused.1);
+    assert!(bot.device("ann").is_none() && bot.fleet.view().devices.is_empty());
+    // With the same npubbot it works.
+    drop(old);
+    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    assert_eq!(bot.works("ann").await.health, Health::Working);
+    assert!(bot.fleet.view().refused.is_empty());
+}
+
+async fn the_limits_of_a_worker_are_kept_by_the_server() {
+    let server = NatsServer::start(&["ann", "bob"]).await;
+    let mut clients = Vec::new();
+    for _ in 0..8 {
+        clients.push(client(&server, "ann").await);
+    }
+    let text = std::fs::read_to_string(server.file("ann")).unwrap();
+    let seed = text.lines().find(|line| line.starts_with("SU")).unwrap().to_owned();
+    let options = async_nats::ConnectOptions::with_nkey(seed).add_root_certificates(server.file("ann"));
+    assert!(options.connect(server.url()).await.is_err(), "the ninth connection");
+    // Others still come in.
+    let (bob, _) = client(&server, "bob").await;
+    bob.flush().await.unwrap();
+    let (ann, said) = &clients[0];
+    ann.publish("npubbot.ann.0.answers", vec![0; LARGEST_ANSWER].into()).await.unwrap();
+    ann.flush().await.unwrap();
+    assert!(said.lock().unwrap().is_empty(), "{said:?}");
+    // The library knows a larger limit: that of the server.
+    ann.publish("npubbot.ann.0.answers", vec![0; LARGEST_ANSWER + 1].into()).await.unwrap();
+    let is_refused = |text: &String| text.to_lowercase().contains("payload");
+    until("it is refused", || async { said.lock().unwrap().iter().any(is_refused).then_some(()) }).await;
+}

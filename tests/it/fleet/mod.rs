@@ -1,0 +1,6 @@
+//! Workers on other machines, over a real NATS server with TLS and credentials.
+
+pub mod flood;
+pub mod server;
+pub mod trust;
+pub mod work;

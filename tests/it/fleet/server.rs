@@ -1,0 +1,247 @@
+//! The server: who may do what there, and what happens without it.
+
+use crate::support::fleet::{Headquarters, Killed, NatsServer, needs_nats};
+use crate::support::harness::{Test, test};
+use crate::support::{PATIENCE, program, until};
+use async_nats::{Client, ConnectOptions, Event};
+use futures_util::StreamExt;
+use npubbot::fleet::{Reloaded, Setup};
+use npubbot::remote::{BOT, Credentials};
+use npubbot::scheduler::Health;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+pub const TESTS: &[Test] = &[
+    test!(the_search_goes_on_without_the_server_and_workers_come_back_with_it).slow(),
+    test!(a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off).slow(),
+    test!(a_client_without_tls_gets_nothing),
+    test!(a_worker_can_do_nothing_at_the_subjects_of_others),
+    test!(the_server_answers_a_worker_at_its_own_subjects_only),
+    test!(the_server_takes_the_configuration_and_has_no_secret),
+];
+
+async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
+    let mut server = NatsServer::start(&["ann"]).await;
+    let bot = Headquarters::start(&server);
+    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    bot.works("ann").await;
+    bot.order(1, "qqqqqqqqqqqq");
+    bot.goes_on("ann").await;
+    server.kill();
+    until("the bot notices", || async { (!bot.fleet.view().connected).then_some(()) }).await;
+    let is_out = |health: &Health| matches!(health, Health::Out(reason) if reason.contains("the server is away"));
+    until("the worker has no orders", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
+    let own = || bot.scheduler.devices().into_iter().find(|device| device.id.to_string() == "cpu").unwrap();
+    let before = own();
+    // Its own device takes the patterns of workers, too.
+    until("the bot's own device goes on", || async { (own().candidates > before.candidates + 10).then_some(()) }).await;
+    assert_eq!(own().health, Health::Working);
+    server.start_again().await;
+    until("the server is back", || async { bot.fleet.view().connected.then_some(()) }).await;
+    bot.goes_on("ann").await;
+    bot.order(2, "cafe");
+    bot.found(2).await;
+}
+
+/// Runs a worker that ends by itself. Returns its exit code and what it said.
+async fn ended(mut worker: Command) -> (Option<i32>, String) {
+    let mut worker = Killed(worker.stderr(Stdio::piped()).spawn().unwrap());
+    let status = until("the worker ends", || {
+        let ended = worker.0.try_wait().unwrap();
+        async move { ended }
+    })
+    .await;
+    let mut said = String::new();
+    worker.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (status.code(), said)
+}
+
+async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
+    let server = NatsServer::start(&["ann", "bob"]).await;
+    let bot = Headquarters::start(&server);
+    // Another fleet's worker, who knows this server's certificate.
+    let other = tempfile::tempdir().unwrap();
+    let file = Setup::init(other.path(), "localhost", 1).unwrap().add("ann".parse().unwrap()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let seed = text.lines().find(|line| line.starts_with("SU")).unwrap();
+    let certificate = std::fs::read_to_string(server.data.path().join("fleet/server.pem")).unwrap();
+    std::fs::write(&file, Credentials::text("ann", seed, &certificate)).unwrap();
+    let (code, said) = ended(server.worker(&file)).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("refuses this worker") && !said.contains(seed), "{said}");
+    // A server whose certificate is another one.
+    let stranger = NatsServer::start(&["ann"]).await;
+    let (code, said) = ended(stranger.worker(&server.file("ann"))).await;
+    assert!(code == Some(2) && said.contains("certificate"), "{code:?}: {said}");
+
+    // The worker has a copy: that of the operator is deleted when it is removed.
+    let copy = server.data.path().join("copy.creds");
+    std::fs::copy(server.file("ann"), &copy).unwrap();
+    let mut worker = Killed(server.worker(&copy).stderr(Stdio::null()).spawn().unwrap());
+    bot.goes_on("ann").await;
+    let mut setup = Setup::open(server.data.path()).unwrap();
+    setup.remove("ann".parse().unwrap()).unwrap();
+    assert_eq!(setup.reload(), Reloaded::Told);
+    until("it is cut off", || async { bot.device("ann").filter(|device| device.health != Health::Working) }).await;
+    let ended = until("the worker ends", || {
+        let ended = worker.0.try_wait().unwrap();
+        async move { ended }
+    })
+    .await;
+    assert_eq!(ended.code(), Some(2));
+    assert!(bot.fleet.view().connected, "the bot stays connected");
+    let _other = Killed(server.worker(&server.file("bob")).spawn().unwrap());
+    bot.goes_on("bob").await;
+    assert_ne!(bot.device("ann").unwrap().health, Health::Working);
+    // A worker that is added while the server runs.
+    let added = setup.add("carl".parse().unwrap()).unwrap();
+    assert_eq!(setup.reload(), Reloaded::Told);
+    let _added = works_when_added(&bot, server.worker(&added)).await;
+    assert_eq!(bot.device("bob").unwrap().health, Health::Working);
+}
+
+/// Starts a worker until it works: one that comes before the server has read its configuration is
+/// refused.
+async fn works_when_added(bot: &Headquarters, mut worker: Command) -> Killed {
+    let running = Mutex::new(Killed(worker.stderr(Stdio::null()).spawn().unwrap()));
+    let worker = Mutex::new(worker);
+    until("a worker works that was added", || async {
+        let mut running = running.lock().unwrap();
+        if running.0.try_wait().unwrap().is_some() {
+            running.0 = worker.lock().unwrap().spawn().unwrap();
+        }
+        bot.device("carl").filter(|device| device.health == Health::Working && device.rate.is_some())
+    })
+    .await;
+    running.into_inner().unwrap()
+}
+
+async fn a_client_without_tls_gets_nothing() {
+    let server = NatsServer::start(&["ann"]).await;
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut info = String::new();
+    BufReader::new(socket.try_clone().unwrap()).read_line(&mut info).unwrap();
+    assert!(info.starts_with("INFO ") && info.contains("\"tls_required\":true"), "{info}");
+    let _ = socket.write_all(b"CONNECT {\"verbose\":true}\r\nSUB npubbot.> 1\r\nPING\r\n");
+    let mut answer = Vec::new();
+    // The server closes the connection.
+    let _ = socket.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(!answer.contains("+OK") && !answer.contains("PONG"), "{answer}");
+}
+
+/// A client with a worker's credentials, and what the server says to it.
+pub async fn client(server: &NatsServer, user: &str) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let text = std::fs::read_to_string(server.file(user)).unwrap();
+    let seed = text.lines().find(|line| line.starts_with("SU")).unwrap().to_owned();
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&said);
+    let options = ConnectOptions::with_nkey(seed)
+        .require_tls(true)
+        .add_root_certificates(server.file(user))
+        .custom_inbox_prefix(format!("npubbot-inbox.{user}"))
+        .event_callback(move |event| {
+            if let Event::ServerError(error) = event {
+                heard.lock().unwrap().push(error.to_string());
+            }
+            std::future::ready(())
+        });
+    (options.connect(server.url()).await.unwrap(), said)
+}
+
+async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
+    let server = NatsServer::start(&["ann", "bob"]).await;
+    let (bot, _) = client(&server, BOT).await;
+    let (ann, said) = client(&server, "ann").await;
+    let mut heard = bot.subscribe("npubbot.*.*.answers").await.unwrap();
+    bot.flush().await.unwrap();
+    let forbidden = [
+        "npubbot.bob.0.hello",
+        "npubbot.bob.0.answers",
+        "npubbot.ann.0.orders",
+        "npubbot.bob.0.orders",
+        "$JS.ACK.npubbot-bob.0.1.1.1.1.0",
+        "$JS.API.CONSUMER.MSG.NEXT.npubbot-bob.0",
+        "$JS.API.STREAM.CREATE.own",
+        "$JS.API.STREAM.DELETE.npubbot-ann",
+        "$JS.API.CONSUMER.CREATE.npubbot-ann",
+        "npubbot-inbox.bob.x",
+    ];
+    for subject in forbidden {
+        ann.publish(subject, "x".into()).await.unwrap();
+        ann.flush().await.unwrap();
+        let is_denied = |text: &String| text.to_lowercase().contains(&subject.to_lowercase());
+        until(subject, || async { said.lock().unwrap().iter().any(is_denied).then_some(()) }).await;
+    }
+    for subject in
+        ["npubbot.>", "npubbot.bob.0.orders", "npubbot.ann.0.orders", ">", "npubbot-inbox.>", "npubbot-inbox.bob.>"]
+    {
+        let before = said.lock().unwrap().len();
+        let _subscription = ann.subscribe(subject).await.unwrap();
+        ann.flush().await.unwrap();
+        until(subject, || async { (said.lock().unwrap().len() > before).then_some(()) }).await;
+    }
+    // What it may do, it can, and nothing forbidden has arrived before.
+    ann.publish("npubbot.ann.0.answers", "own".into()).await.unwrap();
+    let message = tokio::time::timeout(PATIENCE, heard.next()).await.unwrap().unwrap();
+    assert_eq!((message.subject.as_str(), &message.payload[..]), ("npubbot.ann.0.answers", &b"own"[..]));
+}
+
+/// A request names the subject of its answer, and the server has every right. In one account, a
+/// worker could have it speak in the name of another.
+async fn the_server_answers_a_worker_at_its_own_subjects_only() {
+    let server = NatsServer::start(&["ann", "bob"]).await;
+    let headquarters = Headquarters::start(&server);
+    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    // Now ann has a stream and a consumer.
+    headquarters.works("ann").await;
+    let (bot, _) = client(&server, BOT).await;
+    let (ann, said) = client(&server, "ann").await;
+    let mut heard = bot.subscribe("npubbot.bob.0.answers").await.unwrap();
+    bot.flush().await.unwrap();
+    let requests = [
+        ("npubbot-api.CONSUMER.INFO.npubbot-ann.0", ""),
+        ("npubbot-api.CONSUMER.MSG.NEXT.npubbot-ann.0", r#"{"batch":1,"no_wait":true}"#),
+        ("npubbot-api.CONSUMER.MSG.NEXT.npubbot-ann.7", ""),
+    ];
+    for (subject, body) in requests {
+        ann.publish_with_reply(subject, "npubbot.bob.0.answers", body.into()).await.unwrap();
+    }
+    // A request with an answer of its own is answered, after the others.
+    for _ in 0..3 {
+        let answer = ann.request("npubbot-api.CONSUMER.INFO.npubbot-ann.0", "".into()).await.unwrap();
+        assert!(answer.payload.starts_with(br#"{"type":"io.nats.jetstream"#), "{answer:?}");
+    }
+    ann.publish("npubbot.ann.0.answers", "own".into()).await.unwrap();
+    ann.flush().await.unwrap();
+    // What the server says to bob's subject would be here before what he says himself.
+    let (bob, _) = client(&server, "bob").await;
+    bob.publish("npubbot.bob.0.answers", "own".into()).await.unwrap();
+    let message = tokio::time::timeout(PATIENCE, heard.next()).await.unwrap().unwrap();
+    assert_eq!(&message.payload[..], b"own", "{message:?}; the server said {:?}", said.lock().unwrap());
+}
+
+/// `nats-server` itself checks the configuration.
+async fn the_server_takes_the_configuration_and_has_no_secret() {
+    let program = needs_nats();
+    let data = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = program::command().arg("fleet").args(arguments).arg("--data").arg(data.path()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", program::stderr(&output));
+        (program::stdout(&output), program::stderr(&output))
+    };
+    let (_, said) = run(&["init", "--host", "nats.example"]);
+    assert!(said.contains("tls://nats.example:4222") && said.contains("nats-server -c"), "{said}");
+    let (file, said) = run(&["add", "ann"]);
+    assert!(said.contains("npubbot worker --nats tls://nats.example:4222 --creds ann.creds"), "{said}");
+    assert_eq!(Credentials::read(file.trim().as_ref()).unwrap().user(), "ann");
+    let config = Setup::open(data.path()).unwrap().server_config();
+    let checked = std::process::Command::new(program).arg("-t").arg("-c").arg(&config).output().unwrap();
+    assert!(checked.status.success(), "{}", program::stderr(&checked));
+    run(&["remove", "ann"]);
+    let wrong = program::run(&["fleet", "remove", "ann", "--data", data.path().to_str().unwrap()]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", program::stderr(&wrong));
+}

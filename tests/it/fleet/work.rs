@@ -1,0 +1,136 @@
+//! Workers that do what they are told.
+
+use crate::cli::control::{answering, operate};
+use crate::support::asker::{Asker, DeliveredKey};
+use crate::support::bot::Home;
+use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
+use crate::support::harness::{Test, test};
+use crate::support::program::stdout;
+use crate::support::relay::TestRelay;
+use crate::support::until;
+use npubbot::scheduler::Health;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+pub const TESTS: &[Test] = &[
+    test!(a_key_is_delivered_that_only_a_worker_searched_for).slow(),
+    test!(a_job_is_found_where_only_a_worker_searches).slow(),
+    test!(the_operator_sees_the_workers_of_a_running_bot).slow(),
+    test!(no_start_point_is_used_by_two_workers).slow(),
+    test!(a_killed_worker_costs_seconds_and_one_that_is_started_again_works).slow(),
+];
+
+/// The bot and the worker are processes, as operators run them.
+async fn a_key_is_delivered_that_only_a_worker_searched_for() {
+    let server = NatsServer::start(&["ann"]).await;
+    let relay = TestRelay::start().await;
+    let credentials = server.file("bot");
+    let extra = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
+    let home = Home::with(&[relay.url()], &extra);
+    let running = home.start().await;
+    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let worker = || running.service.devices().into_iter().find(|device| device.id.to_string() == "worker ann:0");
+    until("the worker comes", || async { worker().filter(|device| device.rate.is_some()) }).await;
+    assert!(running.service.fleet().unwrap().connected);
+    let mut asker = Asker::connect(&relay.url(), running.public_key).await;
+    asker.send("npub1cats").await;
+    assert!(asker.next_message().await.content.contains("cats"));
+    let key = DeliveredKey::read(&asker.next_message().await.content).unwrap();
+    key.assert_starts_with("cats");
+    assert_eq!(worker().unwrap().health, Health::Working);
+    running.service.stop().await;
+}
+
+async fn a_job_is_found_where_only_a_worker_searches() {
+    let server = NatsServer::start(&["ann"]).await;
+    let bot = Headquarters::start(&server);
+    let _worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    bot.works("ann").await;
+    for (job, prefix) in [(1, "qqqq"), (2, "cafe"), (3, "0ne0")] {
+        bot.order(job, prefix);
+        let find = bot.found(job).await;
+        assert!(find.hit.npub().to_string()[5..].starts_with(prefix));
+    }
+    let local = bot.scheduler.devices().into_iter().find(|device| device.id.to_string() == "cpu").unwrap();
+    assert!(local.candidates < 10_000, "the bot's own device has tested {}", local.candidates);
+}
+
+async fn the_operator_sees_the_workers_of_a_running_bot() {
+    let mut server = NatsServer::start(&["ann"]).await;
+    let relay = TestRelay::start().await;
+    let credentials = server.file("bot");
+    let extra = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
+    let home = Home::with(&[relay.url()], &extra);
+    let _bot = home.spawn().await;
+    answering(&home).await;
+    let fleet = || -> Value { serde_json::from_str(&stdout(&operate(&home, &["fleet", "--json"]))).unwrap() };
+    until("the server is connected", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
+    assert_eq!((&fleet()["server"], &fleet()["workers"]), (&json!(server.url()), &json!([])));
+    let worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    let ann = |is_as_wanted: fn(&Value) -> bool| async move {
+        until("the worker is shown", || async { Some(fleet()["workers"][0].clone()).filter(is_as_wanted) }).await
+    };
+    let shown = ann(|ann| ann["proven_rate"].as_f64() > Some(0.0) && ann["hits"].as_u64() > Some(0)).await;
+    assert_eq!(
+        (&shown["name"], &shown["connected"], &shown["state"]),
+        (&json!("ann"), &json!(true), &json!("working"))
+    );
+    assert_eq!((&shown["hits_wrong"], &shown["devices"][0]["id"]), (&json!(0), &json!("ann:0")));
+    assert_eq!(shown["devices"][0]["version"], json!(env!("CARGO_PKG_VERSION")));
+    drop(worker);
+    let shown = ann(|ann| ann["connected"] == json!(false)).await;
+    assert!(shown["state"].as_str().unwrap().contains("no sign of life"), "{shown}");
+    server.kill();
+    until("the server is away", || async { (!fleet()["connected"].as_bool().unwrap()).then_some(()) }).await;
+    let doctor = stdout(&operate(&home, &["doctor"]));
+    assert!(doctor.contains("is away; they get no orders"), "{doctor}");
+}
+
+/// Start points that were searched at, each with the worker that did.
+type Used = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+
+async fn no_start_point_is_used_by_two_workers() {
+    let server = NatsServer::start(&["ann", "bob"]).await;
+    let bot = Headquarters::start(&server);
+    let used: Used = Arc::default();
+    let watched = |worker: usize| {
+        let used = Arc::clone(&used);
+        Twisted::new(move |launch, report| {
+            let points = launch.starts.iter().map(|start| (worker, start.public_key().serialize().to_vec()));
+            used.lock().unwrap().extend(points);
+            report
+        })
+    };
+    let _workers = (server.work("ann", watched(0)), server.work("bob", watched(1)));
+    bot.works("ann").await;
+    bot.works("bob").await;
+    bot.order(1, "qqqqqqqqqqqq");
+    until("both have searched", || async {
+        let used = used.lock().unwrap();
+        (0..2).all(|worker| used.iter().filter(|(user, _)| *user == worker).count() > 50).then_some(())
+    })
+    .await;
+    let used = used.lock().unwrap();
+    let different: HashSet<&Vec<u8>> = used.iter().map(|(_, point)| point).collect();
+    assert_eq!(different.len(), used.len());
+}
+
+async fn a_killed_worker_costs_seconds_and_one_that_is_started_again_works() {
+    let server = NatsServer::start(&["ann", "bob"]).await;
+    let bot = Headquarters::start(&server);
+    let worker = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    bot.works("ann").await;
+    bot.order(1, "qqqqqqqqqqqq");
+    bot.goes_on("ann").await;
+    drop(worker);
+    let is_out = |health: &Health| matches!(health, Health::Out(reason) if reason.contains("no sign of life"));
+    until("it is missed", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
+    let _other = Killed(server.worker(&server.file("bob")).spawn().unwrap());
+    bot.works("bob").await;
+    bot.order(2, "cafe");
+    bot.found(2).await;
+    let _again = Killed(server.worker(&server.file("ann")).spawn().unwrap());
+    bot.goes_on("ann").await;
+    assert!(bot.fleet.view().refused.is_empty());
+}
