@@ -6,6 +6,7 @@ use crate::search::cpu::ifma::{keys_of_lanes, one_passes};
 use crate::search::cpu::portable_quick::{QuickFe, WholeKeys};
 use crate::search::cpu::quick::QuickTests;
 use crate::search::cpu::text;
+use std::ops::Range;
 
 /// Numbers at the edges: 0, 1, those around p and 2^256, and with limbs of all zeros or all ones.
 fn edges() -> Vec<Fe> {
@@ -152,16 +153,47 @@ fn neighbour(random: &mut StdRng, key: Fe) -> Fe {
         1 => limbs[3] = key.0[3],
         2 => return key,
         _ => {
-            // Equal characters from a place on, whose bits lie across limbs.
-            let (from, count): (usize, usize) = (random.random_range(0..52), random.random_range(5..9));
-            let value: u8 = random.random_range(0..32);
-            for bit in (0..5 * count).filter_map(|at| (255 - 5 * from).checked_sub(at)) {
-                let is_set = (value >> ((bit + 4) % 5)) & 1;
-                limbs[bit / 64] = limbs[bit / 64] & !(1 << (bit % 64)) | u64::from(is_set) << (bit % 64);
-            }
+            let (from, count) = (random.random_range(0..52), random.random_range(5..9));
+            set_equal(&mut limbs, from..from + count, random.random());
         }
     }
     Fe(limbs).canonical()
+}
+
+/// Makes the characters at these places equal, whose bits lie across limbs. `value`: its lowest five
+/// bits are the character.
+fn set_equal(limbs: &mut [u64; 4], places: Range<usize>, value: u8) {
+    for bit in (0..5 * places.len()).filter_map(|at| (255 - 5 * places.start).checked_sub(at)) {
+        let is_set = (value >> ((bit + 4) % 5)) & 1;
+        limbs[bit / 64] = limbs[bit / 64] & !(1 << (bit % 64)) | u64::from(is_set) << (bit % 64);
+    }
+}
+
+#[test]
+fn equal_characters_at_every_place_pass_the_quick_tests() {
+    let mut random = random();
+    for (text, count) in [("=6*", 6), ("=7*", 7), ("=9*", 9)] {
+        let tests = patterns(&[text]).text_tests().unwrap();
+        let quick = QuickTests::new(&tests).unwrap();
+        // The last character has one bit of the key, and four that are zero.
+        for (from, value) in (0..=51 - count).flat_map(|from| (0..32).map(move |value| (from, value))) {
+            let mut limbs = random.random();
+            set_equal(&mut limbs, from..from + count, value);
+            let key = Fe(limbs).canonical();
+            assert_eq!(text::passing::<Fe>(&tests, [key; 2], &())[0] & 1, 1, "{text} at {from}: {value}");
+            let mut keys =
+                WholeKeys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+            (0..18).for_each(|at| keys.set(at, key));
+            assert!(QuickFe::new(&quick).passes_one(&keys, &tests), "{text} at {from}: {value}");
+            if is_supported() {
+                let vectors = [[Fe8::from_lanes(&[key; 8]); 3]; 6];
+                assert!(one_passes(&quick, &tests, &vectors), "{text} at {from}: {value}");
+            }
+        }
+    }
+    if !is_supported() {
+        no_ifma("its quick tests of equal characters");
+    }
 }
 
 #[test]
