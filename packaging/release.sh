@@ -104,10 +104,9 @@ for processor in $processors; do
     if [ "$program" != "$runnable" ]; then rm -rf "${work:?}/$processor"; fi
 done
 
-printf '\n== crate, SBOM, sums\n'
+printf '\n== crates, SBOM, sums\n'
 # Not verified by building: this is the source that was built above.
-cargo package --locked --no-verify --target-dir "$work/crate"
-cp "$work/crate/package/npubbot-$version.crate" "$folder/"
+packaging/crates.sh "$folder"
 if ! cargo cyclonedx --version >/dev/null 2>&1; then cargo install -q --locked cargo-cyclonedx; fi
 mkdir "$work/sbom"
 git archive HEAD | tar -x -C "$work/sbom"

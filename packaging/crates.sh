@@ -1,0 +1,17 @@
+#!/bin/sh
+# Packs the sources of the last commit as cargo does: npubbot and npubbot-miner.
+#
+#   packaging/crates.sh FOLDER
+#
+# cargo packs a package together with one that it depends on only if both may be published. Ours may
+# not, so this packs a copy in which they may.
+set -eu
+folder="$(realpath "$1")"
+cd "$(dirname "$0")/.."
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+git clone -q . "$work/npubbot"
+cd "$work/npubbot"
+sed -i '/^publish = false$/d' Cargo.toml miner/Cargo.toml
+cargo package --workspace --locked --no-verify --allow-dirty --quiet --target-dir "$work/target"
+cp "$work"/target/package/*.crate "$folder/"
