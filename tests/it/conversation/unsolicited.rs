@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// The limits under which a request that is never found in a test is accepted.
-const PATIENT: &str = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
+const PATIENT: &str = "[limits]\nlongest_expected_time = \"3650 days\"\ngive_up_after = \"3650 days\"\n";
 
 async fn an_asker_whose_job_takes_too_long_is_told_once() {
     let relay = TestRelay::start().await;
