@@ -92,7 +92,7 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     let allowed = operate(&home, &["allow", &npub(&asker)]);
     assert!(allowed.status.success(), "{}", stderr(&allowed));
     // The same text within the same second would be a copy of the first request.
-    assert!(asker.ask("zzzzzzzzz").await.contains("#2"), "they are answered again");
+    assert!(asker.ask("zzzzzzzz").await.contains("#2"), "they are answered again");
     drop(bot);
 }
 
