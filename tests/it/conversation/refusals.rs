@@ -83,15 +83,15 @@ async fn limits_are_named_when_they_are_reached() {
     assert!(asker.ask("cancel 1").await.contains("#1"));
     assert!(asker.ask("npub1zzzzzzzz").await.contains("#3"));
     asker.ask("cancel").await;
-    assert!(asker.ask("rrrrrrrrr").await.contains("#4"));
+    assert!(asker.ask("rrrrrrrr").await.contains("#4"));
     asker.ask("cancel 4").await;
-    let spent = asker.ask("yyyyyyyyy").await;
+    let spent = asker.ask("yyyyyyyy").await;
     assert!(!spent.contains("#5"), "four a day: {spent}");
     assert_eq!(running.service.totals().unwrap().accepted, 0);
 
     // Another asker has limits of their own, and cannot affect these jobs.
     let mut other = Asker::connect(&relay.url(), running.public_key).await;
-    assert!(other.ask("yyyyyyyyy").await.contains("#5"));
+    assert!(other.ask("yyyyyyyy").await.contains("#5"));
     asker.ask("cancel 5").await;
     assert_eq!(running.service.totals().unwrap().accepted, 1);
     running.service.stop().await;
@@ -126,7 +126,7 @@ async fn an_asker_who_asks_too_often_gets_one_notice_and_then_silence() {
     }
     let notice = asker.ask("pppppppp").await;
     assert!(notice.contains("I answer again at") && notice.contains("UTC"), "{notice}");
-    for text in ["help  ", "rrrrrrrrr", "cancel"] {
+    for text in ["help  ", "rrrrrrrr", "cancel"] {
         asker.send(text).await;
     }
     let all_seen = || async { (home.count("SELECT count(*) FROM seen") == Some(7)).then_some(()) };

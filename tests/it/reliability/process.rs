@@ -250,10 +250,10 @@ async fn a_quota_used_up_stays_used_up_after_a_kill() {
     let process = home.spawn().await;
     let mut asker = Asker::connect(&relay.url(), process.public_key).await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
-    assert!(asker.ask("ppppppppp").await.contains("#2"));
+    assert!(asker.ask("pppppppp").await.contains("#2"));
     process.kill();
     let process = home.spawn().await;
-    let refused = asker.ask("zzzzzzzzz").await;
+    let refused = asker.ask("zzzzzzzz").await;
     assert!(!refused.contains("#3"), "{refused}");
     // The answer names the limit, and when the asker may ask again: a day after the first request.
     assert!(refused.contains("2 jobs in the last 24 hours"), "{refused}");

@@ -182,12 +182,12 @@ async fn requests_pass(askers: usize, allowed: usize) {
     let (refusal, refused_after) = answer_to(&mut late, &plain).await;
     println!("refused after {refused_after:.2?}: {refusal}");
     assert!(refusal.contains("12 leading zero bits") && refusal.contains("again in"), "{refusal}");
-    let other = known.wrap("zzzzzzzzz").await;
+    let other = known.wrap("zzzzzzzz").await;
     let (welcome, known_after) = answer_to(&mut known, &other).await;
     println!("known after {known_after:.2?}: {welcome}");
     assert!(welcome.contains("searching for"), "{welcome}");
     // A new text: the same message in another wrap would be a copy, and a copy gets no answer.
-    let paid = worked(&late, "yyyyyyyyy");
+    let paid = worked(&late, "yyyyyyyy");
     let (accepted, paid_after) = answer_to(&mut late, &paid).await;
     assert!(accepted.contains("searching for"), "{accepted}");
     println!("with work after {paid_after:.2?}");
