@@ -228,7 +228,6 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::wire::VERSION;
     use crate::search::MOST_DEVICES;
 
     fn id(worker: &str) -> RemoteId {
@@ -236,8 +235,7 @@ mod tests {
     }
 
     fn hello(session: u64) -> Hello {
-        let (program, name, kernel) = ("0.1.0".to_owned(), "test".to_owned(), "test".to_owned());
-        Hello { version: VERSION, program, session, name, kernel, threads: 1, starts: 1 }
+        Hello::of_a_test(session, 1)
     }
 
     fn begins(visit: Visit) -> Arc<Session> {

@@ -218,19 +218,11 @@ fn parts(texts: Vec<String>) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::wire::{Answer, Found, Hello, VERSION};
+    use crate::remote::wire::{Answer, Found, Hello};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
     fn searcher() -> (RemoteSearcher, Arc<Session>, mpsc::Receiver<Vec<u8>>) {
-        let hello = Hello {
-            version: VERSION,
-            program: "0.1.0".to_owned(),
-            session: 1,
-            name: "test".to_owned(),
-            kernel: "test".to_owned(),
-            threads: 1,
-            starts: 1,
-        };
+        let hello = Hello::of_a_test(1, 1);
         let id = RemoteId { worker: "ann".parse().unwrap(), device: 0 };
         let session = Arc::new(Session::new(id, hello, Arc::default()));
         let (outgoing, sent) = mpsc::channel(256);

@@ -204,18 +204,10 @@ impl Session {
 mod tests {
     use super::*;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::remote::wire::{Hit, VERSION, encode};
+    use crate::remote::wire::{Hit, encode};
 
     fn session() -> Session {
-        let hello = Hello {
-            version: VERSION,
-            program: "0.1.0".to_owned(),
-            session: 1,
-            name: "test".to_owned(),
-            kernel: "test".to_owned(),
-            threads: 1,
-            starts: 2,
-        };
+        let hello = Hello::of_a_test(1, 2);
         Session::new(RemoteId { worker: "ann".parse().unwrap(), device: 0 }, hello, Arc::default())
     }
 

@@ -64,6 +64,15 @@ pub struct Hello {
     pub starts: u32,
 }
 
+#[cfg(test)]
+impl Hello {
+    /// A hello of this version, for tests.
+    pub fn of_a_test(session: u64, starts: u32) -> Hello {
+        let (program, name, kernel) = ("0.1.0".to_owned(), "test".to_owned(), "test".to_owned());
+        Hello { version: VERSION, program, session, name, kernel, threads: 1, starts }
+    }
+}
+
 /// A message of the bot to a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToWorker {
