@@ -2,7 +2,7 @@
 //! it.
 
 use crate::support::harness::{Test, test};
-use crate::support::memory_scan::{FORMS, Found, Pieces, Secret, start_secret_of};
+use crate::support::memory_scan::{FORMS, Pieces, Secret, start_secret_of};
 use npubbot::key::Rotation;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -123,8 +123,14 @@ fn planted_secrets_are_found_anywhere_and_nothing_else_is() {
         let places = (start..start + length).step_by(8);
         assert!(places.clone().all(|at| found.iter().any(|one| one.at == at && one.secret == secret)), "at {start}");
     }
-    let within = |one: &Found| planted.iter().any(|&(_, start, length)| (start..start + length).contains(&one.at));
-    assert!(found.iter().all(within));
+    // The noise before a number may happen to continue it: limbs of 52 bits end in 48 bits of the
+    // highest word, whose other two bytes stand there once in 65,536 times.
+    for one in &found {
+        let touches = |&(secret, start, length): &(usize, usize, usize)| {
+            secret == one.secret && (start..start + length + 7).contains(&(one.at + 7))
+        };
+        assert!(planted.iter().any(touches), "{one:?}");
+    }
 }
 
 /// Every place in memories of every length, including borders between two threads.
