@@ -16,6 +16,7 @@ mod error;
 mod grammar;
 mod intervals;
 mod kind;
+mod like;
 mod nearest;
 mod parts;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]

@@ -1,6 +1,5 @@
 //! One pattern: what a key must look like.
 
-use super::alphabet::{ALPHABET, value_of};
 use super::chance::{Effort, chance_of_any};
 use super::character_set::CharacterSet;
 use super::difficulty::Difficulty;
@@ -132,31 +131,6 @@ impl Pattern {
         Some(parts.iter().map(|&(first, next)| &text[5 + first..5 + next]).collect::<Vec<_>>().join("…"))
     }
 
-    /// Characters like `other`, as many, that keys of this pattern can begin with. `other` has
-    /// characters of the alphabet.
-    pub fn start_like(&self, other: &str) -> String {
-        let values: Vec<u8> = other.chars().filter_map(value_of).collect();
-        let shapes = self.shapes();
-        let Some(first) = values.first() else { return String::new() };
-        let start = &shapes[usize::from(*first) % shapes.len()].start;
-        let character = |(at, &value): (usize, &u8)| {
-            let set = start.get(at).copied().unwrap_or(CharacterSet::ANY);
-            like(set, value)
-        };
-        values.iter().enumerate().map(character).collect()
-    }
-
-    /// Characters like `other`, as many, with which keys can end whose last characters this pattern
-    /// names; `None` if it names none. `other` has characters of the alphabet.
-    pub fn end_like(&self, other: &str) -> Option<String> {
-        let shapes = self.shapes();
-        let end = &shapes.iter().find(|shape| !shape.end.is_empty())?.end;
-        let values: Vec<u8> = other.chars().filter_map(value_of).collect();
-        let set_at = |behind: usize| end.len().checked_sub(behind).map_or(CharacterSet::ANY, |at| end[at]);
-        let pairs = values.iter().enumerate().map(|(at, &value)| (set_at(values.len() - at), value));
-        Some(pairs.map(|(set, value)| like(set, value)).collect())
-    }
-
     /// Intervals of the upper 64 bits of x that can match: sorted, disjoint, both ends included.
     pub(super) fn intervals(&self) -> Vec<(u64, u64)> {
         match &self.form {
@@ -249,10 +223,4 @@ impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pattern({})", self.text)
     }
-}
-
-/// The character of this value, or one of the set where it is not in the set.
-fn like(set: CharacterSet, value: u8) -> char {
-    let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };
-    char::from(ALPHABET[usize::from(value)])
 }

@@ -11,6 +11,9 @@ const FIRST_LENGTH: u32 = 5;
 /// the host to verify.
 const FEWEST_HITS: f64 = 5.0;
 
+/// Characters of a canary before the checksum, at least: 15 bits of the key, enough for a quick test.
+const LEAST_OF_DATA: usize = 3;
+
 /// A random pattern that a device of this rate finds 5 to 160 times a second.
 pub fn choose(rate: Option<Rate>) -> Pattern {
     let length = rate.map_or(FIRST_LENGTH, |Rate(rate)| {
@@ -25,14 +28,16 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
     Pattern::parse(&text).expect("up to 12 characters of the alphabet are a pattern")
 }
 
-/// The canary of a pass with these patterns, about as frequent as `canary`.
+/// The canary of a pass with these patterns, about as frequent as `canary`: at most twice as
+/// frequent.
 ///
 /// - Beside a single pattern it is one with which keys of that pattern can begin, so that it adds no
 ///   interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
 ///   sees only the shorter pattern, and cannot tell which is the canary.
-/// - Where whole keys are compared it is an end, so that its hits show that whole keys are right,
-///   with their checksums if those of the others are read. It has the end of a pattern that names
-///   one: ends that differ take further tests of every key.
+/// - Where whole keys are compared, its hits show that whole keys are right, with their checksums if
+///   those of the others are read. It is of the kind that takes the fewest further tests of every
+///   key: it has the end of a pattern that names one, or is a run that begins like the run of one,
+///   or is found by one test of a key's lowest bits.
 pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
     if requested.iter().all(Pattern::begins_selectively) {
         return match requested {
@@ -40,18 +45,31 @@ pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
             _ => canary,
         };
     }
-    let text = match PatternSet::new(requested.to_vec()).text_tests() {
-        Some(tests) if !tests.need_checksum() => {
-            let digit = |character: u8| ALPHABET.iter().position(|&other| other == character).unwrap_or(0) % 16;
-            let digits = canary.as_str().bytes().map(|character| format!("{:x}", digit(character)));
-            format!("hex:*{}", digits.collect::<String>())
+    let reads_checksum = PatternSet::new(requested.to_vec()).text_tests().is_none_or(|tests| tests.need_checksum());
+    let text = of_whole_keys(canary.as_str(), requested, reads_checksum);
+    text.parse().unwrap_or_else(|_| at_the_end(&canary))
+}
+
+/// The text of a canary where whole keys are compared, made of these characters.
+fn of_whole_keys(characters: &str, requested: &[Pattern], reads_checksum: bool) -> String {
+    if reads_checksum {
+        if let Some(end) = requested.iter().find_map(|requested| requested.end_like(characters)) {
+            return format!("*{end}");
         }
-        _ => match requested.iter().find_map(|requested| requested.end_like(canary.as_str())) {
-            Some(end) => format!("*{end}"),
-            None => return at_the_end(&canary),
-        },
-    };
-    text.parse().unwrap_or(canary)
+        // One character more, because it may be at some fifty places.
+        let longer = format!("{characters}{}", &characters[..1]);
+        if let Some(run) = requested.iter().find_map(|requested| requested.run_like(&longer)) {
+            return format!("*{run}*");
+        }
+    }
+    let count = characters.len();
+    let of_checksum = if reads_checksum { (count / 3).min(count.saturating_sub(LEAST_OF_DATA)) } else { 0 };
+    if reads_checksum && of_checksum == 0 {
+        return format!("*{characters}");
+    }
+    let (of_data, of_checksum) = characters.split_at(count - of_checksum);
+    let like = requested.iter().find_map(|requested| requested.data_end_like(of_data));
+    format!("*{}?{of_checksum:?>6}", like.as_deref().unwrap_or(of_data))
 }
 
 /// The same characters at the end of a key, checksum included.
@@ -90,16 +108,24 @@ mod tests {
     }
 
     #[test]
-    fn where_whole_keys_are_compared_a_canary_is_an_end_that_reads_what_the_others_read() {
+    fn where_whole_keys_are_compared_a_canary_is_of_their_kind_and_reads_what_they_read() {
         let canary: Pattern = "al7ce".parse().unwrap();
         for (requested, expected) in [
             (&["*cafe"][..], "*acafe"),
             (&["*cafe7", "*cafe8"], "*cafe7"),
             (&["*a*[xy]cafe7"], "*cafe7"),
             (&["*[xy]?", "*qqqq"], "*al7ye"),
-            (&["*al7ce*", "hex:*beef"], "*al7ce"),
-            (&["=7*"], "*al7ce"),
-            (&["hex:*beef"], "hex:*dfe89"),
+            (&["*qwerty*"], "*qwerty*"),
+            (&["*qwerty*", "*cafe7"], "*cafe7"),
+            (&["*m0*"], "*m07cea*"),
+            (&["*m0ctane*", "=7*"], "*m0ctan*"),
+            (&["*al7ce*", "hex:*beef"], "*al7cea*"),
+            (&["*cat*d0g*"], "*al7c??????e"),
+            (&["=7*"], "*al7c??????e"),
+            (&["=7*", "hex:*c0ffee"], "*qllh??????e"),
+            (&["hex:*beef"], "*alhmh???????"),
+            (&["hex:*c0ffee"], "*wqllh???????"),
+            (&["*qwerty*@40"], "*al7ce???????"),
             (&["m0ctane", "cat"], "al7ce"),
         ] {
             let requested: Vec<Pattern> = requested.iter().map(|text| text.parse().unwrap()).collect();

@@ -4,6 +4,7 @@
 use crate::pattern::TextTests;
 use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
+use std::cmp::Reverse;
 
 /// Groups of parities at most.
 pub const MOST_GROUPS: usize = 2;
@@ -16,6 +17,8 @@ pub const WORDS: usize = 16;
 
 /// Parities that the ends of a group have in common at least.
 const LEAST_COMMON: usize = 10;
+/// Ends at most that [`QuickTests::low`] is tried with.
+const MOST_LOW_TESTS: usize = 8;
 /// Bits of a key of which [`QuickTests::low`] reads some.
 const LOW_BITS: usize = 52;
 /// Equal characters from which on their differences fill a word of 16 bits but for its lowest.
@@ -133,22 +136,41 @@ impl Parts {
         Some(())
     }
 
-    fn arrange(mut self) -> Option<QuickTests> {
-        let low = self.take_low_test();
+    fn arrange(self) -> Option<QuickTests> {
         let [even, odd] = values_of(self.places)?;
-        Some(QuickTests { low, parities: parities_of(self.ends)?, even, odd, equal: self.equal })
+        let low_tests = self.ends.iter().filter_map(low_test).take(MOST_LOW_TESTS);
+        let ways = low_tests.map(Some).chain([None]).filter_map(|first| arranged(first, &self.ends));
+        let (low, groups) =
+            ways.min_by_key(|(low, groups)| (groups.len(), Reverse(low.map_or(0, |(mask, _)| mask.count_ones()))))?;
+        let parities = groups.iter().map(|group| masks_of(group)).collect::<Option<_>>()?;
+        Some(QuickTests { low, parities, even, odd, equal: self.equal })
     }
+}
 
-    /// Takes the ends that one test of the lowest bits finds.
-    fn take_low_test(&mut self) -> Option<(u64, u64)> {
-        let is_low = |bits: &Bits| bits.word(0, LOW_BITS).0.count_ones() as usize >= LEAST_BITS;
-        let mut low = self.ends.iter().filter(|bits| is_low(bits)).map(|bits| bits.word(0, LOW_BITS));
-        let first = low.next()?;
-        low.all(|other| other == first).then(|| {
-            self.ends.retain(|bits| !is_low(bits));
-            first
-        })
+/// Mask and value of the lowest bits that an end restricts; `None` if these are few.
+fn low_test(end: &Bits) -> Option<(u64, u64)> {
+    let (mask, value) = end.word(0, LOW_BITS);
+    (mask.count_ones() >= LEAST_BITS as u32).then_some((mask, value))
+}
+
+/// Ends that are found by the parities that they have in common.
+type Groups<'a> = Vec<Vec<&'a Bits>>;
+
+/// Arranges ends: those that have enough in common with `low` are found by one test of the lowest
+/// bits, which is returned, and the others by the returned groups. `None` if there are too many.
+fn arranged(mut low: Option<(u64, u64)>, ends: &[Bits]) -> Option<(Option<(u64, u64)>, Groups<'_>)> {
+    let mut others = Vec::new();
+    for end in ends {
+        let common = low.zip(low_test(end)).map(|((mask, value), (other_mask, other))| {
+            let common = mask & other_mask & !(value ^ other);
+            (common, value & common)
+        });
+        match common.filter(|(mask, _)| mask.count_ones() >= LEAST_BITS as u32) {
+            Some(common) => low = Some(common),
+            None => others.push(end),
+        }
     }
+    groups_of(others).map(|groups| (low, groups))
 }
 
 /// Distributes the places of runs to words, so that few values must be compared. Returns the values
@@ -180,29 +202,30 @@ fn values_of(mut places: Vec<Vec<(Word, u16)>>) -> Option<[Vec<[u16; WORDS]>; 2]
     Some(rounds)
 }
 
-/// Distributes ends to groups that have enough even parities in common.
-fn parities_of(ends: Vec<Bits>) -> Option<Vec<[[u64; 4]; PARITIES]>> {
-    let mut groups: Vec<Vec<Bits>> = Vec::new();
-    for bits in ends {
-        let fits = |group: &&mut Vec<Bits>| {
-            let with: Vec<&Bits> = group.iter().chain([&bits]).collect();
+/// Distributes ends to groups that have enough even parities in common. `None` if that takes too
+/// many groups.
+fn groups_of(ends: Vec<&Bits>) -> Option<Groups<'_>> {
+    let mut groups = Groups::new();
+    for end in ends {
+        let fits = |group: &Vec<&Bits>| {
+            let with: Vec<&Bits> = group.iter().copied().chain([end]).collect();
             even_parities(&with).len() >= LEAST_COMMON
         };
-        match groups.iter_mut().find(fits) {
-            Some(group) => group.push(bits),
-            None => groups.push(vec![bits]),
+        match groups.iter().position(fits) {
+            Some(at) => groups[at].push(end),
+            None if groups.len() == MOST_GROUPS => return None,
+            None => groups.push(vec![end]),
         }
     }
-    if groups.len() > MOST_GROUPS {
-        return None;
+    Some(groups)
+}
+
+/// The even parities of a group; `None` if they are few.
+fn masks_of(group: &[&Bits]) -> Option<[[u64; 4]; PARITIES]> {
+    let parities = even_parities(group);
+    let mut masks = [[0; 4]; PARITIES];
+    for (mask, halves) in masks.iter_mut().zip(&parities) {
+        *mask = std::array::from_fn(|at| u64::from(halves[2 * at]) | u64::from(halves[2 * at + 1]) << 32);
     }
-    let masks = |group: &Vec<Bits>| {
-        let parities = even_parities(&group.iter().collect::<Vec<_>>());
-        let mut masks = [[0; 4]; PARITIES];
-        for (mask, halves) in masks.iter_mut().zip(&parities) {
-            *mask = std::array::from_fn(|at| u64::from(halves[2 * at]) | u64::from(halves[2 * at + 1]) << 32);
-        }
-        (parities.len() >= LEAST_COMMON).then_some(masks)
-    };
-    groups.iter().map(masks).collect()
+    (parities.len() >= LEAST_COMMON).then_some(masks)
 }

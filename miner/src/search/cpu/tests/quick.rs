@@ -257,3 +257,30 @@ fn the_quick_tests_of_one_kind_are_few() {
     );
     assert!(of(&["=5*"]).is_none() && of(&["*al7*"]).is_none(), "too many keys would pass");
 }
+
+/// The pairs are those that `canary::beside` of the bot chooses.
+#[test]
+fn a_pattern_of_the_same_kind_takes_no_further_quick_test() {
+    let counts = |texts: &[&str]| {
+        let quick = QuickTests::new(&patterns(texts).text_tests().unwrap()).unwrap();
+        (quick.parities.len(), quick.even.len() + quick.odd.len(), quick.equal)
+    };
+    for (requested, canary) in [
+        ("*cafe7", "*cafe7"),
+        ("*cafe7", "*qcafe7"),
+        ("*cafe", "*qcafe"),
+        ("*qwerty*", "*qwert*"),
+        ("*qwerty*", "*qwertyq*"),
+        ("*al7ce*", "*al7cea*"),
+        ("=7*", "*al7c??????e"),
+        ("=8*", "*al7cet?????t0"),
+        ("hex:*c0ffee", "*wqllh???????"),
+        ("hex:*beef", "*ahlmh???????"),
+    ] {
+        let (alone, both) = (counts(&[requested]), counts(&[requested, canary]));
+        assert_eq!(alone, both, "{requested} {canary}");
+    }
+    let low = |texts: &[&str]| QuickTests::new(&patterns(texts).text_tests().unwrap()).unwrap().low;
+    assert_eq!(low(&["hex:*c0ffee", "*wqllh???????"]), Some((0xff_fffe, 0xc0_ffee)));
+    assert_eq!(low(&["hex:*c0ffee", "hex:*3f0011"]), Some((0xff_ffff, 0xc0_ffee)), "nothing in common");
+}

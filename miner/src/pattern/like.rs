@@ -1,0 +1,67 @@
+//! Characters with which keys of a pattern can begin, go on, or end: from them other patterns are
+//! made that cost a device little beside it.
+
+use super::alphabet::{ALPHABET, value_of};
+use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
+use super::kind::Kind;
+use super::pattern::Pattern;
+use super::shape::Shape;
+use std::iter::repeat;
+use std::ops::Range;
+
+/// Each of these takes characters of the alphabet, `other`, and returns as many. Each character is
+/// kept where the pattern allows it, and is one that it allows where not.
+impl Pattern {
+    /// Characters that keys of this pattern can begin with.
+    pub fn start_like(&self, other: &str) -> String {
+        let shapes = self.shapes();
+        let Some(first) = other.chars().find_map(value_of) else { return String::new() };
+        let shape = &shapes[usize::from(first) % shapes.len()];
+        all_like((0..).map(|at| set_at(shape, at)), other)
+    }
+
+    /// The last characters of keys whose checksum this pattern restricts; `None` if it restricts
+    /// none at a fixed place there.
+    pub fn end_like(&self, other: &str) -> Option<String> {
+        let shape = self.restricting(LAST_OF_DATA + 1..NPUB_CHARACTERS)?;
+        Some(all_like((NPUB_CHARACTERS - other.len()..).map(|at| set_at(&shape, at)), other))
+    }
+
+    /// The characters before the last of the data, of which a key has only one bit; `None` if this
+    /// pattern restricts none of them at a fixed place.
+    pub fn data_end_like(&self, other: &str) -> Option<String> {
+        let from = LAST_OF_DATA - other.len();
+        let shape = self.restricting(from..LAST_OF_DATA)?;
+        Some(all_like((from..).map(|at| set_at(&shape, at)), other))
+    }
+
+    /// Characters that begin like the run that keys of this pattern have at any place; `None` if
+    /// that is not all it asks for.
+    pub fn run_like(&self, other: &str) -> Option<String> {
+        let Kind::Parts { start, middle, within: None, end } = self.kind() else { return None };
+        let is_run_alone = start.is_empty() && middle.len() == 1 && end.is_empty();
+        let run = is_run_alone.then(|| self.shapes().swap_remove(0).middle.swap_remove(0))?;
+        Some(all_like(run.into_iter().chain(repeat(CharacterSet::ANY)), other))
+    }
+
+    /// The first of its shapes that restricts one of these places.
+    fn restricting(&self, places: Range<usize>) -> Option<Shape> {
+        let is_restricted = |shape: &Shape| places.clone().any(|at| set_at(shape, at) != CharacterSet::ANY);
+        self.shapes().into_iter().find(is_restricted)
+    }
+}
+
+/// The characters that a shape allows at a place.
+fn set_at(shape: &Shape, place: usize) -> CharacterSet {
+    let of_end = place.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at));
+    *shape.start.get(place).or(of_end).unwrap_or(&CharacterSet::ANY)
+}
+
+/// The characters of `other`, or one of the set where they are not in their set.
+fn all_like(sets: impl Iterator<Item = CharacterSet>, other: &str) -> String {
+    let like = |(set, value): (CharacterSet, u8)| {
+        let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };
+        char::from(ALPHABET[usize::from(value)])
+    };
+    sets.zip(other.chars().filter_map(value_of)).map(like).collect()
+}
