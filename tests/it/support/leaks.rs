@@ -1,6 +1,7 @@
 //! Searches for secrets where there must be none: in the files of a folder, and in the memory of a
 //! process.
 
+use aho_corasick::AhoCorasick;
 use nostr_sdk::prelude::{FromBech32, SecretKey};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -38,31 +39,21 @@ pub fn forms_of(nsec: &str) -> Vec<Needle> {
     forms.map(|(form, bytes)| Needle { form: form.to_owned(), bytes }).to_vec()
 }
 
-/// Needles indexed by their first byte, to search for many at once.
+/// Searches for many needles at once.
 pub struct Search<'a> {
-    by_first: Vec<Vec<&'a Needle>>,
+    needles: &'a [Needle],
+    automaton: AhoCorasick,
 }
 
 impl<'a> Search<'a> {
     pub fn new(needles: &'a [Needle]) -> Search<'a> {
-        let mut by_first = vec![Vec::new(); 256];
-        for needle in needles {
-            by_first[usize::from(needle.bytes[0])].push(needle);
-        }
-        Search { by_first }
+        Search { needles, automaton: AhoCorasick::new(needles.iter().map(|needle| &needle.bytes)).unwrap() }
     }
 
-    /// The forms found in `haystack`.
+    /// The forms found in `haystack`, each as often as it is there.
     pub fn bytes(&self, haystack: &[u8]) -> Vec<String> {
-        let mut found = Vec::new();
-        for (at, &first) in haystack.iter().enumerate() {
-            for needle in &self.by_first[usize::from(first)] {
-                if haystack[at..].starts_with(&needle.bytes) {
-                    found.push(needle.form.clone());
-                }
-            }
-        }
-        found
+        let found = self.automaton.find_overlapping_iter(haystack);
+        found.map(|found| self.needles[found.pattern().as_usize()].form.clone()).collect()
     }
 
     /// The files below `folder` that contain a needle.
