@@ -2,7 +2,7 @@
 
 use super::folders::FolderFlags;
 use super::operate::replies;
-use crate::control::{self, FleetStatus, Reply, WorkerStatus};
+use crate::control::{self, FleetStatus, Reply, WorkerDeviceStatus, WorkerStatus};
 use crate::fleet::{Reloaded, Setup};
 use crate::pattern::Rate;
 use crate::search::WorkerName;
@@ -115,30 +115,39 @@ fn never_seen(name: &WorkerName) -> WorkerStatus {
         proven_rate: 0.0,
         hits: 0,
         hits_wrong: 0,
+        errors: 0,
         state: "has not come since the bot was started".to_owned(),
         devices: Vec::new(),
     }
 }
 
 fn fleet_text(fleet: &FleetStatus) -> String {
-    let figures = |rate: f64, hits: u64, wrong: u64| {
+    let figures = |rate: f64, hits: u64, wrong: u64, errors: u64| {
         let rate = if rate > 0.0 { Rate(rate).to_string() } else { "-".to_owned() };
-        format!("{rate:>10} {hits:>9} hits {wrong:>3} wrong")
+        format!("{rate:>10} {hits:>9} hits {wrong:>3} wrong {errors:>3} errors")
     };
     let mut text = format!("{} {}\n", fleet.server, if fleet.connected { "connected" } else { "away" });
     for worker in &fleet.workers {
-        let all = figures(worker.proven_rate, worker.hits, worker.hits_wrong);
+        let all = figures(worker.proven_rate, worker.hits, worker.hits_wrong, worker.errors);
         text += &format!("{:24} {all}  {}\n", worker.name, worker.state);
         for device in &worker.devices {
-            let own = figures(device.proven_rate, device.hits, device.hits_wrong);
+            let own = figures(device.proven_rate, device.hits, device.hits_wrong, device.errors);
             text += &format!("  {:22} {own}  {}, ", device.id, device.state);
-            text += &format!("{} ({}), npubbot {}\n", device.name, device.kernel, device.version);
+            text += &format!("{} ({}), npubbot {}{}\n", device.name, device.kernel, device.version, echo_text(device));
         }
     }
     if fleet.workers.is_empty() {
         text += "There are no workers; `npubbot fleet add NAME` makes the credentials of one.\n";
     }
     text
+}
+
+/// The round trip and the clock of a device, if they are known.
+pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
+    let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
+    // The clock is known to half the round trip.
+    let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
+    format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
 }
 
 /// Tells the server of a change, or says how to.
@@ -155,7 +164,6 @@ fn say_reload(setup: &Setup) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::WorkerDeviceStatus;
 
     #[test]
     fn the_fleet_is_a_line_for_each_worker_and_each_device() {
@@ -168,14 +176,21 @@ mod tests {
             proven_rate: 182e9,
             hits: 1234,
             hits_wrong: 0,
+            errors: 3,
+            round_trip: Some(0.0123),
+            clock_ahead: Some(-0.4),
             state: "working".to_owned(),
         };
+        assert!(
+            echo_text(&WorkerDeviceStatus { clock_ahead: Some(7200.4), ..device.clone() }).ends_with("clock +7200 s")
+        );
         let ann = WorkerStatus {
             name: "ann".to_owned(),
             connected: true,
             proven_rate: 182e9,
             hits: 1234,
             hits_wrong: 0,
+            errors: 3,
             state: "working".to_owned(),
             devices: vec![device],
         };
@@ -183,9 +198,9 @@ mod tests {
         let fleet = FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers };
         insta::assert_snapshot!(fleet_text(&fleet), @r"
         tls://nats.example:4222 connected
-        ann                         182 G/s      1234 hits   0 wrong  working
-          ann:0                     182 G/s      1234 hits   0 wrong  working, NVIDIA H200 (sm_90), npubbot 0.1.0
-        bob                               -         0 hits   0 wrong  has not come since the bot was started
+        ann                         182 G/s      1234 hits   0 wrong   3 errors  working
+          ann:0                     182 G/s      1234 hits   0 wrong   3 errors  working, NVIDIA H200 (sm_90), npubbot 0.1.0, round trip 12 ms, clock -400 ms
+        bob                               -         0 hits   0 wrong   0 errors  has not come since the bot was started
         ");
         let json = serde_json::to_value(&fleet).unwrap();
         for key in ["name", "connected", "proven_rate", "hits", "state"] {

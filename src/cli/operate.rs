@@ -207,6 +207,11 @@ fn status_text(status: &Status, checks: &[Reply]) -> String {
     for device in &status.devices {
         text += &format!("  {:8} {:12} {}, {}\n", device.id, rate(device.rate), device.name, device.state);
     }
+    if let Some(fleet) = &status.fleet {
+        let there = fleet.workers.iter().filter(|worker| worker.connected).count();
+        let state = if fleet.connected { "connected" } else { "away; workers get no orders until it is back" };
+        text += &format!("workers: {there} of {} are there; {} is {state}\n", fleet.workers.len(), fleet.server);
+    }
     text += "relays\n";
     for relay in &status.relays {
         text += &format!("  {:12} {}\n", relay.state, relay.url);
@@ -236,7 +241,7 @@ fn job_text(job: &JobStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{DeviceStatus, RelayStatus};
+    use crate::control::{DeviceStatus, FleetStatus, RelayStatus};
 
     #[test]
     fn status_and_jobs_are_short_for_people() {
@@ -251,6 +256,7 @@ mod tests {
                 rate: None,
                 state: "paused".to_owned(),
             }],
+            fleet: Some(FleetStatus { server: "tls://a:4222".to_owned(), connected: false, workers: Vec::new() }),
             relays: vec![RelayStatus { url: "wss://nos.lol".to_owned(), state: "connected".to_owned() }],
             open_jobs: 2,
             undelivered: 1,
@@ -264,6 +270,7 @@ mod tests {
         npubbot 0.1.0, up 2 h 2 min
         1.60 G/s together
           cpu      -            x86_64, paused
+        workers: 0 of 0 are there; tls://a:4222 is away; workers get no orders until it is back
         relays
           connected    wss://nos.lol
         2 open jobs, 1 undelivered messages, 40 MiB of heap

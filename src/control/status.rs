@@ -15,6 +15,9 @@ pub struct Status {
     pub rate: Option<f64>,
     /// Every device.
     pub devices: Vec<DeviceStatus>,
+    /// The workers on other machines; absent without a server for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetStatus>,
     /// The bot's relays.
     pub relays: Vec<RelayStatus>,
     /// Accepted jobs that are searched for.
@@ -73,6 +76,8 @@ pub struct WorkerStatus {
     pub hits: u64,
     /// Hits that did not.
     pub hits_wrong: u64,
+    /// Times since the start that it did nothing with its orders, failed or lied.
+    pub errors: u64,
     /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: ` or
     /// `out: ` and the reason.
     pub state: String,
@@ -99,6 +104,12 @@ pub struct WorkerDeviceStatus {
     pub hits: u64,
     /// As in [`WorkerStatus`].
     pub hits_wrong: u64,
+    /// As in [`WorkerStatus`].
+    pub errors: u64,
+    /// Time of a message to it and back, seconds; `null` before the first one and while it is away.
+    pub round_trip: Option<f64>,
+    /// Its clock minus the bot's, seconds, to half the round trip; `null` like that.
+    pub clock_ahead: Option<f64>,
     /// As in [`WorkerStatus`].
     pub state: String,
 }

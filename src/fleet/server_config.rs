@@ -1,6 +1,6 @@
 //! The configuration of the NATS server: TLS, an account for each user, and what each may do.
 
-use crate::remote::{BOT, LARGEST_ANSWER, LARGEST_TO_WORKER, Permissions, Service};
+use crate::remote::{BOT, LARGEST_ANSWER, LARGEST_TO_WORKER, Permissions, Service, all_pings};
 use crate::search::WorkerName;
 use std::fmt::Write;
 use std::path::Path;
@@ -47,9 +47,9 @@ pub fn server_config<'a>(
     )
 }
 
-/// The services of the bot's account for a worker.
+/// The services of the bot's account for a worker, and its pings.
 fn exports_to(worker: WorkerName) -> String {
-    let mut text = String::new();
+    let mut text = format!("      {{ stream: {}, accounts: [{}] }}\n", quoted(&all_pings(worker)), account(worker));
     for Service { subject, is_streamed, .. } in Service::of_worker(worker) {
         let answers = if is_streamed { "stream" } else { "singleton" };
         let (subject, account) = (quoted(&subject), account(worker));
@@ -68,6 +68,7 @@ fn account_of(worker: WorkerName, key: &str) -> String {
     );
     text += &user(key, &Permissions::of_worker(worker));
     text += "    imports: [\n";
+    let _ = writeln!(text, "      {{ stream: {{ account: {BOT}, subject: {} }} }}", quoted(&all_pings(worker)));
     for Service { subject, local, .. } in Service::of_worker(worker) {
         let (subject, local) = (quoted(&subject), quoted(&local));
         let _ = writeln!(text, "      {{ service: {{ account: {BOT}, subject: {subject} }}, to: {local} }}");

@@ -10,11 +10,12 @@
 
 use super::credentials::{Credentials, is_refusal};
 use super::hellos::{AT_ONCE, Hellos};
+use super::pings::PING_EVERY;
 use super::roll::{RemoteView, Roll, Visit};
 use super::searcher::{MOST_ORDERS, RemoteSearcher};
 use super::session::{End, Session};
 use super::subjects;
-use super::wire::{Hello, LARGEST_TO_WORKER};
+use super::wire::{Hello, LARGEST_TO_WORKER, Ping, encode};
 use crate::search::Searcher;
 use crate::search::{RemoteId, WorkerName};
 use crate::shutdown::Shutdown;
@@ -232,14 +233,23 @@ async fn welcome(client: Client, session: Arc<Session>, attach: impl Attach) {
         client.flush().await?;
         let (outgoing, mut orders) = mpsc::channel(OUTGOING);
         let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing)?;
-        tracing::info!(device = %searcher.info().id, name = searcher.info().name, "a worker's device has come");
+        let (info, version) = (searcher.info(), &session.hello.program);
+        tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, version, "a worker's device has come");
         // The scheduler may wait for the thread of the session before.
         tokio::task::spawn_blocking(move || attach(Box::new(searcher)));
-        let subject = subjects::orders(session.id);
+        let (subject, pings) = (subjects::orders(session.id), subjects::pings(session.id));
+        let mut often = tokio::time::interval(PING_EVERY);
+        often.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 Some(answer) = answers.next() => session.accept(&answer.payload),
                 Some(order) = orders.recv() => client.publish(subject.clone(), order.into()).await?,
+                _ = often.tick() => {
+                    let number = getrandom::u64()?;
+                    let ping = encode(&Ping { number })?;
+                    session.note_ping(number);
+                    client.publish(pings.clone(), ping.into()).await?;
+                }
                 else => break,
             }
         }

@@ -18,6 +18,7 @@ mod fleet;
 mod hellos;
 mod orders;
 mod pace;
+mod pings;
 mod roll;
 mod searcher;
 mod session;
@@ -27,7 +28,8 @@ mod worker;
 
 pub use credentials::{Credentials, CredentialsError};
 pub use fleet::{Attach, Fleet, FleetView};
+pub use pings::Echo;
 pub use roll::RemoteView;
-pub use subjects::{BOT, Permissions, Service};
+pub use subjects::{BOT, Permissions, Service, all_pings};
 pub use wire::{LARGEST_ANSWER, LARGEST_TO_WORKER};
 pub use worker::{WorkerError, open_devices, run_worker};

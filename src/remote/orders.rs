@@ -1,6 +1,6 @@
 //! A worker's device at work: takes orders from a channel, and puts answers into another.
 
-use super::wire::{Answer, Found, Hit, MOST_HITS, Refusal, ToWorker, encode};
+use super::wire::{Answer, Found, FromWorker, Hit, MOST_HITS, Refusal, ToWorker, encode};
 use crate::key::StartPoint;
 use crate::pattern::{Pattern, PatternSet};
 use crate::search::SearchError;
@@ -129,7 +129,7 @@ fn found(report: LaunchReport) -> Found {
 }
 
 fn say(answers: &Sender<Vec<u8>>, order: u64, result: Result<Found, Refusal>) {
-    if let Ok(bytes) = encode(&Answer { order, result }) {
+    if let Ok(bytes) = encode(&FromWorker::Answer(Answer { order, result })) {
         // If nobody takes answers any more, the worker is about to end.
         let _ = answers.blocking_send(bytes);
     }
@@ -157,7 +157,11 @@ mod tests {
         let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
         let device = std::thread::spawn(move || serve(&mut searcher, &mut received, &answers).unwrap());
         let wanted = messages.iter().filter(|message| matches!(message, ToWorker::Order { .. })).count();
-        let all = (0..wanted).map(|_| Answer::read(&sent.blocking_recv().unwrap()).unwrap()).collect();
+        let read = |bytes: Vec<u8>| match FromWorker::read(&bytes).unwrap() {
+            FromWorker::Answer(answer) => answer,
+            FromWorker::Pong { .. } => panic!("nobody pinged"),
+        };
+        let all = (0..wanted).map(|_| read(sent.blocking_recv().unwrap())).collect();
         drop(orders);
         device.join().unwrap();
         all

@@ -2,6 +2,7 @@
 //! I/O.
 
 use super::pace::Pace;
+use super::pings::Echo;
 use super::session::{End, Session};
 use super::wire::Hello;
 use crate::search::{RemoteId, WorkerName};
@@ -36,6 +37,10 @@ pub struct RemoteView {
     pub program: String,
     /// `None` while it is there; else why it is away.
     pub away: Option<String>,
+    /// Sessions that ended because it did nothing, failed or lied, since the bot's start.
+    pub errors: u64,
+    /// Round trip and clock as the last ping has shown them; `None` while it is away.
+    pub echo: Option<Echo>,
     /// Whether its worker was started more often than is allowed, a short while ago.
     pub comes_too_often: bool,
 }
@@ -61,6 +66,8 @@ struct Place {
     is_noted: bool,
     /// Sessions without use in a row.
     useless: u32,
+    /// Sessions without use, and lies, of all time.
+    errors: u64,
     /// It gets no session before this.
     not_before: Instant,
     /// The last [`BEGINNINGS`] times at which a session began.
@@ -90,7 +97,7 @@ impl Roll {
         if self.dropped.contains_key(&id.worker) {
             return Visit::GoesOn;
         }
-        let (mut useless, mut not_before, mut began, mut too_often) = (0, now, VecDeque::new(), None);
+        let (mut useless, mut errors, mut not_before, mut began, mut too_often) = (0, 0, now, VecDeque::new(), None);
         if let Some(place) = self.places.get_mut(&id) {
             if place.session.ended().is_none() {
                 if place.session.hello.session == hello.session {
@@ -106,7 +113,8 @@ impl Roll {
             if place.comes_too_often(now) {
                 return self.turn_away(id, now);
             }
-            (useless, not_before, too_often) = (place.useless, place.not_before, place.too_often);
+            (useless, errors) = (place.useless, place.errors);
+            (not_before, too_often) = (place.not_before, place.too_often);
             began.clone_from(&place.began);
         } else if self.places.len() >= MOST {
             return Visit::GoesOn;
@@ -120,7 +128,8 @@ impl Roll {
         }
         let pace = Arc::clone(self.paces.entry(id.worker).or_default());
         let session = Arc::new(Session::new(id, hello, pace));
-        let place = Place { session: Arc::clone(&session), is_noted: false, useless, not_before, began, too_often };
+        let place =
+            Place { session: Arc::clone(&session), is_noted: false, useless, errors, not_before, began, too_often };
         self.places.insert(id, place);
         Visit::Begins(session)
     }
@@ -189,6 +198,8 @@ impl Roll {
             kernel: place.session.hello.kernel.clone(),
             program: place.session.hello.program.clone(),
             away: place.session.ended().map(|end| end.reason().to_owned()),
+            errors: place.errors,
+            echo: place.session.echo(now).filter(|_| place.session.ended().is_none()),
             comes_too_often: place.too_often.is_some_and(|last| now < last + OFTEN),
         };
         self.places.iter().map(view).collect()
@@ -208,6 +219,9 @@ impl Place {
         self.is_noted = true;
         if self.session.has_answered() {
             self.useless = 0;
+        }
+        if !matches!(end, End::Gone(_)) {
+            self.errors += 1;
         }
         if matches!(end, End::Useless(_)) {
             self.not_before = now + FIRST_PAUSE * 2u32.pow(self.useless);
@@ -301,6 +315,7 @@ mod tests {
             now += Duration::from_secs(pause);
         }
         assert_eq!(pauses, [2, 4, 8, 16]);
+        assert_eq!(roll.devices(now)[0].errors, 5);
         assert!(goes_on(&roll.hear(id("idle"), hello(99), now + Duration::from_secs(86_400))));
     }
 

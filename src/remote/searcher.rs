@@ -218,7 +218,7 @@ fn parts(texts: Vec<String>) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::wire::{Answer, Found, Hello};
+    use crate::remote::wire::{Answer, Found, FromWorker, Hello};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
     fn searcher() -> (RemoteSearcher, Arc<Session>, mpsc::Receiver<Vec<u8>>) {
@@ -285,7 +285,8 @@ mod tests {
         for _ in 0..orders {
             searcher.submit(launch(&["qqqqq"])).unwrap();
             let result = Ok(Found { candidates: 1, busy_micros: u64::MAX, hits: Vec::new() });
-            session.accept(&encode(&Answer { order: searcher.last_order, result }).unwrap());
+            let answer = Answer { order: searcher.last_order, result };
+            session.accept(&encode(&FromWorker::Answer(answer)).unwrap());
             let report = searcher.collect().unwrap();
             assert!(report.busy < Duration::from_secs(5), "{:?}", report.busy);
             while sent.try_recv().is_ok() {}

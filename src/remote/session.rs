@@ -1,7 +1,8 @@
 //! One connection of a worker's device to the bot: its orders on the way, and their answers.
 
 use super::pace::Pace;
-use super::wire::{Answer, Found, Hello, LARGEST_ANSWER, Refusal};
+use super::pings::{Echo, Pings, unix_millis};
+use super::wire::{Found, FromWorker, Hello, LARGEST_ANSWER, Refusal};
 use crate::search::RemoteId;
 use crate::token_bucket::TokenBucket;
 use std::collections::VecDeque;
@@ -52,6 +53,7 @@ struct State {
     orders: VecDeque<OpenOrder>,
     last_seen: Instant,
     strays: TokenBucket,
+    pings: Pings,
     has_answered: bool,
     end: Option<End>,
 }
@@ -64,6 +66,16 @@ struct OpenOrder {
     answer: Option<Found>,
 }
 
+impl State {
+    /// Counts an answer that nothing waits for. A few are late ones.
+    fn stray(&mut self, now: Instant) -> Result<(), End> {
+        if self.strays.take(now).is_zero() {
+            return Ok(());
+        }
+        Err(End::Distrusted("it floods the bot with answers to no order of its".to_owned()))
+    }
+}
+
 impl Session {
     /// The session that a hello begins.
     pub fn new(id: RemoteId, hello: Hello, pace: Arc<Pace>) -> Session {
@@ -71,6 +83,7 @@ impl Session {
             orders: VecDeque::new(),
             last_seen: Instant::now(),
             strays: TokenBucket::new(STRAYS.0, STRAYS.1),
+            pings: Pings::default(),
             has_answered: false,
             end: None,
         };
@@ -118,6 +131,16 @@ impl Session {
         self.lock().orders.push_back(OpenOrder { number, starts, sent: Instant::now(), answer: None });
     }
 
+    /// Notes a ping that is sent now.
+    pub fn note_ping(&self, number: u64) {
+        self.lock().pings.send(number, Instant::now(), unix_millis());
+    }
+
+    /// The figures of the last ping that was answered, unless they are old.
+    pub fn echo(&self, now: Instant) -> Option<Echo> {
+        self.lock().pings.echo(now)
+    }
+
     /// Takes an answer of the device. What no honest worker sends ends the session.
     pub fn accept(&self, bytes: &[u8]) {
         if let Err(end) = self.take(bytes) {
@@ -131,16 +154,17 @@ impl Session {
         if bytes.len() > LARGEST_ANSWER {
             return Err(distrusted(&format!("{} bytes", bytes.len())));
         }
-        let answer = Answer::read(bytes).map_err(|error| distrusted(&error.to_string()))?;
+        let message = FromWorker::read(bytes).map_err(|error| distrusted(&error.to_string()))?;
+        let now = Instant::now();
         let mut state = self.lock();
-        state.last_seen = Instant::now();
-        let open = state.orders.iter().position(|order| order.number == answer.order && order.answer.is_none());
-        let Some(open) = open else {
-            if state.strays.take(Instant::now()).is_zero() {
-                return Ok(());
-            }
-            return Err(End::Distrusted("it floods the bot with answers to no order of its".to_owned()));
+        state.last_seen = now;
+        let answer = match message {
+            FromWorker::Answer(answer) => answer,
+            FromWorker::Pong { number, clock } if state.pings.hear(number, clock, now) => return Ok(()),
+            FromWorker::Pong { .. } => return state.stray(now),
         };
+        let open = state.orders.iter().position(|order| order.number == answer.order && order.answer.is_none());
+        let Some(open) = open else { return state.stray(now) };
         let found = match answer.result {
             Ok(found) => found,
             Err(Refusal::Patterns) => return Err(End::Gone("it lacks the patterns; they are sent again".to_owned())),
@@ -204,7 +228,7 @@ impl Session {
 mod tests {
     use super::*;
     use crate::key::{Offset, Rotation, Tweak};
-    use crate::remote::wire::{Hit, encode};
+    use crate::remote::wire::{Answer, Hit, encode};
 
     fn session() -> Session {
         let hello = Hello::of_a_test(1, 2);
@@ -212,7 +236,7 @@ mod tests {
     }
 
     fn answer(order: u64, result: Result<Found, Refusal>) -> Vec<u8> {
-        encode(&Answer { order, result }).unwrap()
+        encode(&FromWorker::Answer(Answer { order, result })).unwrap()
     }
 
     fn found(start: u16) -> Result<Found, Refusal> {
@@ -257,6 +281,25 @@ mod tests {
             // The second answer to an order is as good as one to none.
             session.accept(&answer(5, found(1)));
         }
+        assert!(matches!(session.ended(), Some(End::Distrusted(_))));
+    }
+
+    #[test]
+    fn a_ping_is_answered_once_and_a_flood_of_answers_to_none_ends_the_session() {
+        let session = session();
+        let pong = |number| encode(&FromWorker::Pong { number, clock: unix_millis() }).unwrap();
+        session.note_ping(7);
+        session.accept(&pong(8));
+        assert_eq!(session.echo(Instant::now()), None, "a guess");
+        session.accept(&pong(7));
+        let echo = session.echo(Instant::now()).unwrap();
+        assert!(echo.clock_ahead.abs() < 60_000 && echo.round_trip < Duration::from_secs(60), "{echo:?}");
+        for _ in 0..STRAYS.1 - 1 {
+            session.accept(&pong(7));
+        }
+        assert_eq!(session.ended(), None);
+        session.accept(&pong(7));
+        session.accept(&pong(7));
         assert!(matches!(session.ended(), Some(End::Distrusted(_))));
     }
 

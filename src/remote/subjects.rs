@@ -58,6 +58,16 @@ pub fn answers(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.answers", id.worker, id.device)
 }
 
+/// The pings of a device.
+pub fn pings(id: RemoteId) -> String {
+    format!("{ROOT}.{}.{}.pings", id.worker, id.device)
+}
+
+/// The pings of all devices of a worker. They go from the bot's account to the worker's.
+pub fn all_pings(worker: WorkerName) -> String {
+    format!("{ROOT}.{worker}.*.pings")
+}
+
 /// The stream of a worker's orders.
 pub fn stream(worker: WorkerName) -> String {
     format!("{ROOT}-{worker}")
@@ -110,7 +120,7 @@ impl Permissions {
     /// Those of the bot.
     pub fn of_bot() -> Permissions {
         Permissions {
-            publish: vec![format!("{ROOT}.*.*.orders"), "$JS.API.>".to_owned()],
+            publish: vec![format!("{ROOT}.*.*.orders"), format!("{ROOT}.*.*.pings"), "$JS.API.>".to_owned()],
             subscribe: vec![format!("{ROOT}.*.*.answers"), format!("{}.>", inbox(BOT))],
         }
     }
@@ -119,7 +129,7 @@ impl Permissions {
     pub fn of_worker(worker: WorkerName) -> Permissions {
         Permissions {
             publish: Service::of_worker(worker).into_iter().map(|service| service.local).collect(),
-            subscribe: vec![format!("{}.>", inbox(worker.as_str()))],
+            subscribe: vec![all_pings(worker), format!("{}.>", inbox(worker.as_str()))],
         }
     }
 }

@@ -98,6 +98,27 @@ pub enum ToWorker {
     },
 }
 
+/// A message of the bot to a device that goes beside the orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ping {
+    /// A random number.
+    pub number: u64,
+}
+
+/// A message of a device to the bot.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The answer to an order.
+    Answer(Answer),
+    /// The answer to a [`Ping`].
+    Pong {
+        /// The number of the ping.
+        number: u64,
+        /// The worker's clock, Unix milliseconds.
+        clock: u64,
+    },
+}
+
 /// The answer to an order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
@@ -210,18 +231,27 @@ impl ToWorker {
     }
 }
 
-impl Answer {
-    /// Reads an answer. Whether its start points are those of the order is not checked.
-    pub fn read(bytes: &[u8]) -> Result<Answer, WireError> {
-        let answer: Answer = decode(bytes, LARGEST_ANSWER)?;
-        let Ok(found) = &answer.result else { return Ok(answer) };
+impl Ping {
+    /// Reads a ping.
+    pub fn read(bytes: &[u8]) -> Result<Ping, WireError> {
+        decode(bytes, LARGEST_HELLO)
+    }
+}
+
+impl FromWorker {
+    /// Reads a message of a worker. Whether the start points of an answer are those of the order is
+    /// not checked.
+    pub fn read(bytes: &[u8]) -> Result<FromWorker, WireError> {
+        let message = decode(bytes, LARGEST_ANSWER)?;
+        let FromWorker::Answer(answer) = &message else { return Ok(message) };
+        let Ok(found) = &answer.result else { return Ok(message) };
         if found.hits.len() > MOST_HITS {
             return Err(WireError::OutOfBounds("an answer has too many hits"));
         }
         if !(1..=MOST_CANDIDATES).contains(&found.candidates) {
             return Err(WireError::OutOfBounds("an answer claims no candidates, or more than any device tests"));
         }
-        Ok(answer)
+        Ok(message)
     }
 }
 
@@ -241,11 +271,11 @@ mod tests {
         Hit { start, ..Hit::new(0, tweak) }
     }
 
-    fn found(candidates: u64, hits: usize) -> Answer {
-        Answer {
+    fn found(candidates: u64, hits: usize) -> FromWorker {
+        FromWorker::Answer(Answer {
             order: u64::MAX,
             result: Ok(Found { candidates, busy_micros: u64::MAX, hits: vec![hit(MOST_STARTS as u16 - 1); hits] }),
-        }
+        })
     }
 
     #[test]
@@ -253,7 +283,7 @@ mod tests {
         let largest = found(MOST_CANDIDATES, MOST_HITS);
         let bytes = encode(&largest).unwrap();
         assert!(bytes.len() <= LARGEST_ANSWER, "{}", bytes.len());
-        assert_eq!(Answer::read(&bytes).unwrap(), largest);
+        assert_eq!(FromWorker::read(&bytes).unwrap(), largest);
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
         let order =
             ToWorker::Order { order: 1, generation: 2, own: vec!["q".repeat(52)], starts: vec![start; MOST_STARTS] };
@@ -268,16 +298,17 @@ mod tests {
 
     #[test]
     fn a_message_beyond_its_bounds_is_refused() {
-        let read =
-            |answer: &Answer| Answer::read(&encode(answer).unwrap()).map(drop).map_err(|error| error.to_string());
+        let read = |answer: &FromWorker| {
+            FromWorker::read(&encode(answer).unwrap()).map(drop).map_err(|error| error.to_string())
+        };
         assert!(read(&found(1, 0)).is_ok());
         for bad in [found(0, 0), found(MOST_CANDIDATES + 1, 0), found(1, MOST_HITS + 1), found(u64::MAX, 20_000)] {
             assert!(read(&bad).is_err());
         }
         let mut longer = encode(&found(1, 1)).unwrap();
         longer.push(0);
-        assert!(matches!(Answer::read(&longer), Err(WireError::Malformed)), "something is behind it");
-        assert!(matches!(Answer::read(&vec![0; LARGEST_ANSWER + 1]), Err(WireError::TooLarge(_))));
+        assert!(matches!(FromWorker::read(&longer), Err(WireError::Malformed)), "something is behind it");
+        assert!(matches!(FromWorker::read(&vec![0; LARGEST_ANSWER + 1]), Err(WireError::TooLarge(_))));
         assert!(matches!(Hello::read(&[0; LARGEST_HELLO + 1]), Err(WireError::TooLarge(_))));
         for bad in [
             Hello { starts: 0, ..hello() },
@@ -300,27 +331,27 @@ mod tests {
         let at = bytes.len() - 33;
         let mut wrong = bytes.clone();
         wrong[at..at + 32].fill(0xff);
-        assert!(Answer::read(&bytes).is_ok());
-        assert!(Answer::read(&wrong).is_err());
+        assert!(FromWorker::read(&bytes).is_ok());
+        assert!(FromWorker::read(&wrong).is_err());
         let mut turned = bytes;
         *turned.last_mut().unwrap() = 3;
-        assert!(Answer::read(&turned).is_err(), "there are three rotations");
+        assert!(FromWorker::read(&turned).is_err(), "there are three rotations");
     }
 
     #[test]
     fn a_length_beyond_the_message_is_refused() {
         // An answer that announces 2^64 - 1 hits.
-        let mut huge = vec![1, 0, 1, 1];
+        let mut huge = vec![0, 1, 0, 1, 1];
         huge.extend([0xff; 9]);
         huge.push(1);
-        assert!(Answer::read(&huge).is_err());
+        assert!(FromWorker::read(&huge).is_err());
     }
 
     proptest::proptest! {
         /// No message of anybody with a credential crashes the bot.
         #[test]
         fn random_bytes_are_refused_or_read(bytes: Vec<u8>) {
-            let _ = (Answer::read(&bytes), Hello::read(&bytes), ToWorker::read(&bytes));
+            let _ = (FromWorker::read(&bytes), Ping::read(&bytes), Hello::read(&bytes), ToWorker::read(&bytes));
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::credentials::{Credentials, is_other_server, is_refusal};
 use super::orders;
+use super::pings::unix_millis;
 use super::subjects;
-use super::wire::{Hello, VERSION, encode};
+use super::wire::{FromWorker, Hello, Ping, VERSION, encode};
 use crate::search::DeviceId;
 use crate::search::SearchError;
 use crate::search::Searcher;
@@ -212,8 +213,23 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
         // The thread has ended: it holds the other side.
         () = answering => {}
         () = greet(&client, id, &hello) => {}
+        () = echo(&client, id) => {}
         () = fetch(&client, id, orders) => {}
     }
+}
+
+/// Answers pings, whatever orders wait.
+async fn echo(client: &Client, id: RemoteId) {
+    let Ok(mut pings) = client.subscribe(subjects::pings(id)).await else { return };
+    while let Some(message) = pings.next().await {
+        let Ok(Ping { number }) = Ping::read(&message.payload) else { continue };
+        let Ok(bytes) = encode(&FromWorker::Pong { number, clock: unix_millis() }) else { continue };
+        if client.publish(subjects::answers(id), bytes.into()).await.is_err() {
+            return;
+        }
+    }
+    // A server with an older configuration lets nobody hear pings. The device works without.
+    std::future::pending().await
 }
 
 /// Says hello again and again.

@@ -6,6 +6,7 @@ use super::workers;
 use crate::control::{Finding, Verdict};
 use crate::duration::humanize;
 use crate::pattern::Rate;
+use crate::remote::Fleet;
 use crate::scheduler::{DeviceView, Health, Rest};
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +15,9 @@ use std::time::Duration;
 pub(super) async fn check(bot: &Maintenance, up: Duration) -> Vec<Finding> {
     let mut findings = vec![program(std::env::current_exe().ok().as_deref(), up)];
     findings.extend(search(&bot.scheduler.devices(), bot.scheduler.is_paused()));
-    findings.extend(bot.context.fleet.iter().flat_map(|fleet| workers::findings(&fleet.view())));
+    let workers_of =
+        |fleet: &Fleet| workers::findings(fleet.view(), &bot.scheduler.devices(), bot.scheduler.is_paused());
+    findings.extend(bot.context.fleet.iter().flat_map(workers_of));
     findings.extend(relays(&bot.relays.states().await));
     findings.extend(vault(bot.context.vault.trouble(), &bot.context.vault.missing_walls()));
     findings.push(messages(bot));

@@ -6,6 +6,7 @@ use crate::memory;
 use crate::pattern::Rate;
 use crate::remote::FleetView;
 use crate::scheduler::{Health, Rest};
+use crate::search::DeviceId;
 use prometheus::{Encoder, Gauge, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -58,6 +59,8 @@ fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.counters("device_candidates_total", "Keys tried since the start.", ["device"], candidates)?;
     let wrong = each().map(|(id, device)| ([id], device.hits_wrong));
     page.counters("device_wrong_hits_total", "Hits that did not verify.", ["device"], wrong)?;
+    let hits = each().map(|(id, device)| ([id], device.hits));
+    page.counters("device_hits_total", "Hits that verified, those of test patterns too.", ["device"], hits)?;
     let resting = each().flat_map(|(id, device)| {
         let now = device.rest.as_ref().map(Rest::name);
         Rest::NAMES.map(|name| ([id, name], f64::from(u8::from(now == Some(name)))))
@@ -80,7 +83,24 @@ fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
         "fleet_refused_workers",
         "Workers that get no orders, dropped or unreadable.",
         fleet.refused.len() as f64,
-    )
+    )?;
+    let ids: Vec<String> = fleet.devices.iter().map(|device| DeviceId::Remote(device.id).to_string()).collect();
+    let each = || ids.iter().map(String::as_str).zip(&fleet.devices);
+    let errors = each().map(|(id, device)| ([id], device.errors));
+    let help = "Times that a worker's device did nothing with its orders, failed or lied.";
+    page.counters("fleet_device_errors_total", help, ["device"], errors)?;
+    // Whatever versions a worker names, there are two series for it at most.
+    let own = env!("CARGO_PKG_VERSION");
+    let versions = each().filter(|(_, device)| device.away.is_none()).map(|(id, device)| {
+        let version = if device.program == own { own } else { "other" };
+        ([id, version], 1.0)
+    });
+    page.gauges("fleet_device_info", "Version of a worker; always 1.", ["device", "version"], versions)?;
+    let echoes = || each().filter_map(|(id, device)| Some((id, device.echo?)));
+    let times = echoes().map(|(id, echo)| ([id], echo.round_trip.as_secs_f64()));
+    page.gauges("fleet_device_round_trip_seconds", "Time of a message to a worker and back.", ["device"], times)?;
+    let clocks = echoes().map(|(id, echo)| ([id], echo.clock_ahead as f64 / 1e3));
+    page.gauges("fleet_device_clock_ahead_seconds", "A worker's clock minus the bot's.", ["device"], clocks)
 }
 
 /// Messages that were not answered, by cause.

@@ -4,13 +4,14 @@ use super::context::Context;
 use super::maintenance::Maintenance;
 use super::view::{self, SensorTable};
 use super::{askers, devices, doctor_running, workers};
-use crate::control::{Command, DayStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
+use crate::control::{Command, DayStatus, FleetStatus, JobStatus, Operator, RelayStatus, Reply, Status, View};
 use crate::hours::date;
 use crate::job::JobId;
 use crate::key::Npub;
 use crate::ledger::{DayFigures, Job, LedgerError};
 use crate::memory;
 use crate::pattern::{Difficulty, Rate};
+use crate::remote::Fleet;
 use std::time::Instant;
 
 /// Changes to the whole program that a running service cannot make itself. An error is words for
@@ -86,6 +87,7 @@ impl<L: Levers> OperatorRequests<L> {
             uptime_seconds: self.since.elapsed().as_secs(),
             rate: scheduler.rate().map(|Rate(rate)| rate),
             devices: scheduler.devices().iter().map(|device| devices::status_of(device, is_paused)).collect(),
+            fleet: self.context().fleet.as_ref().map(|fleet| self.fleet_status(fleet)),
             relays: relays
                 .into_iter()
                 .map(|(url, is_connected)| RelayStatus { url, state: state(is_connected).to_owned() })
@@ -135,11 +137,15 @@ impl<L: Levers> OperatorRequests<L> {
     }
 
     fn fleet(&self) -> Reply {
-        let scheduler = &self.maintenance.scheduler;
         match &self.context().fleet {
-            Some(fleet) => Reply::Fleet(workers::status_of(fleet.view(), &scheduler.devices(), scheduler.is_paused())),
+            Some(fleet) => Reply::Fleet(self.fleet_status(fleet)),
             None => Reply::Refused("the bot has no workers: [fleet] in relays.toml names no server".to_owned()),
         }
+    }
+
+    fn fleet_status(&self, fleet: &Fleet) -> FleetStatus {
+        let scheduler = &self.maintenance.scheduler;
+        workers::status_of(fleet.view(), &scheduler.devices(), scheduler.is_paused())
     }
 
     fn show(&self, job: i64) -> Vec<Reply> {

@@ -3,13 +3,19 @@
 use super::devices::state_of;
 use super::doctor::finding;
 use crate::control::{Finding, FleetStatus, Verdict, WorkerDeviceStatus, WorkerStatus};
+use crate::duration::humanize;
 use crate::pattern::Rate;
 use crate::remote::{FleetView, RemoteView};
 use crate::scheduler::DeviceView;
 use crate::search::DeviceId;
 use crate::search::WorkerName;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+/// Seconds by which two clocks may differ without a word.
+const CLOCKS_AGREE: f64 = 60.0;
+/// Seconds of a round trip that are worth a word.
+const SLOW: f64 = 1.0;
 /// Words for a worker that is turned away now and then.
 const TOO_OFTEN: &str = "it is started too often, or two machines share its credentials";
 
@@ -43,6 +49,7 @@ pub(super) fn status_of(fleet: FleetView, devices: &[DeviceView], is_paused: boo
             proven_rate: working.map(|device| device.proven_rate).sum(),
             hits: devices.iter().map(|device| device.hits).sum(),
             hits_wrong: devices.iter().map(|device| device.hits_wrong).sum(),
+            errors: devices.iter().map(|device| device.errors).sum(),
             state,
             devices,
         }
@@ -65,32 +72,63 @@ fn device_status(view: &RemoteView, record: Option<&DeviceView>, is_paused: bool
         proven_rate: record.and_then(|record| record.rate).map_or(0.0, |Rate(rate)| rate),
         hits: record.map_or(0, |record| record.hits),
         hits_wrong: record.map_or(0, |record| record.hits_wrong),
+        errors: view.errors,
+        round_trip: view.echo.map(|echo| echo.round_trip.as_secs_f64()),
+        clock_ahead: view.echo.map(|echo| echo.clock_ahead as f64 / 1e3),
         state,
     }
 }
 
-/// The state of the server, and every worker that something is wrong with.
-pub(super) fn findings(fleet: &FleetView) -> Vec<Finding> {
-    let server = &fleet.server;
-    let mut findings = vec![match fleet.connected {
+/// The state of the server, of every worker, and what is wrong with it.
+pub(super) fn findings(fleet: FleetView, devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
+    let (refused, views) = (fleet.refused.clone(), fleet.devices.clone());
+    let FleetStatus { server, connected, workers } = status_of(fleet, devices, is_paused);
+    let mut findings = vec![match connected {
         true => finding("workers", Verdict::Good, format!("their server {server} is connected")),
         false => {
             let text = format!("their server {server} is away; they get no orders until it is back");
             finding("workers", Verdict::Weak, text)
         }
     }];
-    for (worker, reason) in &fleet.refused {
+    for worker in workers.iter().filter(|worker| worker.connected) {
+        let WorkerStatus { name, proven_rate, hits, hits_wrong, errors, .. } = worker;
+        let (rate, count) = (Rate(*proven_rate), worker.devices.iter().filter(|device| device.connected).count());
+        let text =
+            format!("{name} has {count} devices: {rate} proven, {hits} hits, {hits_wrong} wrong, {errors} errors");
+        findings.push(finding("workers", Verdict::Good, text));
+        findings.extend(worker.devices.iter().filter(|device| device.connected).flat_map(about));
+    }
+    for (worker, reason) in &refused {
         findings.push(finding("workers", Verdict::Weak, format!("{worker} gets no orders: {reason}")));
     }
-    for device in fleet.devices.iter().filter(|device| device.comes_too_often) {
+    for device in views.iter().filter(|device| device.comes_too_often) {
         findings.push(finding("workers", Verdict::Weak, format!("{}: {TOO_OFTEN}", device.id)));
     }
     findings
 }
 
+/// What is wrong with a device that is there: its version, its clock, its network.
+fn about(device: &WorkerDeviceStatus) -> Vec<Finding> {
+    let WorkerDeviceStatus { id, version, round_trip, clock_ahead, .. } = device;
+    let mut texts = Vec::new();
+    if version != env!("CARGO_PKG_VERSION") {
+        texts.push(format!("{id} runs npubbot {version}, and the bot {}", env!("CARGO_PKG_VERSION")));
+    }
+    if let Some(ahead) = clock_ahead.filter(|ahead| ahead.abs() > CLOCKS_AGREE) {
+        let which = if ahead > 0.0 { "ahead of" } else { "behind" };
+        let time = humanize(Duration::from_secs_f64(ahead.abs().min(1e12)));
+        texts.push(format!("the clock of {id} is {time} {which} the bot's; the times in its log are wrong"));
+    }
+    if let Some(time) = round_trip.filter(|time| *time > SLOW) {
+        texts.push(format!("a message to {id} and back takes {time:.1} s; new jobs reach it late"));
+    }
+    texts.into_iter().map(|text| finding("workers", Verdict::Weak, text)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::Echo;
     use crate::scheduler::Health;
     use crate::search::RemoteId;
 
@@ -101,6 +139,8 @@ mod tests {
             kernel: "sm_90".to_owned(),
             program: "0.1.0".to_owned(),
             away: away.map(str::to_owned),
+            errors: 2,
+            echo: Some(Echo { round_trip: Duration::from_millis(12), clock_ahead: -3 }),
             comes_too_often: false,
         }
     }
@@ -139,20 +179,46 @@ mod tests {
         assert_eq!(told(0), ("ann", true, 1e9, 12, "working"));
         assert_eq!(told(1), ("bob", true, 4e9, 1, "working"));
         assert_eq!(told(2), ("liar", false, 0.0, 0, "gets no orders: 3 of its hits were wrong"));
-        assert_eq!(status.workers[0].devices[1].state, "away: no sign of life for 7 s");
+        let ann = &status.workers[0];
+        assert_eq!(ann.devices[1].state, "away: no sign of life for 7 s");
+        assert_eq!((ann.hits_wrong, ann.errors), (2, 4));
+        assert_eq!((ann.devices[0].round_trip, ann.devices[0].clock_ahead), (Some(0.012), Some(-0.003)));
     }
 
     #[test]
     fn a_server_that_is_away_and_a_worker_that_is_turned_away_are_named() {
         let mut fleet = fleet(vec![view("ann", 0, None)], &[("bob", "it speaks version 9")]);
         fleet.devices[0].comes_too_often = true;
-        assert!(findings(&fleet)[0].verdict == Verdict::Good && findings(&fleet).len() == 3);
+        let findings = |fleet: &FleetView| super::findings(fleet.clone(), &[], false);
+        assert!(findings(&fleet)[0].verdict == Verdict::Good && findings(&fleet).len() == 4);
         assert_eq!(status_of(fleet.clone(), &[], false).workers[0].state, TOO_OFTEN);
         fleet.connected = false;
-        let all = findings(&fleet);
+        let mut all = findings(&fleet);
+        assert!(all.remove(1).text.contains("ann has 1 devices"));
         assert!(all.iter().all(|finding| finding.verdict == Verdict::Weak), "{all:?}");
         for (finding, text) in all.iter().zip(["is away", "bob gets no orders: it speaks version 9", "ann:0"]) {
             assert!(finding.text.contains(text), "{finding:?}");
         }
+    }
+
+    #[test]
+    fn a_worker_with_another_version_a_wrong_clock_or_a_slow_network_is_named() {
+        let mut device = view("ann", 0, None);
+        device.program = env!("CARGO_PKG_VERSION").to_owned();
+        let said = |device: &RemoteView| -> Vec<String> {
+            let all = findings(fleet(vec![device.clone()], &[]), &[record(device, 1e9, 5)], false);
+            let weak = all.into_iter().filter(|finding| finding.verdict == Verdict::Weak);
+            weak.map(|finding| finding.text).collect()
+        };
+        let at = |millis, clock_ahead| Some(Echo { round_trip: Duration::from_millis(millis), clock_ahead });
+        for fine in [None, at(999, -59_999), at(0, 60_000)] {
+            assert!(said(&RemoteView { echo: fine, ..device.clone() }).is_empty(), "{fine:?}");
+        }
+        for (echo, text) in [(at(1, 7_200_000), "2 h ahead of"), (at(1, -90_000), "behind"), (at(1_500, 0), "1.5 s")] {
+            assert!(said(&RemoteView { echo, ..device.clone() })[0].contains(text), "{echo:?}");
+        }
+        assert_eq!(said(&RemoteView { echo: at(0, i64::MIN), ..device.clone() }).len(), 1);
+        device.program = "9.9.9".to_owned();
+        assert!(said(&device)[0].contains("ann:0 runs npubbot 9.9.9"));
     }
 }

@@ -1,5 +1,6 @@
 //! `npubbot top`: the running bot on the whole terminal, until `q`.
 
+mod devices;
 mod link;
 mod model;
 mod screen;

@@ -9,6 +9,7 @@
 //! keys
 //! ```
 
+use super::devices::{MOST_DEVICES, draw_devices};
 use super::model::Model;
 use crate::control::{JobProgress, View};
 use crate::duration::humanize;
@@ -22,8 +23,6 @@ use std::time::Duration;
 
 /// The smallest terminal that has room for everything.
 const SMALLEST: (u16, u16) = (80, 24);
-/// Devices that are shown; the title has the rate of all.
-const MOST_DEVICES: usize = 8;
 /// Lines of one event, at most.
 const EVENT_LINES: usize = 3;
 const KEYS: &str = " q quit   p pause or go on   ↑ ↓ move through the jobs";
@@ -49,7 +48,7 @@ impl Palette {
     }
 
     /// Something that needs a look. Without colours it is bold.
-    fn bad(self) -> Style {
+    pub fn bad(self) -> Style {
         self.color(Color::Red).add_modifier(Modifier::BOLD)
     }
 }
@@ -124,28 +123,6 @@ fn draw_rate(frame: &mut Frame<'_>, area: Rect, model: &Model, view: &View, pale
     let padded = std::iter::repeat_n(0, width.saturating_sub(shown.len())).chain(shown);
     let line = Sparkline::default().block(block).style(palette.color(Color::Cyan)).max(highest.max(1));
     frame.render_widget(line.data(padded.collect::<Vec<u64>>()), area);
-}
-
-fn draw_devices(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
-    let figure = |value: Option<f64>, unit: &str| value.map_or_else(String::new, |value| format!("{value:.0} {unit}"));
-    let rows = view.status.devices.iter().enumerate().take(MOST_DEVICES).map(|(at, device)| {
-        let sensors = view.sensors.get(at).copied().unwrap_or_default();
-        let style =
-            if device.state.starts_with("out") || device.state.contains("°C") { palette.bad() } else { Style::new() };
-        Row::new([
-            device.id.clone(),
-            device.rate.map_or_else(String::new, |rate| Rate(rate).to_string()),
-            figure(sensors.celsius, "°C"),
-            figure(sensors.watts, "W"),
-            figure(sensors.megahertz, "MHz"),
-            format!("{}, {}", device.state, device.name),
-        ])
-        .style(style)
-    });
-    let widths = [7, 11, 6, 6, 9].map(Constraint::Length).into_iter().chain([Constraint::Min(20)]);
-    let hidden = view.status.devices.len().saturating_sub(MOST_DEVICES);
-    let title = if hidden > 0 { format!(" Devices, and {hidden} more ") } else { " Devices ".to_owned() };
-    frame.render_widget(Table::new(rows, widths).block(Block::bordered().title(title)), area);
 }
 
 fn draw_jobs(frame: &mut Frame<'_>, area: Rect, model: &Model, view: &View) {
@@ -270,6 +247,7 @@ pub(super) mod tests {
                 uptime_seconds: 7300,
                 rate: Some(21.3e9),
                 devices: vec![device("cuda:0", Some(21.3e9), "working"), device("cuda:1", None, "out: it lies")],
+                fleet: None,
                 relays: vec![relay("wss://nos.lol", "connected"), relay("wss://relay.damus.io", "disconnected")],
                 open_jobs: 3,
                 undelivered: 1,
@@ -295,7 +273,7 @@ pub(super) mod tests {
         }
     }
 
-    fn screen(width: u16, height: u16, model: &Model, has_colors: bool) -> Terminal<TestBackend> {
+    pub(in super::super) fn screen(width: u16, height: u16, model: &Model, has_colors: bool) -> Terminal<TestBackend> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, model, Palette { has_colors })).unwrap();
         terminal

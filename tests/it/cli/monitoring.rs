@@ -47,7 +47,7 @@ fn get(address: SocketAddr, path: &str) -> (u16, String) {
 }
 
 /// Waits until a metric has this value.
-async fn metric(address: SocketAddr, line: &str) -> String {
+pub async fn metric(address: SocketAddr, line: &str) -> String {
     until(line, || async { Some(get(address, "/metrics").1).filter(|text| text.lines().any(|found| found == line)) })
         .await
 }

@@ -1,6 +1,7 @@
 //! Workers that do what they are told.
 
 use crate::cli::control::{answering, operate};
+use crate::cli::monitoring::metric;
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::fleet::{Headquarters, Killed, NatsServer, Twisted};
@@ -11,6 +12,7 @@ use crate::support::until;
 use npubbot::scheduler::Health;
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 pub const TESTS: &[Test] = &[
@@ -60,9 +62,10 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     let mut server = NatsServer::start(&["ann"]).await;
     let relay = TestRelay::start().await;
     let credentials = server.file("bot");
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let extra = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
-    let home = Home::with(&[relay.url()], &extra);
-    let _bot = home.spawn().await;
+    let home = Home::with(&[relay.url()], &format!("{extra}[web]\nmetrics = \"{address}\"\n"));
+    let _bot = home.spawn_logged().await;
     answering(&home).await;
     let fleet = || -> Value { serde_json::from_str(&stdout(&operate(&home, &["fleet", "--json"]))).unwrap() };
     until("the server is connected", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
@@ -78,6 +81,33 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     );
     assert_eq!((&shown["hits_wrong"], &shown["devices"][0]["id"]), (&json!(0), &json!("ann:0")));
     assert_eq!(shown["devices"][0]["version"], json!(env!("CARGO_PKG_VERSION")));
+    // The round trip and the clock are measured; worker and bot have the same clock.
+    let shown = ann(|ann| ann["devices"][0]["round_trip"].is_number()).await;
+    let (time, ahead) = (&shown["devices"][0]["round_trip"], &shown["devices"][0]["clock_ahead"]);
+    assert!((1e-6..5.0).contains(&time.as_f64().unwrap()), "{shown}");
+    assert!(ahead.as_f64().unwrap().abs() <= time.as_f64().unwrap() / 2.0 + 0.002, "{shown}");
+    let named = |text: &str| {
+        [operate(&home, &["fleet"]), operate(&home, &["doctor"])].map(|output| {
+            let said = stdout(&output);
+            assert!(said.contains(text), "{text} in {said}");
+        })
+    };
+    named("hits");
+    named("errors");
+    assert!(stdout(&operate(&home, &["status"])).contains("workers: 1 of 1 are there"));
+    for line in [
+        "npubbot_fleet_connected 1",
+        "npubbot_fleet_devices 1",
+        "npubbot_fleet_device_errors_total{device=\"worker ann:0\"} 0",
+        concat!("npubbot_fleet_device_info{device=\"worker ann:0\",version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+        "npubbot_device_wrong_hits_total{device=\"worker ann:0\"} 0",
+    ] {
+        metric(address, line).await;
+    }
+    let metrics = metric(address, "npubbot_fleet_connected 1").await;
+    for name in ["device_hits_total", "fleet_device_round_trip_seconds", "fleet_device_clock_ahead_seconds"] {
+        assert!(metrics.contains(&format!("npubbot_{name}{{device=\"worker ann:0\"}} ")), "{metrics}");
+    }
     drop(worker);
     let shown = ann(|ann| ann["connected"] == json!(false)).await;
     assert!(shown["state"].as_str().unwrap().contains("no sign of life"), "{shown}");
@@ -85,6 +115,18 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     until("the server is away", || async { (!fleet()["connected"].as_bool().unwrap()).then_some(()) }).await;
     let doctor = stdout(&operate(&home, &["doctor"]));
     assert!(doctor.contains("is away; they get no orders"), "{doctor}");
+    let status = stdout(&operate(&home, &["status"]));
+    assert!(status.contains("is away; workers get no orders until it is back"), "{status}");
+    metric(address, "npubbot_fleet_connected 0").await;
+    // It comes back by itself, and the log has said each once.
+    server.start_again().await;
+    until("the server is back", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
+    metric(address, "npubbot_fleet_connected 1").await;
+    let log = home.log();
+    for (line, times) in [("the fleet's server is away", 1), ("the fleet's server is connected", 2)] {
+        assert_eq!(log.matches(line).count(), times, "{line} in {log}");
+    }
+    assert!(log.contains("a worker's device has come"), "{log}");
 }
 
 /// Start points that were searched at, each with the worker that did.
