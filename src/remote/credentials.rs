@@ -9,6 +9,10 @@ use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Ev
 use std::error::Error;
 use std::fs;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::io::Write;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -50,11 +54,51 @@ pub enum CredentialsError {
     },
 }
 
-/// A user of the server. Its seed is in the file, and here while it is used.
+/// A user of the server. The file is read once, and may be gone afterwards.
 pub struct Credentials {
     user: String,
     seed: String,
-    file: PathBuf,
+    certificate: Certificate,
+}
+
+/// The certificate that the server must show. The library reads it anew for each connection, from a
+/// file.
+struct Certificate {
+    /// That file.
+    path: PathBuf,
+    /// It exists as long as this does.
+    #[cfg(target_os = "linux")]
+    _memory: Option<OwnedFd>,
+}
+
+impl Certificate {
+    /// The certificate `text` of the credentials in `file`. On Linux it is kept in memory; elsewhere,
+    /// or if the system has no `/proc`, the file itself is read again.
+    #[cfg(target_os = "linux")]
+    fn keep(text: &str, file: &Path) -> Certificate {
+        match in_memory(text) {
+            Ok((path, memory)) => Certificate { path, _memory: Some(memory) },
+            Err(error) => {
+                tracing::debug!(%error, "the server's certificate is read from the credentials each time");
+                Certificate { path: file.to_owned(), _memory: None }
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn keep(_text: &str, file: &Path) -> Certificate {
+        Certificate { path: file.to_owned() }
+    }
+}
+
+/// A file in memory with this text, and its path for this process.
+#[cfg(target_os = "linux")]
+fn in_memory(text: &str) -> io::Result<(PathBuf, OwnedFd)> {
+    let memory = rustix::fs::memfd_create("certificate", rustix::fs::MemfdFlags::CLOEXEC)?;
+    fs::File::from(memory.try_clone()?).write_all(text.as_bytes())?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
+    fs::metadata(&path)?;
+    Ok((path, memory))
 }
 
 impl Credentials {
@@ -70,10 +114,9 @@ impl Credentials {
         if nkeys::KeyPair::from_seed(seed.trim()).is_err() {
             return Err(missing("a valid seed"));
         }
-        if !text.contains(CERTIFICATE_BEGINS) {
-            return Err(missing("the server's certificate"));
-        }
-        Ok(Credentials { user: user.trim().to_owned(), seed: seed.trim().to_owned(), file: file.to_owned() })
+        let begins = text.find(CERTIFICATE_BEGINS).ok_or_else(|| missing("the server's certificate"))?;
+        let certificate = Certificate::keep(&text[begins..], file);
+        Ok(Credentials { user: user.trim().to_owned(), seed: seed.trim().to_owned(), certificate })
     }
 
     /// The text of the file of a user.
@@ -89,12 +132,13 @@ impl Credentials {
         &self.user
     }
 
-    /// The options of a connection that is kept up for ever, over TLS and nothing else.
+    /// The options of a connection that is kept up for ever, over TLS and nothing else. They are good
+    /// as long as the credentials live.
     pub(super) fn options(&self) -> ConnectOptions {
         ConnectOptions::with_nkey(self.seed.clone())
             .name(format!("npubbot {}", self.user))
             .require_tls(true)
-            .add_root_certificates(self.file.clone())
+            .add_root_certificates(self.certificate.path.clone())
             .custom_inbox_prefix(subjects::inbox(&self.user))
             .connection_timeout(CONNECT)
             .ping_interval(PING)
@@ -145,6 +189,13 @@ mod tests {
         fs::write(&file, &good).unwrap();
         let read = Credentials::read(&file).unwrap();
         assert_eq!((read.user(), read.seed.as_str()), ("ann", seed.as_str()));
+        #[cfg(target_os = "linux")]
+        {
+            let kept = fs::read_to_string(&read.certificate.path).unwrap();
+            assert!(kept.starts_with(CERTIFICATE_BEGINS) && !kept.contains(&seed), "{kept}");
+            fs::remove_file(&file).unwrap();
+            assert_eq!(fs::read_to_string(&read.certificate.path).unwrap(), kept);
+        }
         for (part, named) in [(USER, "the name"), (SEED_BEGINS, "the seed"), (CERTIFICATE_BEGINS, "certificate")] {
             fs::write(&file, good.replace(part, "")).unwrap();
             let error = Credentials::read(&file).map(drop).unwrap_err().to_string();

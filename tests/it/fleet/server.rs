@@ -29,6 +29,9 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     bot.works("ann").await;
     bot.order(1, "qqqqqqqqqqqq");
     bot.goes_on("ann").await;
+    // Both have read their credentials, and need the files no more.
+    std::fs::remove_file(server.file("ann")).unwrap();
+    std::fs::remove_file(server.file(BOT)).unwrap();
     server.kill();
     until("the bot notices", || async { (!bot.fleet.view().connected).then_some(()) }).await;
     let is_out = |health: &Health| matches!(health, Health::Out(reason) if reason.contains("the server is away"));
