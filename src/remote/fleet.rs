@@ -28,8 +28,9 @@ use tokio::sync::mpsc;
 
 /// Time after which the server deletes an order that no device has fetched.
 const ORDERS_LIVE: Duration = Duration::from_secs(5);
-/// Bytes of orders that the server keeps for one worker at most.
-const MOST_BYTES: i64 = 64 << 20;
+/// Messages that the server keeps for one worker at most. A bound in bytes would be reserved, so that
+/// a server of 1 GB took few workers.
+const MOST_MESSAGES: i64 = 1 << 12;
 /// Messages on their way to a device at most: its orders, and parts of a set of patterns.
 const OUTGOING: usize = 4 * MOST_ORDERS;
 /// Messages of a subscription that wait for the bot at most. More are dropped.
@@ -274,7 +275,7 @@ async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error>
         storage: stream::StorageType::Memory,
         // Orders are worth nothing after a restart of anybody, and a full stream loses the oldest.
         max_age: ORDERS_LIVE,
-        max_bytes: MOST_BYTES,
+        max_messages: MOST_MESSAGES,
         max_message_size: LARGEST_TO_WORKER as i32,
         duplicate_window: ORDERS_LIVE,
         no_ack: true,

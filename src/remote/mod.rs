@@ -16,12 +16,14 @@
 mod credentials;
 mod fleet;
 mod hellos;
+mod known;
 mod orders;
 mod pace;
 mod pings;
 mod roll;
 mod searcher;
 mod session;
+mod sets;
 mod subjects;
 mod wire;
 mod worker;

@@ -1,53 +1,38 @@
 //! A worker's device at work: takes orders from a channel, and puts answers into another.
 
+use super::known::{Known, Part, SharedSet};
+use super::session::PATIENCE;
 use super::wire::{Answer, Found, FromWorker, Hit, MOST_HITS, Refusal, ToWorker, encode};
 use crate::key::StartPoint;
-use crate::pattern::{Pattern, PatternSet};
+use crate::pattern::Pattern;
 use crate::search::SearchError;
 use crate::search::{Launch, LaunchReport, Searcher};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender};
 
-/// Patterns of a set at most, so that a bot cannot fill the memory of a worker.
-const MOST_PATTERNS: usize = 1 << 20;
+/// Orders that a device keeps at most. The bot sends no more than fit into two seconds.
+pub const MOST_WAITING: usize = 128;
 
-/// The sets of patterns that a device has been sent: the newest only.
-#[derive(Default)]
-struct Known {
-    generation: Option<u64>,
-    patterns: Vec<Pattern>,
-    /// Whether all of them are patterns, and not too many.
-    is_usable: bool,
+/// An order that waits for the device.
+struct Waiting {
+    order: u64,
+    set: SharedSet,
+    own: Vec<Pattern>,
+    starts: Vec<StartPoint>,
+    came: Instant,
 }
 
-impl Known {
-    fn take(&mut self, generation: u64, is_first: bool, texts: &[String]) {
-        if is_first {
-            *self = Known { generation: Some(generation), patterns: Vec::new(), is_usable: true };
-        }
-        if self.generation != Some(generation) || self.patterns.len() + texts.len() > MOST_PATTERNS {
-            self.is_usable = false;
-            return;
-        }
-        for text in texts {
-            match text.parse() {
-                Ok(pattern) => self.patterns.push(pattern),
-                Err(_) => self.is_usable = false,
-            }
-        }
-    }
-
-    /// The set with this number and these patterns besides.
-    fn with(&self, generation: u64, own: &[String]) -> Option<PatternSet> {
-        let mut patterns: Vec<Pattern> = own.iter().map(|text| text.parse().ok()).collect::<Option<_>>()?;
-        if !self.is_usable || self.generation != Some(generation) {
-            return None;
-        }
-        patterns.extend(self.patterns.iter().cloned());
-        (!patterns.is_empty()).then(|| PatternSet::new(patterns))
-    }
+/// A device at work.
+struct Device<'a> {
+    searcher: &'a mut dyn Searcher,
+    answers: &'a Sender<Vec<u8>>,
+    known: Known,
+    waiting: VecDeque<Waiting>,
+    /// The orders that the device searches, with the numbers of the sets that it searches for.
+    in_flight: VecDeque<(u64, u64)>,
 }
 
 /// Searches what is ordered, until the channel of messages is closed.
@@ -58,80 +43,101 @@ pub fn serve(
     messages: &mut Receiver<Vec<u8>>,
     answers: &Sender<Vec<u8>>,
 ) -> Result<(), SearchError> {
-    let mut known = Known::default();
-    let mut in_flight: VecDeque<u64> = VecDeque::new();
+    let (known, waiting, in_flight) = (Known::default(), VecDeque::new(), VecDeque::new());
+    let mut device = Device { searcher, answers, known, waiting, in_flight };
     loop {
-        let message = if in_flight.is_empty() {
-            match messages.blocking_recv() {
-                Some(message) => Some(message),
-                None => return Ok(()),
-            }
-        } else if in_flight.len() < searcher.in_flight().max(1) {
+        // All that has come, before anything begins: a change of a set is for the orders that wait.
+        while device.waiting.len() < MOST_WAITING {
             match messages.try_recv() {
-                Ok(message) => Some(message),
-                Err(TryRecvError::Empty) => None,
+                Ok(message) => device.hear(&message),
+                Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return Ok(()),
             }
+        }
+        if device.in_flight.len() < device.searcher.in_flight().max(1)
+            && let Some(order) = device.waiting.pop_front()
+        {
+            device.begin(order);
+        } else if !device.in_flight.is_empty() {
+            device.collect()?;
         } else {
-            None
-        };
-        let Some(message) = message else {
-            let collected = searcher.collect();
-            let order = in_flight.pop_front().unwrap_or_default();
-            let failure = collected.as_ref().err().map(SearchError::to_string);
-            say(answers, order, collected.map(found).map_err(|_| Refusal::Device));
-            if let Some(reason) = failure {
-                let device = searcher.info().id;
-                return Err(SearchError::DeviceFailed { device, reason });
+            match messages.blocking_recv() {
+                Some(message) => device.hear(&message),
+                None => return Ok(()),
             }
-            continue;
-        };
-        match ToWorker::read(&message) {
-            Ok(ToWorker::Patterns { generation, is_first, patterns }) => known.take(generation, is_first, &patterns),
-            Ok(ToWorker::Order { order, generation, own, starts }) => {
-                match begin(searcher, &known, generation, &own, starts) {
-                    Ok(()) => in_flight.push_back(order),
-                    Err(refusal) => say(answers, order, Err(refusal)),
+        }
+    }
+}
+
+impl Device<'_> {
+    fn hear(&mut self, message: &[u8]) {
+        match ToWorker::read(message) {
+            Ok(ToWorker::Patterns { set, generation, base, is_first, is_last, removed, added }) => {
+                self.known.take(Part { set, generation, base, is_first, is_last, removed, added });
+            }
+            Ok(ToWorker::Order { order, set, generation, own, starts }) => {
+                let own: Option<Vec<Pattern>> = own.iter().map(|text| text.parse().ok()).collect();
+                let came = Instant::now();
+                match self.known.get(set, generation).zip(own) {
+                    _ if starts.len() != self.searcher.starts() => self.refuse(order, Refusal::Starts),
+                    Some((set, own)) => self.waiting.push_back(Waiting { order, set, own, starts, came }),
+                    None => self.refuse(order, Refusal::Patterns),
                 }
             }
             Err(error) => tracing::warn!(%error, "a message of the bot cannot be read; do both run the same npubbot?"),
         }
     }
-}
 
-fn begin(
-    searcher: &mut dyn Searcher,
-    known: &Known,
-    generation: u64,
-    own: &[String],
-    starts: Vec<StartPoint>,
-) -> Result<(), Refusal> {
-    if starts.len() != searcher.starts() {
-        return Err(Refusal::Starts);
+    fn begin(&mut self, waiting: Waiting) {
+        let Waiting { order, set, own, starts, came } = waiting;
+        if came.elapsed() > PATIENCE {
+            // The bot does not wait for it any more.
+            return;
+        }
+        let set = set.borrow();
+        let Some(patterns) = set.with(&own).map(Arc::new) else { return self.refuse(order, Refusal::Patterns) };
+        match self.searcher.submit(Launch { starts, patterns, remaining: None }) {
+            Ok(()) => self.in_flight.push_back((order, set.generation())),
+            Err(error) => {
+                tracing::error!(%error, "the device takes no launch");
+                self.refuse(order, Refusal::Device);
+            }
+        }
     }
-    let patterns = Arc::new(known.with(generation, own).ok_or(Refusal::Patterns)?);
-    searcher.submit(Launch { starts, patterns, remaining: None }).map_err(|error| {
-        tracing::error!(%error, "the device takes no launch");
-        Refusal::Device
-    })
+
+    fn collect(&mut self) -> Result<(), SearchError> {
+        let collected = self.searcher.collect();
+        let (order, generation) = self.in_flight.pop_front().unwrap_or_default();
+        let failure = collected.as_ref().err().map(SearchError::to_string);
+        self.say(order, collected.map(|report| found(generation, report)).map_err(|_| Refusal::Device));
+        match failure {
+            Some(reason) => Err(SearchError::DeviceFailed { device: self.searcher.info().id, reason }),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse(&self, order: u64, refusal: Refusal) {
+        self.say(order, Err(refusal));
+    }
+
+    fn say(&self, order: u64, result: Result<Found, Refusal>) {
+        if let Ok(bytes) = encode(&FromWorker::Answer(Answer { order, result })) {
+            // If nobody takes answers any more, the worker is about to end.
+            let _ = self.answers.blocking_send(bytes);
+        }
+    }
 }
 
 /// A report as an answer. Of too many hits it has the first ones, and claims as many candidates as
 /// belong to them.
-fn found(report: LaunchReport) -> Found {
+fn found(generation: u64, report: LaunchReport) -> Found {
     let all = report.hits.len().max(1);
     let kept = all.min(MOST_HITS);
     Found {
+        generation,
         candidates: (report.candidates as f64 * kept as f64 / all as f64) as u64,
         busy_micros: report.busy.as_micros().try_into().unwrap_or(u64::MAX),
         hits: report.hits.iter().take(MOST_HITS).map(|hit| Hit::new(hit.start, hit.tweak)).collect(),
-    }
-}
-
-fn say(answers: &Sender<Vec<u8>>, order: u64, result: Result<Found, Refusal>) {
-    if let Ok(bytes) = encode(&FromWorker::Answer(Answer { order, result })) {
-        // If nobody takes answers any more, the worker is about to end.
-        let _ = answers.blocking_send(bytes);
     }
 }
 
@@ -167,44 +173,72 @@ mod tests {
         all
     }
 
-    fn set(generation: u64, is_first: bool, patterns: &[&str]) -> ToWorker {
-        ToWorker::Patterns { generation, is_first, patterns: patterns.iter().map(|&text| text.to_owned()).collect() }
+    fn set(generation: u64, base: Option<u64>, removed: &[&str], added: &[&str]) -> ToWorker {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let (removed, added) = (owned(removed), owned(added));
+        ToWorker::Patterns { set: 2, generation, base, is_first: true, is_last: true, removed, added }
     }
 
     fn order(order: u64, generation: u64, own: &[&str], starts: Vec<StartPoint>) -> ToWorker {
-        ToWorker::Order { order, generation, own: own.iter().map(|&text| text.to_owned()).collect(), starts }
+        let own = own.iter().map(|&text| text.to_owned()).collect();
+        ToWorker::Order { order, set: 2, generation, own, starts }
+    }
+
+    /// The hits of an answer that begin so.
+    fn begins_with(answer: &Answer, start: StartPoint, prefix: &str) -> usize {
+        let npub = |hit: &Hit| VerifiedHit::recompute(start, hit.tweak()).unwrap().npub().to_string();
+        let found = answer.result.clone().unwrap();
+        found.hits.iter().filter(|hit| npub(hit)[5..].starts_with(prefix)).count()
     }
 
     #[test]
     fn an_order_is_searched_for_its_set_and_for_its_own_patterns() {
-        let messages = [set(7, true, &["qq"]), set(7, false, &["pp"]), order(1, 7, &["zz"], vec![start(3)])];
-        let found = answers(&messages)[0].result.clone().unwrap();
-        let npub = |hit: &Hit| VerifiedHit::recompute(start(3), hit.tweak()).unwrap().npub().to_string();
+        let first = set(7, None, &[], &["qq"]);
+        let messages = [first, set(8, Some(7), &[], &["pp"]), order(1, 8, &["zz"], vec![start(3)])];
+        let answer = &answers(&messages)[0];
         for prefix in ["qq", "pp", "zz"] {
-            let begins = |hit: &&Hit| npub(hit)[5..].starts_with(prefix);
-            assert!(found.hits.iter().filter(begins).count() > 0, "{prefix}: {} hits", found.hits.len());
+            assert!(begins_with(answer, start(3), prefix) > 0, "{prefix}");
         }
-        assert!(found.candidates > 3000);
+        let found = answer.result.clone().unwrap();
+        assert!(found.candidates > 3000 && found.generation == 8);
+    }
+
+    #[test]
+    fn orders_that_wait_are_searched_for_what_has_come_since() {
+        let mut messages = vec![set(7, None, &[], &["qq"])];
+        messages.extend((1..4).map(|number| order(number, 7, &["zz"], vec![start(3)])));
+        messages.push(set(8, Some(7), &["qq"], &["pp"]));
+        // Another line in its place is not for them.
+        messages.push(set(9, None, &[], &["rr"]));
+        let answers = answers(&messages);
+        for answer in &answers {
+            assert_eq!(answer.result.as_ref().unwrap().generation, 8);
+            let counts = ["qq", "pp", "zz", "rr"].map(|prefix| begins_with(answer, start(3), prefix) > 0);
+            assert_eq!(counts, [false, true, true, false]);
+        }
     }
 
     #[test]
     fn an_order_that_cannot_be_searched_is_refused() {
-        let none: Vec<&str> = Vec::new();
         let messages = [
             order(1, 7, &["zz"], vec![start(3)]),
-            set(7, true, &["qq"]),
+            set(7, None, &[], &["qq"]),
             order(2, 8, &["zz"], vec![start(3)]),
             order(3, 7, &["zz"], vec![start(3), start(4)]),
             order(4, 7, &["b"], vec![start(3)]),
-            set(8, true, &["qq", "i"]),
+            set(8, None, &[], &["qq", "i"]),
             order(5, 8, &["zz"], vec![start(3)]),
-            set(9, true, &none),
-            order(6, 9, &none, vec![start(3)]),
-            order(7, 9, &["zz"], vec![start(3)]),
+            set(10, Some(9), &[], &["zz"]),
+            order(6, 10, &["zz"], vec![start(3)]),
         ];
+        let refused = |answer: Answer| (answer.order, answer.result.map(drop).unwrap_err());
+        let results: Vec<_> = answers(&messages).into_iter().map(refused).collect();
+        let patterns = |order| (order, Refusal::Patterns);
+        assert_eq!(results, [patterns(1), patterns(2), (3, Refusal::Starts), patterns(4), patterns(5), patterns(6)]);
+        let none = set(9, None, &[], &[]);
+        let messages = [none.clone(), order(6, 9, &[], vec![start(3)]), none, order(7, 9, &["zz"], vec![start(3)])];
         let results: Vec<_> = answers(&messages).into_iter().map(|answer| answer.result.map(drop)).collect();
-        let patterns = Err(Refusal::Patterns);
-        assert_eq!(results, [patterns, patterns, Err(Refusal::Starts), patterns, patterns, patterns, Ok(())]);
+        assert_eq!(results, [Err(Refusal::Patterns), Ok(())]);
     }
 
     #[test]
@@ -214,8 +248,8 @@ mod tests {
             rotation: crate::key::Rotation::ALL[0],
         };
         let hits = vec![crate::search::ClaimedHit { start: 0, tweak }; 4 * MOST_HITS];
-        let answer = found(LaunchReport { candidates: 4_000_000, hits, ..LaunchReport::default() });
+        let answer = found(3, LaunchReport { candidates: 4_000_000, hits, ..LaunchReport::default() });
         assert_eq!((answer.candidates, answer.hits.len()), (1_000_000, MOST_HITS));
-        assert_eq!(found(LaunchReport { candidates: 5, ..LaunchReport::default() }).candidates, 5);
+        assert_eq!(found(3, LaunchReport { candidates: 5, ..LaunchReport::default() }).candidates, 5);
     }
 }

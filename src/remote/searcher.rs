@@ -1,7 +1,8 @@
 //! A worker's device as a [`Searcher`]: launches become orders, and answers become reports.
 
 use super::session::{End, Session};
-use super::wire::{LARGEST_TO_WORKER, ToWorker, encode};
+use super::sets::{SentSets, Shared};
+use super::wire::{ToWorker, encode};
 use crate::pattern::PatternSet;
 use crate::search::RemoteId;
 use crate::search::SearchError;
@@ -22,8 +23,6 @@ pub const MOST_ORDERS: usize = 64;
 /// Orders a second to one device at most, and at once. The start points of all devices of a worker
 /// have a bound of their own (`pace.rs`).
 const ORDERS: (u32, u32) = (50, MOST_ORDERS as u32);
-/// Bytes of patterns in one message.
-const PART: usize = LARGEST_TO_WORKER / 2;
 /// Weight of the newest answer in the mean time between two.
 const NEWEST: f64 = 0.2;
 
@@ -35,9 +34,14 @@ pub struct RemoteSearcher {
     outgoing: mpsc::Sender<Vec<u8>>,
     /// The number of the last order. The first one is drawn at random.
     last_order: u64,
-    /// The set that the worker has, and its number.
-    known: Option<(u64, Vec<String>)>,
-    launches: VecDeque<Launch>,
+    /// The sets that the worker has.
+    sets: SentSets,
+    /// The line of the next launch.
+    line: u64,
+    /// The orders on the way: line and number of the set of each.
+    launches: VecDeque<(u64, u64)>,
+    /// See [`Searcher::ahead`].
+    ahead: usize,
     pace: TokenBucket,
     /// Mean time between two answers while there was work, seconds.
     between: Option<f64>,
@@ -56,14 +60,17 @@ impl RemoteSearcher {
             kernel: hello.kernel.clone(),
             threads: hello.threads as usize,
         };
-        let last_order = random(session.id)?;
+        let session_id = session.id;
+        let last_order = random(session_id)?;
         Ok(RemoteSearcher {
             info,
             session,
             outgoing,
             last_order,
-            known: None,
+            sets: SentSets::new(random(session_id)?),
+            line: 0,
             launches: VecDeque::new(),
+            ahead: 0,
             pace: TokenBucket::new(ORDERS.0, ORDERS.1),
             between: None,
             last_answer: None,
@@ -81,23 +88,19 @@ impl RemoteSearcher {
     }
 
     /// Makes sure that the worker has the patterns of a launch but the first, which is searched for
-    /// in this launch alone. Returns the number of that set.
-    fn share(&mut self, patterns: &PatternSet) -> Result<u64, SearchError> {
-        let shared = || patterns.iter().skip(1).map(|(_, pattern)| pattern.as_str());
-        if let Some((generation, known)) = &self.known
-            && known.iter().map(String::as_str).eq(shared())
-        {
-            return Ok(*generation);
-        }
-        let generation = self.known.as_ref().map_or(random(self.id()), |(last, _)| Ok(last.wrapping_add(1)))?;
-        let texts: Vec<String> = shared().map(str::to_owned).collect();
-        let mut mixed = texts.clone();
-        shuffle(&mut mixed, self.id())?;
-        for (at, patterns) in parts(mixed).into_iter().enumerate() {
-            self.send(&ToWorker::Patterns { generation, is_first: at == 0, patterns })?;
-        }
-        self.known = Some((generation, texts));
-        Ok(generation)
+    /// in this launch alone. Returns the place and the number of that set.
+    fn share(&mut self, patterns: &PatternSet) -> Result<(u8, u64), SearchError> {
+        let id = self.id();
+        let shared = patterns.iter().skip(1).map(|(_, pattern)| pattern.as_str());
+        let Shared { set, generation, messages } = self.sets.share(self.line, shared, |texts| shuffle(texts, id))?;
+        messages.iter().try_for_each(|message| self.send(message))?;
+        Ok((set, generation))
+    }
+
+    /// How far the order is ahead, among those on the way, whose set of this number was searched for
+    /// in place of that of an older order of the same line.
+    fn ahead_of(&self, line: u64, generation: u64) -> Option<usize> {
+        self.launches.iter().position(|launch| *launch == (line, generation)).map(|at| at + 1)
     }
 
     fn error(&self, end: End) -> SearchError {
@@ -140,6 +143,14 @@ impl Searcher for RemoteSearcher {
         self.session.ended().map_or(Ok(()), |end| Err(self.error(end)))
     }
 
+    fn begin_line(&mut self, line: u64) {
+        self.line = line;
+    }
+
+    fn ahead(&self) -> usize {
+        self.ahead
+    }
+
     fn distrust(&mut self, reason: &str) {
         self.session.end(End::Distrusted(reason.to_owned()));
     }
@@ -152,19 +163,26 @@ impl Searcher for RemoteSearcher {
         let now = Instant::now();
         self.session.pause(self.pace.take(now).max(self.session.pace.take(given, now)));
         self.check()?;
-        let generation = self.share(&launch.patterns)?;
+        let (set, generation) = self.share(&launch.patterns)?;
         let own = launch.patterns.iter().take(1).map(|(_, pattern)| pattern.as_str().to_owned()).collect();
         self.last_order = self.last_order.wrapping_add(1);
         let order = self.last_order;
         self.session.note_order(order, given);
-        self.send(&ToWorker::Order { order, generation, own, starts: launch.starts.clone() })?;
-        self.launches.push_back(launch);
+        self.send(&ToWorker::Order { order, set, generation, own, starts: launch.starts })?;
+        self.launches.push_back((self.line, generation));
         Ok(())
     }
 
     fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-        self.launches.pop_front().ok_or(SearchError::NothingSubmitted)?;
+        let (line, generation) = self.launches.pop_front().ok_or(SearchError::NothingSubmitted)?;
         let (found, age) = self.session.wait().map_err(|end| self.error(end))?;
+        let ahead = if found.generation == generation { Some(0) } else { self.ahead_of(line, found.generation) };
+        let Some(ahead) = ahead else {
+            let end = End::Distrusted("its answer is for patterns that it was not to search for".to_owned());
+            self.session.end(end.clone());
+            return Err(self.error(end));
+        };
+        self.ahead = ahead;
         self.note_answer();
         let claim = |hit: &super::wire::Hit| ClaimedHit { start: usize::from(hit.start), tweak: hit.tweak() };
         Ok(LaunchReport {
@@ -199,22 +217,6 @@ fn shuffle(texts: &mut [String], id: RemoteId) -> Result<(), SearchError> {
     Ok(())
 }
 
-/// The texts in parts that fit a message each; one empty part for none.
-fn parts(texts: Vec<String>) -> Vec<Vec<String>> {
-    let (mut parts, mut bytes) = (vec![Vec::new()], 0);
-    for text in texts {
-        bytes += text.len() + 5;
-        if bytes > PART {
-            parts.push(Vec::new());
-            bytes = text.len() + 5;
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(text);
-        }
-    }
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,35 +242,84 @@ mod tests {
         ToWorker::read(&sent.try_recv().unwrap()).unwrap()
     }
 
+    /// The added patterns of the next message, sorted, and the number of the set.
+    fn added(sent: &mut mpsc::Receiver<Vec<u8>>) -> (u64, Vec<String>) {
+        let ToWorker::Patterns { generation, mut added, .. } = next(sent) else { panic!("no patterns") };
+        added.sort();
+        (generation, added)
+    }
+
+    /// The number of the set, and the own patterns, of the next message.
+    fn ordered(sent: &mut mpsc::Receiver<Vec<u8>>) -> (u64, Vec<String>) {
+        let ToWorker::Order { generation, own, starts, .. } = next(sent) else { panic!("no order") };
+        assert_eq!(starts.len(), 1);
+        (generation, own)
+    }
+
     #[test]
-    fn a_set_is_sent_once_and_again_only_when_it_changes() {
+    fn an_order_has_a_pattern_of_its_own_and_shares_the_others() {
         let (mut searcher, _session, mut sent) = searcher();
+        searcher.begin_line(1);
         searcher.submit(launch(&["qqqqq", "m0ctane", "alyce"])).unwrap();
-        let ToWorker::Patterns { generation: first, is_first: true, mut patterns } = next(&mut sent) else { panic!() };
-        patterns.sort();
+        let (first, patterns) = added(&mut sent);
         assert_eq!(patterns, ["alyce", "m0ctane"], "the first one is not in the set");
-        let ToWorker::Order { order, generation, own, starts } = next(&mut sent) else { panic!() };
-        assert_eq!((generation, own.as_slice(), starts.len()), (first, &["qqqqq".to_owned()][..], 1));
+        assert_eq!(ordered(&mut sent), (first, vec!["qqqqq".to_owned()]));
         searcher.submit(launch(&["ppppp", "m0ctane", "alyce"])).unwrap();
-        let ToWorker::Order { order: second, generation, own, .. } = next(&mut sent) else { panic!() };
-        assert_eq!((second, generation, own), (order.wrapping_add(1), first, vec!["ppppp".to_owned()]));
-        searcher.submit(launch(&["ppppp", "m0ctane"])).unwrap();
-        assert!(matches!(next(&mut sent), ToWorker::Patterns { generation, .. } if generation != first));
-        assert!(matches!(next(&mut sent), ToWorker::Order { .. }));
+        assert_eq!(ordered(&mut sent), (first, vec!["ppppp".to_owned()]), "the set is not sent again");
+        searcher.submit(launch(&["ppppp", "m0ctane", "alyce", "cafe"])).unwrap();
+        let (second, patterns) = added(&mut sent);
+        assert!(second != first && patterns == ["cafe"]);
+        assert_eq!(ordered(&mut sent).0, second);
+        searcher.begin_line(2);
+        searcher.submit(launch(&["ppppp", "stack"])).unwrap();
+        assert_eq!(added(&mut sent).1, ["stack"]);
+        ordered(&mut sent);
+        searcher.begin_line(1);
+        searcher.submit(launch(&["ppppp", "m0ctane", "alyce", "cafe"])).unwrap();
+        assert_eq!(ordered(&mut sent).0, second, "lines take turns");
         assert!(sent.try_recv().is_err());
     }
 
     #[test]
-    fn a_large_set_goes_in_parts_that_fit() {
-        let texts: Vec<String> = (0..100_000).map(|at| format!("{at:012}")).collect();
-        let parts = parts(texts.clone());
-        assert!(parts.len() > 2);
-        for part in &parts {
-            let message = ToWorker::Patterns { generation: u64::MAX, is_first: true, patterns: part.clone() };
-            assert!(encode(&message).unwrap().len() <= LARGEST_TO_WORKER);
+    fn an_answer_names_the_order_whose_patterns_were_searched_for_and_no_other_set() {
+        // Four orders: two of a line, one of another, and one of the first with a job more.
+        let open = || {
+            let (mut searcher, session, mut sent) = searcher();
+            let mut orders = Vec::new();
+            for (line, patterns) in
+                [(1, &["q", "cafe"][..]), (1, &["q", "cafe"]), (2, &["q", "stack"]), (1, &["q", "cafe", "alyce"])]
+            {
+                searcher.begin_line(line);
+                searcher.submit(launch(patterns)).unwrap();
+                orders.push((searcher.last_order, searcher.launches.back().unwrap().1));
+            }
+            while sent.try_recv().is_ok() {}
+            (searcher, session, orders)
+        };
+        let answer = |order: u64, generation: u64| {
+            let result = Ok(Found { generation, candidates: 1, busy_micros: 1, hits: Vec::new() });
+            encode(&FromWorker::Answer(Answer { order, result })).unwrap()
+        };
+        let (mut searcher, session, orders) = open();
+        let newest = orders[3].1;
+        for (at, (generation, ahead)) in
+            [(newest, 3), (orders[1].1, 0), (orders[2].1, 0), (newest, 0)].into_iter().enumerate()
+        {
+            session.accept(&answer(orders[at].0, generation));
+            searcher.collect().unwrap();
+            assert_eq!(searcher.ahead(), ahead, "order {at}");
         }
-        assert_eq!(parts.concat(), texts);
-        assert_eq!(super::parts(Vec::new()), [Vec::<String>::new()]);
+        // The set of another line, one that is none, and one of before.
+        for (at, wrong) in [(0, orders[2].1 - orders[0].1), (0, 99), (3, orders[0].1.wrapping_sub(newest))] {
+            let (mut searcher, session, orders) = open();
+            for earlier in &orders[..at] {
+                session.accept(&answer(earlier.0, earlier.1));
+                searcher.collect().unwrap();
+            }
+            session.accept(&answer(orders[at].0, orders[at].1.wrapping_add(wrong)));
+            assert!(matches!(searcher.collect(), Err(SearchError::Distrusted { .. })), "{wrong}");
+            assert!(matches!(session.ended(), Some(End::Distrusted(_))));
+        }
     }
 
     #[test]
@@ -284,7 +335,8 @@ mod tests {
         let orders = ORDERS.1 + ORDERS.0;
         for _ in 0..orders {
             searcher.submit(launch(&["qqqqq"])).unwrap();
-            let result = Ok(Found { candidates: 1, busy_micros: u64::MAX, hits: Vec::new() });
+            let generation = searcher.launches.back().unwrap().1;
+            let result = Ok(Found { generation, candidates: 1, busy_micros: u64::MAX, hits: Vec::new() });
             let answer = Answer { order: searcher.last_order, result };
             session.accept(&encode(&FromWorker::Answer(answer)).unwrap());
             let report = searcher.collect().unwrap();

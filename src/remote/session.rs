@@ -241,7 +241,7 @@ mod tests {
 
     fn found(start: u16) -> Result<Found, Refusal> {
         let tweak = Tweak { offset: Offset::of_point(1, 1, Rotation::ALL[0]), rotation: Rotation::ALL[0] };
-        Ok(Found { candidates: 9, busy_micros: 1, hits: vec![Hit { start, ..Hit::new(0, tweak) }] })
+        Ok(Found { generation: 1, candidates: 9, busy_micros: 1, hits: vec![Hit { start, ..Hit::new(0, tweak) }] })
     }
 
     #[test]

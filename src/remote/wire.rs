@@ -76,20 +76,30 @@ impl Hello {
 /// A message of the bot to a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// A part of a set of patterns, in random order.
+    /// A part of a change of a set of patterns, in random order.
     Patterns {
-        /// The number of the set.
+        /// The place of the set among those that the device keeps.
+        set: u8,
+        /// The number that the set has from now on.
         generation: u64,
+        /// The number that it had before; `None` for a new set.
+        base: Option<u64>,
         /// Whether it is the first part.
         is_first: bool,
-        /// The patterns of this part.
-        patterns: Vec<String>,
+        /// Whether it is the last part.
+        is_last: bool,
+        /// Patterns that go.
+        removed: Vec<String>,
+        /// Patterns that come.
+        added: Vec<String>,
     },
     /// Search around these start points.
     Order {
         /// The number of the order.
         order: u64,
-        /// The set to search for.
+        /// The place of the set to search for.
+        set: u8,
+        /// Its number. Where it has a newer one by the time the order begins, that is searched for.
         generation: u64,
         /// Patterns that are searched for in this order alone.
         own: Vec<String>,
@@ -142,6 +152,8 @@ pub enum Refusal {
 /// The claims of a worker about an order.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Found {
+    /// The number of the set that was searched for.
+    pub generation: u64,
     /// Distinct npubs tested.
     pub candidates: u64,
     /// Time that the device was busy, microseconds.
@@ -274,7 +286,12 @@ mod tests {
     fn found(candidates: u64, hits: usize) -> FromWorker {
         FromWorker::Answer(Answer {
             order: u64::MAX,
-            result: Ok(Found { candidates, busy_micros: u64::MAX, hits: vec![hit(MOST_STARTS as u16 - 1); hits] }),
+            result: Ok(Found {
+                generation: u64::MAX,
+                candidates,
+                busy_micros: u64::MAX,
+                hits: vec![hit(MOST_STARTS as u16 - 1); hits],
+            }),
         })
     }
 
@@ -285,8 +302,13 @@ mod tests {
         assert!(bytes.len() <= LARGEST_ANSWER, "{}", bytes.len());
         assert_eq!(FromWorker::read(&bytes).unwrap(), largest);
         let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
-        let order =
-            ToWorker::Order { order: 1, generation: 2, own: vec!["q".repeat(52)], starts: vec![start; MOST_STARTS] };
+        let order = ToWorker::Order {
+            order: 1,
+            set: 7,
+            generation: 2,
+            own: vec!["q".repeat(52)],
+            starts: vec![start; MOST_STARTS],
+        };
         let bytes = encode(&order).unwrap();
         assert!(bytes.len() < LARGEST_TO_WORKER / 2, "{}", bytes.len());
         assert_eq!(ToWorker::read(&bytes).unwrap(), order);
@@ -321,7 +343,7 @@ mod tests {
         }
         let other = encode(&Hello { version: VERSION + 1, ..hello() }).unwrap();
         assert!(matches!(Hello::read(&other), Err(WireError::Version(version)) if version == VERSION + 1));
-        let none = ToWorker::Order { order: 1, generation: 2, own: Vec::new(), starts: Vec::new() };
+        let none = ToWorker::Order { order: 1, set: 0, generation: 2, own: Vec::new(), starts: Vec::new() };
         assert!(ToWorker::read(&encode(&none).unwrap()).is_err());
     }
 
@@ -341,7 +363,7 @@ mod tests {
     #[test]
     fn a_length_beyond_the_message_is_refused() {
         // An answer that announces 2^64 - 1 hits.
-        let mut huge = vec![0, 1, 0, 1, 1];
+        let mut huge = vec![0, 1, 0, 1, 1, 1];
         huge.extend([0xff; 9]);
         huge.push(1);
         assert!(FromWorker::read(&huge).is_err());

@@ -189,7 +189,7 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
         threads: info.threads as u32,
         starts: searcher.starts() as u32,
     };
-    let (orders, mut received) = mpsc::channel(1);
+    let (orders, mut received) = mpsc::channel(orders::MOST_WAITING);
     let (answers, mut sent) = mpsc::channel(ANSWERS);
     let name = format!("{} as {id}", info.id);
     let at_work = std::thread::Builder::new().name(name).spawn(move || {

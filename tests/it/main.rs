@@ -45,6 +45,7 @@ fn main() -> std::process::ExitCode {
         conversation::unsolicited::TESTS,
         delivery::TESTS,
         fleet::flood::TESTS,
+        fleet::scale::TESTS,
         fleet::server::TESTS,
         fleet::trust::TESTS,
         fleet::work::TESTS,

@@ -67,7 +67,7 @@ impl PatternSet {
     }
 
     /// All patterns with their indices, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (PatternId, &Pattern)> {
+    pub fn iter(&self) -> impl Iterator<Item = (PatternId, &Pattern)> + Clone {
         self.patterns.iter().enumerate().map(|(at, pattern)| (PatternId(at), pattern))
     }
 

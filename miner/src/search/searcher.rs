@@ -73,6 +73,16 @@ pub trait Searcher: Send {
         Ok(())
     }
 
+    /// Names the line of the next launch. Launches of one line search for the same jobs: a device that
+    /// has been given a later launch of a line may search for its patterns in earlier ones.
+    fn begin_line(&mut self, _line: u64) {}
+
+    /// How many launches after the one collected last the launch was whose patterns were searched
+    /// for, but the first; 0 if these were its own.
+    fn ahead(&self) -> usize {
+        0
+    }
+
     /// Tells the device that its claims are not believed any more, for this reason.
     fn distrust(&mut self, _reason: &str) {}
 

@@ -34,12 +34,28 @@ pub struct PlannedLaunch {
     turn: Option<Turn>,
     /// Candidates charged to that turn in advance.
     charged: f64,
+    /// See [`PlannedLaunch::line`].
+    line: u64,
 }
+
+/// Lines of launches that are for no single job: warm-ups, the pool's, those of its rare patterns
+/// alone, and those that compare whole keys. The lines of split jobs follow.
+const WARM_UPS: u64 = 0;
+const OF_THE_POOL: u64 = 1;
+const OF_RARE_PATTERNS: u64 = 2;
+const OF_WHOLE_KEYS: u64 = 3;
+const OF_JOBS: u64 = 4;
 
 impl PlannedLaunch {
     /// A launch with the canary only.
     pub fn warm_up(pass: Arc<Pass>) -> PlannedLaunch {
-        PlannedLaunch { pass, turn: None, charged: 0.0 }
+        PlannedLaunch { pass, turn: None, charged: 0.0, line: WARM_UPS }
+    }
+
+    /// The number of the launches that search for the same jobs, and have the same half point. A later
+    /// one of them has the newer patterns.
+    pub fn line(&self) -> u64 {
+        self.line
     }
 }
 
@@ -148,19 +164,22 @@ impl DevicePlan {
             self.made_for = Some(jobs.changes());
         }
         let (turn, charged) = self.share.next()?;
+        let of_job = |job: JobId| OF_JOBS.wrapping_add_signed(job.0);
         let pass = match turn {
-            Turn::Pool(Compared::WholeKeys) => self.whole_pass.as_ref().map(|held| Arc::clone(&held.whole)),
+            Turn::Pool(Compared::WholeKeys) => {
+                self.whole_pass.as_ref().map(|held| (OF_WHOLE_KEYS, Arc::clone(&held.whole)))
+            }
             Turn::Pool(Compared::TopWords) => self.pool_pass.as_ref().map(|held| match &held.rare_alone {
-                Some(rare_alone) if self.budget.is_overdrawn() => Arc::clone(rare_alone),
-                _ => Arc::clone(&held.whole),
+                Some(rare_alone) if self.budget.is_overdrawn() => (OF_RARE_PATTERNS, Arc::clone(rare_alone)),
+                _ => (OF_THE_POOL, Arc::clone(&held.whole)),
             }),
-            Turn::Seated(_, job) => self.seat_passes.get(&job).map(Arc::clone),
+            Turn::Seated(_, job) => self.seat_passes.get(&job).map(|pass| (of_job(job), Arc::clone(pass))),
             Turn::Waiting => {
                 let waiting = jobs.take_turn(self.lane, &self.seats);
-                waiting.map(|(job, spec)| Arc::new(split_pass(job, spec, self.lane, self.canary(spec))))
+                waiting.map(|(job, spec)| (of_job(job), Arc::new(split_pass(job, spec, self.lane, self.canary(spec)))))
             }
         };
-        pass.map(|pass| PlannedLaunch { pass, turn: Some(turn), charged })
+        pass.map(|(line, pass)| PlannedLaunch { pass, turn: Some(turn), charged, line })
     }
 
     /// Records a collected launch over `starts` start points: corrects its charge, and

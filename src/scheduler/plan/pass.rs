@@ -118,6 +118,24 @@ impl Pass {
         }
     }
 
+    /// The same pass with the canary of another one: a device that is not trusted searched the launch
+    /// of that one for these patterns, which are newer.
+    pub(in crate::scheduler) fn with_canary_of(&self, other: &Pass) -> Pass {
+        let canary = other.patterns.iter().take(1).map(|(_, pattern)| pattern.clone());
+        let patterns = canary.chain(self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone())).collect();
+        Pass {
+            patterns: Arc::new(PatternSet::new(patterns)),
+            half: self.half,
+            canary_chance: other.canary_chance,
+            decoy_chance: self.decoy_chance,
+            owners: self.owners.clone(),
+            plentiful_from: self.plentiful_from,
+            plentiful_part: self.plentiful_part,
+            remaining: OnceLock::new(),
+            precedences: OnceLock::new(),
+        }
+    }
+
     /// Whether the pass has a pattern of some job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
         self.owners.len() > 1
@@ -220,6 +238,18 @@ mod tests {
         // Of 33 million canaries, two of twenty are the same once in 170,000 runs.
         assert_eq!(drawn.len(), 20);
         assert!(drawn.iter().filter(|canary| "m0ctane".starts_with(canary.as_str())).count() < 2);
+    }
+
+    #[test]
+    fn newer_patterns_are_searched_for_beside_the_canary_of_the_launch() {
+        let (old, new) = (pass(&["m0ctane"]), pass(&["alyce", "stack"]));
+        let old = old.for_a_stranger(Some(Rate(1e9)), Vec::new());
+        let new = new.for_a_stranger(None, vec!["cafe".parse().unwrap()]);
+        let both = new.with_canary_of(&old);
+        let texts: Vec<&str> = both.patterns.iter().map(|(_, pattern)| pattern.as_str()).collect();
+        assert_eq!(texts, [old.patterns.get(PatternId(0)).as_str(), "alyce", "stack", "cafe"]);
+        assert_eq!(both.owners(), [Owner::Canary, Owner::Job(JobId(0)), Owner::Job(JobId(1)), Owner::Decoy]);
+        assert_eq!((both.canary_chance, both.decoy_chance), (old.canary_chance, new.decoy_chance));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(in crate::scheduler) mod device_view;
 mod failure;
 pub(in crate::scheduler) mod health;
+mod in_flight;
 mod last_launch;
 pub(in crate::scheduler) mod measure;
 pub(in crate::scheduler) mod open;

@@ -1,5 +1,6 @@
 //! The decoys that all workers share.
 
+use super::health::Record;
 use crate::pattern::Pattern;
 use crate::scheduler::plan::decoys::Decoys;
 use crate::scheduler::plan::pass::Pass;
@@ -16,9 +17,10 @@ impl SharedDecoys {
         self.lock().set_wanted(wanted);
     }
 
-    /// The decoys for a launch.
-    pub fn beside(&self, pass: &Pass) -> Vec<Pattern> {
-        self.lock().beside(pass, Instant::now())
+    /// The pass of a launch for a device that is not trusted.
+    pub fn pass_of(&self, pass: &Pass, record: &Record) -> Pass {
+        let decoys = self.lock().beside(pass, Instant::now());
+        pass.for_a_stranger(record.rate_of(pass.compared()), decoys)
     }
 
     /// Takes decoys out of use that were found.

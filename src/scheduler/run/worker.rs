@@ -4,6 +4,7 @@
 use super::device_view::Health;
 use super::failure::Failure;
 use super::health::Record;
+use super::in_flight::InFlight;
 use super::last_launch::LastLaunch;
 use super::open::OpenDevice;
 use super::pool::{Next, Pool};
@@ -70,14 +71,6 @@ pub(in crate::scheduler) struct Worker {
     pub opener: OpenDevice,
     /// The decoys, for a device that is not trusted.
     pub decoys: Arc<SharedDecoys>,
-}
-
-/// A launch submitted and not yet collected.
-struct InFlight {
-    planned: PlannedLaunch,
-    /// The pass that was submitted: the planned one, or that with a canary of its own.
-    pass: Arc<Pass>,
-    starts: Vec<(StartId, StartPoint)>,
 }
 
 impl Worker {
@@ -202,11 +195,9 @@ impl Worker {
         in_flight: &mut VecDeque<InFlight>,
         planned: PlannedLaunch,
     ) -> Result<(), Failure> {
-        let pass = if self.is_remote() {
-            let decoys = self.decoys.beside(&planned.pass);
-            Arc::new(planned.pass.for_a_stranger(self.record.rate_of(planned.pass.compared()), decoys))
-        } else {
-            Arc::clone(&planned.pass)
+        let pass = match self.is_remote() {
+            true => Arc::new(self.decoys.pass_of(&planned.pass, &self.record)),
+            false => Arc::clone(&planned.pass),
         };
         reach(fault::before, &pass, Step::Draw);
         let starts = self.vault.open_starts(searcher.starts(), pass.half.as_ref())?;
@@ -214,6 +205,7 @@ impl Worker {
         let points = starts.iter().map(|&(_, point)| point).collect();
         let remaining = if searcher.early_stop() { pass.remaining() } else { None };
         let launch = Launch { starts: points, patterns: Arc::clone(&pass.patterns), remaining };
+        searcher.begin_line(planned.line());
         in_flight.push_back(InFlight { planned, pass: Arc::clone(&pass), starts });
         reach(fault::before, &pass, Step::Launch);
         searcher.submit(launch)?;
@@ -232,7 +224,7 @@ impl Worker {
         reach(fault::before, pass, Step::Collect);
         let report = searcher.collect()?;
         reach(fault::after, pass, Step::Collect);
-        let launch = in_flight.pop_front().expect("a launch was submitted");
+        let launch = InFlight::take(in_flight, searcher.ahead()).expect("a launch was submitted");
         subscription.settle(&launch.planned, &report, launch.starts.len());
         let compared = launch.planned.pass.compared();
         let of_top_words = compared == Compared::TopWords;

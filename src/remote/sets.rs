@@ -1,0 +1,186 @@
+//! The sets of patterns that a device has been sent, and the differences to the next ones.
+//!
+//! Launches of one line search for the same jobs, in turn with those of other lines. A device keeps
+//! the set of each line that is in use, and gets what changes in it. It searches the orders that
+//! wait with the newest set of their line, so a new job waits for none of them.
+
+use super::wire::{LARGEST_TO_WORKER, ToWorker};
+use std::collections::BTreeSet;
+
+/// Sets that a device keeps at once. That of the line that was not used for longest goes first.
+pub const SETS: usize = 8;
+/// Bytes of patterns in one message.
+const PART: usize = LARGEST_TO_WORKER / 2;
+
+/// The sets that a device has.
+pub struct SentSets {
+    sets: Vec<SentSet>,
+    last_generation: u64,
+    /// Counts the launches, to know which line was not used for longest.
+    launches: u64,
+}
+
+struct SentSet {
+    line: u64,
+    generation: u64,
+    /// The patterns, in the order of the launch.
+    texts: Vec<String>,
+    used: u64,
+}
+
+/// The set of a launch, as the device knows it.
+pub struct Shared {
+    /// Its place among the sets of the device.
+    pub set: u8,
+    /// Its number.
+    pub generation: u64,
+    /// What the device must be told before.
+    pub messages: Vec<ToWorker>,
+}
+
+impl SentSets {
+    /// No sets. The first will have the number after this one.
+    pub fn new(last_generation: u64) -> SentSets {
+        SentSets { sets: Vec::new(), last_generation, launches: 0 }
+    }
+
+    /// Notes that a launch of this line searches for these patterns. `shuffle` brings texts into a
+    /// random order: that of the launch tells which belong together.
+    pub fn share<'a, E>(
+        &mut self,
+        line: u64,
+        patterns: impl Iterator<Item = &'a str> + Clone,
+        mut shuffle: impl FnMut(&mut [String]) -> Result<(), E>,
+    ) -> Result<Shared, E> {
+        self.launches += 1;
+        let known = self.sets.iter().position(|set| set.line == line);
+        if let Some(at) = known
+            && self.sets[at].texts.iter().map(String::as_str).eq(patterns.clone())
+        {
+            self.sets[at].used = self.launches;
+            return Ok(Shared { set: at as u8, generation: self.sets[at].generation, messages: Vec::new() });
+        }
+        let at = known.unwrap_or_else(|| self.room());
+        let before = known.map(|at| (self.sets[at].generation, &self.sets[at].texts));
+        let new: BTreeSet<&str> = patterns.clone().collect();
+        let old: BTreeSet<&str> = before.iter().flat_map(|(_, texts)| texts.iter().map(String::as_str)).collect();
+        let owned = |texts: &mut dyn Iterator<Item = &&str>| texts.map(|text| (*text).to_owned()).collect();
+        let mut removed: Vec<String> = owned(&mut old.difference(&new));
+        let mut added: Vec<String> = owned(&mut new.difference(&old));
+        let mut base = before.map(|(generation, _)| generation);
+        if removed.len() + added.len() > new.len() {
+            (base, removed, added) = (None, Vec::new(), owned(&mut new.iter()));
+        }
+        shuffle(&mut removed)?;
+        shuffle(&mut added)?;
+        self.last_generation = self.last_generation.wrapping_add(1);
+        let generation = self.last_generation;
+        let texts = patterns.map(str::to_owned).collect();
+        let sent = SentSet { line, generation, texts, used: self.launches };
+        match self.sets.get_mut(at) {
+            Some(set) => *set = sent,
+            None => self.sets.push(sent),
+        }
+        Ok(Shared { set: at as u8, generation, messages: parts(at as u8, generation, base, removed, added) })
+    }
+
+    /// The place of a set that is not needed, or the first free one.
+    fn room(&self) -> usize {
+        let oldest = (0..self.sets.len()).min_by_key(|&at| self.sets[at].used);
+        oldest.filter(|_| self.sets.len() >= SETS).unwrap_or(self.sets.len())
+    }
+}
+
+/// A change in messages of a size that is allowed.
+fn parts(set: u8, generation: u64, base: Option<u64>, removed: Vec<String>, added: Vec<String>) -> Vec<ToWorker> {
+    let mut parts: Vec<(Vec<String>, Vec<String>)> = vec![Default::default()];
+    let mut bytes = 0;
+    let all = removed.into_iter().map(|text| (true, text)).chain(added.into_iter().map(|text| (false, text)));
+    for (is_removed, text) in all {
+        bytes += text.len() + 5;
+        if bytes > PART {
+            parts.push(Default::default());
+            bytes = text.len() + 5;
+        }
+        if let Some((removed, added)) = parts.last_mut() {
+            if is_removed { removed.push(text) } else { added.push(text) }
+        }
+    }
+    let last = parts.len() - 1;
+    let message = |(at, (removed, added))| {
+        let (is_first, is_last) = (at == 0, at == last);
+        ToWorker::Patterns { set, generation, base, is_first, is_last, removed, added }
+    };
+    parts.into_iter().enumerate().map(message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::wire::encode;
+    use std::convert::Infallible;
+
+    fn share(sets: &mut SentSets, line: u64, texts: &[String]) -> Shared {
+        let in_order = |_: &mut [String]| Ok::<(), Infallible>(());
+        sets.share(line, texts.iter().map(String::as_str), in_order).unwrap()
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    /// Base, removed and added patterns of a change in one message.
+    fn change(shared: &Shared) -> (Option<u64>, Vec<String>, Vec<String>) {
+        let [ToWorker::Patterns { base, removed, added, is_first: true, is_last: true, .. }] = &shared.messages[..]
+        else {
+            panic!("{} messages", shared.messages.len())
+        };
+        (*base, removed.clone(), added.clone())
+    }
+
+    #[test]
+    fn a_set_is_sent_once_and_then_what_changes_in_it() {
+        let mut sets = SentSets::new(6);
+        let first = share(&mut sets, 1, &texts(&["m0ctane", "alyce", "cafe"]));
+        assert_eq!((first.generation, change(&first)), (7, (None, vec![], texts(&["alyce", "cafe", "m0ctane"]))));
+        let again = share(&mut sets, 1, &texts(&["m0ctane", "alyce", "cafe"]));
+        assert!(again.messages.is_empty() && again.generation == 7);
+        let next = share(&mut sets, 1, &texts(&["m0ctane", "cafe", "stack"]));
+        assert_eq!(change(&next), (Some(7), texts(&["alyce"]), texts(&["stack"])));
+        let twice = share(&mut sets, 1, &texts(&["m0ctane", "cafe", "stack", "cafe"]));
+        assert_eq!(change(&twice), (Some(8), vec![], vec![]), "two jobs with one pattern");
+        let none = share(&mut sets, 1, &[]);
+        assert_eq!(change(&none), (None, vec![], vec![]), "nothing is cheaper than all that goes");
+    }
+
+    #[test]
+    fn lines_in_turn_change_nothing_and_the_oldest_makes_room() {
+        let mut sets = SentSets::new(0);
+        let set_of = |line: u64| texts(&["m0ctane", &"q".repeat(line as usize + 1)]);
+        for round in 0..3 {
+            for line in 0..SETS as u64 {
+                let shared = share(&mut sets, line, &set_of(line));
+                assert_eq!((shared.set, shared.messages.is_empty()), (line as u8, round > 0));
+            }
+        }
+        let shared = share(&mut sets, 99, &set_of(10));
+        assert_eq!((shared.set, change(&shared).0), (0, None), "the line that was not used for longest");
+        assert!(share(&mut sets, 1, &set_of(1)).messages.is_empty());
+        assert_eq!(share(&mut sets, 0, &set_of(0)).set, 2);
+    }
+
+    #[test]
+    fn one_job_more_among_many_costs_a_few_bytes_and_a_large_set_goes_in_parts() {
+        let mut all: Vec<String> = (0..200_000).map(|at| format!("{at:012}")).collect();
+        let mut sets = SentSets::new(0);
+        let whole = share(&mut sets, 1, &all);
+        assert!(whole.messages.len() > 4);
+        let sizes: Vec<usize> = whole.messages.iter().map(|message| encode(message).unwrap().len()).collect();
+        assert!(sizes.iter().all(|&size| size <= LARGEST_TO_WORKER), "{sizes:?}");
+        all[77] = "m0ctane".to_owned();
+        let next = share(&mut sets, 1, &all);
+        assert_eq!(change(&next), (Some(1), vec![format!("{:012}", 77)], texts(&["m0ctane"])));
+        let size = encode(&next.messages[0]).unwrap().len();
+        assert!(size < 64, "{size} bytes");
+    }
+}

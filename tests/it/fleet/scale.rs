@@ -1,0 +1,140 @@
+//! A thousand workers of one bot, simulated: real connections, orders and answers, and a device that
+//! sleeps.
+
+use crate::support::fleet::{Headquarters, NatsServer};
+use crate::support::harness::{Test, test};
+use crate::support::until;
+use npubbot::job::JobId;
+use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
+use npubbot::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(twenty_workers_hear_of_new_and_cancelled_jobs).slow(),
+    test!(a_thousand_workers_hear_of_jobs_within_a_second).long("2 min, alone on the machine").alone(),
+];
+
+/// Another number of workers than a thousand.
+const WORKERS: &str = "NPUBBOT_TEST_WORKERS";
+/// Candidates of a launch. They are really tested, so canaries are found.
+const CANDIDATES: i64 = 4;
+/// Nobody finds it.
+const PATTERN: &str = "qqqqqqqqqqqq";
+
+/// What the devices were told to search for, by worker.
+struct Heard {
+    /// When a launch first had the pattern, after one without.
+    came: Mutex<Vec<Option<Instant>>>,
+    /// When a launch first lacked it again.
+    went: Mutex<Vec<Option<Instant>>>,
+    launches: AtomicU64,
+}
+
+/// A device that sleeps, and tests a few candidates.
+struct Sleeper {
+    info: DeviceInfo,
+    number: usize,
+    time: Duration,
+    heard: Arc<Heard>,
+    launch: Option<Launch>,
+}
+
+impl Searcher for Sleeper {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        1
+    }
+
+    fn in_flight(&self) -> usize {
+        1
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        let is_there = launch.patterns.iter().any(|(_, pattern)| pattern.as_str() == PATTERN);
+        let came = &mut self.heard.came.lock().unwrap()[self.number];
+        if is_there {
+            came.get_or_insert_with(Instant::now);
+        } else if came.is_some() {
+            self.heard.went.lock().unwrap()[self.number].get_or_insert_with(Instant::now);
+        }
+        self.heard.launches.fetch_add(1, Ordering::Relaxed);
+        self.launch = Some(launch);
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        let launch = self.launch.take().unwrap();
+        std::thread::sleep(self.time);
+        let tweaks = (1..=CANDIDATES)
+            .map(|step| Tweak { offset: Offset::of_point(0, step, Rotation::ALL[0]), rotation: Rotation::ALL[0] });
+        let is_hit = |tweak: &Tweak| {
+            let hit = VerifiedHit::recompute(launch.starts[0], *tweak).unwrap();
+            launch.patterns.may_match(&hit.npub())
+        };
+        let hits = tweaks.filter(is_hit).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
+        Ok(LaunchReport { candidates: CANDIDATES as u64, hits, busy: self.time, ..LaunchReport::default() })
+    }
+}
+
+/// Median, 99 of 100, and longest of these times.
+fn spread(since: Instant, times: &Mutex<Vec<Option<Instant>>>) -> (Duration, Duration, Duration) {
+    let mut times: Vec<Duration> =
+        times.lock().unwrap().iter().map(|time| time.unwrap().saturating_duration_since(since)).collect();
+    times.sort_unstable();
+    (times[times.len() / 2], times[times.len() * 99 / 100], times[times.len() - 1])
+}
+
+async fn twenty_workers_hear_of_new_and_cancelled_jobs() {
+    measure(20, Duration::from_millis(200)).await;
+}
+
+async fn a_thousand_workers_hear_of_jobs_within_a_second() {
+    let workers = std::env::var(WORKERS).map_or(1000, |text| text.parse().unwrap());
+    for longest in measure(workers, Duration::from_millis(400)).await {
+        assert!(longest < Duration::from_secs(1), "{longest:?}");
+    }
+}
+
+/// How long it takes until this number of workers has begun a launch with a new pattern, and one
+/// without a cancelled one.
+async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
+    let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
+    let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let bot = Headquarters::start(&server);
+    let times = || Mutex::new(vec![None; workers]);
+    let heard = Arc::new(Heard { came: times(), went: times(), launches: AtomicU64::new(0) });
+    let mut running = Vec::new();
+    for (number, name) in names.iter().enumerate() {
+        let info = DeviceInfo { id: DeviceId::Cpu, name: "sleeper".into(), kernel: "none".into(), threads: 1 };
+        running.push(server.work(name, Sleeper { info, number, time, heard: Arc::clone(&heard), launch: None }));
+    }
+    let there = || bot.fleet.view().devices.iter().filter(|device| device.away.is_none()).count();
+    let count = || bot.scheduler.devices().iter().filter(|device| device.rate.is_some()).count();
+    until("all workers are measured", || async { (there() == workers && count() > workers).then_some(()) }).await;
+    // A job that everybody searches, so that orders reach ahead as they do at work.
+    bot.order(1, "pppppppppppp");
+    let before = heard.launches.load(Ordering::Relaxed);
+    until("they work", || async {
+        (heard.launches.load(Ordering::Relaxed) > before + 20 * workers as u64).then_some(())
+    })
+    .await;
+    let (began, before) = (Instant::now(), heard.launches.load(Ordering::Relaxed));
+    bot.order(2, PATTERN);
+    let all = |times: &Mutex<Vec<Option<Instant>>>| times.lock().unwrap().iter().all(Option::is_some);
+    until("all search the new job", || async { all(&heard.came).then_some(()) }).await;
+    let came = spread(began, &heard.came);
+    let cancelled = Instant::now();
+    bot.scheduler.remove(JobId(2));
+    until("none searches it any more", || async { all(&heard.went).then_some(()) }).await;
+    let went = spread(cancelled, &heard.went);
+    let rate = (heard.launches.load(Ordering::Relaxed) - before) as f64 / began.elapsed().as_secs_f64();
+    println!("{workers} workers, launches of {time:?}, {rate:.0} orders a second: new {came:?}, cancelled {went:?}");
+    let view = bot.fleet.view();
+    assert!(view.refused.is_empty() && there() == workers, "{:?}", view.refused);
+    [came.2, went.2]
+}
