@@ -147,6 +147,7 @@ mod tests {
     use crate::key::VerifiedHit;
     use crate::search::cpu::{CpuSearcher, KernelChoice};
     use secp256k1::{PublicKey, SECP256K1, SecretKey};
+    use std::time::Duration;
     use tokio::sync::mpsc::channel;
 
     fn start(byte: u8) -> StartPoint {
@@ -215,6 +216,22 @@ mod tests {
             assert_eq!(answer.result.as_ref().unwrap().generation, 8);
             let counts = ["qq", "pp", "zz", "rr"].map(|prefix| begins_with(answer, start(3), prefix) > 0);
             assert_eq!(counts, [false, true, true, false]);
+        }
+    }
+
+    #[test]
+    fn an_order_that_nobody_waits_for_any_more_is_not_searched() {
+        let (answers, _sent) = channel(64);
+        let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable).unwrap();
+        let (known, waiting, in_flight) = (Known::default(), VecDeque::new(), VecDeque::new());
+        let mut device = Device { searcher: &mut searcher, answers: &answers, known, waiting, in_flight };
+        device.hear(&encode(&set(7, None, &[], &["qq"])).unwrap());
+        for (late, searched) in [(Duration::from_millis(1), 0), (Duration::ZERO, 1)] {
+            device.hear(&encode(&order(1, 7, &["zz"], vec![start(3)])).unwrap());
+            let mut waiting = device.waiting.pop_front().unwrap();
+            waiting.came = Instant::now() - PATIENCE * u32::from(!late.is_zero()) - late;
+            device.begin(waiting);
+            assert_eq!(device.in_flight.len(), searched, "{late:?}");
         }
     }
 

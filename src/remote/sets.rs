@@ -34,7 +34,7 @@ pub struct Shared {
     pub set: u8,
     /// Its number.
     pub generation: u64,
-    /// What the device must be told before.
+    /// Messages that the device needs before.
     pub messages: Vec<ToWorker>,
 }
 

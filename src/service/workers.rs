@@ -107,7 +107,7 @@ pub(super) fn findings(fleet: FleetView, devices: &[DeviceView], is_paused: bool
     findings
 }
 
-/// What is wrong with a device that is there: its version, its clock, its network.
+/// Faults of a device that is there: of its version, its clock, its network.
 fn about(device: &WorkerDeviceStatus) -> Vec<Finding> {
     let WorkerDeviceStatus { id, version, round_trip, clock_ahead, .. } = device;
     let mut texts = Vec::new();

@@ -1,7 +1,7 @@
 //! The devices on the screen of `npubbot top`: those of the bot's machine with their sensors, and
 //! those of workers with what the bot knows of them.
 
-use super::screen::Palette;
+use super::palette::Palette;
 use crate::cli::fleet::echo_text;
 use crate::control::{DeviceStatus, SensorFigures, View, WorkerDeviceStatus};
 use crate::pattern::Rate;

@@ -3,6 +3,7 @@
 mod devices;
 mod link;
 mod model;
+mod palette;
 mod screen;
 
 use super::folders::FolderFlags;
@@ -13,7 +14,8 @@ use clap::Args;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use link::{Link, look};
 use model::Model;
-use screen::{Palette, draw};
+use palette::Palette;
+use screen::draw;
 use std::io::IsTerminal;
 use std::time::Duration;
 

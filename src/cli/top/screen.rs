@@ -11,6 +11,7 @@
 
 use super::devices::{MOST_DEVICES, draw_devices};
 use super::model::Model;
+use super::palette::Palette;
 use crate::control::{JobProgress, View};
 use crate::duration::humanize;
 use crate::pattern::Rate;
@@ -26,32 +27,6 @@ const SMALLEST: (u16, u16) = (80, 24);
 /// Lines of one event, at most.
 const EVENT_LINES: usize = 3;
 const KEYS: &str = " q quit   p pause or go on   ↑ ↓ move through the jobs";
-
-/// The colours: none if `NO_COLOR` is set.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Palette {
-    has_colors: bool,
-}
-
-impl Palette {
-    /// Reads `NO_COLOR` from the environment.
-    pub fn of_environment() -> Palette {
-        Palette { has_colors: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
-    }
-
-    fn color(self, color: Color) -> Style {
-        if self.has_colors { Style::new().fg(color) } else { Style::new() }
-    }
-
-    fn good(self) -> Style {
-        self.color(Color::Green)
-    }
-
-    /// Something that needs a look. Without colours it is bold.
-    pub fn bad(self) -> Style {
-        self.color(Color::Red).add_modifier(Modifier::BOLD)
-    }
-}
 
 /// Draws the whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, palette: Palette) {

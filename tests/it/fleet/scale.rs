@@ -23,7 +23,7 @@ const CANDIDATES: i64 = 4;
 /// Nobody finds it.
 const PATTERN: &str = "qqqqqqqqqqqq";
 
-/// What the devices were told to search for, by worker.
+/// Times at which the devices began to search for the pattern and ended, by worker.
 struct Heard {
     /// When a launch first had the pattern, after one without.
     came: Mutex<Vec<Option<Instant>>>,

@@ -110,7 +110,8 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     }
     drop(worker);
     let shown = ann(|ann| ann["connected"] == json!(false)).await;
-    assert!(shown["state"].as_str().unwrap().contains("no sign of life"), "{shown}");
+    // On a loaded machine, its last order may have waited for longer than its last hello.
+    assert!(shown["state"].as_str().unwrap().starts_with("away: no "), "{shown}");
     server.kill();
     until("the server is away", || async { (!fleet()["connected"].as_bool().unwrap()).then_some(()) }).await;
     let doctor = stdout(&operate(&home, &["doctor"]));
