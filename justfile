@@ -62,6 +62,11 @@ release *ARGS:
 check-packages: build
     packaging/check.sh target/release/npubbot
 
+# Compiles for Windows, without a GPU's kernels. Needs gcc-mingw-w64-x86-64 and
+# `rustup target add x86_64-pc-windows-gnu`.
+check-windows:
+    NPUBBOT_CUDA_ARCHS=none cargo check --locked --target x86_64-pc-windows-gnu
+
 # Follows the operator's guide on a clean Debian 12, and makes each mistake that it warns of.
 check-guide: build
     packaging/guide.sh target/release/npubbot

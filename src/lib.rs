@@ -1,6 +1,7 @@
 //! npubbot: a Nostr bot that finds vanity npubs and sends each key to the asker.
 //!
 //! The rooms, from the bottom up; imports point down only (`tests/it/architecture/`):
+//! - [`os`]: everything that differs between operating systems
 //! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what
 //!   travels between rooms
 //! - [`search`]: trying candidates; [`remote`]: on other machines; [`vault`]: every secret; [`ledger`]: what must survive
@@ -27,6 +28,7 @@ pub mod ledger;
 pub mod memory;
 pub mod message;
 pub mod nostr;
+pub mod os;
 pub mod progress;
 pub mod remote;
 pub mod scheduler;

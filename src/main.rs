@@ -1,7 +1,8 @@
 //! `npubbot`: the program. All code worth testing is in the library.
 
 use npubbot::cli::{Cli, exit_code, explain};
-use npubbot::memory::{Counted, tune_malloc};
+use npubbot::memory::Counted;
+use npubbot::os::kernel::tune_malloc;
 use std::alloc::System;
 use std::process::ExitCode;
 use zeroizing_alloc::ZeroAlloc;

@@ -41,32 +41,6 @@ fn own() -> &'static AtomicUsize {
     &IN_USE[share].0
 }
 
-/// Makes glibc's malloc return memory early: one arena per two cores, and `mmap` for blocks of 128
-/// KiB and more. Must be called first in `main`. Has no effect with other C libraries.
-///
-/// By default glibc creates up to eight arenas per core, and memory freed in one is not reused by
-/// the others. Also, freeing large blocks raises its `mmap` threshold up to 32 MiB, and it keeps
-/// twice that much. One arena for 16 cores is too few: a flood of messages then took 15 s instead
-/// of 2 s.
-pub fn tune_malloc() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    {
-        use std::ffi::c_int;
-        // From glibc's malloc.h.
-        const M_ARENA_MAX: c_int = -8;
-        const M_MMAP_THRESHOLD: c_int = -3;
-        unsafe extern "C" {
-            fn mallopt(parameter: c_int, value: c_int) -> c_int;
-        }
-        // SAFETY: the signature is glibc's. It sets a parameter; unknown parameters are ignored.
-        unsafe {
-            let arenas = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-            mallopt(M_ARENA_MAX, c_int::try_from(arenas).unwrap_or(c_int::MAX));
-            mallopt(M_MMAP_THRESHOLD, 128 << 10);
-        }
-    }
-}
-
 /// An allocator that counts the bytes allocated through it.
 pub struct Counted<A>(pub A);
 

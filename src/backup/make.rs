@@ -2,6 +2,7 @@
 
 use super::archive::{self, BackupError, CONFIG, FORMAT, HALVES, IDENTITY, LEDGER, MANIFEST, Manifest, at};
 use crate::ledger;
+use crate::os::files;
 use crate::vault::{self, Lock};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -26,7 +27,7 @@ pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Res
         _ => Path::new("."),
     };
     // The whole file appears at once, or not at all. Both are for their owner only.
-    let file = tempfile::Builder::new().prefix(".npubbot-backup-").tempfile_in(folder);
+    let file = tempfile::Builder::new().prefix(".npubbot-backup-").make_in(folder, files::create_new);
     // Its error names the temporary file.
     let file = file.map_err(|error| at(to)(error.kind().into()))?;
     let copies = tempfile::Builder::new().prefix(".backup-").tempdir_in(data).map_err(at(data))?;
@@ -55,7 +56,7 @@ pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Res
         drop(buffer);
         file.as_file().sync_all()?;
         file.persist_noclobber(to).map_err(|error| error.error)?;
-        File::open(folder)?.sync_all()
+        files::sync_folder(folder)
     };
     finish().map_err(archive::at(to))
 }

@@ -2,10 +2,10 @@
 
 use super::archive::{BackupError, CONFIG, FORMAT, HALVES, IDENTITY, LEDGER, MANIFEST, Manifest, at};
 use crate::ledger;
+use crate::os::files;
 use crate::vault::{self, Unlock};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use tar::{Archive, EntryType};
 
@@ -37,7 +37,7 @@ pub fn unpack(
     if identity.exists() || ledger::is_present(places.data) {
         return Err(BackupError::Occupied { path: places.data.display().to_string() });
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(places.data).map_err(at(places.data))?;
+    files::create_folder(places.data).map_err(at(places.data))?;
     let unpacked = tempfile::Builder::new().prefix(".restore-").tempdir_in(places.data).map_err(at(places.data))?;
     let manifest = extract(from, unlock, unpacked.path())?;
     let entry = |name: &str| unpacked.path().join(name);
@@ -91,7 +91,7 @@ fn extract(from: &Path, unlock: &Unlock, folder: &Path) -> Result<Manifest, Back
             return Err(BackupError::Damaged { reason: "it does not begin with its manifest".to_owned() });
         }
         let path = folder.join(&name);
-        let mut out = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path).map_err(at(&path))?;
+        let mut out = files::create_new(&path).map_err(at(&path))?;
         io::copy(&mut entry, &mut out).map_err(damaged)?;
         out.flush().and_then(|()| out.sync_all()).map_err(at(&path))?;
     }

@@ -12,9 +12,8 @@
 //! With bots at 2 and 3 nothing is guessed: the error asks for `--data`. A new bot never starts at
 //! 2, so starting in another folder makes no second identity.
 
+use crate::os::{files, process};
 use clap::Args;
-use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -30,11 +29,11 @@ const FORMER_DATA: &str = ".npubbot";
 /// Flags that name the two places.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct FolderFlags {
-    /// Configuration file [default: ~/.config/npubbot/relays.toml].
     #[arg(short, long, global = true, value_name = "FILE")]
+    #[arg(help = format!("Configuration file [default: {}]", files::USER_CONFIG))]
     config: Option<PathBuf>,
-    /// Folder with the identity and the ledger [default: ~/.local/share/npubbot].
     #[arg(short, long, global = true, value_name = "DIR")]
+    #[arg(help = format!("Folder with the identity and the ledger [default: {}]", files::USER_DATA))]
     data: Option<PathBuf>,
 }
 
@@ -106,18 +105,11 @@ impl Folders {
     /// the defaults lead to them.
     pub fn flags(&self, named: &FolderFlags) -> String {
         let flag = |name: &str, path: &Option<PathBuf>| match path {
-            Some(path) => format!(" --{name} {}", quoted(path)),
+            Some(path) => format!(" --{name} {}", files::quoted(path)),
             None => String::new(),
         };
         flag("config", &named.config) + &flag("data", &named.data)
     }
-}
-
-/// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-~+@%:".contains(c));
-    if is_plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Whether a folder holds a bot, or what is left of one.
@@ -140,20 +132,13 @@ struct Places {
 
 impl Places {
     fn of_this_user() -> Places {
-        let app = AppStrategyArgs {
-            top_level_domain: "org".to_owned(),
-            author: "npubbot".to_owned(),
-            app_name: "npubbot".to_owned(),
-        };
-        let user = choose_app_strategy(app).ok().map(|places| (places.config_dir(), places.data_dir()));
-        let system_data = PathBuf::from("/var/lib/npubbot");
-        let id = rustix::process::geteuid();
+        let (system_config, system_data) = files::service_folders();
         Places {
             here: PathBuf::new(),
-            user,
-            system_config: Path::new("/etc/npubbot").join(CONFIG_FILE),
-            is_root: id.is_root(),
-            owns_system: std::fs::metadata(&system_data).is_ok_and(|meta| meta.uid() == id.as_raw()),
+            user: files::user_folders(),
+            system_config: system_config.join(CONFIG_FILE),
+            is_root: process::is_root(),
+            owns_system: files::is_own(&system_data),
             system_data,
         }
     }
@@ -289,11 +274,5 @@ mod tests {
         assert_eq!(places.find(None, None).unwrap(), service);
         bot(&at("data"), IDENTITY_FILE);
         assert_eq!(places.find(None, None).unwrap().data, at("data"), "root's own bot comes first");
-    }
-
-    #[test]
-    fn a_path_is_quoted_where_a_shell_would_split_it() {
-        assert_eq!(quoted(Path::new("/var/lib/npubbot")), "/var/lib/npubbot");
-        assert_eq!(quoted(Path::new("my bot's")), r"'my bot'\''s'");
     }
 }

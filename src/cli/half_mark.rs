@@ -2,9 +2,8 @@
 //! with.
 
 use crate::key::SplitTweak;
-use std::fs::OpenOptions;
+use crate::os::{Access, files};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Whether a half was used before.
@@ -30,7 +29,7 @@ fn mark_of(half: &Path) -> PathBuf {
 ///
 /// Errors: the record cannot be read or written.
 pub(super) fn mark(half: &Path, tweak: &SplitTweak) -> io::Result<Earlier> {
-    let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(mark_of(half))?;
+    let mut file = files::open(&mark_of(half), Access::ReadAppend)?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     let tweak = tweak.to_string();

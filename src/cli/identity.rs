@@ -2,11 +2,11 @@
 
 use super::folders::{FolderError, FolderFlags, Folders, IDENTITY_FILE, LEDGER_FILE};
 use super::unlock::UnlockFlags;
+use crate::os::files;
 use crate::vault::{Opening, Vault};
 use anyhow::Context;
 use clap::Args;
 use std::io::IsTerminal;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -37,11 +37,7 @@ impl IdentityFlags {
     pub fn create(&self, data: &Path) -> anyhow::Result<Vault> {
         let means = self.unlock.means("Choose a passphrase for the bot's identity: ", true)?;
         // A new folder is for its owner only.
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(data)
-            .with_context(|| format!("the data folder {} cannot be made", data.display()))?;
+        files::create_folder(data).with_context(|| format!("the data folder {} cannot be made", data.display()))?;
         Ok(Vault::start(Opening { file: identity_file(data), means, is_new: true })?)
     }
 

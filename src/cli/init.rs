@@ -3,6 +3,7 @@
 use super::identity::{IdentityFlags, identity_file};
 use super::questions::{ask, ask_until};
 use crate::config::{Choices, Config};
+use crate::os::files;
 use crate::search::DeviceChoice;
 use anyhow::bail;
 use clap::Args;
@@ -53,6 +54,10 @@ impl Init {
         }
         let is_new = !folders.config.exists();
         if is_new {
+            // A configuration in the data folder must not be what makes that, for all to read.
+            if folders.config.starts_with(&folders.data) {
+                files::create_folder(&folders.data)?;
+            }
             Config::write_new(&folders.config, &self.choices()?)?;
         }
         let vault = self.identity.create(&folders.data).inspect_err(|_| {

@@ -1,9 +1,9 @@
 //! The file that keys are appended to.
 
+use crate::os::{Access, files};
 use anyhow::{Context, bail};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file of keys: nobody else may read it, and every key is on the disk before the next is
@@ -15,14 +15,14 @@ pub(super) struct KeyFile {
 }
 
 impl KeyFile {
-    /// Opens or makes the file, with mode 0600.
+    /// Opens or makes the file, for its owner alone.
     ///
     /// Errors: it cannot be written, or others may read it.
     pub fn open(path: &Path) -> anyhow::Result<KeyFile> {
         let named = || format!("{} cannot be written", path.display());
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).with_context(named)?;
-        if file.metadata().with_context(named)?.permissions().mode() & 0o077 != 0 {
-            bail!("others may read {0}; say `chmod 600 {0}` first", path.display());
+        let file = files::open(path, Access::Append).with_context(named)?;
+        if files::is_file_open_to_others(&file).with_context(named)? {
+            bail!("others may read {}; say `{}` first", path.display(), files::closing_command(path));
         }
         Ok(KeyFile { path: path.to_owned(), file })
     }
@@ -45,9 +45,9 @@ mod tests {
         KeyFile::open(&path).unwrap().append(b"one\n").unwrap();
         KeyFile::open(&path).unwrap().append(b"two\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(!files::is_open_to_others(&path).unwrap());
+        files::open_to_others(&path).unwrap();
         let error = KeyFile::open(&path).unwrap_err().to_string();
-        assert!(error.contains("chmod 600"), "{error}");
+        assert!(error.contains(&files::closing_command(&path)), "{error}");
     }
 }

@@ -47,6 +47,7 @@ mod worker;
 pub use exit::{exit_code, explain};
 
 use crate::control;
+use crate::os::process;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Examples at the end of `npubbot --help`.
@@ -145,7 +146,9 @@ impl Cli {
     /// Errors: their text says what is wrong and what would work; [`exit_code`] tells whether a
     /// restart can help.
     pub fn run(self) -> anyhow::Result<()> {
-        no_core_dumps();
+        if let Err(error) = process::no_core_dumps() {
+            tracing::warn!(%error, "core dumps could not be switched off");
+        }
         let level = self.log.start(self.command.usual_log_level());
         match self.command {
             #[cfg(feature = "demo")]
@@ -194,14 +197,5 @@ impl Command {
             Command::Doctor(_) => "error",
             _ => "warn",
         }
-    }
-}
-
-/// Switches core dumps off: a crash must not write secrets to a file.
-fn no_core_dumps() {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    if let Err(error) = setrlimit(Resource::Core, none) {
-        tracing::warn!(%error, "core dumps could not be switched off");
     }
 }

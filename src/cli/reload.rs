@@ -3,11 +3,10 @@
 use super::log::LogLevel;
 use super::search_flags::SearchFlags;
 use crate::config::Config;
+use crate::os::signals::Hangups;
 use crate::service::Levers;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 /// Reads the configuration again on request, and hands it to the loop of `serve`.
@@ -29,13 +28,10 @@ impl Reload {
     /// Reads the configuration at each SIGHUP, from now on. With a terminal the signal means that
     /// the terminal is gone, and ends the program as usual.
     pub fn listen_for_hangup(self: &Arc<Reload>) -> std::io::Result<()> {
-        if std::io::stderr().is_terminal() {
-            return Ok(());
-        }
-        let mut hangup = signal(SignalKind::hangup())?;
+        let Some(mut hangups) = Hangups::listen()? else { return Ok(()) };
         let reload = Arc::clone(self);
         tokio::spawn(async move {
-            while hangup.recv().await.is_some() {
+            while hangups.next().await.is_some() {
                 // The log has what came of it.
                 let _ = reload.reload();
             }

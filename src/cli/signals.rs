@@ -1,11 +1,11 @@
-//! SIGINT and SIGTERM. The first asks for a clean shutdown, the second ends the process at once.
+//! Requests to stop (SIGINT and SIGTERM; Ctrl-C and others on Windows). The first asks for a clean shutdown, the second ends the process at once.
 //! The clean shutdown has a time limit, because a launch may hang in a driver. Ending at once is as
 //! safe as `kill -9`: no accepted job is lost.
 
+use crate::os::process;
+use crate::os::signals::Stops;
 use crate::shutdown::{self, Shutdown, Stopper};
-use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Time limit of a clean shutdown.
 const GRACE: Duration = Duration::from_millis(1700);
@@ -21,21 +21,15 @@ const NOT_CLEAN: i32 = 1;
 /// handlers for good, so this thread must be able to end a stuck program.
 pub(super) fn listen() -> anyhow::Result<Shutdown> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut interrupt, mut terminate) = {
+    let mut stops = {
         let _within = runtime.enter();
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        Stops::listen()?
     };
     let (stopper, shutdown) = shutdown::pair();
     let watch = async move {
-        let mut next = async || {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
-        next().await;
+        stops.next().await;
         stop(&stopper);
-        let code = match tokio::time::timeout(GRACE, next()).await {
+        let code = match tokio::time::timeout(GRACE, stops.next()).await {
             Ok(()) => INTERRUPTED,
             Err(_) => {
                 tracing::warn!("the clean shutdown takes too long; unfinished work continues after the next start");
@@ -58,12 +52,12 @@ fn stop(stopper: &Stopper) {
 /// for the first one, so a thread kills the process after [`LAST_GRACE`].
 fn end(code: i32) -> ! {
     let last = std::thread::Builder::new().name("last".to_owned());
-    let killer = last.spawn(|| {
+    let killer = last.spawn(move || {
         std::thread::sleep(LAST_GRACE);
-        let _ = kill_process(getpid(), Signal::KILL);
+        process::end_now(code);
     });
     if killer.is_err() {
-        let _ = kill_process(getpid(), Signal::KILL);
+        process::end_now(code);
     }
     std::process::exit(code)
 }

@@ -1,8 +1,8 @@
 //! Signs of life for a service manager (`sd_notify(3)`): readiness, and a watchdog that is fed only
 //! while the bot answers. Without a service manager nothing is sent.
 
+use crate::os::manager::{self, State};
 use crate::service::Monitor;
-use sd_notify::NotifyState;
 use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
@@ -23,17 +23,17 @@ pub(super) struct ServiceManager {
 impl ServiceManager {
     /// Reads the settings from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`).
     pub fn from_environment() -> ServiceManager {
-        ServiceManager { every: sd_notify::watchdog_enabled().map(|period| period / SIGNS) }
+        ServiceManager { every: manager::watchdog().map(|period| period / SIGNS) }
     }
 
     /// Says that the bot serves.
     pub fn ready(self) {
-        send(NotifyState::Ready);
+        send(State::Ready);
     }
 
     /// Says that the bot stops.
     pub fn stopping(self) {
-        send(NotifyState::Stopping);
+        send(State::Stopping);
     }
 
     /// Gives signs of life as long as the bot of `monitor` lives. Run it in the main loop, so that
@@ -42,7 +42,7 @@ impl ServiceManager {
         let Some(every) = self.every else { return pending().await };
         loop {
             match monitor.check(every).await {
-                Ok(()) => send(NotifyState::Watchdog),
+                Ok(()) => send(State::Alive),
                 Err(reason) => tracing::error!(reason, "the bot hangs; the service manager gets no sign of life"),
             }
             tokio::time::sleep(every).await;
@@ -54,15 +54,15 @@ impl ServiceManager {
         let Some(every) = self.every else { return pending().await };
         let begun = tokio::time::Instant::now();
         while begun.elapsed() < LONGEST_START {
-            send(NotifyState::Watchdog);
+            send(State::Alive);
             tokio::time::sleep(every).await;
         }
         pending().await
     }
 }
 
-fn send(state: NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(&[state]) {
+fn send(state: State) {
+    if let Err(error) = manager::tell(state) {
         tracing::debug!(%error, "the service manager cannot be told");
     }
 }

@@ -1,8 +1,7 @@
 //! The operator's side of the local socket.
 
 use super::protocol::{Answer, Command, Reply, Request, VERSION, socket};
-use interprocess::ConnectWaitMode;
-use interprocess::local_socket::{ConnectOptions, GenericFilePath, prelude::*};
+use crate::os::local_socket::Call;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -59,21 +58,17 @@ pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result
             _ => error.to_string(),
         },
     };
-    let name = path.as_path().to_fs_name::<GenericFilePath>().map_err(no_answer)?;
-    let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(PATIENCE));
-    let stream = options.connect_sync().map_err(|error| match error.kind() {
+    let mut call = Call::open(&path, PATIENCE).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {
             ControlError::NothingRuns { folder: data.display().to_string() }
         }
         io::ErrorKind::PermissionDenied => ControlError::NotYours { socket: path.display().to_string() },
         _ => no_answer(error),
     })?;
-    stream.set_recv_timeout(Some(PATIENCE)).map_err(no_answer)?;
-    stream.set_send_timeout(Some(PATIENCE)).map_err(no_answer)?;
     let mut request = serde_json::to_vec(&Request { v: VERSION, command }).map_err(|error| no_answer(error.into()))?;
     request.push(b'\n');
-    (&stream).write_all(&request).map_err(no_answer)?;
-    for line in BufReader::new((&stream).take(ANSWER_BYTES)).lines() {
+    call.write_all(&request).map_err(no_answer)?;
+    for line in BufReader::new(call.take(ANSWER_BYTES)).lines() {
         let answer: Answer = serde_json::from_str(&line.map_err(no_answer)?)
             .map_err(|error| ControlError::OtherVersion { reason: error.to_string() })?;
         match answer.reply {

@@ -1,12 +1,9 @@
 //! The bot's side of the local socket.
 
 use super::protocol::{Answer, AnyRequest, Command, Reply, Request, VERSION, socket};
+use crate::os::local_socket::{self, Visitor, finish, is_closed};
 use crate::shutdown::Shutdown;
-use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
-use interprocess::local_socket::{GenericFilePath, ListenerOptions};
-use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +22,6 @@ const REQUEST_TIME: Duration = Duration::from_secs(5);
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted, as without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// Permissions of the socket: only its owner and root connect.
-const MODE: u32 = 0o600;
 
 /// Carries out the operator's requests.
 pub trait Operator: Send + Sync + 'static {
@@ -35,7 +30,7 @@ pub trait Operator: Send + Sync + 'static {
 }
 
 /// The open socket. The file is deleted when it is dropped.
-pub struct Door(Listener);
+pub struct Door(local_socket::Door);
 
 impl Door {
     /// Opens the socket in a data folder. The caller holds the folder's lock, so a socket that is
@@ -43,25 +38,23 @@ impl Door {
     ///
     /// Errors: the socket cannot be made, as where its path has more than 107 bytes.
     pub fn open(data: &Path) -> io::Result<Door> {
-        let name = socket(data).to_fs_name::<GenericFilePath>()?;
-        let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
-        options.create_tokio().map(Door)
+        local_socket::Door::open(&socket(data)).map(Door)
     }
 
     /// Serves requests until shutdown. Each connection is a task of its own, and a panic in one
     /// ends that one.
-    pub async fn run(self, operator: Arc<impl Operator>, mut shutdown: Shutdown) {
+    pub async fn run(mut self, operator: Arc<impl Operator>, mut shutdown: Shutdown) {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let serve = async {
             loop {
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
                 match self.0.accept().await {
-                    Ok(stream) => {
+                    Ok(visitor) => {
                         let operator = Arc::clone(&operator);
                         connections.spawn(async move {
                             // The other side may leave at any time, and may read the reason itself.
-                            let _ = serve(stream, &*operator).await;
+                            let _ = serve(visitor, &*operator).await;
                             drop(place);
                         });
                     }
@@ -81,12 +74,12 @@ impl Door {
 }
 
 /// Serves one connection.
-async fn serve(stream: Stream, operator: &impl Operator) -> io::Result<()> {
+async fn serve(mut visitor: Visitor, operator: &impl Operator) -> io::Result<()> {
     let mut line = Vec::new();
-    let mut reader = BufReader::new((&stream).take(REQUEST_BYTES));
+    let mut reader = BufReader::new((&mut visitor).take(REQUEST_BYTES));
     timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
     // As after a pause of this process: the operator was told that it failed.
-    if is_closed(&stream) {
+    if is_closed(&visitor) {
         tracing::debug!("a request over the local socket came too late, and is not carried out");
         return Ok(());
     }
@@ -95,22 +88,15 @@ async fn serve(stream: Stream, operator: &impl Operator) -> io::Result<()> {
             Ok(command) => operator.carry_out(command).await,
             Err(reason) => vec![Reply::Refused(reason)],
         };
-        let mut writer = &stream;
         for reply in replies.into_iter().chain([Reply::End]) {
             let mut text = serde_json::to_vec(&Answer { v: VERSION, reply })?;
             text.push(b'\n');
-            writer.write_all(&text).await?;
+            visitor.write_all(&text).await?;
         }
-        writer.flush().await
+        visitor.flush().await?;
+        finish(visitor).await
     };
     timeout(ANSWER_TIME, answer).await?
-}
-
-/// Whether nobody waits for the answer any more. Sends nothing.
-fn is_closed(stream: &Stream) -> bool {
-    let Stream::UdSocket(socket) = stream;
-    let sent = rustix::net::send(socket.as_fd(), &[], rustix::net::SendFlags::NOSIGNAL);
-    matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
 }
 
 /// Reads a request. Errors: words for the operator.

@@ -1,15 +1,15 @@
 //! Files that nobody else reads, written whole or not at all.
 
 use super::error::FleetError;
+use crate::os::files::create_new;
 use std::io::Write;
 use std::path::Path;
-use tempfile::NamedTempFile;
 
-/// Writes a file with mode 0600 in one step, in place of an older one.
+/// Writes a file for its owner alone in one step, in place of an older one.
 pub fn write(file: &Path, text: &str) -> Result<(), FleetError> {
     let failed = |error| FleetError::File { file: file.to_owned(), error };
     let folder = file.parent().unwrap_or(Path::new("."));
-    let mut new = NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut new = tempfile::Builder::new().make_in(folder, create_new).map_err(failed)?;
     new.write_all(text.as_bytes()).and_then(|()| new.as_file().sync_all()).map_err(failed)?;
     new.persist(file).map_err(|error| failed(error.error))?;
     Ok(())

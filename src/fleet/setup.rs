@@ -3,10 +3,10 @@
 use super::error::FleetError;
 use super::files;
 use super::server_config::server_config;
+use crate::os::process;
 use crate::remote::{BOT, Credentials};
 use crate::search::WorkerName;
 use nkeys::{KeyPair, KeyPairType};
-use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -139,11 +139,8 @@ impl Setup {
 
     fn tell_server(&self) -> Option<()> {
         let text = std::fs::read_to_string(self.folder.join(PROCESS)).ok()?;
-        let number: i32 = text.trim().parse().ok()?;
         // The number may be that of another process by now.
-        let program = std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?;
-        let process = Pid::from_raw(number).filter(|_| program.trim() == PROGRAM)?;
-        kill_process(process, Signal::HUP).ok()
+        process::reload(text.trim().parse().ok()?, PROGRAM)
     }
 
     /// The address of the server, for workers.
@@ -194,7 +191,6 @@ fn draw() -> Result<(String, String), FleetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_worker_is_added_and_removed_and_nobody_else_reads_its_credentials() {
@@ -213,7 +209,7 @@ mod tests {
         let folder = data.path().join(FOLDER);
         for entry in std::fs::read_dir(&folder).unwrap() {
             let entry = entry.unwrap();
-            assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
+            assert!(!crate::os::files::is_open_to_others(&entry.path()).unwrap(), "{:?}", entry.path());
         }
         let config = std::fs::read_to_string(setup.server_config()).unwrap();
         let seeds = ["ann", "bob", "bot"].map(|user| std::fs::read_to_string(setup.credentials(user)).unwrap());

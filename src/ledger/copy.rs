@@ -4,11 +4,11 @@ use super::error::LedgerError;
 use super::open::FILE;
 use super::schema;
 use super::used_halves::{self, History};
+use crate::os::files;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const BUSY_PAUSES: u32 = 200;
 pub fn copy(folder: &Path, to: &Path) -> Result<(), LedgerError> {
     let from = Connection::open_with_flags(folder.join(FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     schema::refuse_newer(&from, folder)?;
-    OpenOptions::new().create_new(true).write(true).mode(0o600).open(to).map_err(|error| unusable(to, &error))?;
+    files::create_new(to).map_err(|error| unusable(to, &error))?;
     let mut copy = Connection::open(to)?;
     let backup = Backup::new(&from, &mut copy)?;
     // All pages in one step: a snapshot, which a busy writer cannot make start again for ever.
@@ -84,15 +84,15 @@ pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), L
     let text = used_halves::closed_text(&history.families, history.generation + 2);
     let (halves, target) = (folder.join(used_halves::FILE), folder.join(FILE));
     let write = || {
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&halves)?;
+        let mut file = files::create_new(&halves)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         // The ledger comes last: without it, the folder has no bot that could start.
         let mut from = File::open(ledger)?;
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&target)?;
+        let mut file = files::create_new(&target)?;
         io::copy(&mut from, &mut file)?;
         file.sync_all()?;
-        File::open(folder)?.sync_all()
+        files::sync_folder(folder)
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&target);

@@ -1,18 +1,13 @@
 //! The room that is left on the disk of a data folder.
 
 use super::open::Ledger;
+use crate::os::files::free_bytes;
 use rusqlite::Connection;
 use std::path::Path;
 
-/// Bytes that an ordinary user can still write on the disk of a folder. `None` if the system does
-/// not say.
-pub fn free_bytes(folder: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
 impl Ledger {
-    /// The same for the disk of this ledger.
+    /// Bytes that an ordinary user can still write on the disk of this ledger. `None` if the system
+    /// does not say.
     pub fn free_bytes(&self) -> Option<u64> {
         let folder = |connection: &Connection| {
             Ok(connection.path().and_then(|path| Path::new(path).parent().and_then(free_bytes)))

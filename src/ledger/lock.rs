@@ -2,8 +2,8 @@
 //! process dies.
 
 use super::error::LedgerError;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use crate::os::{Access, files};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 /// An advisory lock, held until it is dropped. The file stays behind.
@@ -24,13 +24,7 @@ impl FolderLock {
                 "ledger.lock cannot be locked ({reason}); choose a folder on a local disk that you can write"
             ),
         };
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(folder.join("ledger.lock"))
-            .map_err(unusable)?;
+        let file = files::open(&folder.join("ledger.lock"), Access::Write).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { file }),
             Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { folder: name() }),

@@ -55,7 +55,6 @@ pub use answer::{Answer, Effect, Recorded};
 pub use budget::{Budget, Sizes};
 pub use copy::{copy, is_present, restore, used_halves};
 pub use days::DayFigures;
-pub use disk::free_bytes;
 pub use error::LedgerError;
 pub use halves::HalfUse;
 pub use job::{AskerView, Job, JobState, Totals};

@@ -8,9 +8,8 @@ use super::notes::{read_note, seconds};
 use super::schema;
 use super::used_halves::UsedHalves;
 use crate::clock::Clock;
+use crate::os::{Access, files};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -65,12 +64,12 @@ impl Ledger {
             folder: folder.display().to_string(),
             reason: reason.to_string(),
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
+        files::create_folder(folder).map_err(unusable)?;
         let lock = FolderLock::take(folder)?;
         let path = folder.join(FILE);
         // SQLite would make it with the permissions of the umask. Its WAL copies the permissions of
         // the file.
-        OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(unusable)?;
+        files::open(&path, Access::Append).map_err(unusable)?;
         let mut connection = connect(&path, folder).map_err(|error| named(error, &path))?;
         let (mut used_halves, history) = UsedHalves::open(folder)?;
         let (generation, missing) = align(&mut connection, &history, seconds(clock.now()))?;

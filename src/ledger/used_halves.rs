@@ -15,10 +15,10 @@
 //! The ledger has the generation too. [`judge`] compares both at the start.
 
 use super::error::LedgerError;
+use crate::os::{Access, files};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Name of the file in the data folder.
@@ -86,21 +86,14 @@ impl UsedHalves {
             reason: format!("{FILE} cannot be used: {error}"),
         };
         let mut history = History { exists: path.exists(), ..History::default() };
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(unusable)?;
+        let mut file = files::open(&path, Access::ReadWrite).map_err(unusable)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(unusable)?;
         let complete = read_lines(&text, &path, &mut history)?;
         file.set_len(complete as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(unusable)?;
         if complete == 0 {
             writeln!(file, "{HEADER}").and_then(|()| file.sync_all()).map_err(unusable)?;
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(unusable)?;
+            files::sync_folder(folder).map_err(unusable)?;
         }
         let halves = UsedHalves { file, generation: history.generation, last_use: history.last_use };
         Ok((halves, history))

@@ -11,13 +11,14 @@ use crate::job::{Asker, EncryptionKey, Ticket};
 use crate::key::{Offset, Rotation, StartPoint, Tweak, VerifiedHit};
 use crate::ledger::Job;
 use crate::message::{Channel, OutgoingMessage};
+use crate::os::signals::TestSignal;
+use crate::os::{kernel, process};
 use crate::pattern::Pattern;
 use crate::vault::{Order, StartId, VaultError};
 use nostr::{EventBuilder, Kind, PublicKey};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Start points that are open while memory is written.
@@ -28,10 +29,10 @@ const FLOOD: usize = 2000;
 /// Waits for SIGUSR2, if a test asks for it.
 pub(super) fn arm(context: &Context) {
     let Some(folder) = std::env::var_os("NPUBBOT_TEST_CAPTURED").map(PathBuf::from) else { return };
-    let Ok(mut signal) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::user_defined2()) else { return };
+    let Ok(mut signal) = TestSignal::listen() else { return };
     let context = context.clone();
     tokio::spawn(async move {
-        signal.recv().await;
+        signal.next().await;
         let _ = tokio::task::spawn_blocking(move || {
             let end = Attacker::new(&context, folder.clone()).and_then(|mut attacker| attacker.run());
             let said = end.map_or_else(|error| format!("failed: {error}"), |()| "done".to_owned());
@@ -67,7 +68,7 @@ impl<'a> Attacker<'a> {
 
     fn run(&mut self) -> Outcome {
         let starts = self.context.vault.open_starts(STARTS, None)?;
-        dump_memory(&self.folder.join("memory"))?;
+        kernel::dump_memory(&self.folder.join("memory"))?;
         // The test looks into the vault now, as root.
         fs::write(self.folder.join("open"), "")?;
         while !self.folder.join("go").exists() {
@@ -178,8 +179,7 @@ impl<'a> Attacker<'a> {
     fn end_the_vault(&mut self) -> Outcome {
         fs::remove_file(fs::read_to_string(self.folder.join("tickets"))?)?;
         let vault = &self.context.vault;
-        let id = vault.process_id().and_then(|id| rustix::process::Pid::from_raw(id as i32)).ok_or("no vault")?;
-        rustix::process::kill_process(id, rustix::process::Signal::KILL)?;
+        process::kill(vault.process_id().ok_or("no vault")?)?;
         match vault.tickets_of_earlier(vec![Order { asker: Asker(self.npub.to_bytes()), ..order(&self.victim) }]) {
             Ok(_) => writeln!(self.report, "ticket")?,
             Err(VaultError::TooLate) => writeln!(self.report, "refused a ticket")?,
@@ -220,25 +220,4 @@ fn replaced(ticket: &Ticket, from: &[u8], to: &[u8]) -> Ticket {
         bytes.splice(at..at + from.len(), to.iter().copied());
     }
     Ticket(bytes)
-}
-
-/// Writes all readable memory of this process to a file.
-fn dump_memory(path: &Path) -> io::Result<()> {
-    let (memory, mut dump) = (File::open("/proc/self/mem")?, File::create(path)?);
-    let mut chunk = vec![0; 1 << 20];
-    for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
-        let line = line?;
-        let Some((range, rest)) = line.split_once(' ') else { continue };
-        let ends = range.split('-').filter_map(|end| u64::from_str_radix(end, 16).ok()).collect::<Vec<_>>();
-        let &[mut at, end] = ends.as_slice() else { continue };
-        while rest.starts_with('r') && at < end {
-            let length = chunk.len().min((end - at) as usize);
-            // Pages of the kernel, and of address space that is only reserved, cannot be read.
-            if memory.read_exact_at(&mut chunk[..length], at).is_ok() {
-                dump.write_all(&chunk[..length])?;
-            }
-            at += length as u64;
-        }
-    }
-    dump.sync_all()
 }

@@ -2,14 +2,14 @@
 
 use crate::config::{Config, RelayEntry};
 use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
-use crate::ledger::{Look, Quarantined, Sizes, free_bytes, look};
+use crate::ledger::{Look, Quarantined, Sizes, look};
 use crate::nostr::{nip11, reach};
+use crate::os::files::{self, free_bytes};
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
 use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -136,31 +136,30 @@ fn folder(data: &Path, identity: &Path) -> Vec<Finding> {
             let text = format!("{} is no folder; name another with --data", data.display());
             findings.push(finding("data folder", Verdict::Broken, text));
         }
-        Ok(meta) => {
-            let mode = meta.permissions().mode() & 0o077;
+        Ok(_) => {
             let writable = tempfile::Builder::new().prefix(".doctor").tempfile_in(data);
-            findings.push(match (writable, mode) {
+            findings.push(match (writable, files::is_open_to_others(data)) {
                 (Err(error), _) => finding(
                     "data folder",
                     Verdict::Broken,
                     format!("nothing can be written there ({error}); make it yours, or name another with --data"),
                 ),
-                (Ok(_), 0) => finding("data folder", Verdict::Good, "it is writable, and nobody else reads it"),
+                (Ok(_), Ok(false)) => finding("data folder", Verdict::Good, "it is writable, and nobody else reads it"),
                 (Ok(_), _) => finding(
                     "data folder",
                     Verdict::Weak,
-                    format!("others on this machine can look into it: chmod 700 {}", data.display()),
+                    format!("others on this machine can look into it: {}", files::closing_command(data)),
                 ),
             });
         }
     }
-    findings.push(match std::fs::metadata(identity) {
+    findings.push(match files::is_open_to_others(identity) {
         Err(_) => finding("identity", Verdict::Broken, "there is none, and `serve` makes none; run `npubbot init`"),
-        Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
-            let text = format!("others on this machine can copy it: chmod 600 {}", identity.display());
+        Ok(true) => {
+            let text = format!("others on this machine can copy it: {}", files::closing_command(identity));
             finding("identity", Verdict::Weak, text)
         }
-        Ok(_) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
+        Ok(false) => finding("identity", Verdict::Good, "it is there; keep a copy elsewhere"),
     });
     let ledger = match look(data) {
         Ok(Look::Absent) => finding("ledger", Verdict::Good, "there is none yet; the first start makes it"),

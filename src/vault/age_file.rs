@@ -4,11 +4,11 @@ use super::error::VaultError;
 use super::opening::Unlock;
 use super::random::Source;
 use super::secret::SecretText;
+use crate::os::files;
 use age::secrecy::{ExposeSecret, SecretString};
 use age::{DecryptError, Decryptor, EncryptError, Encryptor, scrypt, x25519};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Longest text in one of our files, in bytes, when writing and reading.
@@ -193,16 +193,16 @@ fn write_new(path: &Path, bytes: &[u8], source: Source) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    files::create_folder(folder)?;
     let mut number = [0; 8];
     source(&mut number).map_err(io::Error::other)?;
     let temporary = folder.join(format!(".npubbot-{:016x}.new", u64::from_le_bytes(number)));
     let _removed = Removed(temporary.clone());
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary)?;
+    let mut file = files::create_new(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::hard_link(&temporary, path)?;
-    File::open(folder)?.sync_all()
+    files::sync_folder(folder)
 }
 
 /// A temporary file that is deleted on drop.

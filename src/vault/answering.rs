@@ -1,4 +1,4 @@
-//! The vault process: opens the identity or a half, then answers requests until the bot closes the socket.
+//! The vault process: opens the identity or a half, then answers requests until the bot closes the channel.
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
@@ -7,11 +7,10 @@ use super::opening::{Beginning, Means, Ready, Unlock};
 use super::request::{Answer, Request};
 use super::secrets::Secrets;
 use super::ticket::Reader;
-use super::walls;
+use crate::os::vault_channel::{self, Reader as Input, Writer as Output};
+use crate::os::{kernel, process, walls};
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Barrier, Mutex};
 
@@ -41,21 +40,19 @@ impl<S: Read> Incoming<S> {
     }
 }
 
-/// Serves the bot at the other end of standard input, until it closes its end. `unlock` obtains the
+/// Serves the bot that started this process, until it closes the channel. `unlock` obtains the
 /// passphrase or key that the bot named; its error is a text for the operator. `reader` reads what
 /// messages ask for. For a process that does nothing else: before the first request it gives up
 /// every right that answering does not need.
 ///
-/// Errors: standard input is no socket; those of the socket; something else than frames.
+/// Errors: there is no channel; those of the channel; something else than frames.
 pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Reader) -> io::Result<()> {
-    // Executed by way of `/proc/self/exe`, it would be listed as `exe`.
-    let _ = rustix::thread::set_name(c"npubbot-vault");
-    close_inherited_files();
+    kernel::name_vault();
+    kernel::close_inherited_files();
     let mut missing_walls = walls::hide();
-    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    stream.peer_addr()?;
-    let mut incoming = Incoming { stream: stream.try_clone()?, read: VecDeque::new() };
-    let sender = Sender::new(stream);
+    let (input, output) = vault_channel::own_end()?;
+    let mut incoming = Incoming { stream: input, read: VecDeque::new() };
+    let sender = Sender::new(output);
     // No beginning: the bot has ended already.
     let Some(beginning) = frame::read::<Beginning>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
         return Ok(());
@@ -64,7 +61,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
         Ok(secrets) => secrets.with_reader(reader),
         Err(error) => return sender.send([frame::encode(&Err::<Ready, _>(error))?]),
     };
-    leave_terminal();
+    process::leave_terminal();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     missing_walls.extend(walls::enclose());
     let (incoming, all_there) = (Mutex::new(incoming), Barrier::new(threads));
@@ -99,30 +96,11 @@ fn open(beginning: Beginning, unlock: impl FnOnce(&Means) -> Result<Unlock, Stri
     }
 }
 
-/// Closes all files above standard error. Ours are closed at `exec` anyway; those of a GPU driver,
-/// or of whoever started the bot, may not be.
-fn close_inherited_files() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: this process has opened nothing yet, so nothing owns a file above standard error. An
-    // old kernel without this call closes none.
-    unsafe {
-        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
-    }
-}
-
-/// Makes Ctrl-C and a closed terminal the bot's affair: it still needs the vault to stop cleanly.
-/// The vault stays in the bot's session, since Linux shares processors among sessions first
-/// (`sched_autogroup`): in one of its own it would wait behind the bot's search.
-fn leave_terminal() {
-    // It fails only for the leader of a session, which is in a group of its own already.
-    let _ = rustix::process::setpgid(None, None);
-}
-
 /// Answers requests until there are no more. The answers to a share of them go back together.
 fn serve(
-    incoming: &Mutex<Incoming<UnixStream>>,
+    incoming: &Mutex<Incoming<Input>>,
     secrets: &Secrets,
-    sender: &Sender<UnixStream>,
+    sender: &Sender<Output>,
     threads: usize,
 ) -> io::Result<()> {
     loop {

@@ -4,8 +4,8 @@
 //! any: nobody who removes the file can change that.
 
 use super::request::Request;
+use crate::os::files;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +22,7 @@ pub fn all_jobs_have_tickets(data: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = files::create_new(&path)?;
     io::Write::write_all(&mut file, CONTENT.as_bytes())?;
     file.sync_all()
 }

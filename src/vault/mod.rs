@@ -52,7 +52,6 @@ mod unwrap;
 #[expect(clippy::module_inception, reason = "the room and its main type have one name")]
 mod vault;
 mod verified;
-mod walls;
 
 #[cfg(test)]
 mod tests;

@@ -4,25 +4,14 @@ use super::error::VaultError;
 use super::frame::{self, Sender, lock};
 use super::opening::{Beginning, Ready};
 use super::request::{Answer, Request};
+use crate::os::kernel;
+use crate::os::vault_channel::{self, Closer, Reader, Writer};
 use std::collections::HashMap;
-#[cfg(target_os = "linux")]
-use std::ffi::OsStr;
-use std::io;
-use std::net::Shutdown;
-use std::os::fd::OwnedFd;
-#[cfg(target_os = "linux")]
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// The program that runs now, also after its file was replaced.
-#[cfg(target_os = "linux")]
-const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The hidden command of the vault process.
 const COMMAND: &str = "vault";
@@ -58,9 +47,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// `None` while no process is there.
-    sender: Option<Arc<Sender<UnixStream>>>,
-    /// A second handle to the socket, which ends the process.
-    stream: Option<UnixStream>,
+    sender: Option<Arc<Sender<Writer>>>,
+    closer: Option<Closer>,
     process_id: Option<u32>,
     is_closed: bool,
     /// Why the last start failed.
@@ -75,7 +63,9 @@ struct State {
 /// A process that has opened its identity.
 struct Started {
     child: Child,
-    stream: UnixStream,
+    reader: Reader,
+    sender: Sender<Writer>,
+    closer: Closer,
     key: nostr::PublicKey,
     missing_walls: Vec<String>,
 }
@@ -84,35 +74,22 @@ impl Process {
     /// Starts the vault process of this program and waits until it has opened the identity.
     ///
     /// Errors: [`VaultError::Process`], and those of opening or making the identity.
-    #[cfg(target_os = "linux")]
     pub(super) fn start(beginning: Beginning) -> Result<Process, VaultError> {
-        // In a root folder without `/proc`, the path that this program was started by.
-        let started_by = || PathBuf::from(OsStr::from_bytes(rustix::param::linux_execfn().to_bytes()));
-        let program = Some(PathBuf::from(THIS_PROGRAM)).filter(|link| link.exists()).unwrap_or_else(started_by);
-        Process::start_program(&program, beginning)
-    }
-
-    /// Starts the vault process of this program and waits until it has opened the identity.
-    ///
-    /// Errors: [`VaultError::Process`], and those of opening or making the identity.
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn start(beginning: Beginning) -> Result<Process, VaultError> {
-        Process::start_program(&std::env::current_exe().map_err(no_process)?, beginning)
+        Process::start_program(&kernel::this_program().map_err(no_process)?, beginning)
     }
 
     /// [`Process::start`] with another program.
     ///
     /// Errors: as there.
     pub(super) fn start_program(program: &Path, beginning: Beginning) -> Result<Process, VaultError> {
-        let Started { child, stream, key, missing_walls } = spawn(program, &beginning)?;
-        for wall in &missing_walls {
+        let started = spawn(program, &beginning)?;
+        for wall in &started.missing_walls {
             tracing::info!(wall, "the vault works without a wall");
         }
-        let beginning = beginning.again();
-        let state = Mutex::new(State { missing_walls, ..State::default() });
-        let changed = Condvar::new();
+        let (beginning, key) = (beginning.again(), started.key);
+        let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { program: program.to_owned(), beginning, key, state, changed });
-        let reader = shared.connect(&child, stream).map_err(no_process)?;
+        let (child, reader) = shared.connect(started);
         let watched = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("vault".to_owned())
@@ -171,8 +148,8 @@ impl Drop for Process {
     fn drop(&mut self) {
         let mut state = lock(&self.shared.state);
         state.is_closed = true;
-        if let Some(stream) = &state.stream {
-            let _ = stream.shutdown(Shutdown::Both);
+        if let Some(closer) = &state.closer {
+            closer.close();
         }
         self.shared.changed.notify_all();
     }
@@ -218,20 +195,20 @@ impl Shared {
         Ok(state)
     }
 
-    /// Makes a process the current one. Returns the end to read answers from.
-    fn connect(&self, child: &Child, stream: UnixStream) -> io::Result<UnixStream> {
+    /// Makes a process the current one. Returns it and the end to read answers from.
+    fn connect(&self, started: Started) -> (Child, Reader) {
         let mut state = lock(&self.state);
-        let reader = stream.try_clone()?;
-        state.stream = Some(stream.try_clone()?);
-        state.sender = Some(Arc::new(Sender::new(stream)));
-        state.process_id = Some(child.id());
+        state.closer = Some(started.closer);
+        state.sender = Some(Arc::new(started.sender));
+        state.process_id = Some(started.child.id());
+        state.missing_walls = started.missing_walls;
         state.trouble = None;
         self.changed.notify_all();
-        Ok(reader)
+        (started.child, started.reader)
     }
 
     /// Passes answers on; when the process has ended, starts the next one.
-    fn watch(&self, mut child: Child, mut reader: UnixStream) {
+    fn watch(&self, mut child: Child, mut reader: Reader) {
         loop {
             let began = Instant::now();
             while let Ok(Some(answers)) = frame::read::<(u64, Answer)>(&mut reader) {
@@ -263,13 +240,13 @@ impl Shared {
     /// the vault is closed.
     fn disconnect(&self) -> bool {
         let mut state = lock(&self.state);
-        (state.sender, state.stream, state.process_id) = (None, None, None);
+        (state.sender, state.closer, state.process_id) = (None, None, None);
         state.waiting.clear();
         state.is_closed
     }
 
     /// Starts the process again, until it works; `None` once the vault is closed.
-    fn restart(&self, mut pause: Duration) -> Option<(Child, UnixStream)> {
+    fn restart(&self, mut pause: Duration) -> Option<(Child, Reader)> {
         let mut failed = String::new();
         loop {
             if self.is_closed_within(pause) {
@@ -294,21 +271,14 @@ impl Shared {
         }
     }
 
-    fn try_restart(&self) -> Result<(Child, UnixStream), VaultError> {
-        let Started { mut child, stream, key, missing_walls } = spawn(&self.program, &self.beginning)?;
-        if let Some(reason) = self.beginning.other_identity().filter(|_| key != self.key) {
-            end(&mut child);
-            return Err(no_process(reason));
-        }
-        match self.connect(&child, stream) {
-            Ok(reader) => {
-                lock(&self.state).missing_walls = missing_walls;
-                Ok((child, reader))
+    fn try_restart(&self) -> Result<(Child, Reader), VaultError> {
+        let mut started = spawn(&self.program, &self.beginning)?;
+        match self.beginning.other_identity().filter(|_| started.key != self.key) {
+            Some(reason) => {
+                end(&mut started.child);
+                Err(no_process(reason))
             }
-            Err(error) => {
-                end(&mut child);
-                Err(no_process(error))
-            }
+            None => Ok(self.connect(started)),
         }
     }
 
@@ -324,18 +294,14 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Starts a process with an empty environment. Its standard input is the socket; of the bot's open
-/// files it has standard error alone, for the text of a panic.
+/// Starts a process and has it open what it shall.
 fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
-    let (mut stream, theirs) = UnixStream::pair().map_err(no_process)?;
-    let mut command = Command::new(program);
-    command.arg0(NAME).arg(COMMAND).env_clear();
-    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::inherit());
-    let mut child = command.spawn().map_err(no_process)?;
-    // The command holds the other end; with it dropped, a process that ends closes the socket.
-    drop(command);
-    match greet(&mut stream, beginning) {
-        Ok((key, missing_walls)) => Ok(Started { child, stream, key, missing_walls }),
+    let (mut child, mut ends) = vault_channel::start(program, NAME, COMMAND).map_err(no_process)?;
+    let sender = Sender::new(ends.writer);
+    match greet(&sender, &mut ends.reader, beginning) {
+        Ok((key, missing_walls)) => {
+            Ok(Started { child, reader: ends.reader, sender, closer: ends.closer, key, missing_walls })
+        }
         Err(error) => {
             end(&mut child);
             Err(error)
@@ -345,10 +311,14 @@ fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
 
 /// Tells a new process what to open, and waits for the key of the identity and the walls that are
 /// missing. This takes as long as a person takes to type a passphrase.
-fn greet(stream: &mut UnixStream, beginning: &Beginning) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
+fn greet(
+    sender: &Sender<Writer>,
+    reader: &mut Reader,
+    beginning: &Beginning,
+) -> Result<(nostr::PublicKey, Vec<String>), VaultError> {
     let beginning = frame::encode(beginning).map_err(no_process)?;
-    Sender::new(&mut *stream).send([beginning]).map_err(no_process)?;
-    let answer = frame::read::<Result<Ready, VaultError>>(stream).map_err(no_process)?;
+    sender.send([beginning]).map_err(no_process)?;
+    let answer = frame::read::<Result<Ready, VaultError>>(reader).map_err(no_process)?;
     let Some(answer) = answer.and_then(|mut items| items.pop()) else { return Err(no_process("it ended at once")) };
     let Ready { key, missing_walls } = answer?;
     Ok((nostr::PublicKey::from_slice(&key).map_err(no_process)?, missing_walls))

@@ -20,6 +20,7 @@ mod support;
 fn main() -> std::process::ExitCode {
     support::harness::main(&[
         architecture::imports::TESTS,
+        architecture::os::TESTS,
         architecture::rules::TESTS,
         architecture::secrets::TESTS,
         architecture::words::TESTS,

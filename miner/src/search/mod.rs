@@ -15,6 +15,7 @@ mod functionals;
 mod nvml;
 mod open;
 mod options;
+mod os;
 mod remote_id;
 mod restraints;
 mod searcher;

@@ -9,6 +9,7 @@ use super::address::{has_allowed_port, is_private, is_public};
 use super::allowance::{Allowance, Budget};
 use super::proxy::{Proxy, is_onion};
 use super::resolver::Resolver;
+use crate::os::kernel::Tcp;
 use async_wsocket::{ConnectionMode, Message, WebSocket};
 use futures_util::{Sink, StreamExt, TryStreamExt, future};
 use nostr_relay_pool::transport::error::TransportError;
@@ -17,7 +18,6 @@ use nostr_sdk::util::BoxedFuture;
 use nostr_sdk::{RelayUrl, Url};
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -200,7 +200,7 @@ impl WebSocketTransport for Transport {
             let (sink, stream) = WebSocket::Tokio(socket).split();
             let stream = stream.map_err(TransportError::backend);
             let stream: WebSocketStream = match share {
-                None => Box::pin(stream.inspect(move |_| tcp.iter().for_each(acknowledge_at_once))),
+                None => Box::pin(stream.inspect(move |_| tcp.iter().for_each(Tcp::acknowledge_at_once))),
                 Some(share) => {
                     let mut allowance = Allowance::new(Instant::now());
                     Box::pin(stream.and_then(move |message| {
@@ -218,21 +218,13 @@ impl WebSocketTransport for Transport {
 }
 
 /// A second handle to the TCP connection; `None` if there is none to be had.
-fn tcp_of(stream: &MaybeTlsStream<TcpStream>) -> Option<OwnedFd> {
+fn tcp_of(stream: &MaybeTlsStream<TcpStream>) -> Option<Tcp> {
     let tcp = match stream {
         MaybeTlsStream::Plain(tcp) => tcp,
         MaybeTlsStream::Rustls(tls) => tls.get_ref().0,
         _ => return None,
     };
-    tcp.as_fd().try_clone_to_owned().ok()
-}
-
-/// Has what was received acknowledged now. Linux may otherwise wait 40 ms for data to send with it,
-/// and goes back to that after each acknowledgement.
-fn acknowledge_at_once(tcp: &OwnedFd) {
-    #[cfg(target_os = "linux")]
-    // Without it the connection still works, only slower.
-    let _ = rustix::net::sockopt::set_tcp_quickack(tcp, true);
+    Tcp::of(tcp)
 }
 
 /// A sink with the library's error type. (The library's own adapter panics when polled after an

@@ -13,7 +13,7 @@ pub const TESTS: &[Test] = &[
 
 /// The rooms from the bottom up. A room may import from itself and from the storeys below.
 const STOREYS: &[&[&str]] = &[
-    &["clock", "duration", "fault", "hours", "language", "memory", "shutdown", "token_bucket", "key"],
+    &["clock", "duration", "fault", "hours", "language", "memory", "os", "shutdown", "token_bucket", "key"],
     &["pattern"],
     &["job"],
     &["message"],

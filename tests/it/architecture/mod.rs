@@ -2,6 +2,7 @@
 
 pub mod imports;
 mod modules;
+pub mod os;
 pub mod rules;
 pub mod secrets;
 mod tokens;

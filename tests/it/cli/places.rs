@@ -4,6 +4,7 @@
 use crate::support::bot::Home;
 use crate::support::harness::{Test, skip, test};
 use crate::support::program::{command, run, run_at_home, stderr, stdout};
+use npubbot::os::files::is_open_to_others;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,6 +14,7 @@ pub const TESTS: &[Test] = &[
     test!(another_working_folder_makes_no_second_identity),
     test!(the_bot_of_an_earlier_version_goes_on_being_found),
     test!(two_bots_that_could_be_meant_stop_the_start),
+    test!(a_configuration_in_the_data_folder_leaves_it_to_its_owner),
     test!(a_variable_stands_for_a_flag_and_a_flag_comes_first),
     test!(on_a_terminal_init_asks_and_writes_the_answers),
     test!(the_next_command_that_init_names_works),
@@ -62,6 +64,16 @@ fn the_bot_of_an_earlier_version_goes_on_being_found() {
     assert!(said.contains("relays.toml, line 4") && said.contains("using .npubbot"), "{said}");
     let again = run_at_home(home.path(), &at("one"), &["init", "--age-identity", &key]);
     assert!(stderr(&again).contains("already") && !at(".local").exists(), "{}", stderr(&again));
+}
+
+fn a_configuration_in_the_data_folder_leaves_it_to_its_owner() {
+    let (home, key) = home();
+    let flags = ["init", "--age-identity", &key, "--config", "bot/relays.toml", "--data", "bot"];
+    let made = run_at_home(home.path(), &home.path().join("one"), &flags);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let bot = home.path().join("one/bot");
+    assert!(bot.join("relays.toml").exists() && bot.join("identity.age").exists());
+    assert!(!is_open_to_others(&bot).unwrap());
 }
 
 fn two_bots_that_could_be_meant_stop_the_start() {

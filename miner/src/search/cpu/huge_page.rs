@@ -3,6 +3,7 @@
 //! With an unlucky set of small pages the search is a fifth slower for as long as it uses them.
 //! That is one cause of slow runs, but not the only one; `docs/performance.md` has the figures.
 
+use crate::search::os::advise_huge_pages;
 use bytemuck::Zeroable;
 use std::alloc::{Layout, alloc, handle_alloc_error};
 
@@ -29,16 +30,3 @@ impl<T: Zeroable> HugePage<T> {
         }
     }
 }
-
-/// Asks the system for huge pages. Without them the search is sometimes slower.
-#[cfg(target_os = "linux")]
-fn advise_huge_pages(memory: *mut u8, size: usize) {
-    use rustix::mm::{Advice, madvise};
-    // SAFETY: this advice affects the size of the pages, not their contents.
-    if let Err(error) = unsafe { madvise(memory.cast(), size, Advice::LinuxHugepage) } {
-        tracing::debug!(%error, "the search has no huge pages");
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn advise_huge_pages(_: *mut u8, _: usize) {}

@@ -4,6 +4,7 @@ use super::dispatch::{Kernel, KernelChoice};
 use super::threads::{Task, Threads};
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
+use crate::search::os::processor_name;
 use crate::search::searcher::{ClaimedHit, Launch, LaunchReport, Searcher};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub struct CpuSearcher {
 pub fn describe_kernel() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = Kernel::choose(KernelChoice::Auto).map_or("none", Kernel::name);
-    format!("{}, {cores} cores, searches with the kernel {kernel}", processor_name())
+    format!("{}, {cores} cores, searches with the kernel {kernel}", name())
 }
 
 impl CpuSearcher {
@@ -37,8 +38,7 @@ impl CpuSearcher {
     pub fn open(threads: Option<usize>, kernel: KernelChoice) -> Result<CpuSearcher, SearchError> {
         let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let kernel = Kernel::choose(kernel)?;
-        let info =
-            DeviceInfo { id: DeviceId::Cpu, name: processor_name(), kernel: kernel.name().to_owned(), threads: count };
+        let info = DeviceInfo { id: DeviceId::Cpu, name: name(), kernel: kernel.name().to_owned(), threads: count };
         Ok(CpuSearcher {
             info,
             threads: Threads::start(count, kernel),
@@ -117,13 +117,9 @@ impl Searcher for CpuSearcher {
     }
 }
 
-/// The name of the processor, from the operating system.
-fn processor_name() -> String {
-    let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
-    named.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+/// The name of the processor, or of its kind.
+fn name() -> String {
+    processor_name().unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
 #[cfg(test)]

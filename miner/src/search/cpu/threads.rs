@@ -6,15 +6,13 @@ use super::filter::Filter;
 use super::walk::{Remaining, WalkResult, WalkTarget};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
+use crate::search::os::lower_priority;
 use crate::search::searcher::Launch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// The lowest priority there is.
-const NICENESS: i32 = 19;
 
 /// A walk ends after this many hits, because only one of them becomes a key.
 const MOST_HITS: usize = 1024;
@@ -121,12 +119,5 @@ impl Drop for Threads {
                 let _ = thread.join();
             }
         }
-    }
-}
-
-/// Gives this thread the lowest priority. On Linux niceness belongs to the thread.
-fn lower_priority() {
-    if let Err(error) = rustix::process::nice(NICENESS) {
-        tracing::debug!(%error, "the search runs at ordinary priority");
     }
 }

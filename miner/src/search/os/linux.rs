@@ -1,0 +1,32 @@
+//! Linux.
+
+use rustix::mm::{Advice, madvise};
+
+/// The lowest priority there is.
+const NICENESS: i32 = 19;
+
+/// Gives this thread the lowest priority. On Linux niceness belongs to the thread.
+pub fn lower_priority() {
+    if let Err(error) = rustix::process::nice(NICENESS) {
+        tracing::debug!(%error, "the search runs at ordinary priority");
+    }
+}
+
+/// Asks for huge pages. Without them the search is sometimes slower.
+///
+/// # Safety
+///
+/// The memory belongs to the caller, and begins and ends at a page.
+pub unsafe fn advise_huge_pages(memory: *mut u8, size: usize) {
+    // SAFETY: this advice affects the size of the pages, not their contents.
+    if let Err(error) = unsafe { madvise(memory.cast(), size, Advice::LinuxHugepage) } {
+        tracing::debug!(%error, "the search has no huge pages");
+    }
+}
+
+/// The name of the processor; `None` if the system does not say.
+pub fn processor_name() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

@@ -1,0 +1,26 @@
+//! Ways to open a file.
+
+/// The way in which an existing or new file is opened. None cuts the file off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Writing, from the beginning.
+    Write,
+    /// Reading and writing, from the beginning.
+    ReadWrite,
+    /// Writing at the end.
+    Append,
+    /// Reading from the beginning, and writing at the end.
+    ReadAppend,
+}
+
+impl Access {
+    /// Whether it allows reading.
+    pub fn reads(self) -> bool {
+        matches!(self, Access::ReadWrite | Access::ReadAppend)
+    }
+
+    /// Whether everything is written at the end.
+    pub fn appends(self) -> bool {
+        matches!(self, Access::Append | Access::ReadAppend)
+    }
+}

@@ -1,0 +1,66 @@
+//! Services of Linux, on systems that lack or do not need them.
+
+/// Services of Linux.
+pub mod kernel {
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use tokio::net::TcpStream;
+
+    /// A second handle to a TCP connection. There is none.
+    pub struct Tcp;
+
+    impl Tcp {
+        /// `None`.
+        pub fn of(_: &TcpStream) -> Option<Tcp> {
+            None
+        }
+
+        /// Does nothing.
+        pub fn acknowledge_at_once(&self) {}
+    }
+
+    /// Does nothing: it is glibc's malloc that keeps memory.
+    pub fn tune_malloc() {}
+
+    /// The path by which this program can be started again.
+    ///
+    /// Errors: the system does not say.
+    pub fn this_program() -> io::Result<PathBuf> {
+        std::env::current_exe()
+    }
+
+    /// Does nothing: the process has its program's name.
+    pub fn name_vault() {}
+
+    /// Does nothing.
+    pub fn close_inherited_files() {}
+
+    /// Writes nothing.
+    ///
+    /// Errors: always.
+    pub fn dump_memory(_: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// The walls around the vault process: there are none.
+#[cfg(unix)]
+pub mod walls {
+    /// The missing walls, each with the loss that this means, for the operator.
+    pub type Missing = Vec<String>;
+
+    /// Does nothing.
+    pub fn hide() -> Missing {
+        vec!["this system has no wall around the vault; Linux has".to_owned()]
+    }
+
+    /// Does nothing.
+    pub fn enclose() -> Missing {
+        Missing::new()
+    }
+
+    /// Does nothing.
+    pub fn forbid_system_calls() -> Missing {
+        Missing::new()
+    }
+}

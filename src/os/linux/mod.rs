@@ -1,0 +1,4 @@
+//! Linux alone.
+
+pub mod kernel;
+pub mod walls;

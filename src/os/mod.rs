@@ -1,0 +1,36 @@
+//! The operating system: everything that differs between Linux, other Unix systems and Windows.
+//!
+//! One interface, one folder for each system. No other room asks which system it runs on, and none
+//! calls one (`tests/it/architecture`); what the search needs is in `search::os` of the miner.
+//!
+//! - [`files`]: files and folders of one user, room on a disk, the usual places
+//! - [`process`]: rights, crashes, other processes, the terminal
+//! - [`signals`]: requests to stop, to reload, and the end at once
+//! - [`manager`]: who started the bot as a service
+//! - [`local_socket`]: between a running bot and its operator
+//! - [`vault_channel`]: between the bot and its vault process
+//! - [`walls`]: around the vault process
+//! - [`kernel`]: services of Linux that other systems lack
+
+mod access;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
+mod state;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+pub use access::Access;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::kernel;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub use elsewhere::walls;
+#[cfg(target_os = "linux")]
+pub use linux::{kernel, walls};
+#[cfg(unix)]
+pub use unix::{files, local_socket, manager, process, signals, vault_channel};
+#[cfg(windows)]
+pub use windows::{files, local_socket, manager, process, signals, vault_channel, walls};

@@ -1,0 +1,128 @@
+//! Files and folders of one user, room on a disk, and the usual places.
+
+use crate::os::Access;
+use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Permissions of a file and of a folder that are their owner's alone.
+const FILE: u32 = 0o600;
+const FOLDER: u32 = 0o700;
+/// Permissions of anybody else.
+const OTHERS: u32 = 0o077;
+
+/// The user's configuration and data folder, for help texts.
+pub const USER_CONFIG: &str = "~/.config/npubbot/relays.toml";
+/// The user's data folder, for help texts.
+pub const USER_DATA: &str = "~/.local/share/npubbot";
+
+/// Makes a folder for its owner alone, with those above it. An existing one is left as it is.
+///
+/// Errors: those of the file system.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER).create(folder)
+}
+
+/// Makes a file for its owner alone, and opens it for writing.
+///
+/// Errors: it exists; those of the file system.
+pub fn create_new(file: &Path) -> io::Result<File> {
+    OpenOptions::new().create_new(true).write(true).mode(FILE).open(file)
+}
+
+/// Opens a file. A missing one is made for its owner alone; an existing one keeps its permissions.
+///
+/// Errors: those of the file system.
+pub fn open(file: &Path, access: Access) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).read(access.reads()).mode(FILE);
+    match access.appends() {
+        true => options.append(true),
+        false => options.write(true).truncate(false),
+    };
+    options.open(file)
+}
+
+/// Makes sure that a new name in a folder outlives a power loss.
+///
+/// Errors: those of the file system.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Whether others than its owner may do something with a file or folder.
+///
+/// Errors: those of the file system.
+pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    std::fs::metadata(path).map(|meta| permits_others(&meta))
+}
+
+/// [`is_open_to_others`] of an open file.
+///
+/// Errors: those of the file system.
+pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
+    file.metadata().map(|meta| permits_others(&meta))
+}
+
+fn permits_others(meta: &Metadata) -> bool {
+    meta.permissions().mode() & OTHERS != 0
+}
+
+/// The command that closes a file or folder to others.
+pub fn closing_command(path: &Path) -> String {
+    let mode = if path.is_dir() { FOLDER } else { FILE };
+    format!("chmod {mode:o} {}", path.display())
+}
+
+/// Opens a file or folder to others, for tests of that.
+#[cfg(any(test, feature = "test-util"))]
+pub fn open_to_others(path: &Path) -> io::Result<()> {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 }))
+}
+
+/// Whether a file or folder exists and belongs to this user.
+pub fn is_own(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// Bytes that an ordinary user can still write on the disk of a folder. `None` if the system does
+/// not say.
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// The folders of this user for configuration and data; `None` without a home folder.
+pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
+    let app = AppStrategyArgs {
+        top_level_domain: "org".to_owned(),
+        author: "npubbot".to_owned(),
+        app_name: "npubbot".to_owned(),
+    };
+    choose_app_strategy(app).ok().map(|places| (places.config_dir(), places.data_dir()))
+}
+
+/// The folders of this machine's service for configuration and data.
+pub fn service_folders() -> (PathBuf, PathBuf) {
+    (PathBuf::from("/etc/npubbot"), PathBuf::from("/var/lib/npubbot"))
+}
+
+/// A path as a shell reads it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-~+@%:".contains(c));
+    if is_plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_split_it() {
+        assert_eq!(quoted(Path::new("/var/lib/npubbot")), "/var/lib/npubbot");
+        assert_eq!(quoted(Path::new("my bot's")), r"'my bot'\''s'");
+    }
+}

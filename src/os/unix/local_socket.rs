@@ -1,0 +1,88 @@
+//! The socket between a running bot and its operator: a Unix socket in the data folder.
+
+use interprocess::ConnectWaitMode;
+use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
+use interprocess::local_socket::traits::Stream as _;
+use interprocess::local_socket::{ConnectOptions, GenericFilePath, ListenerOptions};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+/// Permissions of the socket: only its owner and root connect.
+const MODE: u32 = 0o600;
+
+/// The bot's open socket. The file is deleted when it is dropped.
+pub struct Door(Listener);
+
+/// A connection from an operator.
+pub type Visitor = Stream;
+
+impl Door {
+    /// Opens the socket at a path. One that is there is left over from a crash, and is replaced: the
+    /// caller holds the folder's lock.
+    ///
+    /// Errors: the socket cannot be made, as where its path has more than 107 bytes.
+    pub fn open(path: &Path) -> io::Result<Door> {
+        let name = path.to_fs_name::<GenericFilePath>()?;
+        let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
+        options.create_tokio().map(Door)
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// Errors: those of the system, as without free file descriptors.
+    pub async fn accept(&mut self) -> io::Result<Visitor> {
+        self.0.accept().await
+    }
+}
+
+/// Whether nobody waits for the answer any more. Sends nothing.
+pub fn is_closed(visitor: &Visitor) -> bool {
+    let Stream::UdSocket(socket) = visitor;
+    let sent = rustix::net::send(socket.as_fd(), &[], rustix::net::SendFlags::NOSIGNAL);
+    matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
+}
+
+/// Ends a connection whose answer is written.
+///
+/// Errors: none; what was written is there to be read.
+pub async fn finish(_: Visitor) -> io::Result<()> {
+    Ok(())
+}
+
+/// A connection to a running bot.
+pub struct Call(interprocess::local_socket::Stream);
+
+impl Call {
+    /// Connects to the socket at a path. The connection, each read and each write may take
+    /// `patience`.
+    ///
+    /// Errors: `NotFound`, `ConnectionRefused` or `NotADirectory` if nothing listens;
+    /// `PermissionDenied`; `NotConnected` if it takes no more connections.
+    pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
+        let name = path.to_fs_name::<GenericFilePath>()?;
+        let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(patience));
+        let stream = options.connect_sync()?;
+        stream.set_recv_timeout(Some(patience))?;
+        stream.set_send_timeout(Some(patience))?;
+        Ok(Call(stream))
+    }
+}
+
+impl Read for Call {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(into)
+    }
+}
+
+impl Write for Call {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        (&self.0).write(from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&self.0).flush()
+    }
+}

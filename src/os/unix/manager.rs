@@ -1,0 +1,23 @@
+//! The service manager that started this process: systemd, by `sd_notify(3)`. Without one, nothing is
+//! sent.
+
+pub use crate::os::state::State;
+use sd_notify::NotifyState;
+use std::io;
+use std::time::Duration;
+
+/// The longest time between two signs of life; `None` if none are wanted.
+pub fn watchdog() -> Option<Duration> {
+    sd_notify::watchdog_enabled()
+}
+
+/// Tells the service manager a state (`NOTIFY_SOCKET`).
+///
+/// Errors: its socket cannot be written to.
+pub fn tell(state: State) -> io::Result<()> {
+    sd_notify::notify(&[match state {
+        State::Ready => NotifyState::Ready,
+        State::Alive => NotifyState::Watchdog,
+        State::Stopping => NotifyState::Stopping,
+    }])
+}

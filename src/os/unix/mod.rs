@@ -1,0 +1,8 @@
+//! Linux, macOS and other Unix systems.
+
+pub mod files;
+pub mod local_socket;
+pub mod manager;
+pub mod process;
+pub mod signals;
+pub mod vault_channel;

@@ -1,0 +1,66 @@
+//! SIGINT, SIGTERM, SIGHUP and SIGUSR2.
+
+use std::io;
+use std::io::IsTerminal;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Requests to stop: SIGINT and SIGTERM.
+pub struct Stops {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stops {
+    /// Listens from now on, within a tokio runtime. They no longer end the process by themselves.
+    ///
+    /// Errors: the system refuses.
+    pub fn listen() -> io::Result<Stops> {
+        Ok(Stops { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Requests to read the configuration again: SIGHUP.
+pub struct Hangups(Signal);
+
+impl Hangups {
+    /// Listens from now on, within a tokio runtime. `None` with a terminal: there the signal means
+    /// that the terminal is gone, and ends the program as usual.
+    ///
+    /// Errors: the system refuses.
+    pub fn listen() -> io::Result<Option<Hangups>> {
+        if io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        signal(SignalKind::hangup()).map(|hangups| Some(Hangups(hangups)))
+    }
+
+    /// Waits for the next one; `None` if there will be none.
+    pub async fn next(&mut self) -> Option<()> {
+        self.0.recv().await
+    }
+}
+
+/// The signal of tests: SIGUSR2.
+pub struct TestSignal(Signal);
+
+impl TestSignal {
+    /// Listens from now on, within a tokio runtime.
+    ///
+    /// Errors: the system refuses.
+    pub fn listen() -> io::Result<TestSignal> {
+        signal(SignalKind::user_defined2()).map(TestSignal)
+    }
+
+    /// Waits for it.
+    pub async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}

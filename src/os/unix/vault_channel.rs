@@ -1,0 +1,77 @@
+//! The channel between the bot and its vault process: a socket pair. The vault's end is its standard
+//! input.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// The end that is read from.
+pub struct Reader(UnixStream);
+
+/// The end that is written to.
+pub struct Writer(UnixStream);
+
+/// Ends the process at the other end.
+pub struct Closer(UnixStream);
+
+/// The bot's side of the channel.
+pub struct Ends {
+    /// Reads what the vault sends.
+    pub reader: Reader,
+    /// Writes to the vault.
+    pub writer: Writer,
+    /// Ends the vault.
+    pub closer: Closer,
+}
+
+impl Closer {
+    /// Ends the stream: the vault reads that there is no more, and ends.
+    pub fn close(&self) {
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.0.write(from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Starts a program with an empty environment, listed as `name`. Of the bot's open files it has its
+/// end of the channel and standard error, for the text of a panic.
+///
+/// Errors: it cannot be started.
+pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, Ends)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let ends = Ends { reader: Reader(ours.try_clone()?), closer: Closer(ours.try_clone()?), writer: Writer(ours) };
+    let mut command = Command::new(program);
+    command.arg0(name).arg(argument).env_clear();
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::inherit());
+    let child = command.spawn()?;
+    // The command holds the other end; with it dropped, a process that ends closes the socket.
+    drop(command);
+    Ok((child, ends))
+}
+
+/// The vault's side of the channel.
+///
+/// Errors: standard input is no such channel.
+pub fn own_end() -> io::Result<(Reader, Writer)> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    stream.peer_addr()?;
+    Ok((Reader(stream.try_clone()?), Writer(stream)))
+}

@@ -1,0 +1,171 @@
+//! Files and folders of one user, room on a disk, and the usual places.
+
+use super::{acl, wide};
+use crate::os::Access;
+use etcetera::BaseStrategy;
+use etcetera::base_strategy::Windows;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::FromRawHandle;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::Storage::FileSystem::{
+    CREATE_NEW, CreateDirectoryW, CreateFileW, FILE_APPEND_DATA, FILE_ATTRIBUTE_NORMAL, FILE_CREATION_DISPOSITION,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_GENERIC_WRITE, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE,
+    FILE_WRITE_DATA, GetDiskFreeSpaceExW, OPEN_ALWAYS, READ_CONTROL,
+};
+
+/// The user's configuration, for help texts.
+pub const USER_CONFIG: &str = r"%APPDATA%\npubbot\relays.toml";
+/// The user's data folder, for help texts. It stays on this machine, where the configuration may
+/// follow its user.
+pub const USER_DATA: &str = r"%LOCALAPPDATA%\npubbot";
+
+/// Makes a folder for this user alone, with those above it. An existing one is left as it is.
+///
+/// Errors: those of the file system.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() || folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent() {
+        create_folder(above)?;
+    }
+    let (path, own) = (wide::path(folder)?, acl::Own::folder()?);
+    let attributes = own.attributes();
+    // SAFETY: the path ends with 0; the attributes are valid as long as `own`.
+    if unsafe { CreateDirectoryW(path.as_ptr(), &attributes) } != 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // Another process may have made it meanwhile.
+    if folder.is_dir() { Ok(()) } else { Err(error) }
+}
+
+/// Makes a file for this user alone, and opens it for writing.
+///
+/// Errors: it exists; those of the file system.
+pub fn create_new(file: &Path) -> io::Result<File> {
+    open_as(file, GENERIC_WRITE, CREATE_NEW)
+}
+
+/// Opens a file. A missing one is made for this user alone; an existing one keeps its access control
+/// list.
+///
+/// Errors: those of the file system.
+pub fn open(file: &Path, access: Access) -> io::Result<File> {
+    let read = if access.reads() { GENERIC_READ } else { 0 };
+    let write = match access.appends() {
+        true => (FILE_GENERIC_WRITE & !FILE_WRITE_DATA) | FILE_APPEND_DATA,
+        false => GENERIC_WRITE,
+    };
+    open_as(file, read | write, OPEN_ALWAYS)
+}
+
+fn open_as(file: &Path, access: u32, disposition: FILE_CREATION_DISPOSITION) -> io::Result<File> {
+    let (path, own) = (wide::path(file)?, acl::Own::file()?);
+    let attributes = own.attributes();
+    // SAFETY: the path ends with 0; the attributes are valid as long as `own`; the handle is ours if
+    // the call succeeds.
+    unsafe {
+        let handle = CreateFileW(
+            path.as_ptr(),
+            // To read who else may open it.
+            access | READ_CONTROL,
+            FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+            &attributes,
+            disposition,
+            FILE_ATTRIBUTE_NORMAL,
+            null_mut(),
+        );
+        match handle {
+            INVALID_HANDLE_VALUE => Err(io::Error::last_os_error()),
+            handle => Ok(File::from_raw_handle(handle)),
+        }
+    }
+}
+
+/// Does nothing: NTFS has its names in a log, and syncing a file writes it.
+///
+/// Errors: none on Windows.
+pub fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Whether others than its owner, this user and the administrators may do something with a file or
+/// folder.
+///
+/// Errors: those of the file system.
+pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    acl::permits_others(&open_to_look(path)?)
+}
+
+/// [`is_open_to_others`] of an open file.
+///
+/// Errors: those of the file system.
+pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
+    acl::permits_others(file)
+}
+
+/// A handle to a file or folder that can do nothing but tell who may open it.
+fn open_to_look(path: &Path) -> io::Result<File> {
+    OpenOptions::new().access_mode(READ_CONTROL).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
+}
+
+/// The command that closes a file or folder to others.
+pub fn closing_command(path: &Path) -> String {
+    let heirs = if path.is_dir() { "(OI)(CI)" } else { "" };
+    format!("icacls \"{}\" /inheritance:r /grant:r \"%USERNAME%:{heirs}F\"", path.display())
+}
+
+/// Opens a file or folder to others, for tests of that.
+#[cfg(any(test, feature = "test-util"))]
+pub fn open_to_others(path: &Path) -> io::Result<()> {
+    acl::permit_everybody(path)
+}
+
+/// Whether a file or folder exists and belongs to this user.
+pub fn is_own(path: &Path) -> bool {
+    open_to_look(path).is_ok_and(|file| acl::is_own(&file).unwrap_or(false))
+}
+
+/// Bytes that this user can still write on the disk of a folder. `None` if the system does not say.
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let (path, mut free) = (wide::path(folder).ok()?, 0);
+    // SAFETY: the path ends with 0, and `free` is a place for a number.
+    let told = unsafe { GetDiskFreeSpaceExW(path.as_ptr(), &mut free, null_mut(), null_mut()) };
+    (told != 0).then_some(free)
+}
+
+/// The folders of this user for configuration and data; `None` without a home folder.
+pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
+    let places = Windows::new().ok()?;
+    Some((places.config_dir().join("npubbot"), places.cache_dir().join("npubbot")))
+}
+
+/// The folders of this machine's service for configuration and data.
+pub fn service_folders() -> (PathBuf, PathBuf) {
+    let shared = std::env::var_os("ProgramData").map_or_else(|| PathBuf::from(r"C:\ProgramData"), PathBuf::from);
+    (shared.join("npubbot"), shared.join("npubbot").join("data"))
+}
+
+/// A path as `cmd.exe` and PowerShell read it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || r"/\._-~+:".contains(c));
+    // A path has no quotation mark on Windows.
+    if is_plain { text } else { format!("\"{text}\"") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_split_it() {
+        assert_eq!(quoted(Path::new(r"C:\npubbot\data")), r"C:\npubbot\data");
+        assert_eq!(quoted(Path::new(r"C:\my bots")), "\"C:\\my bots\"");
+    }
+}

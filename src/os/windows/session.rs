@@ -1,0 +1,91 @@
+//! The end of the user's session: log-off and shutdown.
+//!
+//! A program that has loaded `user32.dll`, as ours has, gets no console event for them. It learns
+//! of them as programs with windows do, so it has one that is never shown.
+
+use super::wide;
+use std::io;
+use std::ptr::{null, null_mut};
+use tokio::sync::Notify;
+use windows_sys::Win32::Foundation::{HWND, LPARAM, LRESULT, WPARAM};
+use windows_sys::Win32::UI::WindowsAndMessaging::{
+    CreateWindowExW, DefWindowProcW, DispatchMessageW, GetMessageW, MSG, RegisterClassW, WM_ENDSESSION,
+    WM_QUERYENDSESSION, WNDCLASSW,
+};
+
+/// Notified when the program must end.
+static END: Notify = Notify::const_new();
+
+/// Asks the program to end, as a signal would.
+pub(super) fn stop() {
+    END.notify_one();
+}
+
+/// Waits until the program must end.
+pub(super) async fn ended() {
+    END.notified().await;
+}
+
+/// Starts a thread with the window.
+///
+/// Errors: the system starts no thread.
+pub(super) fn watch() -> io::Result<()> {
+    let watch = || {
+        if let Err(error) = run() {
+            tracing::debug!(%error, "a log-off ends the program without a word");
+        }
+    };
+    std::thread::Builder::new().name("session".to_owned()).spawn(watch).map(drop)
+}
+
+fn run() -> io::Result<()> {
+    let name = wide::text("npubbot");
+    let class = WNDCLASSW { lpfnWndProc: Some(answer), lpszClassName: name.as_ptr(), ..WNDCLASSW::default() };
+    // SAFETY: the class and its name are valid during the call; the window belongs to this thread,
+    // which runs until the process ends. Windows that only get messages (`HWND_MESSAGE`) are not
+    // told of the end of a session.
+    unsafe {
+        let window = match RegisterClassW(&class) {
+            0 => null_mut(),
+            _ => CreateWindowExW(
+                0,
+                name.as_ptr(),
+                name.as_ptr(),
+                0,
+                0,
+                0,
+                0,
+                0,
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                null(),
+            ),
+        };
+        if window.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        let mut message = MSG::default();
+        while GetMessageW(&mut message, null_mut(), 0, 0) > 0 {
+            DispatchMessageW(&message);
+        }
+    }
+    Ok(())
+}
+
+/// Answers the messages to the window.
+unsafe extern "system" fn answer(window: HWND, message: u32, first: WPARAM, second: LPARAM) -> LRESULT {
+    match message {
+        WM_QUERYENDSESSION => 1,
+        WM_ENDSESSION if first != 0 => {
+            stop();
+            // The process may be ended once this returns; it ends itself, well within the five
+            // seconds that it has.
+            loop {
+                std::thread::park();
+            }
+        }
+        // SAFETY: these are the arguments that the system passed.
+        _ => unsafe { DefWindowProcW(window, message, first, second) },
+    }
+}

@@ -1,0 +1,68 @@
+//! Ctrl-C, Ctrl-Break, the closed window, log-off and shutdown, and the stop of a service.
+
+use super::session;
+use std::convert::Infallible;
+use std::io;
+use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
+
+/// Requests to stop. After the closed window and the end of the session the system itself ends the
+/// process, in five seconds.
+pub struct Stops {
+    interrupt: CtrlC,
+    stop: CtrlBreak,
+    close: CtrlClose,
+}
+
+impl Stops {
+    /// Listens from now on, within a tokio runtime. They no longer end the process by themselves.
+    ///
+    /// Errors: the system refuses.
+    pub fn listen() -> io::Result<Stops> {
+        session::watch()?;
+        Ok(Stops { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()? })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.stop.recv() => {}
+            _ = self.close.recv() => {}
+            () = session::ended() => {}
+        }
+    }
+}
+
+/// Requests to read the configuration again. Windows has none but `npubbot reload`.
+pub struct Hangups(Infallible);
+
+impl Hangups {
+    /// `None`.
+    ///
+    /// Errors: none on Windows.
+    pub fn listen() -> io::Result<Option<Hangups>> {
+        Ok(None)
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Option<()> {
+        match self.0 {}
+    }
+}
+
+/// The signal of tests, which Windows lacks.
+pub struct TestSignal(Infallible);
+
+impl TestSignal {
+    /// Listens to nothing.
+    ///
+    /// Errors: always.
+    pub fn listen() -> io::Result<TestSignal> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Waits for it.
+    pub async fn next(&mut self) {
+        match self.0 {}
+    }
+}

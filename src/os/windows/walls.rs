@@ -1,0 +1,58 @@
+//! The walls around the vault process. Windows has fewer than Linux: the bot itself has a handle to
+//! the process, and files and the network stay open to it.
+
+use super::acl::Own;
+use std::io;
+use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, SetKernelObjectSecurity};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, PROCESS_MITIGATION_POLICY, ProcessChildProcessPolicy, ProcessDynamicCodePolicy,
+    ProcessExtensionPointDisablePolicy, SetProcessMitigationPolicy,
+};
+
+/// The missing walls, each with the loss that this means, for the operator.
+pub type Missing = Vec<String>;
+
+/// Policies of the process, each with the loss if it cannot be set. The first flag of each is on.
+const POLICIES: [(PROCESS_MITIGATION_POLICY, &str); 3] = [
+    (ProcessChildProcessPolicy, "it could start programs"),
+    (ProcessDynamicCodePolicy, "code that is brought in could run in it"),
+    (ProcessExtensionPointDisablePolicy, "libraries of other programs are loaded into it"),
+];
+
+/// Keeps the memory of the process from other programs of the same user. For the very beginning,
+/// before there is a secret.
+pub fn hide() -> Missing {
+    let mut missing = Missing::new();
+    if let Err(error) = close_process() {
+        missing.push(format!("other programs of this user may read its memory ({error})"));
+    }
+    missing.push("its memory may be swapped to disk".to_owned());
+    missing
+}
+
+fn close_process() -> io::Result<()> {
+    let own = Own::process()?;
+    // SAFETY: the descriptor is valid as long as `own`.
+    match unsafe { SetKernelObjectSecurity(GetCurrentProcess(), DACL_SECURITY_INFORMATION, own.descriptor()) } {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Takes new rights from the process. For after the identity is open.
+pub fn enclose() -> Missing {
+    let mut missing = Missing::new();
+    for (policy, loss) in POLICIES {
+        let flags = 1u32;
+        // SAFETY: each of these policies is a structure of one word of flags.
+        if unsafe { SetProcessMitigationPolicy(policy, (&raw const flags).cast(), size_of::<u32>()) } == 0 {
+            missing.push(format!("{loss} ({})", io::Error::last_os_error()));
+        }
+    }
+    missing
+}
+
+/// Says what Windows has no wall for.
+pub fn forbid_system_calls() -> Missing {
+    vec!["files and the network are open to it, and its memory to the bot; Linux closes them".to_owned()]
+}

@@ -1,0 +1,100 @@
+//! The operating system is known in `src/os/` and `miner/src/search/os/` alone.
+
+use super::tokens::{Token, tokens};
+use crate::support::harness::{Test, test};
+use crate::support::source;
+use std::fs;
+
+pub const TESTS: &[Test] =
+    &[test!(no_other_room_knows_the_operating_system), test!(every_way_to_ask_for_the_system_is_recognised)];
+
+/// The rooms that know it, as folders below `src`.
+const ROOMS: [&str; 2] = ["os/", "search/os/"];
+
+/// Crates that call one system, and conditions that name one.
+const WORDS: &[&str] = &[
+    "interprocess",
+    "landlock",
+    "libc",
+    "nix",
+    "rustix",
+    "sd_notify",
+    "seccompiler",
+    "target_env",
+    "target_family",
+    "target_os",
+    "target_vendor",
+    "windows_sys",
+];
+
+/// The words after `cfg(` and what it may contain, up to its end, that name a family of systems.
+const FAMILIES: &[&str] = &["unix", "windows"];
+
+/// Modules of `std::os`, and of tokio's `signal`.
+const MODULES: &[&str] = &["fd", "linux", "macos", "raw", "unix", "windows"];
+
+/// The names of systems in a text, each with its line.
+fn systems(code: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(code);
+    let text = |at: usize| tokens.get(at).map_or("", |token: &Token| token.text.as_str());
+    let (mut found, mut depth) = (Vec::new(), 0usize);
+    for (at, token) in tokens.iter().enumerate() {
+        let word = token.text.as_str();
+        // Within the brackets of `cfg(…)`, `cfg!(…)` or `cfg_attr(…)`.
+        match word {
+            "(" if depth > 0 => depth += 1,
+            "(" if ["cfg", "cfg_attr"].contains(&text(at.wrapping_sub(1))) => depth = 1,
+            "(" if text(at.wrapping_sub(1)) == "!" && text(at.wrapping_sub(2)) == "cfg" => depth = 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_module = ["os", "signal"].contains(&word) && text(at + 1) == "::" && MODULES.contains(&text(at + 2));
+        if WORDS.contains(&word) || is_module || (depth > 0 && FAMILIES.contains(&word)) {
+            found.push((token.line, word.to_owned()));
+        }
+    }
+    found
+}
+
+fn no_other_room_knows_the_operating_system() {
+    let (mut found, mut inside) = (Vec::new(), 0);
+    for file in source::library() {
+        let name = source::below_src(&file).display().to_string();
+        let systems = systems(&fs::read_to_string(&file).unwrap());
+        if ROOMS.iter().any(|room| name.starts_with(room)) {
+            inside += systems.len();
+            continue;
+        }
+        for (line, word) in systems {
+            found.push(format!("{}:{line} has `{word}`", source::from_top(&name)));
+        }
+    }
+    assert!(inside > 20, "{inside} in the rooms that know it");
+    assert!(found.is_empty(), "move it to src/os/ (ARCHITECTURE.md):\n{}", found.join("\n"));
+}
+
+fn every_way_to_ask_for_the_system_is_recognised() {
+    for code in [
+        "#[cfg(unix)]\nfn f() {}",
+        "#[cfg(all(debug_assertions, not(windows)))]\nfn f() {}",
+        "#[cfg_attr(windows, allow(dead_code))]\nfn f() {}",
+        "fn f() -> bool { cfg!(windows) }",
+        "#[cfg(target_os = \"linux\")]\nfn f() {}",
+        "use std::os::unix::fs::MetadataExt;",
+        "use std::os::fd::{AsFd, OwnedFd};",
+        "fn f() { tokio::signal::unix::signal(kind) }",
+        "fn f() { rustix::process::geteuid() }",
+        "use libc::c_int;",
+    ] {
+        assert_eq!(systems(code).len(), 1, "{code}");
+    }
+    for code in [
+        "fn f(list: &[u8]) { list.windows(2) }",
+        "use crate::os::files;",
+        "// rustix\nfn f() { g(\"unix\") }",
+        "#[cfg(test)]\nmod tests { use std::os::unix::fs::PermissionsExt; }",
+        "#[cfg(feature = \"demo\")]\nfn windows() {}",
+    ] {
+        assert_eq!(systems(code), [], "{code}");
+    }
+}
