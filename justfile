@@ -62,10 +62,9 @@ release *ARGS:
 check-packages: build
     packaging/check.sh target/release/npubbot
 
-# Compiles for Windows, without a GPU's kernels. Needs gcc-mingw-w64-x86-64 and
-# `rustup target add x86_64-pc-windows-gnu`.
-check-windows:
-    NPUBBOT_CUDA_ARCHS=none cargo check --locked --target x86_64-pc-windows-gnu
+# Builds the program for Windows and runs it under Wine; --units also runs unit tests there.
+check-windows *ARGS:
+    packaging/windows.sh {{ ARGS }}
 
 # Follows the operator's guide on a clean Debian 12, and makes each mistake that it warns of.
 check-guide: build

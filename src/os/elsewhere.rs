@@ -29,6 +29,11 @@ pub mod kernel {
         std::env::current_exe()
     }
 
+    /// `false`: this is no Linux.
+    pub fn is_in_windows() -> bool {
+        false
+    }
+
     /// Does nothing: the process has its program's name.
     pub fn name_vault() {}
 

@@ -5,6 +5,7 @@ use crate::control::{self, Command, ControlError, Finding, Reply, Verdict};
 use crate::ledger::{Look, Quarantined, Sizes, look};
 use crate::nostr::{nip11, reach};
 use crate::os::files::{self, free_bytes};
+use crate::os::kernel;
 use crate::search::cpu::describe_kernel;
 use crate::search::cuda::probe;
 use crate::search::{self, DeviceChoice, DeviceId, SearchOptions};
@@ -94,9 +95,26 @@ fn devices(wanted: Option<&SearchOptions>) -> Vec<Finding> {
     };
     findings.push(kernels);
     findings.push(finding("CPU", Verdict::Good, describe_kernel()));
+    findings.extend(kernel::is_in_windows().then(|| within_windows(!found.gpus.is_empty())));
     let gpus: Vec<usize> = found.gpus.iter().map(|gpu| gpu.ordinal).collect();
     findings.extend(wanted.into_iter().flat_map(|options| choice(options, &gpus)));
     findings
+}
+
+/// The finding about a Linux within Windows (WSL).
+fn within_windows(has_gpu: bool) -> Finding {
+    match has_gpu {
+        true => {
+            let text = "this Linux runs within Windows, where launches on a GPU take longer to start; \
+                        npubbot.exe on Windows itself is faster";
+            finding("WSL", Verdict::Weak, text)
+        }
+        false => finding(
+            "WSL",
+            Verdict::Good,
+            "this Linux runs within Windows; for a GPU the driver of Windows is enough, install none here",
+        ),
+    }
 }
 
 /// Whether the devices that the configuration asks for are among these GPUs and the CPU.

@@ -16,6 +16,7 @@ mod relays;
 mod reliability;
 mod safety;
 mod support;
+mod windows;
 
 fn main() -> std::process::ExitCode {
     support::harness::main(&[
@@ -98,5 +99,6 @@ fn main() -> std::process::ExitCode {
         safety::vault::TESTS,
         safety::walls::TESTS,
         safety::wraps::TESTS,
+        windows::TESTS,
     ])
 }

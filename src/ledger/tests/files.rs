@@ -1,23 +1,19 @@
 //! The folder, the lock and the schema.
 
 use super::*;
+use crate::os::files::is_open_to_others;
 use rusqlite::Connection;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
-}
 
 #[test]
 fn folder_and_files_are_for_their_owner_only() {
     let outer = TempDir::new().unwrap();
     let folder = outer.path().join("some/data");
     let _ledger = Ledger::open(&folder, Clock::at(NOW)).unwrap();
-    assert_eq!(mode(&folder), 0o700);
+    assert!(!is_open_to_others(&folder).unwrap());
     for file in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.lock"] {
-        assert_eq!(mode(&folder.join(file)), 0o600, "{file}");
+        assert!(!is_open_to_others(&folder.join(file)).unwrap(), "{file}");
     }
 }
 

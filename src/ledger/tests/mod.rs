@@ -19,7 +19,6 @@ use crate::clock::Clock;
 use crate::job::{Asker, JobId, JobSpec, RumorId, Ticket};
 use crate::message::GiftWrap;
 use crate::pattern::Pattern;
-use std::path::Path;
 use tempfile::TempDir;
 
 const NOW: u64 = 1_800_000_000;

@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 
 /// The program that runs now, also after its file was replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
+/// The release of the kernel.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// A second handle to a TCP connection.
 pub struct Tcp(OwnedFd);
@@ -64,6 +66,17 @@ pub fn this_program() -> io::Result<PathBuf> {
     Ok(Some(PathBuf::from(THIS_PROGRAM)).filter(|link| link.exists()).unwrap_or_else(started_by))
 }
 
+/// Whether this Linux runs within Windows (WSL).
+pub fn is_in_windows() -> bool {
+    std::fs::read_to_string(RELEASE).is_ok_and(|release| is_of_wsl(&release))
+}
+
+/// Whether the release of a kernel is one of Microsoft's for WSL 1 or 2. Its kernels for machines
+/// in its data centres name another.
+fn is_of_wsl(release: &str) -> bool {
+    release.to_ascii_lowercase().contains("microsoft")
+}
+
 /// Names the vault process in lists of processes: executed by way of `/proc/self/exe`, it would be
 /// listed as `exe`.
 pub fn name_vault() {
@@ -101,4 +114,19 @@ pub fn dump_memory(path: &Path) -> io::Result<()> {
         }
     }
     dump.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_wsl_are_told_from_others() {
+        for release in ["5.15.153.1-microsoft-standard-WSL2\n", "4.4.0-19041-Microsoft\n"] {
+            assert!(is_of_wsl(release), "{release}");
+        }
+        for release in ["6.1.0-18-amd64\n", "6.8.0-1021-azure\n", "6.12.10-arch1-1\n", ""] {
+            assert!(!is_of_wsl(release), "{release}");
+        }
+    }
 }

@@ -82,6 +82,12 @@ pub fn open_to_others(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 }))
 }
 
+/// Makes a symbolic link to a file, for tests.
+#[cfg(any(test, feature = "test-util"))]
+pub fn make_link(to: &Path, link: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(to, link)
+}
+
 /// Whether a file or folder exists and belongs to this user.
 pub fn is_own(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())

@@ -126,6 +126,12 @@ pub fn open_to_others(path: &Path) -> io::Result<()> {
     acl::permit_everybody(path)
 }
 
+/// Makes a symbolic link to a file, for tests.
+#[cfg(any(test, feature = "test-util"))]
+pub fn make_link(to: &Path, link: &Path) -> io::Result<()> {
+    std::os::windows::fs::symlink_file(to, link)
+}
+
 /// Whether a file or folder exists and belongs to this user.
 pub fn is_own(path: &Path) -> bool {
     open_to_look(path).is_ok_and(|file| acl::is_own(&file).unwrap_or(false))

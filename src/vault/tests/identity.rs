@@ -1,9 +1,9 @@
 //! The identity file.
 
 use super::*;
+use crate::os::files;
 use age::secrecy::{ExposeSecret, SecretString};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -35,8 +35,9 @@ fn an_identity_survives_reopening() {
     let unlock = key_file(folder.path(), "key");
     let made = Vault::create(&path, &unlock).unwrap();
     assert_eq!(Vault::open(&path, &unlock).unwrap().public_key(), made.public_key());
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    for path in [path.as_path(), path.parent().unwrap()] {
+        assert!(!files::is_open_to_others(path).unwrap(), "{}", path.display());
+    }
     let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["identity.age"], "nothing else is left behind");
     let bytes = fs::read(&path).unwrap();
@@ -65,7 +66,7 @@ fn an_identity_is_never_overwritten() {
     assert!(matches!(Vault::create(&path, &unlock), Err(VaultError::FileExists { .. })));
     assert_eq!(fs::read(&path).unwrap(), before);
     let dangling = folder.path().join("link");
-    std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    files::make_link(Path::new("nowhere"), &dangling).unwrap();
     assert!(matches!(Vault::create(&dangling, &unlock), Err(VaultError::FileExists { .. })));
 }
 

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds the program for Windows and runs it under Wine: `just check-windows`.
+#
+#   packaging/windows.sh [--units]
+#
+# The tests `windows::…` of tests/it run against it: the demo, a bot that is stopped in the middle of
+# a job, a key, a half, and what doctor says of files' access control lists. With --units the unit
+# tests of the ledger, of the vault and of src/os/ run under Wine too.
+#
+# Needs: Wine 8 or newer, gcc-mingw-w64-x86-64 and g++-mingw-w64-x86-64, and rustup. With xvfb the
+# log-off is tried too.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+triple=x86_64-pc-windows-gnu folder="$PWD/target/windows"
+for tool in wine x86_64-w64-mingw32-gcc x86_64-w64-mingw32-g++; do
+    command -v "$tool" >/dev/null ||
+        { echo "there is no $tool: apt install wine gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64" >&2 && exit 2; }
+done
+if command -v rustup >/dev/null; then rustup target add "$triple"; fi
+export NPUBBOT_CUDA_ARCHS=none WINEPREFIX="$folder/wine" WINEDEBUG=-all
+
+cargo build --locked --bin npubbot --target "$triple"
+mkdir -p "$folder"
+cp "target/$triple/debug/npubbot.exe" "$folder/"
+x86_64-w64-mingw32-gcc -O1 -Wall -Werror -o "$folder/console.exe" tests/windows/console.c
+x86_64-w64-mingw32-gcc -shared -o "$folder/bcryptprimitives.dll" tests/windows/bcryptprimitives.c -ladvapi32
+wineboot -i >/dev/null 2>&1
+
+screen=""
+if command -v xvfb-run >/dev/null; then screen="xvfb-run -a"; fi
+NPUBBOT_TEST_WINDOWS="$folder" $screen cargo test --locked --test it -- windows --test-threads 2
+if [ "${1:-}" = --units ]; then
+    mkdir -p "target/$triple/debug/deps"
+    cp "$folder/bcryptprimitives.dll" "target/$triple/debug/deps/"
+    export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
+    cargo test --locked --lib --target "$triple" -- ledger:: vault:: os:: cli::
+fi
