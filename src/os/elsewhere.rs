@@ -19,6 +19,23 @@ pub mod kernel {
         pub fn acknowledge_at_once(&self) {}
     }
 
+    /// A file in memory. There is none.
+    pub struct MemoryFile;
+
+    impl MemoryFile {
+        /// No file.
+        ///
+        /// Errors: always.
+        pub fn with(_: &str) -> io::Result<MemoryFile> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        /// No path.
+        pub fn path(&self) -> PathBuf {
+            PathBuf::new()
+        }
+    }
+
     /// Does nothing: it is glibc's malloc that keeps memory.
     pub fn tune_malloc() {}
 

@@ -4,15 +4,12 @@
 //! must show. Nothing else is trusted, so a machine needs no list of authorities.
 
 use super::subjects;
+use crate::os::kernel::MemoryFile;
 use async_nats::rustls;
 use async_nats::{ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use std::error::Error;
 use std::fs;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::io::Write;
-#[cfg(target_os = "linux")]
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -67,38 +64,21 @@ struct Certificate {
     /// That file.
     path: PathBuf,
     /// It exists as long as this does.
-    #[cfg(target_os = "linux")]
-    _memory: Option<OwnedFd>,
+    _memory: Option<MemoryFile>,
 }
 
 impl Certificate {
-    /// The certificate `text` of the credentials in `file`. On Linux it is kept in memory; elsewhere,
-    /// or if the system has no `/proc`, the file itself is read again.
-    #[cfg(target_os = "linux")]
+    /// The certificate `text` of the credentials in `file`. It is kept in memory where the system has
+    /// such files; elsewhere the file itself is read again.
     fn keep(text: &str, file: &Path) -> Certificate {
-        match in_memory(text) {
-            Ok((path, memory)) => Certificate { path, _memory: Some(memory) },
+        match MemoryFile::with(text) {
+            Ok(memory) => Certificate { path: memory.path(), _memory: Some(memory) },
             Err(error) => {
                 tracing::debug!(%error, "the server's certificate is read from the credentials each time");
                 Certificate { path: file.to_owned(), _memory: None }
             }
         }
     }
-
-    #[cfg(not(target_os = "linux"))]
-    fn keep(_text: &str, file: &Path) -> Certificate {
-        Certificate { path: file.to_owned() }
-    }
-}
-
-/// A file in memory with this text, and its path for this process.
-#[cfg(target_os = "linux")]
-fn in_memory(text: &str) -> io::Result<(PathBuf, OwnedFd)> {
-    let memory = rustix::fs::memfd_create("certificate", rustix::fs::MemfdFlags::CLOEXEC)?;
-    fs::File::from(memory.try_clone()?).write_all(text.as_bytes())?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
-    fs::metadata(&path)?;
-    Ok((path, memory))
 }
 
 impl Credentials {
@@ -189,8 +169,7 @@ mod tests {
         fs::write(&file, &good).unwrap();
         let read = Credentials::read(&file).unwrap();
         assert_eq!((read.user(), read.seed.as_str()), ("ann", seed.as_str()));
-        #[cfg(target_os = "linux")]
-        {
+        if read.certificate._memory.is_some() {
             let kept = fs::read_to_string(&read.certificate.path).unwrap();
             assert!(kept.starts_with(CERTIFICATE_BEGINS) && !kept.contains(&seed), "{kept}");
             fs::remove_file(&file).unwrap();

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,26 @@ impl Tcp {
     pub fn acknowledge_at_once(&self) {
         // Without it the connection still works, only slower.
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
+    }
+}
+
+/// A file in memory, which exists as long as this does.
+pub struct MemoryFile(OwnedFd);
+
+impl MemoryFile {
+    /// A file with this text.
+    ///
+    /// Errors: there is no `/proc`, or no room.
+    pub fn with(text: &str) -> io::Result<MemoryFile> {
+        let file = MemoryFile(rustix::fs::memfd_create("npubbot", rustix::fs::MemfdFlags::CLOEXEC)?);
+        File::from(file.0.try_clone()?).write_all(text.as_bytes())?;
+        std::fs::metadata(file.path())?;
+        Ok(file)
+    }
+
+    /// Its path, for this process.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 }
 

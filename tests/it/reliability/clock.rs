@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = &[
     test!(a_relay_gone_for_six_days_gets_the_same_event),
     test!(after_fourteen_days_a_message_is_given_up_and_the_operator_told),
     test!(a_clock_that_jumps_during_a_job_loses_and_doubles_nothing).holding("launch:before"),
-    test!(a_clock_a_year_ahead_does_not_end_jobs),
+    test!(a_clock_thirty_years_ahead_does_not_end_jobs),
 ];
 
 const HOUR: u64 = 3600;
@@ -280,10 +280,11 @@ async fn a_clock_that_jumps_during_a_job_loses_and_doubles_nothing() {
     running.service.stop().await;
 }
 
-/// R8: jobs may stay open for 300 days. If the clock is a year ahead while the bot looks for
-/// expired jobs, they do not end.
-async fn a_clock_a_year_ahead_does_not_end_jobs() {
-    let limits = "[limits]\nlongest_expected_time = \"300 days\"\ngive_up_after = \"300 days\"\n";
+/// R8: jobs may stay open for 3,000 days. If the clock is thirty years ahead while the bot looks for
+/// expired jobs, they do not end. So far ahead every job is late, however slow the search was
+/// measured.
+async fn a_clock_thirty_years_ahead_does_not_end_jobs() {
+    let limits = "[limits]\nlongest_expected_time = \"3000 days\"\ngive_up_after = \"3000 days\"\n";
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], limits);
     let right = Clock::System.now();
@@ -291,7 +292,7 @@ async fn a_clock_a_year_ahead_does_not_end_jobs() {
     let running = home.start_at(clock.clone()).await;
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
-    clock.set(right + 365 * DAY);
+    clock.set(right + 30 * 365 * DAY);
     // Once it has written that the job takes long, the bot has read the clock.
     let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
     until("the notice", || async { (home.count(messages) == Some(2)).then_some(()) }).await;
