@@ -76,10 +76,9 @@ impl QuickFe {
             if self.has_equal[n] {
                 let next = keys.words(at, n + 2);
                 for at in 0..WORDS {
-                    // With the word five bits higher up, of which no bit is in both parts: combined
-                    // by `|`, compilers take the words one by one.
-                    let difference = words[at] ^ words[at] >> 5 ^ next[at] << 11;
-                    any[at] |= if difference & !1 == 0 { u16::MAX } else { 0 };
+                    // The word five bits higher up.
+                    let moved = words[at] >> 5 | next[at] << 11;
+                    any[at] |= if (words[at] ^ moved) & !1 == 0 { u16::MAX } else { 0 };
                 }
             }
         }
