@@ -369,6 +369,26 @@ mod tests {
         assert!(FromWorker::read(&huge).is_err());
     }
 
+    /// The sizes in `docs/scale.md`, of the largest numbers.
+    #[test]
+    fn messages_are_as_long_as_the_page_on_scale_says() {
+        let start = StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[9; 32]).unwrap()));
+        let (most, own) = (u64::MAX, vec!["qqqqqq".to_owned()]);
+        let order = |starts| {
+            let (own, starts) = (own.clone(), vec![start; starts]);
+            encode(&ToWorker::Order { order: most, set: 7, generation: most, own, starts }).unwrap().len()
+        };
+        let change = |base, removed, added| {
+            let (is_first, is_last) = (true, true);
+            encode(&ToWorker::Patterns { set: 7, generation: most, base, is_first, is_last, removed, added })
+        };
+        let set = |patterns: usize| change(None, vec![], vec!["qqqqqqqqqqqq".to_owned(); patterns]).unwrap().len();
+        let answer = |hits| encode(&found(1 << 40, hits)).unwrap().len();
+        assert_eq!([order(1), order(27), answer(0), answer(1)], [64, 922, 39, 74]);
+        assert_eq!(change(Some(most), vec![], own.clone()).unwrap().len(), 34);
+        assert_eq!(set(1001) - set(1000), 13, "each pattern, and its length");
+    }
+
     proptest::proptest! {
         /// No message of anybody with a credential crashes the bot.
         #[test]

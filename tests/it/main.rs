@@ -47,6 +47,7 @@ fn main() -> std::process::ExitCode {
         conversation::unsolicited::TESTS,
         delivery::TESTS,
         fleet::flood::TESTS,
+        fleet::kills::TESTS,
         fleet::scale::TESTS,
         fleet::server::TESTS,
         fleet::trust::TESTS,

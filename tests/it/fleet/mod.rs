@@ -1,6 +1,7 @@
 //! Workers on other machines, over a real NATS server with TLS and credentials.
 
 pub mod flood;
+pub mod kills;
 pub mod scale;
 pub mod server;
 pub mod trust;

@@ -1,9 +1,13 @@
 //! A thousand workers of one bot, simulated: real connections, orders and answers, and a device that
 //! sleeps.
 
-use crate::support::fleet::{Headquarters, NatsServer};
+use crate::support::asker::Asker;
+use crate::support::bot::Home;
+use crate::support::fleet::{Headquarters, InProcess, NatsServer};
 use crate::support::harness::{Test, test};
-use crate::support::until;
+use crate::support::relay::TestRelay;
+use crate::support::vault::vault_of;
+use crate::support::{until, usage};
 use npubbot::job::JobId;
 use npubbot::key::{Offset, Rotation, Tweak, VerifiedHit};
 use npubbot::search::{ClaimedHit, DeviceId, DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
@@ -14,11 +18,12 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] = &[
     test!(twenty_workers_hear_of_new_and_cancelled_jobs).slow(),
     test!(a_thousand_workers_hear_of_jobs_within_a_second).long("2 min, alone on the machine").alone(),
+    test!(orders_and_workers_cost_the_bot_and_the_server_time_and_memory).long("5 min, alone on the machine").alone(),
 ];
 
 /// Another number of workers than a thousand.
 const WORKERS: &str = "NPUBBOT_TEST_WORKERS";
-/// Candidates of a launch. They are really tested, so canaries are found.
+/// Candidates of a launch around each start point. They are really tested, so canaries are found.
 const CANDIDATES: i64 = 4;
 /// Nobody finds it.
 const PATTERN: &str = "qqqqqqqqqqqq";
@@ -36,6 +41,7 @@ struct Heard {
 struct Sleeper {
     info: DeviceInfo,
     number: usize,
+    starts: usize,
     time: Duration,
     heard: Arc<Heard>,
     launch: Option<Launch>,
@@ -47,7 +53,7 @@ impl Searcher for Sleeper {
     }
 
     fn starts(&self) -> usize {
-        1
+        self.starts
     }
 
     fn in_flight(&self) -> usize {
@@ -72,12 +78,13 @@ impl Searcher for Sleeper {
         std::thread::sleep(self.time);
         let tweaks = (1..=CANDIDATES)
             .map(|step| Tweak { offset: Offset::of_point(0, step, Rotation::ALL[0]), rotation: Rotation::ALL[0] });
-        let is_hit = |tweak: &Tweak| {
-            let hit = VerifiedHit::recompute(launch.starts[0], *tweak).unwrap();
+        let all = tweaks.flat_map(|tweak| (0..self.starts).map(move |start| ClaimedHit { start, tweak }));
+        let is_hit = |claim: &ClaimedHit| {
+            let hit = VerifiedHit::recompute(launch.starts[claim.start], claim.tweak).unwrap();
             launch.patterns.may_match(&hit.npub())
         };
-        let hits = tweaks.filter(is_hit).map(|tweak| ClaimedHit { start: 0, tweak }).collect();
-        Ok(LaunchReport { candidates: CANDIDATES as u64, hits, busy: self.time, ..LaunchReport::default() })
+        let (candidates, hits) = (CANDIDATES as u64 * self.starts as u64, all.filter(is_hit).collect());
+        Ok(LaunchReport { candidates, hits, busy: self.time, ..LaunchReport::default() })
     }
 }
 
@@ -100,19 +107,25 @@ async fn a_thousand_workers_hear_of_jobs_within_a_second() {
     }
 }
 
+/// Starts these workers, whose launches take this long.
+fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration) -> (Arc<Heard>, Vec<InProcess>) {
+    let times = || Mutex::new(vec![None; names.len()]);
+    let heard = Arc::new(Heard { came: times(), went: times(), launches: AtomicU64::new(0) });
+    let work = |(number, name): (usize, &String)| {
+        let info = DeviceInfo { id: DeviceId::Cpu, name: "sleeper".into(), kernel: "none".into(), threads: 1 };
+        server.work(name, Sleeper { info, number, starts, time, heard: Arc::clone(&heard), launch: None })
+    };
+    let running = names.iter().enumerate().map(work).collect();
+    (heard, running)
+}
+
 /// How long it takes until this number of workers has begun a launch with a new pattern, and one
 /// without a cancelled one.
 async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let bot = Headquarters::start(&server);
-    let times = || Mutex::new(vec![None; workers]);
-    let heard = Arc::new(Heard { came: times(), went: times(), launches: AtomicU64::new(0) });
-    let mut running = Vec::new();
-    for (number, name) in names.iter().enumerate() {
-        let info = DeviceInfo { id: DeviceId::Cpu, name: "sleeper".into(), kernel: "none".into(), threads: 1 };
-        running.push(server.work(name, Sleeper { info, number, time, heard: Arc::clone(&heard), launch: None }));
-    }
+    let (heard, _running) = simulate(&server, &names, 1, time);
     let there = || bot.fleet.view().devices.iter().filter(|device| device.away.is_none()).count();
     let count = || bot.scheduler.devices().iter().filter(|device| device.rate.is_some()).count();
     until("all workers are measured", || async { (there() == workers && count() > workers).then_some(()) }).await;
@@ -137,4 +150,44 @@ async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     let view = bot.fleet.view();
     assert!(view.refused.is_empty() && there() == workers, "{:?}", view.refused);
     [came.2, went.2]
+}
+
+/// The figures of `docs/scale.md`: bot, vault and server are processes of their own, as in use.
+async fn orders_and_workers_cost_the_bot_and_the_server_time_and_memory() {
+    for (workers, starts) in [(100, 1), (300, 1), (30, 27)] {
+        cost(workers, starts).await;
+    }
+}
+
+async fn cost(workers: usize, starts: usize) {
+    let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
+    let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let (relay, credentials) = (TestRelay::start().await, server.file("bot"));
+    let fleet = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
+    // The bot's own device hardly searches.
+    let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 10\n";
+    let home = Home::with(&[relay.url()], &format!("{fleet}{search}"));
+    let bot = home.spawn().await;
+    let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
+    // No core finds it within the test.
+    asker.ask("qqqqqqqq").await;
+    let pids = [bot.pid(), vault_of(bot.pid()).unwrap(), server.pid()];
+    let memory = || pids.map(|pid| usage::of(pid).1);
+    let seconds = || [usage::seconds_beside_search(pids[0]), usage::of(pids[1]).0, usage::of(pids[2]).0];
+    let alone = memory();
+    let (heard, _running) = simulate(&server, &names, starts, Duration::from_millis(400));
+    let launches = || heard.launches.load(Ordering::Relaxed);
+    until("they work", || async { (launches() > 30 * workers as u64).then_some(()) }).await;
+    let (began, before, used) = (Instant::now(), launches(), seconds());
+    let enough = before + 60 * workers as u64;
+    until("they have worked", || async { (launches() > enough).then_some(()) }).await;
+    let (time, orders, after) = (began.elapsed(), launches() - before, seconds());
+    println!("{workers} workers, {starts} start points: {orders} orders in {time:?}; of bot, vault and server:");
+    let times = [0, 1, 2].map(|at| after[at] - used[at]);
+    println!("processor time of an order, microseconds: {:.0?}", times.map(|time| time / orders as f64 * 1e6));
+    let now = memory();
+    println!("memory without workers, MB: {:.1?}", alone.map(|bytes| bytes as f64 / 1e6));
+    let grown = [0, 1, 2].map(|at| now[at].saturating_sub(alone[at]) as f64 / 1e3 / workers as f64);
+    println!("memory of a worker, kB: {grown:.0?}");
+    assert!(orders > 0 && times[0] > 0.0);
 }

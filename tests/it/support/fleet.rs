@@ -75,6 +75,11 @@ impl NatsServer {
         }
     }
 
+    /// The id of the running server's process.
+    pub fn pid(&self) -> u32 {
+        self.running.as_ref().expect("the server runs").id()
+    }
+
     pub fn url(&self) -> String {
         format!("tls://localhost:{}", self.port)
     }
