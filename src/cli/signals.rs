@@ -1,4 +1,5 @@
-//! Requests to stop (SIGINT and SIGTERM; Ctrl-C and others on Windows). The first asks for a clean shutdown, the second ends the process at once.
+//! Requests to stop (SIGINT and SIGTERM; Ctrl-C and others on Windows). The first asks for a clean
+//! shutdown, the second ends the process at once.
 //! The clean shutdown has a time limit, because a launch may hang in a driver. Ending at once is as
 //! safe as `kill -9`: no accepted job is lost.
 

@@ -169,6 +169,7 @@ mod tests {
         fs::write(&file, &good).unwrap();
         let read = Credentials::read(&file).unwrap();
         assert_eq!((read.user(), read.seed.as_str()), ("ann", seed.as_str()));
+        assert_eq!(read.certificate._memory.is_some(), MemoryFile::with("").is_ok());
         if read.certificate._memory.is_some() {
             let kept = fs::read_to_string(&read.certificate.path).unwrap();
             assert!(kept.starts_with(CERTIFICATE_BEGINS) && !kept.contains(&seed), "{kept}");

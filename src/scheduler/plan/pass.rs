@@ -90,8 +90,9 @@ impl Pass {
     }
 
     /// The same pass with decoys, and with a canary of its own, drawn for one launch of a device of
-    /// this rate that is not trusted. It is not made of the other patterns, as [`canary::beside`] does for our own
-    /// devices: the device could tell it from them.
+    /// this rate that is not trusted. Where top words are compared it is not made of the other
+    /// patterns, as [`canary::beside`] does for our own devices. Whole keys need a canary of their
+    /// kind ([`canary::beside`]), which the device may tell from the others: decoys are for that.
     pub(in crate::scheduler) fn for_a_stranger(&self, rate: Option<Rate>, decoys: Vec<Pattern>) -> Pass {
         let chance = |pattern: &Pattern| 1.0 / pattern.difficulty().candidates();
         let requested: Vec<Pattern> = self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect();
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn where_whole_keys_are_compared_the_own_canary_is_an_end() {
+    fn where_whole_keys_are_compared_the_own_canary_compares_them() {
         for shared in [pass(&["*al7ce*"]), Pass::canary_alone_of_whole_keys(None)] {
             let own = shared.for_a_stranger(Some(Rate(1e9)), Vec::new());
             assert!(own.patterns.get(PatternId(0)).as_str().starts_with('*'), "{:?}", own.patterns.get(PatternId(0)));
