@@ -28,12 +28,15 @@ fn main() {
     fs::write(out.join("constants.rs"), constants("kernels/constants.h")).expect("OUT_DIR can be written");
 
     let archs = env::var("NPUBBOT_CUDA_ARCHS").unwrap_or_else(|_| ARCHS.to_owned());
+    let report = out.join("machine_code.rs");
+    fs::write(&report, machine_code("")).expect("OUT_DIR can be written");
     let built = match (archs.as_str(), find_nvcc()) {
         ("none", _) => "none".to_owned(),
         (_, None) => "none".to_owned(),
         (_, Some(nvcc)) => match compile(&nvcc, &archs, &source, &out.join("kernels.fatbin")) {
-            Ok(built) => {
+            Ok((built, said)) => {
                 println!("cargo::rustc-cfg=npubbot_fatbin");
+                fs::write(&report, machine_code(&said)).expect("OUT_DIR can be written");
                 built
             }
             Err(reason) => {
@@ -54,29 +57,57 @@ fn find_nvcc() -> Option<PathBuf> {
     home.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
 }
 
-/// Compiles for those of `archs` that this nvcc knows. Returns them.
-fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<String, String> {
+/// Compiles for those of `archs` that this nvcc knows. Returns them, and what the assembler says of
+/// each kernel.
+fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<(String, String), String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|error| format!("{} does not start: {error}", nvcc.display()))?;
-        if output.status.success() {
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        } else {
-            Err(format!("{} failed:\n{}", nvcc.display(), String::from_utf8_lossy(&output.stderr)))
-        }
+        let [said, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+        if output.status.success() { Ok((said, errors)) } else { Err(format!("{} failed:\n{errors}", nvcc.display())) }
     };
-    let known = run(Command::new(nvcc).arg("--list-gpu-code"))?;
+    let (known, _) = run(Command::new(nvcc).arg("--list-gpu-code"))?;
     let archs: Vec<&str> =
         archs.split(',').map(str::trim).filter(|arch| known.lines().any(|code| code == format!("sm_{arch}"))).collect();
     let mut command = Command::new(nvcc);
-    command.args(["-fatbin", "-O3", "-std=c++17", "--threads", "0", "-o"]).arg(fatbin).arg(source);
+    command.args(["-fatbin", "-O3", "-std=c++17", "--threads", "0", "-Xptxas", "-v", "-o"]).arg(fatbin).arg(source);
     for arch in &archs {
         command.arg(format!("-gencode=arch=compute_{arch},code=sm_{arch}"));
     }
     if archs.is_empty() || archs.len() > 1 {
         command.arg(format!("-gencode=arch=compute_{PTX_ARCH},code=compute_{PTX_ARCH}"));
     }
-    run(&mut command)?;
-    Ok(archs.join(" "))
+    let (_, said) = run(&mut command)?;
+    Ok((archs.join(" "), said))
+}
+
+/// The assembler's report as a Rust table of `KernelReport`.
+///
+/// It first names a kernel (`Compiling entry function 'plain_one' for 'sm_90'`), then says what is
+/// spilled (`44 bytes spill loads`) and used (`Used 128 registers`) by it.
+fn machine_code(report: &str) -> String {
+    let between = |line: &str, before: &str, after: &str| -> Option<String> {
+        let (_, rest) = line.split_once(before)?;
+        rest.split_once(after).map(|(inner, _)| inner.to_owned())
+    };
+    let (mut rows, mut kernel, mut spilled) = (Vec::new(), None, None);
+    for line in report.lines() {
+        let name = between(line, "Compiling entry function '", "'").zip(between(line, "for 'sm_", "'"));
+        if name.is_some() {
+            (kernel, spilled) = (name, None);
+        } else if let Some(bytes) = between(line, "spill stores, ", " bytes spill loads") {
+            // Functions that it calls follow the kernel.
+            spilled = spilled.or(Some(bytes));
+        } else if let Some(registers) = between(line, "Used ", " registers")
+            && let Some(((kernel, arch), spilled)) = kernel.take().zip(spilled.take())
+        {
+            rows.push(format!(
+                "KernelReport {{ arch: {arch:?}, kernel: {kernel:?}, registers: {registers}, spilled: {spilled} }}"
+            ));
+        }
+    }
+    // In the order of nvcc's threads they would differ from build to build.
+    rows.sort();
+    format!("&[{}]", rows.join(", "))
 }
 
 /// Generates a Rust constant for each `#define NAME number` of a header.

@@ -6,6 +6,7 @@
 //! `--include-ignored`, `--list`, `--nocapture`, `--test-threads`.
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::future::Future;
 use std::io::{Read, Seek};
 use std::process::{Command, ExitCode, Stdio};
@@ -14,7 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Names the test that a child process runs.
 const CHILD: &str = "NPUBBOT_TEST_CHILD";
-/// If this variable is set, the times of all tests are printed, the slowest first.
+/// If this variable is set, the time of each test and the processor time of it and of the programs
+/// it started are printed, the slowest first.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
 /// A test that takes longer is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
@@ -161,7 +163,7 @@ pub fn child(path: &str) -> Command {
 }
 
 static SKIPS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
-static DURATIONS: Mutex<Vec<(Duration, &str)>> = Mutex::new(Vec::new());
+static DURATIONS: Mutex<Vec<(Duration, Duration, &str)>> = Mutex::new(Vec::new());
 static QUIET: RwLock<()> = RwLock::new(());
 
 /// Runs the tests that the command line selects; in a child process, a single test.
@@ -227,17 +229,18 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
     }
     let mut process = command.spawn()?;
-    let status = loop {
-        match process.try_wait()? {
-            Some(status) => break status,
-            None if test.long.is_none() && began.elapsed() > LONGEST => {
-                process.kill()?;
-                break process.wait()?;
-            }
-            None => std::thread::sleep(Duration::from_millis(5)),
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let id = WaitId::Pid(Pid::from_child(&process));
+    while waitid(id.clone(), ended)?.is_none() {
+        if test.long.is_none() && began.elapsed() > LONGEST {
+            process.kill()?;
+            break;
         }
-    };
-    DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((began.elapsed(), test.path()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let used = processor_time(process.id()).unwrap_or_default();
+    let status = process.wait()?;
+    DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((began.elapsed(), used, test.path()));
     let mut said = Vec::new();
     output.rewind()?;
     output.read_to_end(&mut said)?;
@@ -251,6 +254,17 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
         return Ok(Completion::ignored_with(reason));
     }
     Err(Failed::from(format!("{said}\n{status}")))
+}
+
+/// The processor time that an ended process used until now, with that of its children that it has
+/// waited for. `None` where the system does not tell.
+fn processor_time(process: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Fields 14 to 17, counted from the one after the name, which may have spaces: user and system
+    // time, and those of the children.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks: u64 = fields.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
 /// Lists the skipped tests and their reasons at the very end.
@@ -267,8 +281,10 @@ fn report() {
     if std::env::var_os(TIMES).is_some() {
         let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
         durations.sort_unstable_by(|one, other| other.cmp(one));
-        for (took, path) in durations.iter() {
-            println!("{:8.2} s  {path}", took.as_secs_f64());
+        for (took, used, path) in durations.iter() {
+            println!("{:8.2} s {:8.2} s processor  {path}", took.as_secs_f64(), used.as_secs_f64());
         }
+        let all: Duration = durations.iter().map(|(_, used, _)| used).sum();
+        println!("{:.0} s of processor time", all.as_secs_f64());
     }
 }

@@ -21,7 +21,7 @@ pub struct QuickFe {
     /// Numbers of values for even and for odd words.
     counts: [usize; 2],
     values: [[[u16; WORDS]; MOST_VALUES]; 2],
-    has_equal: [bool; 2],
+    equal: [bool; 2],
 }
 
 impl QuickFe {
@@ -37,7 +37,7 @@ impl QuickFe {
             quick.counts[n] = values.len();
             quick.values[n][..values.len()].copy_from_slice(values);
         }
-        quick.has_equal = [tests.equal != Equal::None, tests.equal == Equal::EvenAndOdd];
+        quick.equal = [tests.equal != Equal::None, tests.equal == Equal::EvenAndOdd];
         quick
     }
 
@@ -45,7 +45,7 @@ impl QuickFe {
     /// be p or more, or [`negative_sum`] may be wrong.
     #[inline(always)]
     pub fn passes_one(&self, keys: &WholeKeys, tests: &TextTests) -> bool {
-        let compares_words = self.counts != [0; 2] || self.has_equal[0];
+        let compares_words = self.counts != [0; 2];
         for at in 0..18 {
             let key = &keys.key(at);
             let mut passes = key.0[0] & self.low[0] == self.low[1];
@@ -54,6 +54,9 @@ impl QuickFe {
             }
             if compares_words {
                 passes |= self.has_word(keys, at);
+            }
+            if self.equal[0] {
+                passes |= has_equal(key, self.equal[1]);
             }
             if key.top() == u64::MAX || passes && passes_a_test(tests, *key) {
                 return true;
@@ -71,14 +74,6 @@ impl QuickFe {
             for values in &self.values[n][..self.counts[n]] {
                 for at in 0..WORDS {
                     any[at] |= if words[at] == values[at] { u16::MAX } else { 0 };
-                }
-            }
-            if self.has_equal[n] {
-                let next = keys.words(at, n + 2);
-                for at in 0..WORDS {
-                    // The word five bits higher up.
-                    let moved = words[at] >> 5 | next[at] << 11;
-                    any[at] |= if (words[at] ^ moved) & !1 == 0 { u16::MAX } else { 0 };
                 }
             }
         }
@@ -129,6 +124,35 @@ impl WholeKeys {
         let from = 32 * at + byte;
         bytemuck::pod_read_unaligned::<[u16; WORDS]>(&bytes[from..from + 32]).map(u16::from_le)
     }
+}
+
+/// Whether a word of 16 bits that begins at an even byte, or also at an odd one, is zero but for
+/// its lowest bit in the exclusive or of the key and the key moved by one character.
+///
+/// Four words at a time in one of 64 bits. A word above one that is zero may be taken for zero, too.
+#[inline(always)]
+fn has_equal(key: &Fe, odd: bool) -> bool {
+    let [a, b, c, d] = key.0;
+    let even = [a ^ (a >> 5 | b << 59), b ^ (b >> 5 | c << 59), c ^ (c >> 5 | d << 59), d ^ d >> 5];
+    let mut zeros = any_zero(even);
+    if odd {
+        let [a, b, c, d] = even;
+        // No bit is known above the key.
+        zeros |= any_zero([a >> 8 | b << 56, b >> 8 | c << 56, c >> 8 | d << 56, d >> 8 | 0xff << 56]);
+    }
+    zeros != 0
+}
+
+/// Not zero if a word of 16 bits is zero but for its lowest bit.
+#[inline(always)]
+fn any_zero(words: [u64; 4]) -> u64 {
+    let mut any = 0;
+    for word in words {
+        let upper = word & 0xfffe_fffe_fffe_fffe;
+        // Of an even word only zero has its highest bit clear, and set when less two.
+        any |= upper.wrapping_sub(0x0002_0002_0002_0002) & !upper & 0x8000_8000_8000_8000;
+    }
+    any
 }
 
 /// Whether the parities of the masked bits are all even.

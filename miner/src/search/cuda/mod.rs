@@ -27,6 +27,8 @@ pub mod watched;
 mod whole;
 
 pub use module::BUILT_FOR_LINE;
+#[cfg(feature = "test-util")]
+pub use module::{KERNEL_REPORTS, KernelReport};
 
 use super::error::SearchError;
 use super::searcher::Searcher;

@@ -19,6 +19,24 @@ pub const BUILT_FOR: &str = env!("NPUBBOT_KERNELS_BUILT");
 /// [`BUILT_FOR`] as a line for people: `CUDA kernels: 80 90`.
 pub const BUILT_FOR_LINE: &str = concat!("CUDA kernels: ", env!("NPUBBOT_KERNELS_BUILT"));
 
+/// The assembler's report on the machine code of a kernel.
+#[cfg(feature = "test-util")]
+#[derive(Clone, Copy, Debug)]
+pub struct KernelReport {
+    /// Its architecture, such as `90`.
+    pub arch: &'static str,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of spilled registers that it loads again, counted in the code.
+    pub spilled: u32,
+}
+
+/// Reports on all kernels that the build compiled; none if it had no nvcc.
+#[cfg(feature = "test-util")]
+pub const KERNEL_REPORTS: &[KernelReport] = include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
+
 pub fn nvrtc_is_present() -> bool {
     // SAFETY: this only tries to load the library.
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
