@@ -10,6 +10,8 @@
 # Needs: Wine 8 or newer, gcc-mingw-w64-x86-64 and g++-mingw-w64-x86-64, and rustup. With xvfb the
 # log-off is tried too.
 set -euo pipefail
+# All of Wine must have the screen, its service manager too.
+if [ -z "${DISPLAY:-}" ] && command -v xvfb-run >/dev/null; then exec xvfb-run -a "$0" "$@"; fi
 cd "$(dirname "$0")/.."
 
 triple=x86_64-pc-windows-gnu folder="$PWD/target/windows"
@@ -23,13 +25,23 @@ export NPUBBOT_CUDA_ARCHS=none WINEPREFIX="$folder/wine" WINEDEBUG=-all
 cargo build --locked --bin npubbot --target "$triple"
 mkdir -p "$folder"
 cp "target/$triple/debug/npubbot.exe" "$folder/"
-x86_64-w64-mingw32-gcc -O1 -Wall -Werror -o "$folder/console.exe" tests/windows/console.c
+for helper in console service; do
+    x86_64-w64-mingw32-gcc -O1 -Wall -Werror -o "$folder/$helper.exe" "tests/windows/$helper.c"
+done
 x86_64-w64-mingw32-gcc -shared -o "$folder/bcryptprimitives.dll" tests/windows/bcryptprimitives.c -ladvapi32
+# Without the services that an earlier run has left.
+wineserver -k || true
+rm -rf "$WINEPREFIX"
 wineboot -i >/dev/null 2>&1
+wineserver -k || true
+wineserver -w
+# Starts Wine's service manager once, and keeps it: two at a time would not know of each other, and
+# one that a test starts would hold the output of its command.
+coproc HOLD { exec wine "$folder/service.exe" hold 2>/dev/null; }
+read -r _ <&"${HOLD[0]}"
+trap 'wineserver -k || true' EXIT
 
-screen=""
-if command -v xvfb-run >/dev/null; then screen="xvfb-run -a"; fi
-NPUBBOT_TEST_WINDOWS="$folder" $screen cargo test --locked --test it -- windows --test-threads 2
+NPUBBOT_TEST_WINDOWS="$folder" cargo test --locked --test it -- windows --test-threads 2
 if [ "${1:-}" = --units ]; then
     mkdir -p "target/$triple/debug/deps"
     cp "$folder/bcryptprimitives.dll" "target/$triple/debug/deps/"

@@ -27,6 +27,8 @@ Exit codes:
 /// Exit code for errors that a restart cannot fix. Service managers stop restarting on it. clap
 /// uses it for wrong flags.
 const NEEDS_OPERATOR: u8 = 2;
+/// Exit code of other errors.
+const FAILED: u8 = 1;
 /// Exit code where no bot runs.
 const NOTHING_RUNS: u8 = 3;
 
@@ -39,8 +41,18 @@ pub fn explain(error: &anyhow::Error) {
 /// Exit code of an error: 3 if no bot runs that could be asked, 2 if the operator has to change
 /// something before a restart can succeed, else 1.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(code(error))
+}
+
+/// Whether a service that ended with this error should be started again.
+pub(super) fn is_worth_a_restart(error: &anyhow::Error) -> bool {
+    code(error) != NEEDS_OPERATOR
+}
+
+/// [`exit_code`] as a number.
+pub(super) fn code(error: &anyhow::Error) -> u8 {
     if matches!(error.downcast_ref(), Some(ControlError::NothingRuns { .. })) {
-        return ExitCode::from(NOTHING_RUNS);
+        return NOTHING_RUNS;
     }
     let backup = error.downcast_ref::<BackupError>();
     let vault = match backup {
@@ -69,5 +81,5 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         || kernel
         || no_credentials
         || wrong_ledger;
-    if needs_operator { ExitCode::from(NEEDS_OPERATOR) } else { ExitCode::FAILURE }
+    if needs_operator { NEEDS_OPERATOR } else { FAILED }
 }

@@ -65,8 +65,8 @@ pub(super) enum FolderError {
     },
     /// Root would make a bot that the service does not run.
     #[error(
-        "the service of this machine has its own user; make its bot with `sudo -u npubbot npubbot init`, or name another \
-         folder with --data"
+        "the service of this machine has its own user; make its bot with `{}`, or name another folder with --data",
+        files::SERVICE_INIT
     )]
     OtherUser,
 }
@@ -84,6 +84,15 @@ impl FolderFlags {
             );
         }
         Ok(folders)
+    }
+
+    /// The places of the bot of this machine's service.
+    pub fn of_service(&self) -> Folders {
+        let (config, data) = files::service_folders();
+        Folders {
+            config: self.config.clone().unwrap_or_else(|| config.join(CONFIG_FILE)),
+            data: self.data.clone().unwrap_or(data),
+        }
     }
 
     /// The places of a bot to be made.

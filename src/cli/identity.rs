@@ -3,7 +3,7 @@
 use super::folders::{FolderError, FolderFlags, Folders, IDENTITY_FILE, LEDGER_FILE};
 use super::unlock::UnlockFlags;
 use crate::os::files;
-use crate::vault::{Opening, Vault};
+use crate::vault::{Means, Opening, Vault};
 use anyhow::Context;
 use clap::Args;
 use std::io::IsTerminal;
@@ -52,14 +52,36 @@ impl IdentityFlags {
             return Ok(Vault::start(Opening { file, means, is_new: false })?);
         }
         let path = file.display().to_string();
-        let ledger = data.join(LEDGER_FILE);
-        if ledger.exists() {
-            return Err(NoIdentity::Lost { path, ledger: ledger.display().to_string() }.into());
+        if let Err(lost @ NoIdentity::Lost { .. }) = self.need(&file, data) {
+            return Err(lost.into());
         }
         if !std::io::stdin().is_terminal() || !wants_identity(&path)? {
             return Err(NoIdentity::Missing { path }.into());
         }
         self.create(data)
+    }
+}
+
+impl IdentityFlags {
+    /// Whether there is an identity file in a data folder.
+    ///
+    /// Errors: there is none.
+    pub fn need(&self, file: &Path, data: &Path) -> Result<(), NoIdentity> {
+        let (path, ledger) = (file.display().to_string(), data.join(LEDGER_FILE));
+        if file.exists() {
+            return Ok(());
+        }
+        Err(match ledger.exists() {
+            true => NoIdentity::Lost { path, ledger: ledger.display().to_string() },
+            false => NoIdentity::Missing { path },
+        })
+    }
+
+    /// Writes what opens the identity to a file, for a service that can ask nobody.
+    ///
+    /// Errors: those of [`UnlockFlags::keep`].
+    pub fn keep_means(&self, file: &Path) -> anyhow::Result<Means> {
+        self.unlock.keep(file, "Passphrase of the bot's identity: ")
     }
 }
 

@@ -54,9 +54,12 @@ impl Init {
         }
         let is_new = !folders.config.exists();
         if is_new {
-            // A configuration in the data folder must not be what makes that, for all to read.
-            if folders.config.starts_with(&folders.data) {
-                files::create_folder(&folders.data)?;
+            // A configuration in the data folder must not be what makes that, for all to read; nor
+            // a folder for both, in which others could replace them.
+            if let Some(folder) = folders.config.parent()
+                && (folder.starts_with(&folders.data) || folders.data.starts_with(folder))
+            {
+                files::create_folder(folder)?;
             }
             Config::write_new(&folders.config, &self.choices()?)?;
         }

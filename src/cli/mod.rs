@@ -32,6 +32,7 @@ mod reload;
 mod runtime;
 mod search_flags;
 mod serve;
+mod service;
 mod signals;
 mod split;
 mod stats;
@@ -82,6 +83,8 @@ enum Command {
     Demo(demo::Demo),
     /// Run the bot until Ctrl-C. Needs an identity: see `init`.
     Serve(serve::Serve),
+    /// Install the bot as a service of Windows, or remove it.
+    Service(service::ServiceCommand),
     /// Write a configuration and make a bot's identity.
     Init(init::Init),
     /// Show the state of the running bot: rate, devices, relays, jobs.
@@ -154,6 +157,7 @@ impl Cli {
             #[cfg(feature = "demo")]
             Command::Demo(demo) => demo.run(),
             Command::Serve(serve) => serve.run(level),
+            Command::Service(service) => service.run(level),
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),
             Command::Stats(stats) => stats.run(),
@@ -193,6 +197,7 @@ impl Command {
     fn usual_log_level(&self) -> &'static str {
         match self {
             Command::Serve(_) | Command::Worker(_) => "info",
+            Command::Service(service) => service.usual_log_level(),
             // Its findings say the same.
             Command::Doctor(_) => "error",
             _ => "warn",

@@ -1,6 +1,6 @@
 //! `npubbot serve`: runs the bot until a signal stops it.
 
-use super::folders::Folders;
+use super::folders::{FolderError, Folders};
 use super::identity::IdentityFlags;
 use super::log::LogLevel;
 use super::reload::Reload;
@@ -18,6 +18,7 @@ use crate::vault::Vault;
 use crate::web::{MetricsServer, PAGE_SHA256, WebServer};
 use clap::Args;
 use nostr::ToBech32;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +55,13 @@ enum End {
 }
 
 impl Serve {
+    /// The bot's data folder.
+    ///
+    /// Errors: [`FolderError`].
+    pub fn data(&self) -> Result<PathBuf, FolderError> {
+        Ok(self.identity.find()?.data)
+    }
+
     /// Runs the command.
     pub fn run(self, level: LogLevel) -> anyhow::Result<()> {
         let folders = self.identity.find()?;

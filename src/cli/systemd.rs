@@ -1,4 +1,4 @@
-//! Signs of life for a service manager (`sd_notify(3)`): readiness, and a watchdog that is fed only
+//! Signs of life for a service manager (systemd, or that of Windows): readiness, and a watchdog that is fed only
 //! while the bot answers. Without a service manager nothing is sent.
 
 use crate::os::manager::{self, State};

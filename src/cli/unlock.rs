@@ -1,9 +1,11 @@
 //! Flags and prompts for passphrases.
 
+use crate::os::files;
 use crate::vault::{Means, Unlock};
 use age::secrecy::SecretString;
+use anyhow::Context;
 use clap::Args;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -63,6 +65,34 @@ impl UnlockFlags {
                 need_terminal()?;
                 Means::Person { prompt: prompt.to_owned(), twice }
             }
+        })
+    }
+
+    /// Writes the passphrase or key that the flags name, or that is asked for, to a file for this user
+    /// alone, in place of an earlier one. Returns the way to open the secret with it.
+    ///
+    /// Errors: there is no passphrase or key; those of the file system.
+    pub fn keep(&self, file: &Path, prompt: &str) -> anyhow::Result<Means> {
+        let named = self.means(prompt, false)?;
+        let text = match &named {
+            Means::AgeIdentityFile(key) => std::fs::read_to_string(key)
+                .map(Zeroizing::new)
+                .with_context(|| format!("the key file {} cannot be read", key.display()))?,
+            Means::PassphraseFile(from) => first_line(from)?,
+            Means::Person { prompt, twice } => ask_at_terminal(prompt, *twice)?,
+        };
+        if text.is_empty() {
+            return Err(NoPassphrase::Empty.into());
+        }
+        match std::fs::remove_file(file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let written = files::create_new(file).and_then(|mut new| new.write_all(text.as_bytes()));
+        written.with_context(|| format!("{} cannot be written", file.display()))?;
+        Ok(match named {
+            Means::AgeIdentityFile(_) => Means::AgeIdentityFile(file.to_owned()),
+            _ => Means::PassphraseFile(file.to_owned()),
         })
     }
 }

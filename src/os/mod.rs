@@ -7,12 +7,15 @@
 //! - [`process`]: rights, crashes, other processes, the terminal
 //! - [`signals`]: requests to stop, to reload, and the end at once
 //! - [`manager`]: who started the bot as a service
+//! - [`service`]: the bot among the services of Windows
 //! - [`local_socket`]: between a running bot and its operator
 //! - [`vault_channel`]: between the bot and its vault process
 //! - [`walls`]: around the vault process
 //! - [`kernel`]: services of Linux that other systems lack
 
 mod access;
+#[cfg(any(windows, test))]
+mod bounded_file;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
@@ -31,6 +34,6 @@ pub use elsewhere::walls;
 #[cfg(target_os = "linux")]
 pub use linux::{kernel, walls};
 #[cfg(unix)]
-pub use unix::{files, local_socket, manager, process, signals, vault_channel};
+pub use unix::{files, local_socket, manager, process, service, signals, vault_channel};
 #[cfg(windows)]
-pub use windows::{files, local_socket, manager, process, signals, vault_channel, walls};
+pub use windows::{files, local_socket, manager, process, service, signals, vault_channel, walls};

@@ -9,4 +9,15 @@ pub enum State {
     Alive,
     /// It is about to end.
     Stopping,
+    /// It ends now, as it was asked to.
+    Stopped,
+}
+
+/// The end of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Its exit code.
+    pub code: u8,
+    /// Whether the service manager should start it again.
+    pub is_to_restart: bool,
 }

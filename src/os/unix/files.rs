@@ -18,6 +18,9 @@ pub const USER_CONFIG: &str = "~/.config/npubbot/relays.toml";
 /// The user's data folder, for help texts.
 pub const USER_DATA: &str = "~/.local/share/npubbot";
 
+/// The command that makes the bot of this machine's service.
+pub const SERVICE_INIT: &str = "sudo -u npubbot npubbot init";
+
 /// Makes a folder for its owner alone, with those above it. An existing one is left as it is.
 ///
 /// Errors: those of the file system.

@@ -19,5 +19,7 @@ pub fn tell(state: State) -> io::Result<()> {
         State::Ready => NotifyState::Ready,
         State::Alive => NotifyState::Watchdog,
         State::Stopping => NotifyState::Stopping,
+        // systemd sees the process end.
+        State::Stopped => return Ok(()),
     }])
 }

@@ -4,5 +4,6 @@ pub mod files;
 pub mod local_socket;
 pub mod manager;
 pub mod process;
+pub mod service;
 pub mod signals;
 pub mod vault_channel;

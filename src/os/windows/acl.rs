@@ -94,23 +94,32 @@ pub(super) fn is_elevated() -> bool {
     read != 0 && elevation.TokenIsElevated != 0
 }
 
-/// A security descriptor for this user alone.
+/// How the identifiers of services' own accounts begin.
+const SERVICES: &str = "S-1-5-80-";
+
+/// A security descriptor for this user alone. What a service makes is open to the administrators
+/// too: nobody can log in as the service, and they look after it, as root does on Unix.
 pub(super) struct Own(Local);
+
+/// Adds the administrators to an entry for a service.
+fn with_administrators(entry: &str, user: &str) -> String {
+    if user.starts_with(SERVICES) { format!("{entry}{}", entry.replace("{user}", "BA")) } else { entry.to_owned() }
+}
 
 impl Own {
     /// Of a file: all rights, for this user.
     pub(super) fn file() -> io::Result<Own> {
-        Own::parse("(A;;FA;;;{user})")
+        Own::with_administrators("(A;;FA;;;{user})")
     }
 
     /// Of a folder: the same, also for what is made in it.
     pub(super) fn folder() -> io::Result<Own> {
-        Own::parse("(A;OICI;FA;;;{user})")
+        Own::with_administrators("(A;OICI;FA;;;{user})")
     }
 
     /// Of a pipe.
     pub(super) fn pipe() -> io::Result<Own> {
-        Own::parse("(A;;GA;;;{user})")
+        Own::with_administrators("(A;;GA;;;{user})")
     }
 
     /// Of a process: this user may end it, wait for it and see that it runs (0x101001), and its
@@ -119,11 +128,20 @@ impl Own {
         Own::parse("(A;;0x101001;;;{user})(A;;0x20000;;;OW)")
     }
 
-    /// A descriptor in the security descriptor definition language, protected from entries of the
-    /// folder above, owned by this user.
+    fn with_administrators(entry: &str) -> io::Result<Own> {
+        Own::parse(&with_administrators(entry, &User::of_this_process()?.text()?))
+    }
+
+    /// A descriptor with these entries, protected from entries of the folder above, owned by this
+    /// user.
     fn parse(entries: &str) -> io::Result<Own> {
         let user = User::of_this_process()?.text()?;
-        let text = wide::text(format!("O:{user}D:P{entries}").replace("{user}", &user));
+        Own::read(&format!("O:{user}D:P{entries}").replace("{user}", &user))
+    }
+
+    /// A descriptor in the security descriptor definition language.
+    pub(super) fn read(text: &str) -> io::Result<Own> {
+        let text = wide::text(text);
         let mut descriptor: PSECURITY_DESCRIPTOR = null_mut();
         // SAFETY: the text ends with 0; the descriptor is ours if the call succeeds.
         unsafe {
@@ -238,6 +256,15 @@ pub(super) fn is_own(file: &impl AsRawHandle) -> io::Result<bool> {
     Ok(unsafe { EqualSid(user.sid(), security.owner) != 0 })
 }
 
+/// Whether an open file or folder belongs to the administrators.
+///
+/// Errors: the system does not say.
+pub(super) fn is_of_administrators(file: &impl AsRawHandle) -> io::Result<bool> {
+    let security = Security::of(file)?;
+    // SAFETY: the owner is a valid identifier.
+    Ok(unsafe { IsWellKnownSid(security.owner, WinBuiltinAdministratorsSid) != 0 })
+}
+
 /// Gives everybody all rights to a file or folder, for tests of that.
 #[cfg(any(test, feature = "test-util"))]
 pub(super) fn permit_everybody(path: &std::path::Path) -> io::Result<()> {
@@ -256,4 +283,15 @@ pub(super) fn permit_everybody(path: &std::path::Path) -> io::Result<()> {
         )
     };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error.cast_signed())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_administrators_look_after_what_a_service_makes_and_nothing_else() {
+        assert_eq!(with_administrators("(A;;FA;;;{user})", "S-1-5-21-1-2-3-1001"), "(A;;FA;;;{user})");
+        assert_eq!(with_administrators("(A;;FA;;;{user})", "S-1-5-80-1-2-3-4-5"), "(A;;FA;;;{user})(A;;FA;;;BA)");
+    }
 }

@@ -23,6 +23,10 @@ pub const USER_CONFIG: &str = r"%APPDATA%\npubbot\relays.toml";
 /// follow its user.
 pub const USER_DATA: &str = r"%LOCALAPPDATA%\npubbot";
 
+/// The command that makes the bot of this machine's service.
+pub const SERVICE_INIT: &str =
+    r"npubbot init --config %ProgramData%\npubbot\relays.toml --data %ProgramData%\npubbot\data";
+
 /// Makes a folder for this user alone, with those above it. An existing one is left as it is.
 ///
 /// Errors: those of the file system.
@@ -135,6 +139,13 @@ pub fn make_link(to: &Path, link: &Path) -> io::Result<()> {
 /// Whether a file or folder exists and belongs to this user.
 pub fn is_own(path: &Path) -> bool {
     open_to_look(path).is_ok_and(|file| acl::is_own(&file).unwrap_or(false))
+}
+
+/// Whether nobody but this user and the administrators can replace what is in a folder.
+pub(super) fn is_trusted(folder: &Path) -> bool {
+    let Ok(file) = open_to_look(folder) else { return false };
+    let is_theirs = acl::is_own(&file).unwrap_or(false) || acl::is_of_administrators(&file).unwrap_or(false);
+    is_theirs && !acl::permits_others(&file).unwrap_or(true)
 }
 
 /// Bytes that this user can still write on the disk of a folder. `None` if the system does not say.

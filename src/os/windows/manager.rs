@@ -1,17 +1,106 @@
 //! The service manager that started this process. Windows's has no use for signs of life.
 
+use super::account::NAME;
+use super::{service_log, session};
 pub use crate::os::state::State;
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
+use windows_service::service::{
+    ServiceControl, ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus, ServiceType,
+};
+use windows_service::service_control_handler::{self, ServiceControlHandlerResult, ServiceStatusHandle};
+
+/// How long a start may take: NVRTC may compile all kernels.
+const LONGEST_START: Duration = Duration::from_secs(600);
+/// How long a stop may take.
+const LONGEST_STOP: Duration = Duration::from_secs(2);
+
+/// The manager's handle to this service, if it started this process.
+static MANAGER: OnceLock<ServiceStatusHandle> = OnceLock::new();
 
 /// `None`.
 pub fn watchdog() -> Option<Duration> {
     None
 }
 
-/// Tells nothing.
+/// Tells the service manager a state. Without one, nothing is told.
 ///
-/// Errors: none.
-pub fn tell(_: State) -> io::Result<()> {
-    Ok(())
+/// Errors: it does not listen.
+pub fn tell(state: State) -> io::Result<()> {
+    match state {
+        // A stop may come while the configuration is read again.
+        State::Ready if session::is_ending() => Ok(()),
+        State::Ready => report(ServiceState::Running, Duration::ZERO, 0),
+        State::Alive => Ok(()),
+        State::Stopping => report(ServiceState::StopPending, LONGEST_STOP, 0),
+        State::Stopped => stopped(0),
+    }
+}
+
+/// Whether the service manager started this process.
+pub(super) fn is_service() -> bool {
+    MANAGER.get().is_some()
+}
+
+/// Tells the service manager that this process is its service, and starts.
+///
+/// Errors: it does not know the service.
+pub(super) fn register() -> io::Result<()> {
+    let manager = service_control_handler::register(NAME, control).map_err(error)?;
+    let _ = MANAGER.set(manager);
+    report(ServiceState::StartPending, LONGEST_START, 0)
+}
+
+/// Tells the service manager that the service has ended with this code, and will not be started
+/// again. The process ends soon afterwards.
+///
+/// Errors: it does not listen.
+pub(super) fn stopped(code: u8) -> io::Result<()> {
+    service_log::flush();
+    report(ServiceState::Stopped, Duration::ZERO, code)
+}
+
+/// An error of the crate for services, as one of the system.
+pub(super) fn error(error: windows_service::Error) -> io::Error {
+    match error {
+        windows_service::Error::Winapi(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+fn report(state: ServiceState, wait_hint: Duration, code: u8) -> io::Result<()> {
+    let Some(manager) = MANAGER.get() else { return Ok(()) };
+    let controls_accepted = match state {
+        ServiceState::Running => ServiceControlAccept::STOP | ServiceControlAccept::PRESHUTDOWN,
+        _ => ServiceControlAccept::empty(),
+    };
+    let exit_code = match code {
+        0 => ServiceExitCode::NO_ERROR,
+        code => ServiceExitCode::ServiceSpecific(u32::from(code)),
+    };
+    let status = ServiceStatus {
+        service_type: ServiceType::OWN_PROCESS,
+        current_state: state,
+        controls_accepted,
+        exit_code,
+        checkpoint: 0,
+        wait_hint,
+        process_id: None,
+    };
+    manager.set_service_status(status).map_err(error)
+}
+
+/// Takes a request of the service manager. A function without captured values, because the crate
+/// frees those with the first request to stop, and others may follow.
+fn control(request: ServiceControl) -> ServiceControlHandlerResult {
+    match request {
+        ServiceControl::Stop | ServiceControl::Preshutdown | ServiceControl::Shutdown => {
+            let _ = report(ServiceState::StopPending, LONGEST_STOP, 0);
+            session::stop();
+            ServiceControlHandlerResult::NoError
+        }
+        ServiceControl::Interrogate => ServiceControlHandlerResult::NoError,
+        _ => ServiceControlHandlerResult::NotImplemented,
+    }
 }

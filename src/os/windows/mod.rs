@@ -1,10 +1,14 @@
 //! Windows.
 
+mod account;
 mod acl;
 pub mod files;
+mod handover;
 pub mod local_socket;
 pub mod manager;
 pub mod process;
+pub mod service;
+mod service_log;
 mod session;
 pub mod signals;
 pub mod vault_channel;

@@ -6,6 +6,7 @@
 use super::wide;
 use std::io;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 use windows_sys::Win32::Foundation::{HWND, LPARAM, LRESULT, WPARAM};
 use windows_sys::Win32::UI::WindowsAndMessaging::{
@@ -15,10 +16,20 @@ use windows_sys::Win32::UI::WindowsAndMessaging::{
 
 /// Notified when the program must end.
 static END: Notify = Notify::const_new();
+/// Whether it was.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Asks the program to end, as a signal would.
+/// Asks the program to end, as a signal would. Only the first call counts: a second signal would end
+/// it at once, and the system may say the same twice.
 pub(super) fn stop() {
-    END.notify_one();
+    if !IS_ENDING.swap(true, Ordering::SeqCst) {
+        END.notify_one();
+    }
+}
+
+/// Whether the program was asked to end.
+pub(super) fn is_ending() -> bool {
+    IS_ENDING.load(Ordering::SeqCst)
 }
 
 /// Waits until the program must end.

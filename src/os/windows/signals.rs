@@ -1,6 +1,6 @@
 //! Ctrl-C, Ctrl-Break, the closed window, log-off and shutdown, and the stop of a service.
 
-use super::session;
+use super::{manager, session};
 use std::convert::Infallible;
 use std::io;
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
@@ -18,7 +18,10 @@ impl Stops {
     ///
     /// Errors: the system refuses.
     pub fn listen() -> io::Result<Stops> {
-        session::watch()?;
+        // No session ends a service: its manager does.
+        if !manager::is_service() {
+            session::watch()?;
+        }
         Ok(Stops { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()? })
     }
 

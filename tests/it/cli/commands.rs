@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test!(bad_flags_are_explained),
     test!(split_new_refuses_more_prefixes_than_a_bot_accepts),
     test!(init_makes_an_identity_once),
+    test!(service_names_the_unit_where_windows_has_no_part),
     test!(a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts),
     test!(the_unit_has_a_memory_limit_and_restarts_only_what_a_restart_mends),
     test!(serve_makes_no_identity_and_refuses_the_ledger_of_another_bot),
@@ -220,6 +221,17 @@ fn init_makes_an_identity_once() {
     assert_eq!(second.status.code(), Some(1));
     assert!(stderr(&second).contains("already"), "{}", stderr(&second));
     assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+fn service_names_the_unit_where_windows_has_no_part() {
+    for action in ["install", "remove", "run"] {
+        let (_folder, flags) = folder_with_passphrase();
+        // `remove` opens nothing.
+        let flags = if action == "remove" { &flags[..2] } else { &flags[..] };
+        let refused = run(&[&["service"], with(action, flags).as_slice()].concat());
+        assert!(stderr(&refused).contains("docs/operators/npubbot.service"), "{action}: {}", stderr(&refused));
+        assert_eq!(refused.status.code(), Some(1), "{action}");
+    }
 }
 
 fn a_wrong_passphrase_or_key_exits_with_the_code_that_stops_restarts() {

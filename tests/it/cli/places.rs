@@ -68,12 +68,18 @@ fn the_bot_of_an_earlier_version_goes_on_being_found() {
 
 fn a_configuration_in_the_data_folder_leaves_it_to_its_owner() {
     let (home, key) = home();
-    let flags = ["init", "--age-identity", &key, "--config", "bot/relays.toml", "--data", "bot"];
-    let made = run_at_home(home.path(), &home.path().join("one"), &flags);
-    assert!(made.status.success(), "{}", stderr(&made));
-    let bot = home.path().join("one/bot");
-    assert!(bot.join("relays.toml").exists() && bot.join("identity.age").exists());
-    assert!(!is_open_to_others(&bot).unwrap());
+    // In the data folder, and above it.
+    for (name, data) in [("bot", "bot"), ("bot2", "bot2/data")] {
+        let config = format!("{name}/relays.toml");
+        let flags = ["init", "--age-identity", &key, "--config", &config, "--data", data];
+        let made = run_at_home(home.path(), &home.path().join("one"), &flags);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let at = |path: &str| home.path().join("one").join(path);
+        assert!(at(&config).exists() && at(data).join("identity.age").exists());
+        for folder in [name, data] {
+            assert!(!is_open_to_others(&at(folder)).unwrap(), "{folder}");
+        }
+    }
 }
 
 fn two_bots_that_could_be_meant_stop_the_start() {

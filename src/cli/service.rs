@@ -1,0 +1,163 @@
+//! `npubbot service`: the bot as a service of Windows.
+
+use super::exit::{code, explain, is_worth_a_restart};
+use super::folders::Folders;
+use super::identity::{IdentityFlags, identity_file};
+use super::log::LogLevel;
+use super::serve::Serve;
+use crate::config::Config;
+use crate::os::files;
+use crate::os::service::{self, End, Installation};
+use crate::vault::{Means, Opening, Vault};
+use clap::{Args, Subcommand};
+use nostr::ToBech32;
+use std::ffi::OsString;
+use std::path::{Path, absolute};
+
+/// Name of the file in the data folder with what opens the identity.
+const UNLOCK_FILE: &str = "unlock";
+/// Name of the log in the data folder.
+const LOG_FILE: &str = "service.log";
+
+/// Flags of `npubbot service`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples, in a PowerShell that was started as administrator:
+  npubbot init --config $env:ProgramData\\npubbot\\relays.toml --data $env:ProgramData\\npubbot\\data
+  npubbot service install    hand this bot to the service manager
+  Start-Service npubbot      start it now; Windows starts it with the machine
+  npubbot service remove     stop it, and keep its files
+
+For systemd, docs/operators/npubbot.service is a unit; this command is for Windows.")]
+pub(super) struct ServiceCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Install the bot as a service, which has an account of its own.
+    Install(Install),
+    /// Stop the service and remove it. The bot's files stay.
+    Remove(Remove),
+    /// Serve, as the service manager asks.
+    #[command(hide = true)]
+    Run(Serve),
+}
+
+/// Flags of `npubbot service install`.
+#[derive(Args, Debug)]
+struct Install {
+    #[command(flatten)]
+    identity: IdentityFlags,
+}
+
+/// Flags of `npubbot service remove`.
+#[derive(Args, Debug)]
+struct Remove {
+    #[command(flatten)]
+    folders: super::folders::FolderFlags,
+}
+
+impl ServiceCommand {
+    /// The log level without `--verbose` and `--quiet`.
+    pub fn usual_log_level(&self) -> &'static str {
+        if matches!(self.action, Action::Run(_)) { "info" } else { "warn" }
+    }
+
+    /// Runs the command.
+    pub fn run(self, level: LogLevel) -> anyhow::Result<()> {
+        match self.action {
+            Action::Install(install) => install.run(),
+            Action::Remove(remove) => remove.run(),
+            Action::Run(serve) => run(serve, level),
+        }
+    }
+}
+
+/// Runs the bot until the service manager stops it.
+fn run(serve: Serve, level: LogLevel) -> anyhow::Result<()> {
+    let log = serve.data()?.join(LOG_FILE);
+    let serve = move || match serve.run(level) {
+        Ok(()) => End { code: 0, is_to_restart: false },
+        Err(error) => {
+            explain(&error);
+            End { code: code(&error), is_to_restart: is_worth_a_restart(&error) }
+        }
+    };
+    Ok(service::run(&log, serve)?)
+}
+
+impl Install {
+    fn run(self) -> anyhow::Result<()> {
+        let Folders { config, data } = self.identity.folders.of_service();
+        let (config, data) = (absolute(config)?, absolute(data)?);
+        service::check(&config)?;
+        let identity = identity_file(&data);
+        self.identity.need(&identity, &data)?;
+        // A wrong configuration is found now, not by the service.
+        Config::load(&config)?;
+        let unlock = self.identity.keep_means(&data.join(UNLOCK_FILE))?;
+        let installed = install(&config, &data, unlock.clone());
+        if installed.is_err() {
+            let _ = std::fs::remove_file(path_of(&unlock));
+        }
+        println!("{}", installed?);
+        eprintln!(
+            "The service is installed. Its files are in {}, for it and the administrators alone.",
+            data.display()
+        );
+        eprintln!("Start it, and look at it:\n  Start-Service npubbot\n  npubbot status{}", flags(&data));
+        Ok(())
+    }
+}
+
+/// Installs the service of a bot that this opens. Returns its npub.
+fn install(config: &Path, data: &Path, unlock: Means) -> anyhow::Result<String> {
+    let flag = if matches!(unlock, Means::AgeIdentityFile(_)) { "--age-identity" } else { "--passphrase-file" };
+    let words: [OsString; 8] = [
+        "service".into(),
+        "run".into(),
+        "--config".into(),
+        config.into(),
+        "--data".into(),
+        data.into(),
+        flag.into(),
+        path_of(&unlock).into(),
+    ];
+    let vault = Vault::start(Opening { file: identity_file(data), means: unlock, is_new: false })?;
+    let npub = vault.public_key().to_bech32()?;
+    drop(vault);
+    let (config, data) = (config.to_owned(), data.to_owned());
+    service::install(&Installation { arguments: words.to_vec(), config, data })?;
+    Ok(npub)
+}
+
+/// The file that opens the identity.
+fn path_of(unlock: &Means) -> &Path {
+    match unlock {
+        Means::PassphraseFile(file) | Means::AgeIdentityFile(file) => file,
+        // Never kept.
+        Means::Person { .. } => Path::new(""),
+    }
+}
+
+/// The flag with which a command finds the service's bot; nothing where it does so by itself.
+fn flags(data: &Path) -> String {
+    let (_, usual) = files::service_folders();
+    if data == usual { String::new() } else { format!(" --data {}", files::quoted(data)) }
+}
+
+impl Remove {
+    fn run(self) -> anyhow::Result<()> {
+        let data = absolute(self.folders.of_service().data)?;
+        service::remove(&data)?;
+        // The identity needs its passphrase again.
+        match std::fs::remove_file(data.join(UNLOCK_FILE)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        eprintln!("The service is removed. The bot's files are yours again: {}", data.display());
+        Ok(())
+    }
+}

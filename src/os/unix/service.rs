@@ -1,0 +1,52 @@
+//! The bot among the services of Windows. Here systemd runs it.
+
+pub use crate::os::state::End;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Advice for the operator.
+const ADVICE: &str = "the service manager of this system needs no command of npubbot: for systemd there is the unit \
+                      docs/operators/npubbot.service, which the Debian package installs";
+
+/// A service to be installed.
+pub struct Installation {
+    /// The program's arguments.
+    pub arguments: Vec<OsString>,
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The data folder.
+    pub data: PathBuf,
+}
+
+/// Says that services are not installed by this program here.
+///
+/// Errors: always.
+pub fn check(_: &Path) -> io::Result<()> {
+    no_service()
+}
+
+fn no_service() -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, ADVICE))
+}
+
+/// Installs nothing.
+///
+/// Errors: always.
+pub fn install(_: &Installation) -> io::Result<()> {
+    no_service()
+}
+
+/// Removes nothing.
+///
+/// Errors: always.
+pub fn remove(_: &Path) -> io::Result<()> {
+    no_service()
+}
+
+/// Runs nothing.
+///
+/// Errors: always.
+pub fn run(_: &Path, _: impl FnOnce() -> End + Send + 'static) -> io::Result<()> {
+    no_service()
+}

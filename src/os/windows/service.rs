@@ -1,0 +1,233 @@
+//! The bot among the services of Windows: installs, removes and runs it.
+
+use super::account::{ACCOUNT, NAME};
+use super::manager::{self, error};
+use super::{acl, files, handover, process, service_log, wide};
+pub use crate::os::state::End;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use windows_service::define_windows_service;
+use windows_service::service::{
+    Service, ServiceAccess, ServiceAction, ServiceActionType, ServiceErrorControl, ServiceFailureActions,
+    ServiceFailureResetPeriod, ServiceInfo, ServiceStartType, ServiceState, ServiceType,
+};
+use windows_service::service_dispatcher;
+use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
+use windows_sys::Win32::Foundation::{
+    ERROR_FAILED_SERVICE_CONTROLLER_CONNECT, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_NOT_ACTIVE,
+};
+use windows_sys::Win32::System::Console::{CTRL_LOGOFF_EVENT, SetConsoleCtrlHandler};
+use windows_sys::Win32::System::Services::{
+    ChangeServiceConfig2W, SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, SERVICE_REQUIRED_PRIVILEGES_INFOW,
+};
+
+/// The only right beside those of its files that the service keeps: to pass through folders.
+const PRIVILEGE: &str = "SeChangeNotifyPrivilege";
+
+/// Time before a service that has failed is started again.
+const RESTART_AFTER: Duration = Duration::from_secs(5);
+/// Time after which earlier failures no longer count.
+const FAILURES_COUNT: Duration = Duration::from_secs(24 * 3600);
+/// How long a stop may take before the service is removed.
+const LONGEST_STOP: Duration = Duration::from_secs(10);
+/// Time between two looks whether it has stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Exit code after a panic.
+const PANICKED: u8 = 101;
+
+/// A service to be installed.
+pub struct Installation {
+    /// The program's arguments.
+    pub arguments: Vec<OsString>,
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The data folder.
+    pub data: PathBuf,
+}
+
+type Main = Box<dyn FnOnce() -> End + Send>;
+
+/// The service itself, and the file for its log, for [`entry`].
+static MAIN: Mutex<Option<(PathBuf, Main)>> = Mutex::new(None);
+
+define_windows_service!(entry, main);
+
+/// Whether this user can install the service now, for a bot with this configuration file.
+///
+/// Errors: their text says what the operator must do first.
+pub fn check(config: &Path) -> io::Result<()> {
+    need_rights()?;
+    let (program, home) = (std::env::current_exe()?, std::env::var_os("USERPROFILE"));
+    if home.is_some_and(|home| program.starts_with(home)) {
+        return Err(io::Error::other(format!(
+            "the service cannot read {}, which is in a user's own folder; move it to one for all users, such as \
+             \"C:\\Program Files\\npubbot\"",
+            program.display()
+        )));
+    }
+    if let Some(folder) = config.parent().filter(|folder| !files::is_trusted(folder)) {
+        return Err(io::Error::other(format!(
+            "others could replace the configuration in {}; say `{}` first",
+            folder.display(),
+            files::closing_command(folder)
+        )));
+    }
+    if open(&manager(ServiceManagerAccess::CONNECT)?, ServiceAccess::QUERY_STATUS)?.is_some() {
+        let text = "the service is installed already; `npubbot service remove` removes it";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    }
+    Ok(())
+}
+
+fn need_rights() -> io::Result<()> {
+    match acl::is_elevated() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "only an administrator changes services; start PowerShell as administrator, and say it there",
+        )),
+    }
+}
+
+/// Installs this program as a service that Windows starts with the machine, and hands it the bot's
+/// files: the data folder for it and the administrators alone, the configuration to read.
+///
+/// Errors: their text says what the operator must do first.
+pub fn install(installation: &Installation) -> io::Result<()> {
+    check(&installation.config)?;
+    let manager = manager(ServiceManagerAccess::CONNECT | ServiceManagerAccess::CREATE_SERVICE)?;
+    let info = ServiceInfo {
+        name: NAME.into(),
+        display_name: NAME.into(),
+        service_type: ServiceType::OWN_PROCESS,
+        start_type: ServiceStartType::AutoStart,
+        error_control: ServiceErrorControl::Normal,
+        executable_path: std::env::current_exe()?,
+        launch_arguments: installation.arguments.clone(),
+        dependencies: Vec::new(),
+        account_name: Some(ACCOUNT.into()),
+        account_password: None,
+    };
+    let access = ServiceAccess::CHANGE_CONFIG | ServiceAccess::START | ServiceAccess::DELETE;
+    let service = manager.create_service(&info, access).map_err(error)?;
+    let installed = set_up(&service).and_then(|()| handover::to_service(&installation.config, &installation.data));
+    if installed.is_err() {
+        let _ = service.delete();
+    }
+    installed
+}
+
+/// Stops the service and removes it. Its data folder is this user's afterwards.
+///
+/// Errors: there is no service; their text says what the operator must do first.
+pub fn remove(data: &Path) -> io::Result<()> {
+    need_rights()?;
+    let access = ServiceAccess::QUERY_STATUS | ServiceAccess::STOP | ServiceAccess::DELETE;
+    let service = open(&manager(ServiceManagerAccess::CONNECT)?, access)?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the service is not installed"))?;
+    stop(&service)?;
+    service.delete().map_err(error)?;
+    if data.is_dir() { handover::to_this_user(data) } else { Ok(()) }
+}
+
+/// Runs `serve` as the service that the service manager has started; the log goes to a file. Returns
+/// after its end.
+///
+/// Errors: the service manager did not start this process.
+pub fn run(log: &Path, serve: impl FnOnce() -> End + Send + 'static) -> io::Result<()> {
+    *MAIN.lock().unwrap_or_else(|broken| broken.into_inner()) = Some((log.to_owned(), Box::new(serve)));
+    service_dispatcher::start(NAME, entry).map_err(|failed| match error(failed) {
+        error if is(&error, ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) => {
+            io::Error::other("only the service manager says `service run`; `npubbot serve` runs the bot here")
+        }
+        error => error,
+    })
+}
+
+/// The service, on a thread of the system.
+fn main(_: Vec<OsString>) {
+    let Some((log, serve)) = MAIN.lock().unwrap_or_else(|broken| broken.into_inner()).take() else { return };
+    // SAFETY: the handler is a function of this program.
+    unsafe { SetConsoleCtrlHandler(Some(stay), 1) };
+    // Without its log the bot can still serve.
+    let _ = service_log::start(&log);
+    if manager::register().is_err() {
+        return;
+    }
+    let end = catch_unwind(AssertUnwindSafe(serve)).unwrap_or(End { code: PANICKED, is_to_restart: true });
+    if end.is_to_restart {
+        // A service that ends without a word is started again.
+        service_log::flush();
+        process::end_now(end.code.into());
+    }
+    let _ = manager::stopped(end.code);
+}
+
+/// Keeps the service when a user logs off.
+unsafe extern "system" fn stay(event: u32) -> i32 {
+    i32::from(event == CTRL_LOGOFF_EVENT)
+}
+
+fn manager(access: ServiceManagerAccess) -> io::Result<ServiceManager> {
+    ServiceManager::local_computer(None::<&OsStr>, access).map_err(error)
+}
+
+/// The service; `None` if it is not installed.
+fn open(manager: &ServiceManager, access: ServiceAccess) -> io::Result<Option<Service>> {
+    match manager.open_service(NAME, access).map_err(error) {
+        Ok(service) => Ok(Some(service)),
+        Err(error) if is(&error, ERROR_SERVICE_DOES_NOT_EXIST) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets what a new service needs beside its program: its text, a start after each failure, and the
+/// loss of rights. An account of a service may act as those who call it, which has made many an
+/// intruder the system's master.
+fn set_up(service: &Service) -> io::Result<()> {
+    service.set_description("Vanity npubs by Nostr message").map_err(error)?;
+    let restart = ServiceAction { action_type: ServiceActionType::Restart, delay: RESTART_AFTER };
+    let actions = ServiceFailureActions {
+        reset_period: ServiceFailureResetPeriod::After(FAILURES_COUNT),
+        reboot_msg: None,
+        command: None,
+        actions: Some(vec![restart]),
+    };
+    service.update_failure_actions(actions).map_err(error)?;
+    // The list ends with a second zero.
+    let mut privileges = wide::text(PRIVILEGE);
+    privileges.push(0);
+    let info = SERVICE_REQUIRED_PRIVILEGES_INFOW { pmszRequiredPrivileges: privileges.as_mut_ptr() };
+    // SAFETY: the handle is open; the structure and its text are valid during the call.
+    let set = unsafe {
+        let info = (&raw const info).cast();
+        ChangeServiceConfig2W(service.raw_handle(), SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, info)
+    };
+    if set == 0 {
+        tracing::warn!(error = %io::Error::last_os_error(), "the service keeps rights that it does not need");
+    }
+    Ok(())
+}
+
+fn stop(service: &Service) -> io::Result<()> {
+    match service.stop().map_err(error) {
+        Err(error) if is(&error, ERROR_SERVICE_NOT_ACTIVE) => return Ok(()),
+        stopped => stopped?,
+    };
+    let deadline = Instant::now() + LONGEST_STOP;
+    while service.query_status().map_err(error)?.current_state != ServiceState::Stopped {
+        if Instant::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the service does not stop"));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+fn is(error: &io::Error, code: u32) -> bool {
+    error.raw_os_error() == Some(code.cast_signed())
+}

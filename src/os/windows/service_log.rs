@@ -1,0 +1,64 @@
+//! Standard output and error of a service, which Windows would discard: a bounded file.
+
+use crate::os::bounded_file::BoundedFile;
+use std::io::{self, PipeReader, Read, Write};
+use std::os::windows::io::IntoRawHandle;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use windows_sys::Win32::System::Console::{STD_ERROR_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle};
+
+/// Most bytes of the file, and of the one before it.
+const LARGEST: u64 = 1 << 20;
+/// Bytes that are read at once.
+const CHUNK: usize = 8 << 10;
+/// The byte after which the end of the log is told. No line has it.
+const MARK: u8 = 0;
+/// How long the last lines may take to the disk.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Tells that everything before a [`MARK`] is in the file.
+static WRITTEN: Mutex<Option<Receiver<()>>> = Mutex::new(None);
+
+/// Leads standard output and error of this process to a file from now on.
+///
+/// Errors: the file cannot be made; no thread can be started.
+pub(super) fn start(path: &Path) -> io::Result<()> {
+    let file = BoundedFile::open(path, LARGEST)?;
+    let (reader, writer) = io::pipe()?;
+    let (told, written) = channel();
+    std::thread::Builder::new().name("log".to_owned()).spawn(move || copy(reader, file, &told))?;
+    for (which, end) in [(STD_OUTPUT_HANDLE, writer.try_clone()?), (STD_ERROR_HANDLE, writer)] {
+        // SAFETY: the handle is open, and stays so as long as the process.
+        if unsafe { SetStdHandle(which, end.into_raw_handle()) } == 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    *WRITTEN.lock().unwrap_or_else(|broken| broken.into_inner()) = Some(written);
+    Ok(())
+}
+
+/// Waits a moment until all lines are in the file.
+pub(super) fn flush() {
+    if let Some(written) = WRITTEN.lock().unwrap_or_else(|broken| broken.into_inner()).as_ref() {
+        // A line that had the mark after all has told too early.
+        while written.try_recv().is_ok() {}
+        if io::stderr().write_all(&[MARK]).is_ok() {
+            let _ = written.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+/// Copies until the process ends. A full disk loses lines and stops nothing.
+fn copy(mut from: PipeReader, mut file: BoundedFile, told: &Sender<()>) {
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(length @ 1..) = from.read(&mut chunk) {
+        for (number, part) in chunk[..length].split(|byte| *byte == MARK).enumerate() {
+            if number > 0 {
+                let _ = told.send(());
+            }
+            let _ = file.append(part);
+        }
+    }
+}
