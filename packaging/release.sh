@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # Builds the files of a release from the committed sources: `just release`.
 #
-#   packaging/release.sh [--twice] [--no-cuda] [--only x86_64|aarch64] [FOLDER]
+#   packaging/release.sh [--twice] [--no-cuda] [--only x86_64|aarch64|windows] [FOLDER]
 #
-# FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, the crate, an
-# SBOM (CycloneDX), the Containerfile and SHA256SUMS. Nothing is uploaded.
+# FOLDER (default: target/release-files) gets a .deb and a .tar.gz for each processor, a .zip for
+# Windows with manifests for scoop and winget, the crate, an SBOM (CycloneDX), the Containerfile and
+# SHA256SUMS. Nothing is uploaded. NPUBBOT_RELEASE_URL is where the manifests will find the .zip.
 #
 # --twice builds the first program again in another folder and compares both byte for byte.
 # --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
 #
 # Needs: Rust, a C compiler, nvcc (NVCC, CUDA_HOME or PATH; docs/developers/release.md), dpkg-deb, and
-# for aarch64 the package gcc-aarch64-linux-gnu.
+# for aarch64 the package gcc-aarch64-linux-gnu; for Windows gcc-mingw-w64-x86-64,
+# g++-mingw-w64-x86-64 and zip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-twice="" processors="x86_64 aarch64" folder=target/release-files cuda="built"
+twice="" processors="x86_64 aarch64 windows" folder=target/release-files cuda="built"
 while [ $# -gt 0 ]; do
     case "$1" in
         --twice) twice=yes ;;
@@ -51,15 +53,20 @@ registry="${CARGO_HOME:-$HOME/.cargo}"
 # Builds the committed sources in a folder of their own. Prints the program's path.
 # Paths of this machine are kept out of the program, so that two folders give the same bytes.
 build() { # PROCESSOR FOLDER
-    local triple="$1-unknown-linux-gnu" source="$2/npubbot"
+    local triple="$1-unknown-linux-gnu" program=npubbot source="$2/npubbot" link=""
+    if [ "$1" = windows ]; then
+        # Without the time in the program's header.
+        triple=x86_64-pc-windows-gnu program=npubbot.exe link=" -Clink-arg=-Wl,--no-insert-timestamp"
+    fi
     mkdir -p "$source"
     git archive HEAD | tar -x -C "$source"
     local maps="-ffile-prefix-map=$source=/npubbot -ffile-prefix-map=$registry=/cargo"
     (
         cd "$source"
-        export RUSTFLAGS="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo"
+        export RUSTFLAGS="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo$link"
         export CARGO_TARGET_DIR="$2/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo
         export CFLAGS_x86_64_unknown_linux_gnu="$maps" CFLAGS_aarch64_unknown_linux_gnu="$maps"
+        export CFLAGS_x86_64_pc_windows_gnu="$maps"
         if [ "$1" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
             export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
             export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
@@ -67,16 +74,21 @@ build() { # PROCESSOR FOLDER
         if command -v rustup >/dev/null; then rustup target add "$triple" >&2; fi
         cargo build --release --locked --bin npubbot --target "$triple" >&2
     )
-    echo "$2/target/$triple/release/npubbot"
+    echo "$2/target/$triple/release/$program"
+}
+
+check_glibc() { # PROGRAM
+    local glibc
+    glibc="$(grep -aoE 'GLIBC_[0-9]+\.[0-9]+' "$1" | sort -uV | tail -1)"
+    printf '%s\n' "${glibc#GLIBC_}" "$newest_glibc" | sort -CV ||
+        fail "the program needs $glibc, but Debian 12 has $newest_glibc; build on Debian 12"
 }
 
 runnable=""
 for processor in $processors; do
     printf '\n== %s\n' "$processor"
     program="$(build "$processor" "$work/$processor")"
-    glibc="$(grep -aoE 'GLIBC_[0-9]+\.[0-9]+' "$program" | sort -uV | tail -1)"
-    printf '%s\n' "${glibc#GLIBC_}" "$newest_glibc" | sort -CV ||
-        fail "the program needs $glibc, but Debian 12 has $newest_glibc; build on Debian 12"
+    if [ "$processor" != windows ]; then check_glibc "$program"; fi
     if [ "$processor" = "$(uname -m)" ]; then
         runnable="$program"
         "$program" --version
@@ -93,13 +105,17 @@ for processor in $processors; do
         twice=""
         rm -rf "$work/second"
     fi
-    case "$processor" in x86_64) debian=amd64 ;; aarch64) debian=arm64 ;; esac
-    packaging/deb.sh "$program" "$debian" "$folder" ${runnable:+"$runnable"}
-    name="npubbot-$version-$processor-linux"
-    mkdir "$work/$name"
-    cp "$program" README.md CHANGELOG.md LICENSE relays.toml docs/operators/npubbot.service "$work/$name/"
-    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" \
-        -c "$name" | gzip -9n >"$folder/$name.tar.gz"
+    if [ "$processor" = windows ]; then
+        packaging/zip.sh "$program" "$folder"
+    else
+        case "$processor" in x86_64) debian=amd64 ;; aarch64) debian=arm64 ;; esac
+        packaging/deb.sh "$program" "$debian" "$folder" ${runnable:+"$runnable"}
+        name="npubbot-$version-$processor-linux"
+        mkdir "$work/$name"
+        cp "$program" README.md CHANGELOG.md LICENSE relays.toml docs/operators/npubbot.service "$work/$name/"
+        tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" \
+            -c "$name" | gzip -9n >"$folder/$name.tar.gz"
+    fi
     # The next processor needs the place; this one's program only if it runs here.
     if [ "$program" != "$runnable" ]; then rm -rf "${work:?}/$processor"; fi
 done
@@ -113,4 +129,4 @@ git archive HEAD | tar -x -C "$work/sbom"
 (cd "$work/sbom" && cargo cyclonedx --format json --override-filename sbom)
 sed "s|$work/sbom|/npubbot|g" "$work/sbom/sbom.json" >"$folder/npubbot-$version.cdx.json"
 cp packaging/Containerfile "$folder/"
-(cd "$folder" && rm -f SHA256SUMS && sha256sum -- *"$version"* Containerfile >SHA256SUMS && cat SHA256SUMS)
+(cd "$folder" && rm -f SHA256SUMS && sha256sum -- *"$version"* Containerfile $(ls npubbot.json winget/* 2>/dev/null) >SHA256SUMS && cat SHA256SUMS)
