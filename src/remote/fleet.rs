@@ -9,6 +9,7 @@
 //! only (`subjects.rs`).
 
 use super::credentials::{Credentials, is_refusal};
+use super::differences::Differences;
 use super::hellos::{AT_ONCE, Hellos};
 use super::pings::PING_EVERY;
 use super::roll::{RemoteView, Roll, Visit};
@@ -130,6 +131,7 @@ impl Fleet {
     }
 
     async fn serve(&self, client: Client, attach: impl Attach) {
+        let differences = Differences::default();
         let listen = async {
             let mut hellos = Hellos::new(client.clone());
             loop {
@@ -139,7 +141,7 @@ impl Fleet {
                 });
                 for hello in fetched {
                     if let Some(session) = self.hear(hello.id, &hello.bytes) {
-                        tokio::spawn(welcome(client.clone(), session, attach.clone()));
+                        tokio::spawn(welcome(client.clone(), session, differences.clone(), attach.clone()));
                     }
                 }
                 tokio::time::sleep(LOOK).await;
@@ -227,13 +229,13 @@ impl Fleet {
 }
 
 /// Makes the ways of a new session and hands its device on. Returns when the session is over.
-async fn welcome(client: Client, session: Arc<Session>, attach: impl Attach) {
+async fn welcome(client: Client, session: Arc<Session>, differences: Differences, attach: impl Attach) {
     let served = async {
         prepare(&client, session.id).await?;
         let mut answers = client.subscribe(subjects::answers(session.id)).await?;
         client.flush().await?;
         let (outgoing, mut orders) = mpsc::channel(OUTGOING);
-        let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing)?;
+        let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing, differences)?;
         let (info, version) = (searcher.info(), &session.hello.program);
         tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, version, "a worker's device has come");
         // The scheduler may wait for the thread of the session before.

@@ -14,6 +14,7 @@
 //! start point is ever given to two workers.
 
 mod credentials;
+mod differences;
 mod fleet;
 mod hellos;
 mod known;

@@ -1,5 +1,6 @@
 //! A worker's device as a [`Searcher`]: launches become orders, and answers become reports.
 
+use super::differences::Differences;
 use super::session::{End, Session};
 use super::sets::{SentSets, Shared};
 use super::wire::{ToWorker, encode};
@@ -36,6 +37,8 @@ pub struct RemoteSearcher {
     last_order: u64,
     /// The sets that the worker has.
     sets: SentSets,
+    /// The differences between sets that all devices have in common.
+    differences: Differences,
     /// The line of the next launch.
     line: u64,
     /// The orders on the way: line and number of the set of each.
@@ -52,7 +55,11 @@ impl RemoteSearcher {
     /// The device of a session. `outgoing` takes messages for it, and has room for [`MOST_ORDERS`].
     ///
     /// Errors: the system gives no randomness.
-    pub fn new(session: Arc<Session>, outgoing: mpsc::Sender<Vec<u8>>) -> Result<RemoteSearcher, SearchError> {
+    pub fn new(
+        session: Arc<Session>,
+        outgoing: mpsc::Sender<Vec<u8>>,
+        differences: Differences,
+    ) -> Result<RemoteSearcher, SearchError> {
         let hello = &session.hello;
         let info = DeviceInfo {
             id: DeviceId::Remote(session.id),
@@ -68,6 +75,7 @@ impl RemoteSearcher {
             outgoing,
             last_order,
             sets: SentSets::new(random(session_id)?),
+            differences,
             line: 0,
             launches: VecDeque::new(),
             ahead: 0,
@@ -90,9 +98,11 @@ impl RemoteSearcher {
     /// Makes sure that the worker has the patterns of a launch but the first, which is searched for
     /// in this launch alone. Returns the place and the number of that set.
     fn share(&mut self, patterns: &PatternSet) -> Result<(u8, u64), SearchError> {
-        let id = self.id();
-        let shared = patterns.iter().skip(1).map(|(_, pattern)| pattern.as_str());
-        let Shared { set, generation, messages } = self.sets.share(self.line, shared, |texts| shuffle(texts, id))?;
+        let behind =
+            || Arc::new(PatternSet::new(patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect()));
+        let shared = patterns.shared().map_or_else(behind, Arc::clone);
+        let shared = self.sets.share(self.line, &shared, &self.differences);
+        let Shared { set, generation, messages } = shared.map_err(|error| no_randomness(self.id(), &error))?;
         messages.iter().try_for_each(|message| self.send(message))?;
         Ok((set, generation))
     }
@@ -203,18 +213,12 @@ impl Drop for RemoteSearcher {
 
 /// A number from the operating system.
 fn random(id: RemoteId) -> Result<u64, SearchError> {
-    getrandom::u64().map_err(|error| SearchError::DeviceFailed {
-        device: DeviceId::Remote(id),
-        reason: format!("the system gives no randomness ({error})"),
-    })
+    getrandom::u64().map_err(|error| no_randomness(id, &error))
 }
 
-/// Brings texts into a random order, all as likely but for a part in 2^40.
-fn shuffle(texts: &mut [String], id: RemoteId) -> Result<(), SearchError> {
-    for last in (1..texts.len()).rev() {
-        texts.swap(last, (random(id)? % (last as u64 + 1)) as usize);
-    }
-    Ok(())
+fn no_randomness(id: RemoteId, error: &getrandom::Error) -> SearchError {
+    let reason = format!("the system gives no randomness ({error})");
+    SearchError::DeviceFailed { device: DeviceId::Remote(id), reason }
 }
 
 #[cfg(test)]
@@ -228,7 +232,7 @@ mod tests {
         let id = RemoteId { worker: "ann".parse().unwrap(), device: 0 };
         let session = Arc::new(Session::new(id, hello, Arc::default()));
         let (outgoing, sent) = mpsc::channel(256);
-        (RemoteSearcher::new(Arc::clone(&session), outgoing).unwrap(), session, sent)
+        (RemoteSearcher::new(Arc::clone(&session), outgoing, Differences::default()).unwrap(), session, sent)
     }
 
     fn launch(patterns: &[&str]) -> Launch {

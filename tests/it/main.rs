@@ -48,6 +48,8 @@ fn main() -> std::process::ExitCode {
         delivery::TESTS,
         fleet::flood::TESTS,
         fleet::kills::TESTS,
+        fleet::patterns::TESTS,
+        fleet::quotas::TESTS,
         fleet::scale::TESTS,
         fleet::server::TESTS,
         fleet::trust::TESTS,

@@ -9,6 +9,7 @@ use super::pattern::{Pattern, top_of};
 use super::text_test::TextTest;
 use super::text_tests::TextTests;
 use crate::key::Npub;
+use std::sync::{Arc, OnceLock};
 
 /// Intervals of a set at most: what a device's filter has room for. Where there are more, those
 /// with the smallest gaps between them are joined.
@@ -30,6 +31,11 @@ pub struct PatternSet {
     /// The index of the first member of each interval; then the number of members.
     first_member: Vec<u32>,
     is_exact: bool,
+    compares_whole_keys: bool,
+    /// Patterns behind these, in a set that others have too. It shares none itself.
+    shared: Option<Arc<PatternSet>>,
+    /// The same patterns in a set that shares none, made at its first use.
+    flat: OnceLock<Box<PatternSet>>,
 }
 
 impl PatternSet {
@@ -47,38 +53,82 @@ impl PatternSet {
             is_exact = false;
         }
         first_member.push(members.len() as u32);
-        PatternSet { patterns, intervals, members, first_member, is_exact }
+        let compares_whole_keys = patterns.iter().any(|pattern| !pattern.begins_selectively());
+        let (shared, flat) = (None, OnceLock::new());
+        PatternSet { patterns, intervals, members, first_member, is_exact, compares_whole_keys, shared, flat }
+    }
+
+    /// A set of `own`, and behind them the patterns of `shared`. Made, and compared with keys, in a
+    /// time that does not grow with `shared`. What a device filters by is made at its first use.
+    pub fn before(own: Vec<Pattern>, shared: &Arc<PatternSet>) -> PatternSet {
+        let own = PatternSet::new(own);
+        if shared.shared.is_some() || own.members.len() + shared.members.len() > MOST_INTERVALS {
+            // Where intervals are joined, all of them decide which.
+            return PatternSet::new(
+                own.patterns.iter().chain(shared.iter().map(|(_, pattern)| pattern)).cloned().collect(),
+            );
+        }
+        PatternSet {
+            is_exact: own.is_exact && shared.is_exact,
+            compares_whole_keys: own.compares_whole_keys || shared.compares_whole_keys,
+            shared: Some(Arc::clone(shared)),
+            ..own
+        }
+    }
+
+    /// The patterns that are behind its own, if it was made by [`PatternSet::before`].
+    pub fn shared(&self) -> Option<&Arc<PatternSet>> {
+        self.shared.as_ref()
     }
 
     /// Number of patterns, duplicates included.
     pub fn len(&self) -> usize {
-        self.patterns.len()
+        self.patterns.len() + self.behind().len()
     }
 
     /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.len() == 0
+    }
+
+    /// The shared patterns.
+    fn behind(&self) -> &[Pattern] {
+        self.shared.as_ref().map_or(&[], |shared| &shared.patterns)
+    }
+
+    /// These patterns in a set that shares none.
+    fn flat(&self) -> &PatternSet {
+        let make = || Box::new(PatternSet::new(self.iter().map(|(_, pattern)| pattern.clone()).collect()));
+        if self.shared.is_none() { self } else { self.flat.get_or_init(make) }
     }
 
     /// The pattern at an index from [`PatternSet::iter`] or [`PatternSet::matches`]. Panics at any
     /// other index.
     pub fn get(&self, id: PatternId) -> &Pattern {
-        &self.patterns[id.0]
+        let own = self.patterns.len();
+        if id.0 < own { &self.patterns[id.0] } else { &self.behind()[id.0 - own] }
     }
 
     /// All patterns with their indices, in order.
     pub fn iter(&self) -> impl Iterator<Item = (PatternId, &Pattern)> + Clone {
-        self.patterns.iter().enumerate().map(|(at, pattern)| (PatternId(at), pattern))
+        self.patterns.iter().chain(self.behind()).enumerate().map(|(at, pattern)| (PatternId(at), pattern))
     }
 
     /// Indices of all patterns that `npub` matches, in order.
     pub fn matches(&self, npub: &Npub) -> Vec<PatternId> {
+        let mut matching = self.own_matches(npub);
+        let behind = self.shared.iter().flat_map(|shared| shared.own_matches(npub));
+        matching.extend(behind.map(|id| PatternId(self.patterns.len() + id.0)));
+        matching
+    }
+
+    fn own_matches(&self, npub: &Npub) -> Vec<PatternId> {
         let top = top_of(&npub.0);
         let Some(at) = self.interval_of(top) else { return Vec::new() };
         let members = &self.members[self.first_member[at] as usize..self.first_member[at + 1] as usize];
         let near = members.iter().filter(|(first, last, _)| (*first..=*last).contains(&top));
         let near = near.map(|&(.., at)| PatternId(at as usize));
-        let mut matching: Vec<PatternId> = near.filter(|&id| self.get(id).matches(npub)).collect();
+        let mut matching: Vec<PatternId> = near.filter(|&id| self.patterns[id.0].matches(npub)).collect();
         matching.sort_unstable();
         matching
     }
@@ -87,7 +137,7 @@ impl PatternSet {
     /// included. A key outside all of them matches nothing; a key inside may match. At most
     /// [`MOST_INTERVALS`].
     pub fn intervals(&self) -> &[(u64, u64)] {
-        &self.intervals
+        &self.flat().intervals
     }
 
     /// Whether every key inside the intervals matches.
@@ -98,25 +148,27 @@ impl PatternSet {
     /// Conditions on the keys inside the intervals, for devices that check them. `None` if the
     /// intervals say all, or if there are too many for a device.
     pub fn checks(&self) -> Option<Checks> {
-        if self.is_exact { None } else { Checks::new(&self.patterns, &self.members, &self.first_member) }
+        let PatternSet { patterns, members, first_member, .. } = self.flat();
+        if self.is_exact { None } else { Checks::new(patterns, members, first_member) }
     }
 
     /// Whether the first 32 bits of a pattern say too little for the faster kernel.
     pub fn compares_whole_keys(&self) -> bool {
-        self.patterns.iter().any(|pattern| !pattern.begins_selectively())
+        self.compares_whole_keys
     }
 
     /// Tests of whole texts, for the kernel that compares these. `None` if the first 32 bits say
     /// enough of every pattern, and the faster kernel does.
     pub fn text_tests(&self) -> Option<TextTests> {
-        let tests = || TextTests::new(self.patterns.iter().flat_map(TextTest::of).collect());
+        let tests = || TextTests::new(self.iter().flat_map(|(_, pattern)| TextTest::of(pattern)).collect());
         self.compares_whole_keys().then(tests)
     }
 
     /// Whether the key is inside an interval. A device that searches the intervals hands such keys
     /// on.
     pub fn may_match(&self, npub: &Npub) -> bool {
-        self.interval_of(top_of(&npub.0)).is_some()
+        let top = top_of(&npub.0);
+        self.interval_of(top).is_some() || self.shared.as_ref().is_some_and(|shared| shared.interval_of(top).is_some())
     }
 
     /// Expected number of candidates until any pattern matches; `None` for the empty set. Patterns
@@ -133,12 +185,12 @@ impl PatternSet {
             return None;
         }
         if self.is_exact {
-            return Some(Difficulty::from_chance(share_of(&self.intervals)));
+            return Some(Difficulty::from_chance(share_of(self.intervals())));
         }
-        let shapes: Vec<_> = self.patterns.iter().flat_map(Pattern::shapes).collect();
+        let shapes: Vec<_> = self.iter().flat_map(|(_, pattern)| pattern.shapes()).collect();
         match chance_of_any(&shapes, effort) {
             Some(chance) => Some(Difficulty::from_chance(chance)),
-            None => Difficulty::any_of(self.patterns.iter().map(Pattern::difficulty)),
+            None => Difficulty::any_of(self.iter().map(|(_, pattern)| pattern.difficulty())),
         }
     }
 
@@ -206,7 +258,46 @@ mod tests {
         assert_eq!(merged(&members, gap).0, [(0, 1), (10, 20), (40, 41), (44, 50)]);
     }
 
+    /// The answers of a set about itself and a key.
+    fn answers(set: &PatternSet, npub: &Npub) -> impl PartialEq + std::fmt::Debug {
+        let texts: Vec<String> = set.iter().map(|(id, _)| set.get(id).to_string()).collect();
+        let kinds = (set.len(), set.is_empty(), set.is_exact(), set.compares_whole_keys());
+        let checks = set.checks().map(|checks| (checks.members, checks.words));
+        (texts, kinds, checks, set.difficulty(), set.intervals().to_vec(), set.matches(npub), set.may_match(npub))
+    }
+
+    #[test]
+    fn a_set_of_too_many_intervals_with_those_it_shares_shares_none() {
+        let shared = Arc::new(PatternSet {
+            members: (0..MOST_INTERVALS as u64).map(|at| (at << 40, at << 40, 0)).collect(),
+            ..PatternSet::default()
+        });
+        let own = |count: usize| vec![Pattern::parse("q").unwrap(); count];
+        assert!(PatternSet::before(own(0), &shared).shared().is_some());
+        assert!(PatternSet::before(own(1), &shared).shared().is_none());
+        let layered = Arc::new(PatternSet::before(own(1), &Arc::new(set(&["p"]))));
+        let twice = PatternSet::before(own(1), &layered);
+        assert_eq!((twice.len(), twice.shared().is_none()), (3, true));
+    }
+
     proptest! {
+        /// With shared patterns and without, a set says the same of every key.
+        #[test]
+        fn shared_patterns_are_as_good_as_own_ones(
+            x in any::<[u8; 32]>(),
+            texts in prop::collection::vec("[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,3}|\\*[qpz]{3}|qp\\*z", 0..12),
+            own in 0usize..12,
+        ) {
+            let npub = Npub(x);
+            let mut patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            patterns.extend(Pattern::parse(&npub.to_string()[5..7]));
+            let shared = patterns.split_off(own.min(patterns.len()));
+            let layered = PatternSet::before(patterns.clone(), &Arc::new(PatternSet::new(shared.clone())));
+            prop_assert!(layered.shared().is_some_and(|set| set.len() == shared.len()));
+            let flat = PatternSet::new([patterns, shared].concat());
+            prop_assert_eq!(answers(&layered, &npub), answers(&flat, &npub));
+        }
+
         #[test]
         fn the_intervals_lose_nothing(
             x in any::<[u8; 32]>(),

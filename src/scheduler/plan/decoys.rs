@@ -11,7 +11,7 @@
 
 use super::compared::Compared;
 use super::pass::Pass;
-use crate::pattern::{Pattern, word_like};
+use crate::pattern::{Pattern, PatternId, word_like};
 use std::time::{Duration, Instant};
 
 /// Decoys where whole keys are compared, at most: each takes a test of every key.
@@ -21,7 +21,7 @@ const CHARACTERS: (u32, u32) = (4, 12);
 /// The shortest and the longest life of a decoy that is not found, hours.
 const LIFE: (u64, u64) = (1, 24);
 /// The least time between two changes.
-const UNCHANGED_FOR: Duration = Duration::from_secs(1);
+pub(in crate::scheduler) const UNCHANGED_FOR: Duration = Duration::from_secs(1);
 
 /// The decoys of a fleet.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub(in crate::scheduler) struct Decoys {
 #[derive(Debug, Default)]
 struct Drawn {
     decoys: Vec<Decoy>,
+    /// Counts their changes.
+    changes: u64,
     /// When they changed last.
     changed: Option<Instant>,
 }
@@ -50,27 +52,30 @@ impl Decoys {
         self.wanted = wanted;
     }
 
-    /// The decoys for a launch: none for one that serves no job.
-    pub fn beside(&mut self, pass: &Pass, now: Instant) -> Vec<Pattern> {
+    /// The decoys for a launch: none for one that serves no job. Before them a number that changes
+    /// with them.
+    pub fn beside(&mut self, pass: &Pass, now: Instant) -> (u64, Vec<Pattern>) {
         if self.wanted == 0 || !pass.is_for_a_job() {
-            return Vec::new();
+            return (0, Vec::new());
         }
         let compared = pass.compared();
         let most = if compared == Compared::WholeKeys { OF_WHOLE_KEYS } else { usize::MAX };
         let wanted = self.wanted.min(most);
-        let Drawn { decoys, changed } = &mut self.drawn[usize::from(compared == Compared::WholeKeys)];
+        let Drawn { decoys, changes, changed } = &mut self.drawn[usize::from(compared == Compared::WholeKeys)];
         // A changed set is sent to every worker, and a GPU finds easy decoys in every launch.
         if changed.is_none_or(|changed| now >= changed + UNCHANGED_FOR) {
+            let before = decoys.len();
             decoys.retain(|decoy| now < decoy.until);
             decoys.truncate(wanted);
-            if decoys.len() < wanted {
-                let requested: Vec<&Pattern> = pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).collect();
+            let kept = decoys.len();
+            if kept < wanted {
                 // Without randomness there are none: a decoy that can be guessed is worth nothing.
-                decoys.extend((decoys.len()..wanted).map_while(|_| draw(&requested, compared, now)));
+                decoys.extend((kept..wanted).map_while(|_| draw(pass, compared, now)));
                 *changed = Some(now);
             }
+            *changes += u64::from((kept, kept) != (before, decoys.len()));
         }
-        decoys.iter().map(|decoy| decoy.pattern.clone()).collect()
+        (*changes + 1, decoys.iter().map(|decoy| decoy.pattern.clone()).collect())
     }
 
     /// Takes a decoy out of use that was found, at the next change.
@@ -83,9 +88,9 @@ impl Decoys {
     }
 }
 
-/// A decoy as rare as one of these patterns, chosen at random.
-fn draw(requested: &[&Pattern], compared: Compared, now: Instant) -> Option<Decoy> {
-    let like = requested[below(requested.len())?];
+/// A decoy as rare as one of the patterns of a pass, chosen at random.
+fn draw(pass: &Pass, compared: Compared, now: Instant) -> Option<Decoy> {
+    let like = pass.patterns.get(PatternId(1 + below(pass.patterns.len() - 1)?));
     let characters = (like.bits() / 5).clamp(CHARACTERS.0, CHARACTERS.1) as usize;
     // A random number for each word, and for the few that are left over.
     let mut random = [0u64; CHARACTERS.1 as usize];
@@ -127,14 +132,14 @@ mod tests {
     fn decoys_are_as_rare_as_the_patterns_beside_them_and_stay() {
         let (mut decoys, now) = (decoys(64), Instant::now());
         let pass = pass(&["m0ctane", "alyce"]);
-        let drawn = decoys.beside(&pass, now);
+        let drawn = decoys.beside(&pass, now).1;
         let bits: BTreeSet<u32> = drawn.iter().map(Pattern::bits).collect();
         // All of one kind among 64 once in 10^19 runs.
         assert_eq!((drawn.len(), bits), (64, BTreeSet::from([25, 35])));
         let different: BTreeSet<&str> = drawn.iter().map(Pattern::as_str).collect();
         assert!(different.len() > 55, "{different:?}");
-        assert_eq!(decoys.beside(&pass, now + Duration::from_secs(3600)), drawn);
-        let shared = decoys.beside(&super::tests::pass(&["qqqqqqqqqqqq"]), now);
+        assert_eq!(decoys.beside(&pass, now + Duration::from_secs(3600)).1, drawn);
+        let shared = decoys.beside(&super::tests::pass(&["qqqqqqqqqqqq"]), now).1;
         assert_eq!(shared, drawn, "they are the same beside other patterns");
     }
 
@@ -142,23 +147,23 @@ mod tests {
     fn a_decoy_that_was_found_or_is_old_is_another_one() {
         let (mut decoys, now) = (decoys(8), Instant::now());
         let pass = pass(&["m0ctanev0st0"]);
-        let first = decoys.beside(&pass, now);
+        let first = decoys.beside(&pass, now).1;
         decoys.found(&first[3], now);
         let soon = now + UNCHANGED_FOR - Duration::from_millis(1);
-        assert_eq!(decoys.beside(&pass, soon), first, "a set that changes is sent to everybody");
-        let second = decoys.beside(&pass, now + UNCHANGED_FOR);
+        assert_eq!(decoys.beside(&pass, soon).1, first, "a set that changes is sent to everybody");
+        let second = decoys.beside(&pass, now + UNCHANGED_FOR).1;
         assert!(second.len() == 8 && !second.contains(&first[3]) && second.contains(&first[0]), "{second:?}");
-        let later = decoys.beside(&pass, now + Duration::from_secs(LIFE.1 * 3600));
+        let later = decoys.beside(&pass, now + Duration::from_secs(LIFE.1 * 3600)).1;
         assert!(later.iter().all(|pattern| !second.contains(pattern)), "{later:?}");
     }
 
     #[test]
     fn where_whole_keys_are_compared_there_are_few_and_a_warm_up_has_none() {
         let (mut decoys, now) = (decoys(64), Instant::now());
-        let whole = decoys.beside(&pass(&["*al7ce*"]), now);
+        let whole = decoys.beside(&pass(&["*al7ce*"]), now).1;
         assert!(whole.len() == OF_WHOLE_KEYS && whole.iter().all(|pattern| pattern.as_str().starts_with('*')));
-        assert_eq!(decoys.beside(&Pass::canary_alone(None), now), []);
+        assert_eq!(decoys.beside(&Pass::canary_alone(None), now).1, []);
         decoys.set_wanted(0);
-        assert_eq!(decoys.beside(&pass(&["m0ctane"]), now), []);
+        assert_eq!(decoys.beside(&pass(&["m0ctane"]), now).1, []);
     }
 }

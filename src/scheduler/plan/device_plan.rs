@@ -9,6 +9,7 @@ use super::lane::Lane;
 use super::pass::Pass;
 use super::profile::{DeviceProfile, hits_worth_verifying};
 use super::select::{Selection, split_pass};
+use super::shared_passes::SharedPasses;
 use super::split_line::Seats;
 use crate::job::{JobId, JobSpec};
 use crate::pattern::{Pattern, Rate};
@@ -65,6 +66,8 @@ impl PlannedLaunch {
 pub struct DevicePlan {
     lane: Lane,
     early_stop: bool,
+    /// Whether it shares the pool's passes with others. The canary of a shared one is none of its own.
+    shares_passes: bool,
     /// Whether every pass has every pattern, as a measurement requires.
     exhaustive: bool,
     /// The value of [`OpenJobs::changes`] when the passes were made.
@@ -94,13 +97,23 @@ struct PoolPass {
 }
 
 impl PoolPass {
-    fn new(selection: Selection, jobs: &OpenJobs, rate: Option<Rate>) -> PoolPass {
+    fn new(
+        selection: Selection,
+        jobs: &OpenJobs,
+        rate: Option<Rate>,
+        mut shared: Option<&mut SharedPasses>,
+    ) -> PoolPass {
         let canary = canary::choose(rate);
-        let rationed = selection.is_rationed();
-        let rare_alone = rationed.then(|| Arc::new(selection.pass(jobs.all(), canary.clone(), true)));
+        let mut pass = |rare_alone: bool| {
+            let make = || selection.pass(jobs.all(), canary.clone(), rare_alone);
+            match &mut shared {
+                Some(shared) => shared.pass(&selection, rare_alone, make),
+                None => Arc::new(make()),
+            }
+        };
         PoolPass {
-            whole: Arc::new(selection.pass(jobs.all(), canary, false)),
-            rare_alone,
+            whole: pass(false),
+            rare_alone: selection.is_rationed().then(|| pass(true)),
             selection,
             raises: jobs.raises(),
         }
@@ -113,6 +126,7 @@ impl DevicePlan {
         DevicePlan {
             lane,
             early_stop: false,
+            shares_passes: false,
             exhaustive,
             made_for: None,
             share: FairShare::default(),
@@ -145,6 +159,12 @@ impl DevicePlan {
         self.early_stop = early_stop;
     }
 
+    /// Has it share the pool's passes with other devices that do. For devices whose launches have
+    /// canaries of their own.
+    pub fn share_passes(&mut self) {
+        self.shares_passes = true;
+    }
+
     /// Whether the passes were made for the current jobs.
     pub fn is_current(&self, jobs: &OpenJobs) -> bool {
         self.made_for == Some(jobs.changes())
@@ -157,10 +177,16 @@ impl DevicePlan {
 
     /// The next launch; `None` if no job has a pattern for this lane. `rates` are those of this
     /// device, which decide its canaries.
-    pub fn next(&mut self, jobs: &mut OpenJobs, fleet: Fleet, rates: Rates) -> Option<PlannedLaunch> {
+    pub fn next(
+        &mut self,
+        jobs: &mut OpenJobs,
+        shared: &mut SharedPasses,
+        fleet: Fleet,
+        rates: Rates,
+    ) -> Option<PlannedLaunch> {
         self.rates = rates;
         if !self.is_current(jobs) {
-            self.renew(jobs, fleet);
+            self.renew(jobs, shared, fleet);
             self.made_for = Some(jobs.changes());
         }
         let (turn, charged) = self.share.next()?;
@@ -221,7 +247,7 @@ impl DevicePlan {
     }
 
     /// Adapts passes and shares to the current jobs. Keeps a pass that still serves them.
-    fn renew(&mut self, jobs: &OpenJobs, fleet: Fleet) {
+    fn renew(&mut self, jobs: &OpenJobs, shared: &mut SharedPasses, fleet: Fleet) {
         // Without a stretch every pattern counts as rare, and a pass has all rare patterns.
         let stretch = self.budget.stretch().filter(|_| !self.exhaustive);
         let (part, early_stop) = (self.budget.part(), self.early_stop);
@@ -244,7 +270,8 @@ impl DevicePlan {
                 held.raises == jobs.raises() && held.selection.still_serves(&newest, jobs.all(), fleet.in_flight)
             };
             if !held.as_ref().is_some_and(keeps) {
-                *held = Some(PoolPass::new(newest, jobs, self.rates.of(compared)));
+                let shared = self.shares_passes.then_some(&mut *shared);
+                *held = Some(PoolPass::new(newest, jobs, self.rates.of(compared), shared));
             }
         }
         self.seats = jobs.split_line().seats(self.lane, fleet.rate);

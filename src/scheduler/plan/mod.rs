@@ -19,6 +19,7 @@ mod pattern_index;
 mod profile;
 pub(in crate::scheduler) mod rest;
 mod select;
+pub(in crate::scheduler) mod shared_passes;
 pub(in crate::scheduler) mod shares;
 pub(in crate::scheduler) mod split_line;
 pub(in crate::scheduler) mod split_queue;

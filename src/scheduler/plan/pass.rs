@@ -24,25 +24,67 @@ pub enum Owner {
 /// The patterns that every candidate of a launch is tested against, with their owners.
 #[derive(Debug)]
 pub struct Pass {
-    /// The canary first, then rare patterns, then plentiful ones.
+    /// The canary first, then rare patterns, then plentiful ones, then decoys.
     pub patterns: Arc<PatternSet>,
     /// The asker's half point, at which a split job is searched; `None` for start points of our
     /// own.
     pub half: Option<HalfPoint>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
-    /// Decoys that one candidate matches on average.
-    pub decoy_chance: f64,
-    /// The owner of each pattern.
-    owners: Vec<Owner>,
-    /// Index of the first plentiful pattern.
-    plentiful_from: usize,
+    /// The patterns but the canary: whose they are.
+    requested: Arc<Requested>,
     /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
     plentiful_part: f64,
     /// The value of [`Pass::remaining`], computed at its first use.
     remaining: OnceLock<Option<Remaining>>,
+}
+
+/// The patterns of a pass but its canary, and decoys: what all launches for devices that are not
+/// trusted have in common, each beside a canary of its own.
+#[derive(Debug)]
+pub(in crate::scheduler) struct SharedPatterns {
+    patterns: Arc<PatternSet>,
+    requested: Arc<Requested>,
+}
+
+/// The owners of the patterns of a pass.
+#[derive(Debug)]
+struct Requested {
+    /// The owner of each pattern, the canary included.
+    owners: Vec<Owner>,
+    /// Index of the first plentiful pattern.
+    plentiful_from: usize,
+    /// Decoys that one candidate matches on average.
+    decoy_chance: f64,
     /// The values of [`Pass::precedence`], computed at its first use.
     precedences: OnceLock<Vec<u32>>,
+    /// The jobs, sorted, computed at its first use.
+    jobs: OnceLock<Vec<JobId>>,
+}
+
+impl Requested {
+    fn new(owners: Vec<Owner>, plentiful_from: usize, decoy_chance: f64) -> Arc<Requested> {
+        let (precedences, jobs) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Requested { owners, plentiful_from, decoy_chance, precedences, jobs })
+    }
+}
+
+impl SharedPatterns {
+    /// The patterns of a pass, with decoys behind them.
+    pub fn new(pass: &Pass, decoys: &[Pattern]) -> SharedPatterns {
+        let Requested { owners, plentiful_from, .. } = &*pass.requested;
+        let owners = owners.iter().copied().chain(decoys.iter().map(|_| Owner::Decoy)).collect();
+        let patterns = pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).chain(decoys).cloned().collect();
+        SharedPatterns {
+            patterns: Arc::new(PatternSet::new(patterns)),
+            requested: Requested::new(owners, *plentiful_from, decoys.iter().map(chance).sum()),
+        }
+    }
+}
+
+/// The chance that one candidate matches.
+fn chance(pattern: &Pattern) -> f64 {
+    1.0 / pattern.difficulty().candidates()
 }
 
 impl Pass {
@@ -53,7 +95,6 @@ impl Pass {
         half: Option<HalfPoint>,
         canary: Pattern,
     ) -> Pass {
-        let chance = |pattern: &Pattern| 1.0 / pattern.difficulty().candidates();
         let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary]);
         let mut all = 0.0;
         let mut take = |(job, pattern): (JobId, &Pattern)| {
@@ -67,15 +108,12 @@ impl Pass {
         patterns[0] = canary::beside(patterns[0].clone(), &patterns[1..]);
         let canary_chance = chance(&patterns[0]);
         Pass {
-            plentiful_from,
             plentiful_part: 1.0 - (canary_chance + before) / (canary_chance + all),
             remaining: OnceLock::new(),
-            precedences: OnceLock::new(),
             patterns: Arc::new(PatternSet::new(patterns)),
             half,
-            owners,
+            requested: Requested::new(owners, plentiful_from, 0.0),
             canary_chance,
-            decoy_chance: 0.0,
         }
     }
 
@@ -89,57 +127,59 @@ impl Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::at_the_end(&canary::choose(rate)))
     }
 
-    /// The same pass with decoys, and with a canary of its own, drawn for one launch of a device of
-    /// this rate that is not trusted. Where top words are compared it is not made of the other
-    /// patterns, as [`canary::beside`] does for our own devices. Whole keys need a canary of their
-    /// kind ([`canary::beside`]), which the device may tell from the others: decoys are for that.
-    pub(in crate::scheduler) fn for_a_stranger(&self, rate: Option<Rate>, decoys: Vec<Pattern>) -> Pass {
-        let chance = |pattern: &Pattern| 1.0 / pattern.difficulty().candidates();
-        let requested: Vec<Pattern> = self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect();
+    /// The same pass with decoys, as `shared` has them, and with a canary of its own, drawn for one
+    /// launch of a device of this rate that is not trusted. Where top words are compared it is not
+    /// made of the other patterns, as [`canary::beside`] does for our own devices. Whole keys need a
+    /// canary of their kind ([`canary::beside`]), which the device may tell from the others: decoys
+    /// are for that.
+    ///
+    /// Takes a time that does not grow with the patterns, unless whole keys are compared.
+    pub(in crate::scheduler) fn for_a_stranger(&self, rate: Option<Rate>, shared: &SharedPatterns) -> Pass {
         let drawn = canary::choose(rate);
         let canary = match self.compared() {
             Compared::TopWords => drawn,
-            Compared::WholeKeys if requested.is_empty() => canary::at_the_end(&drawn),
-            Compared::WholeKeys => canary::beside(drawn, &requested),
+            Compared::WholeKeys => {
+                let requested = self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone());
+                let requested: Vec<Pattern> = requested.collect();
+                if requested.is_empty() { canary::at_the_end(&drawn) } else { canary::beside(drawn, &requested) }
+            }
         };
-        let (canary_chance, decoy_chance) = (chance(&canary), decoys.iter().map(chance).sum());
-        let mut owners = self.owners.clone();
-        owners.extend(decoys.iter().map(|_| Owner::Decoy));
-        let patterns = std::iter::once(canary).chain(requested).chain(decoys).collect();
-        Pass {
-            patterns: Arc::new(PatternSet::new(patterns)),
-            half: self.half,
-            canary_chance,
-            decoy_chance,
-            owners,
-            plentiful_from: self.plentiful_from,
-            plentiful_part: self.plentiful_part,
-            remaining: OnceLock::new(),
-            precedences: OnceLock::new(),
-        }
+        self.beside(canary, shared)
     }
 
     /// The same pass with the canary of another one: a device that is not trusted searched the launch
     /// of that one for these patterns, which are newer.
     pub(in crate::scheduler) fn with_canary_of(&self, other: &Pass) -> Pass {
-        let canary = other.patterns.iter().take(1).map(|(_, pattern)| pattern.clone());
-        let patterns = canary.chain(self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone())).collect();
+        let canary = other.patterns.get(PatternId(0)).clone();
+        match self.patterns.shared() {
+            Some(patterns) => {
+                let (patterns, requested) = (Arc::clone(patterns), Arc::clone(&self.requested));
+                self.beside(canary, &SharedPatterns { patterns, requested })
+            }
+            None => self.beside(canary, &SharedPatterns::new(self, &[])),
+        }
+    }
+
+    /// These patterns beside another canary.
+    fn beside(&self, canary: Pattern, shared: &SharedPatterns) -> Pass {
         Pass {
-            patterns: Arc::new(PatternSet::new(patterns)),
+            canary_chance: chance(&canary),
+            patterns: Arc::new(PatternSet::before(vec![canary], &shared.patterns)),
             half: self.half,
-            canary_chance: other.canary_chance,
-            decoy_chance: self.decoy_chance,
-            owners: self.owners.clone(),
-            plentiful_from: self.plentiful_from,
+            requested: Arc::clone(&shared.requested),
             plentiful_part: self.plentiful_part,
             remaining: OnceLock::new(),
-            precedences: OnceLock::new(),
         }
+    }
+
+    /// Decoys that one candidate matches on average.
+    pub fn decoy_chance(&self) -> f64 {
+        self.requested.decoy_chance
     }
 
     /// Whether the pass has a pattern of some job. Warm-up passes have none.
     pub(in crate::scheduler) fn is_for_a_job(&self) -> bool {
-        self.owners.len() > 1
+        self.requested.owners.len() > 1
     }
 
     /// The part of keys that its launches compare.
@@ -147,9 +187,19 @@ impl Pass {
         if self.patterns.compares_whole_keys() { Compared::WholeKeys } else { Compared::TopWords }
     }
 
+    /// Whether a pattern is this job's.
+    pub(in crate::scheduler) fn searches_for(&self, job: JobId) -> bool {
+        let sorted = || {
+            let mut jobs: Vec<JobId> = self.jobs().collect();
+            jobs.sort_unstable();
+            jobs
+        };
+        self.requested.jobs.get_or_init(sorted).binary_search(&job).is_ok()
+    }
+
     /// The jobs of the patterns, each once a pattern.
-    pub(in crate::scheduler) fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.owners.iter().filter_map(|owner| match owner {
+    fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.requested.owners.iter().filter_map(|owner| match owner {
             Owner::Job(job) => Some(*job),
             Owner::Canary | Owner::Decoy => None,
         })
@@ -157,22 +207,23 @@ impl Pass {
 
     /// The owner of a pattern.
     pub fn owner(&self, pattern: PatternId) -> Owner {
-        self.owners[pattern.0]
+        self.requested.owners[pattern.0]
     }
 
     /// Order in which several hits of one start point are preferred; the smallest wins. Rare
     /// patterns come first, hardest before easier, oldest job first among equals. Plentiful ones
     /// follow, oldest job first.
     pub(in crate::scheduler) fn precedence(&self, pattern: PatternId) -> u32 {
-        self.precedences.get_or_init(|| self.all_precedences())[pattern.0]
+        self.requested.precedences.get_or_init(|| self.all_precedences())[pattern.0]
     }
 
     fn all_precedences(&self) -> Vec<u32> {
-        let mut in_order: Vec<usize> = (0..self.owners.len()).collect();
+        let Requested { owners, plentiful_from, .. } = &*self.requested;
+        let mut in_order: Vec<usize> = (0..owners.len()).collect();
         in_order.sort_by_cached_key(|&pattern| {
-            let is_plentiful = pattern >= self.plentiful_from;
+            let is_plentiful = pattern >= *plentiful_from;
             let bits = if is_plentiful { 0 } else { self.patterns.get(PatternId(pattern)).bits() };
-            let job = match self.owners[pattern] {
+            let job = match owners[pattern] {
                 Owner::Job(job) => Some(job),
                 Owner::Canary | Owner::Decoy => None,
             };
@@ -190,11 +241,12 @@ impl Pass {
     /// patterns.
     pub(in crate::scheduler) fn remaining(&self) -> Option<Remaining> {
         let make = || {
-            (self.owners.len() > self.plentiful_from).then(|| Remaining {
+            let Requested { owners, plentiful_from, .. } = &*self.requested;
+            (owners.len() > *plentiful_from).then(|| Remaining {
                 patterns: Arc::new(PatternSet::new(
-                    self.patterns.iter().take(self.plentiful_from).map(|(_, pattern)| pattern.clone()).collect(),
+                    self.patterns.iter().take(*plentiful_from).map(|(_, pattern)| pattern.clone()).collect(),
                 )),
-                is_wanted: self.plentiful_from > 1,
+                is_wanted: *plentiful_from > 1,
             })
         };
         self.remaining.get_or_init(make).clone()
@@ -208,7 +260,7 @@ impl Pass {
     /// The owner of each pattern.
     #[cfg(test)]
     pub(in crate::scheduler) fn owners(&self) -> &[Owner] {
-        &self.owners
+        &self.requested.owners
     }
 }
 
@@ -222,13 +274,19 @@ mod tests {
         Pass::new(rare, std::iter::empty(), None, canary::choose(Some(Rate(1e9))))
     }
 
+    /// The pass of a launch for a device of this rate that is not trusted.
+    fn stranger(pass: &Pass, rate: Option<Rate>, decoys: &[&str]) -> Pass {
+        let decoys: Vec<Pattern> = decoys.iter().map(|text| text.parse().unwrap()).collect();
+        pass.for_a_stranger(rate, &SharedPatterns::new(pass, &decoys))
+    }
+
     #[test]
     fn an_order_has_a_canary_of_its_own_that_is_not_made_of_the_patterns() {
         let shared = pass(&["m0ctane"]);
         assert!(shared.patterns.get(PatternId(0)).as_str().starts_with("m0ct"), "that of our own devices is");
         let drawn: std::collections::BTreeSet<String> = (0..20)
             .map(|_| {
-                let own = shared.for_a_stranger(Some(Rate(1e9)), Vec::new());
+                let own = stranger(&shared, Some(Rate(1e9)), &[]);
                 assert_eq!((own.owners(), own.patterns.len()), (shared.owners(), 2));
                 assert_eq!(own.patterns.get(PatternId(1)).as_str(), "m0ctane");
                 let canary = own.patterns.get(PatternId(0));
@@ -244,32 +302,33 @@ mod tests {
     #[test]
     fn newer_patterns_are_searched_for_beside_the_canary_of_the_launch() {
         let (old, new) = (pass(&["m0ctane"]), pass(&["alyce", "stack"]));
-        let old = old.for_a_stranger(Some(Rate(1e9)), Vec::new());
-        let new = new.for_a_stranger(None, vec!["cafe".parse().unwrap()]);
+        let old = stranger(&old, Some(Rate(1e9)), &[]);
+        let new = stranger(&new, None, &["cafe"]);
         let both = new.with_canary_of(&old);
         let texts: Vec<&str> = both.patterns.iter().map(|(_, pattern)| pattern.as_str()).collect();
         assert_eq!(texts, [old.patterns.get(PatternId(0)).as_str(), "alyce", "stack", "cafe"]);
         assert_eq!(both.owners(), [Owner::Canary, Owner::Job(JobId(0)), Owner::Job(JobId(1)), Owner::Decoy]);
-        assert_eq!((both.canary_chance, both.decoy_chance), (old.canary_chance, new.decoy_chance));
+        assert_eq!((both.canary_chance, both.decoy_chance()), (old.canary_chance, new.decoy_chance()));
+        assert!(both.patterns.shared().zip(new.patterns.shared()).is_some_and(|(one, other)| Arc::ptr_eq(one, other)));
     }
 
     #[test]
     fn decoys_stand_behind_the_patterns_of_jobs_and_are_nobodys() {
-        let decoys: Vec<Pattern> = ["alyce", "stack"].iter().map(|text| text.parse().unwrap()).collect();
-        let own = pass(&["m0ctane"]).for_a_stranger(None, decoys);
+        let own = stranger(&pass(&["m0ctane"]), None, &["alyce", "stack"]);
         assert_eq!(own.owners()[1..], [Owner::Job(JobId(0)), Owner::Decoy, Owner::Decoy]);
         assert_eq!(own.patterns.get(PatternId(3)).as_str(), "stack");
-        assert_eq!(own.decoy_chance, 2.0 / f64::from(1 << 25));
+        assert_eq!(own.decoy_chance(), 2.0 / f64::from(1 << 25));
         assert_eq!(own.jobs().collect::<Vec<_>>(), [JobId(0)]);
+        assert!(own.searches_for(JobId(0)) && !own.searches_for(JobId(1)));
     }
 
     #[test]
     fn where_whole_keys_are_compared_the_own_canary_compares_them() {
         for shared in [pass(&["*al7ce*"]), Pass::canary_alone_of_whole_keys(None)] {
-            let own = shared.for_a_stranger(Some(Rate(1e9)), Vec::new());
+            let own = stranger(&shared, Some(Rate(1e9)), &[]);
             assert!(own.patterns.get(PatternId(0)).as_str().starts_with('*'), "{:?}", own.patterns.get(PatternId(0)));
             assert_eq!(own.compared(), Compared::WholeKeys);
         }
-        assert_eq!(Pass::canary_alone(None).for_a_stranger(None, Vec::new()).compared(), Compared::TopWords);
+        assert_eq!(stranger(&Pass::canary_alone(None), None, &[]).compared(), Compared::TopWords);
     }
 }

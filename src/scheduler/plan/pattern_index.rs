@@ -4,7 +4,9 @@ use super::compared::Compared;
 use super::lane::Lane;
 use super::profile::DeviceProfile;
 use crate::job::{JobId, JobSpec};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The most hits per start point that all rare patterns may have together. If they had more, start
 /// points would go to the oldest of their jobs anyway, so the easiest of them count as plentiful.
@@ -14,11 +16,17 @@ const RARE_TOGETHER: f64 = 1.0;
 #[derive(Debug, Default)]
 pub struct PatternIndex {
     by_bits: BTreeMap<u32, BTreeSet<JobId>>,
+    /// The values of [`PatternIndex::rare_jobs`] since the last change.
+    rare: RefCell<RareJobs>,
 }
+
+/// Lists of jobs, by lane and by the least bits of their patterns.
+type RareJobs = BTreeMap<(Lane, u32), Arc<[JobId]>>;
 
 impl PatternIndex {
     /// Adds a job under the bits of each of its patterns for launches of a kind.
     pub fn insert(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
+        self.forget();
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             self.by_bits.entry(pattern.bits()).or_default().insert(job);
         }
@@ -26,6 +34,7 @@ impl PatternIndex {
 
     /// Removes a job. `spec` and `compared` must be those it was inserted with.
     pub fn remove(&mut self, job: JobId, spec: &JobSpec, compared: Compared) {
+        self.forget();
         for pattern in spec.patterns.iter().filter(|pattern| compared.takes(pattern)) {
             if let Some(jobs) = self.by_bits.get_mut(&pattern.bits()) {
                 jobs.remove(&job);
@@ -62,6 +71,18 @@ impl PatternIndex {
             }
         }
         from
+    }
+
+    /// The jobs with patterns of at least so many bits, oldest first. Until the next change all who
+    /// ask get the same list.
+    pub fn rare_jobs(&self, lane: Lane, rare_from: u32) -> Arc<[JobId]> {
+        let mut rare = self.rare.borrow_mut();
+        let make = || self.jobs(lane, |bits| bits >= rare_from).collect();
+        Arc::clone(rare.entry((lane, rare_from)).or_insert_with(make))
+    }
+
+    fn forget(&mut self) {
+        self.rare.get_mut().clear();
     }
 
     /// The jobs with patterns of these bits, oldest first.

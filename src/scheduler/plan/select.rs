@@ -32,6 +32,7 @@ use super::profile::{DeviceProfile, Goal};
 use crate::job::{JobId, JobSpec};
 use crate::pattern::Pattern;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Expected hits after which a start point counts as served: only one in 150 then has no hit.
 const ENOUGH: f64 = 5.0;
@@ -47,7 +48,7 @@ pub struct Selection {
     /// Patterns of at least this many bits are rare.
     rare_from: u32,
     /// Jobs with rare patterns, oldest first.
-    rare: Vec<JobId>,
+    rare: Arc<[JobId]>,
     /// Jobs whose plentiful patterns are in the pass, oldest first.
     plentiful: Vec<JobId>,
     /// Whether every job is in the selection.
@@ -64,7 +65,7 @@ impl Selection {
         in_flight: usize,
     ) -> Selection {
         let rare_from = index.rare_from(device);
-        let rare: Vec<JobId> = index.jobs(device.lane, |bits| bits >= rare_from).collect();
+        let rare = index.rare_jobs(device.lane, rare_from);
         let mut filling = Filling::new(SPARE * in_flight, device.goal(in_flight, !rare.is_empty()));
         let mut waiting = index.jobs(device.lane, |bits| bits < rare_from);
         let mut plentiful = Vec::new();
@@ -91,6 +92,14 @@ impl Selection {
         open.for_each(|spec| filling.take(hits(spec, self.device, self.rare_from)));
         let same = (self.device, self.rare_from) == (newest.device, newest.rare_from) && self.rare == newest.rare;
         same && !self.is_all && filling.is_full()
+    }
+
+    /// Whether a pass of it is one of `other`, too: it has the same patterns, and tells the same of
+    /// them apart.
+    pub fn has_pass_of(&self, other: &Selection) -> bool {
+        let kind = |selection: &Selection| (selection.device.lane, selection.device.compared, selection.rare_from);
+        // Another list of the same jobs is of other times: their patterns may be others.
+        Arc::ptr_eq(&self.rare, &other.rare) && kind(self) == kind(other) && self.plentiful == other.plentiful
     }
 
     fn has_rare(&self) -> bool {

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::job::JobId;
     use crate::pattern::Pattern;
-    use crate::scheduler::plan::pass::Owner;
+    use crate::scheduler::plan::pass::{Owner, SharedPatterns};
 
     #[test]
     fn a_launch_that_was_searched_for_later_patterns_is_judged_by_them_and_its_own_canary() {
@@ -42,7 +42,7 @@ mod tests {
             let pattern: Pattern = "m0ctane".parse().unwrap();
             let rare = std::iter::once((JobId(job), &pattern));
             let pass = Arc::new(Pass::new(rare, std::iter::empty(), None, "zz".parse().unwrap()));
-            let own = Arc::new(pass.for_a_stranger(None, Vec::new()));
+            let own = Arc::new(pass.for_a_stranger(None, &SharedPatterns::new(&pass, &[])));
             InFlight { planned: PlannedLaunch::warm_up(pass), pass: own, starts: Vec::new() }
         };
         for (ahead, job) in [(0, 0), (1, 1), (3, 3), (4, 0)] {

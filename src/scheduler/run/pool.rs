@@ -8,11 +8,11 @@ use crate::scheduler::plan::device_plan::{DevicePlan, Fleet, PlannedLaunch};
 use crate::scheduler::plan::jobs::OpenJobs;
 use crate::scheduler::plan::lane::Lane;
 use crate::scheduler::plan::pass::Pass;
+use crate::scheduler::plan::shared_passes::SharedPasses;
 use crate::scheduler::plan::shares::Shares;
 use crate::scheduler::plan::split_line::Seats;
 use crate::scheduler::plan::split_queue::SplitQueue;
 use crate::scheduler::plan::wait_estimate::{Serving, WaitEstimate};
-use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub struct Pool {
 #[derive(Debug, Default)]
 struct State {
     jobs: OpenJobs,
+    shared: SharedPasses,
     closed: bool,
     /// Whether the operator has paused the search.
     paused: bool,
@@ -78,7 +79,8 @@ impl Pool {
             return Vec::new();
         }
         let time = rate.and_then(|rate| Duration::try_from_secs_f64(candidates as f64 / rate).ok());
-        let searched: BTreeSet<JobId> = pass.jobs().collect();
+        let searched: Vec<JobId> =
+            state.jobs.best().map(|(job, _)| job).filter(|&job| pass.searches_for(job)).collect();
         searched.into_iter().filter(|&job| state.jobs.count(job, time.unwrap_or_default())).collect()
     }
 
@@ -151,7 +153,8 @@ impl Pool {
         if state.paused {
             return Next::Wait;
         }
-        subscription.plan.next(&mut state.jobs, fleet, rates).map_or(Next::Wait, Next::Search)
+        let State { jobs, shared, .. } = &mut *state;
+        subscription.plan.next(jobs, shared, fleet, rates).map_or(Next::Wait, Next::Search)
     }
 
     /// The open jobs, and their parts of the devices, as this asker is told them.
@@ -215,6 +218,7 @@ fn seats(state: &State, fleet: Fleet) -> Seats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::PatternId;
     use crate::scheduler::plan::pass::{Owner, Pass};
 
     fn patterns(texts: &[&str]) -> JobSpec {
@@ -269,6 +273,32 @@ mod tests {
         assert!(matches!(pool.next(&mut held, None), Next::Wait));
         pool.close();
         assert!(matches!(pool.next(&mut held, None), Next::End));
+    }
+
+    #[test]
+    fn devices_that_share_passes_have_one_until_their_patterns_differ() {
+        let pool = Pool::default();
+        pool.insert(JobId(1), patterns(&["qqqqqq"]));
+        let (mut one, mut other, mut own) =
+            (pool.subscribe(Lane::Hard), pool.subscribe(Lane::Hard), pool.subscribe(Lane::Hard));
+        one.share_passes();
+        other.share_passes();
+        let first = pass(&pool, &mut one);
+        assert!(Arc::ptr_eq(&first, &pass(&pool, &mut other)));
+        assert!(!Arc::ptr_eq(&first, &pass(&pool, &mut own)), "a trusted device has its canary alone");
+        pool.remove(JobId(1));
+        pool.insert(JobId(3), patterns(&["pppppp"]));
+        let second = pass(&pool, &mut one);
+        assert_eq!(second.patterns.get(PatternId(1)).as_str(), "pppppp");
+        assert!(Arc::ptr_eq(&second, &pass(&pool, &mut other)));
+        other.set_lane(Lane::Easy);
+        pool.insert(JobId(2), patterns(&["ppp"]));
+        assert_eq!((pass(&pool, &mut one).patterns.len(), pass(&pool, &mut other).patterns.len()), (2, 2));
+        other.set_lane(Lane::All);
+        let all = pass(&pool, &mut other);
+        assert_eq!(all.patterns.len(), 3);
+        pool.remove(JobId(2));
+        assert_eq!(pass(&pool, &mut other).patterns.len(), 2);
     }
 
     #[test]

@@ -15,16 +15,50 @@ pub(super) struct Devices {
     /// Start points that may be in flight at once, on all devices.
     in_flight: AtomicUsize,
     subscribed: AtomicUsize,
-    /// Lane and rate of each measured device, by subscription number.
-    rates: Mutex<BTreeMap<usize, (Lane, f64)>>,
+    rates: Mutex<MeasuredRates>,
+}
+
+/// The rates of the measured devices. Asked for with every launch, of which a thousand devices make
+/// thousands a second.
+#[derive(Debug, Default)]
+struct MeasuredRates {
+    /// Lane and rate of each device, in candidates per 1000 seconds, by subscription number.
+    of_devices: BTreeMap<usize, (Lane, u64)>,
+    /// Their sums by lane, as [`Lane::EVERY`] has them. Whole numbers, so that nothing adds up.
+    of_lanes: [u128; Lane::EVERY.len()],
+}
+
+/// Parts of a candidate per second that a rate is rounded to.
+const ROUNDED_TO: f64 = 1e3;
+
+impl MeasuredRates {
+    /// Sets the rate of a device, or forgets it.
+    fn set(&mut self, number: usize, measured: Option<(Lane, f64)>) {
+        let measured = measured.map(|(lane, rate)| (lane, (rate * ROUNDED_TO) as u64));
+        let before = match measured {
+            Some(measured) => self.of_devices.insert(number, measured),
+            None => self.of_devices.remove(&number),
+        };
+        if let Some((lane, rate)) = before {
+            self.of_lanes[lane as usize] -= u128::from(rate);
+        }
+        if let Some((lane, rate)) = measured {
+            self.of_lanes[lane as usize] += u128::from(rate);
+        }
+    }
+
+    /// The rates of a lane's devices together, in candidates per second; of [`Lane::All`] those of
+    /// all devices.
+    fn sum(&self, lane: Lane) -> f64 {
+        let sum = if lane == Lane::All { self.of_lanes.iter().sum() } else { self.of_lanes[lane as usize] };
+        sum as f64 / ROUNDED_TO
+    }
 }
 
 impl Devices {
     /// The devices of one lane. [`Lane::All`] means those of every lane.
     pub fn fleet(&self, lane: Lane) -> Fleet {
-        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = rates.values().filter(|(other, _)| lane == Lane::All || lane == *other);
-        let rate: f64 = counted.map(|(_, rate)| rate).sum();
+        let rate = self.rates.lock().unwrap_or_else(PoisonError::into_inner).sum(lane);
         Fleet { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
     }
 
@@ -32,7 +66,7 @@ impl Devices {
     fn note_rate(&self, number: usize, lane: Lane, rate: Option<Rate>) {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Rate(rate)) = rate {
-            rates.insert(number, (lane, rate));
+            rates.set(number, Some((lane, rate)));
         }
     }
 }
@@ -72,6 +106,11 @@ impl Subscription {
         self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
     }
 
+    /// Has the device share passes with others ([`DevicePlan::share_passes`]).
+    pub(in crate::scheduler) fn share_passes(&mut self) {
+        self.plan.share_passes();
+    }
+
     /// Records a collected launch over `starts` start points.
     pub(in crate::scheduler) fn settle(&mut self, launch: &PlannedLaunch, report: &LaunchReport, starts: usize) {
         let fleet = self.devices.fleet(self.plan.lane());
@@ -97,6 +136,35 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.devices.in_flight.fetch_sub(self.in_flight, Ordering::Relaxed);
-        self.devices.rates.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+        self.devices.rates.lock().unwrap_or_else(PoisonError::into_inner).set(self.number, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rates_of_a_lane_are_those_of_its_devices_however_often_they_change() {
+        let mut rates = MeasuredRates::default();
+        for round in 0..1000 {
+            for number in 0..30 {
+                let lane = Lane::EVERY[(number + round) % 3];
+                rates.set(number, Some((lane, 1e10 / (number + 1) as f64 * (round + 1) as f64)));
+            }
+        }
+        let measured = rates.of_devices.clone();
+        for lane in Lane::EVERY {
+            let of_lane = measured.values().filter(|(other, _)| lane == Lane::All || lane == *other);
+            assert_eq!(rates.sum(lane), of_lane.map(|&(_, rate)| u128::from(rate)).sum::<u128>() as f64 / ROUNDED_TO);
+        }
+        rates.set(7, Some((Lane::All, 0.25)));
+        for number in (0..30).filter(|&number| number != 7) {
+            rates.set(number, None);
+        }
+        assert_eq!(Lane::EVERY.map(|lane| rates.sum(lane)), [0.25, 0.0, 0.0], "nothing is left of the others");
+        rates.set(7, None);
+        rates.set(7, None);
+        assert_eq!(Lane::EVERY.map(|lane| rates.sum(lane)), [0.0; 3]);
     }
 }

@@ -118,7 +118,7 @@ fn settle(
     record.judge(verified.hits_wrong, expected, verified.canary_found);
     let candidates = match unproven {
         Some(claim) => {
-            let expected = launch.report.candidates as f64 * launch.pass.decoy_chance;
+            let expected = launch.report.candidates as f64 * launch.pass.decoy_chance();
             record.judge_decoys(expected, verified.decoys_found.len() as u64);
             claim.decoys.found(&verified.decoys_found);
             prove(launch, record, claim)

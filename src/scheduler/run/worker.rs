@@ -131,6 +131,9 @@ impl Worker {
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
         let mut subscription = self.pool.subscribe(self.lane);
         subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
+        if self.is_remote() {
+            subscription.share_passes();
+        }
         let measure_from = Instant::now() + WARM_UP;
         let take_jobs_from = measure_from + MEASURE;
         let warm_up = Arc::new(Pass::canary_alone(None));

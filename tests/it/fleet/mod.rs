@@ -2,6 +2,8 @@
 
 pub mod flood;
 pub mod kills;
+pub mod patterns;
+pub mod quotas;
 pub mod scale;
 pub mod server;
 pub mod trust;

@@ -22,6 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 
 /// Names the server's program; else it is looked for as `nats-server`.
@@ -131,12 +132,26 @@ impl Drop for Killed {
     }
 }
 
+/// Names of the threads of a [`Headquarters`] that work for the devices of workers: those of the
+/// devices, the verifier's, and those of the connection. Simulated workers have others.
+pub const BOT_THREADS: [&str; 3] = ["worker ", "verifier", "bot"];
+
 /// A search whose own device tests one candidate in fifty milliseconds, and a fleet.
 pub struct Headquarters {
     pub scheduler: Arc<Scheduler>,
     pub fleet: Fleet,
     pub finds: Arc<Mutex<Vec<Find>>>,
+    /// The connection's, so that its threads have a name; `None` at the end.
+    runtime: Option<Runtime>,
     _stopper: Stopper,
+}
+
+impl Drop for Headquarters {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Headquarters {
@@ -156,8 +171,10 @@ impl Headquarters {
         let (stopper, shutdown) = shutdown::pair();
         let credentials = Credentials::read(&server.data.path().join(FOLDER).join(BOT_CREDENTIALS)).unwrap();
         let attached = Arc::clone(&scheduler);
-        tokio::spawn(fleet.clone().run(credentials, move |searcher| attached.attach(searcher), shutdown));
-        Headquarters { scheduler, fleet, finds, _stopper: stopper }
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(2).thread_name("bot").enable_all().build();
+        let runtime = runtime.unwrap();
+        runtime.spawn(fleet.clone().run(credentials, move |searcher| attached.attach(searcher), shutdown));
+        Headquarters { scheduler, fleet, finds, runtime: Some(runtime), _stopper: stopper }
     }
 
     pub fn order(&self, job: i64, prefix: &str) {

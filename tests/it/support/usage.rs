@@ -18,12 +18,18 @@ pub fn of(pid: u32) -> (f64, u64) {
 
 /// Processor time of a process in seconds, without its search, which runs at low priority.
 pub fn seconds_beside_search(pid: u32) -> f64 {
-    let mut searched = 0;
+    of(pid).0 - seconds_of_threads(pid, &["search"])
+}
+
+/// Processor time in seconds of a process's threads whose names begin with one of these.
+pub fn seconds_of_threads(pid: u32, names: &[&str]) -> f64 {
+    let mut nanoseconds = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
         let read = |name: &str| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-        if read("comm").starts_with("search") {
-            searched += read("schedstat").split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let name = read("comm");
+        if names.iter().any(|begin| name.starts_with(begin)) {
+            nanoseconds += read("schedstat").split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         }
     }
-    of(pid).0 - searched as f64 / 1e9
+    nanoseconds as f64 / 1e9
 }

@@ -1,0 +1,159 @@
+//! Many patterns for many devices: what a launch and a change cost the bot.
+
+use crate::support::harness::{Test, test};
+use crate::support::{until, usage};
+use npubbot::clock::Clock;
+use npubbot::job::{JobId, JobSpec};
+use npubbot::pattern::Pattern;
+use npubbot::scheduler::{Find, FindOutcome, OpenDevice, Scheduler};
+use npubbot::search::{
+    DeviceChoice, DeviceId, DeviceInfo, Launch, LaunchReport, RemoteId, SearchError, SearchOptions, Searcher,
+    Surroundings,
+};
+use npubbot::vault::Vault;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub const TESTS: &[Test] = &[
+    test!(a_launch_costs_no_more_beside_many_patterns).slow(),
+    test!(a_hundred_thousand_patterns_are_measured).long("1 min, alone on the machine").alone(),
+];
+
+/// Threads of the bot that launches of workers' devices keep busy.
+const THREADS: [&str; 2] = ["worker ", "verifier"];
+
+/// The launches that the devices have seen.
+#[derive(Default)]
+struct Seen {
+    launches: AtomicU64,
+    /// Devices that have a launch with the newest number of patterns.
+    current: Mutex<BTreeSet<String>>,
+    patterns: AtomicU64,
+}
+
+/// A worker's device that takes twenty launches ahead and finds nothing.
+struct Far {
+    info: DeviceInfo,
+    time: Duration,
+    seen: Arc<Seen>,
+    waiting: usize,
+}
+
+impl Searcher for Far {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn starts(&self) -> usize {
+        1
+    }
+
+    fn in_flight(&self) -> usize {
+        20
+    }
+
+    fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
+        self.waiting += 1;
+        if launch.patterns.len() as u64 == self.seen.patterns.load(Ordering::Relaxed) {
+            self.seen.current.lock().unwrap().insert(self.info.id.to_string());
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<LaunchReport, SearchError> {
+        std::thread::sleep(self.time);
+        self.waiting -= 1;
+        self.seen.launches.fetch_add(1, Ordering::Relaxed);
+        // So few candidates prove nothing, and disprove nothing.
+        Ok(LaunchReport { candidates: 1, busy: self.time, ..LaunchReport::default() })
+    }
+}
+
+/// The bot's own device: it takes no jobs, since it is never measured.
+fn nothing(id: DeviceId) -> Box<dyn Searcher> {
+    let info = DeviceInfo { id, name: "slow".into(), kernel: "slow".into(), threads: 1 };
+    Box::new(Far { info, time: Duration::from_millis(500), seen: Arc::default(), waiting: 0 })
+}
+
+/// A pattern of twelve characters that no other number has.
+fn pattern(number: usize) -> JobSpec {
+    let text = format!("{number:012}").replace('1', "q");
+    JobSpec::local(vec![Pattern::parse(&text).unwrap()])
+}
+
+/// Processor time of the bot's threads for a launch, and for a job that comes, and memory of a device.
+#[derive(Debug)]
+struct Cost {
+    launch: Duration,
+    change: Duration,
+    memory: u64,
+}
+
+async fn cost(devices: usize, patterns: usize) -> Cost {
+    let opener: OpenDevice = Arc::new(|id, _: &SearchOptions| Ok(nothing(id)));
+    let options = SearchOptions { devices: DeviceChoice::Cpu, ..SearchOptions::default() };
+    let (vault, surroundings) = (Vault::without_identity().unwrap(), Surroundings::new(Clock::System));
+    let on_find = |_: Find| FindOutcome::Done;
+    let bot = Scheduler::start_with(&options, opener, surroundings, vault, on_find).unwrap();
+    bot.set_decoys(16);
+    for number in 0..patterns {
+        bot.add(JobId(number as i64), pattern(number));
+    }
+    let seen = Arc::new(Seen::default());
+    // The canary, the jobs' patterns and the decoys.
+    let have = |jobs: usize| seen.patterns.store(jobs as u64 + 17, Ordering::Relaxed);
+    let all_are_current = || async {
+        let is_all = seen.current.lock().unwrap().len() == devices;
+        is_all.then(|| seen.current.lock().unwrap().clear())
+    };
+    have(patterns);
+    let memory = usage::status(std::process::id(), "VmRSS");
+    for number in 0..devices {
+        let id = DeviceId::Remote(RemoteId { worker: format!("w{number}").parse().unwrap(), device: 0 });
+        let info = DeviceInfo { id, name: "far".into(), kernel: "none".into(), threads: 1 };
+        bot.attach(Box::new(Far { info, time: Duration::from_millis(20), seen: Arc::clone(&seen), waiting: 0 }));
+    }
+    let launches = || seen.launches.load(Ordering::Relaxed);
+    until("all search all patterns", all_are_current).await;
+    let more = |count: u64| {
+        let enough = launches() + count * devices as u64;
+        until("they go on", move || async move { (launches() >= enough).then_some(()) })
+    };
+    more(40).await;
+    let seconds = || usage::seconds_of_threads(std::process::id(), &THREADS);
+    let (before, used) = (launches(), seconds());
+    more(40).await;
+    let launch = (seconds() - used) / (launches() - before) as f64;
+    let memory = usage::status(std::process::id(), "VmRSS").saturating_sub(memory) * 1024 / devices as u64;
+    let (before, used, changes) = (launches(), seconds(), 4);
+    for number in patterns..patterns + changes {
+        have(number + 1);
+        seen.current.lock().unwrap().clear();
+        bot.add(JobId(number as i64), pattern(number));
+        until("all search the new one", all_are_current).await;
+    }
+    let beside = launch * (launches() - before) as f64;
+    let change = (seconds() - used - beside).max(0.0) / changes as f64;
+    let (launch, change) = (Duration::from_secs_f64(launch), Duration::from_secs_f64(change));
+    let cost = Cost { launch, change, memory };
+    println!("{devices} devices, {patterns} patterns: {cost:?}");
+    cost
+}
+
+async fn a_launch_costs_no_more_beside_many_patterns() {
+    let few = cost(4, 100).await;
+    let many = cost(4, 10_000).await;
+    assert!(many.launch < few.launch * 5, "a hundred times the patterns");
+    let wide = cost(32, 10_000).await;
+    assert!(wide.change < many.change * 4, "eight times the devices");
+    assert!(wide.memory < 1 << 20, "10,000 patterns of a device alone take 2 MB");
+}
+
+/// The figures of `docs/scale.md`.
+async fn a_hundred_thousand_patterns_are_measured() {
+    for (devices, patterns) in [(2, 1000), (2, 100_000), (100, 100_000)] {
+        cost(devices, patterns).await;
+    }
+}
