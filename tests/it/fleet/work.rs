@@ -98,14 +98,19 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     for line in [
         "npubbot_fleet_connected 1",
         "npubbot_fleet_devices 1",
-        "npubbot_fleet_device_errors_total{device=\"worker ann:0\"} 0",
         concat!("npubbot_fleet_device_info{device=\"worker ann:0\",version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         "npubbot_device_wrong_hits_total{device=\"worker ann:0\"} 0",
     ] {
         metric(address, line).await;
     }
     let metrics = metric(address, "npubbot_fleet_connected 1").await;
-    for name in ["device_hits_total", "fleet_device_round_trip_seconds", "fleet_device_clock_ahead_seconds"] {
+    // On a loaded machine an answer may have come too late, which counts as an error.
+    for name in [
+        "device_hits_total",
+        "fleet_device_errors_total",
+        "fleet_device_round_trip_seconds",
+        "fleet_device_clock_ahead_seconds",
+    ] {
         assert!(metrics.contains(&format!("npubbot_{name}{{device=\"worker ann:0\"}} ")), "{metrics}");
     }
     drop(worker);
