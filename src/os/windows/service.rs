@@ -71,7 +71,7 @@ pub fn check(config: &Path) -> io::Result<()> {
     }
     if let Some(folder) = config.parent().filter(|folder| !files::is_trusted(folder)) {
         return Err(io::Error::other(format!(
-            "others could replace the configuration in {}; say `{}` first",
+            "others could replace the configuration in {}; run `{}` first",
             folder.display(),
             files::closing_command(folder)
         )));
@@ -88,7 +88,7 @@ fn need_rights() -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "only an administrator changes services; start PowerShell as administrator, and say it there",
+            "only an administrator changes services; start PowerShell as administrator, and run this there",
         )),
     }
 }
@@ -142,7 +142,7 @@ pub fn run(log: &Path, serve: impl FnOnce() -> End + Send + 'static) -> io::Resu
     *MAIN.lock().unwrap_or_else(|broken| broken.into_inner()) = Some((log.to_owned(), Box::new(serve)));
     service_dispatcher::start(NAME, entry).map_err(|failed| match error(failed) {
         error if is(&error, ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) => {
-            io::Error::other("only the service manager says `service run`; `npubbot serve` runs the bot here")
+            io::Error::other("only the service manager runs `service run`; `npubbot serve` runs the bot here")
         }
         error => error,
     })
@@ -160,7 +160,7 @@ fn main(_: Vec<OsString>) {
     }
     let end = catch_unwind(AssertUnwindSafe(serve)).unwrap_or(End { code: PANICKED, is_to_restart: true });
     if end.is_to_restart {
-        // A service that ends without a word is started again.
+        // A service that ends without reporting it is started again.
         service_log::flush();
         process::end_now(end.code.into());
     }
@@ -186,8 +186,8 @@ fn open(manager: &ServiceManager, access: ServiceAccess) -> io::Result<Option<Se
 }
 
 /// Sets what a new service needs beside its program: its text, a start after each failure, and the
-/// loss of rights. An account of a service may act as those who call it, which has made many an
-/// intruder the system's master.
+/// loss of rights. By default a service may impersonate whoever calls it, which intruders have often
+/// used to get the rights of the system.
 fn set_up(service: &Service) -> io::Result<()> {
     service.set_description("Vanity npubs by Nostr message").map_err(error)?;
     let restart = ServiceAction { action_type: ServiceActionType::Restart, delay: RESTART_AFTER };
