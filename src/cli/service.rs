@@ -47,6 +47,12 @@ enum Action {
 
 /// Flags of `npubbot service install`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot service install                           ask for the passphrase once, and keep it
+  npubbot service install --passphrase-file p.txt   read it from a file, and keep it
+
+In a PowerShell that was started as administrator.")]
 struct Install {
     #[command(flatten)]
     identity: IdentityFlags,
@@ -54,6 +60,12 @@ struct Install {
 
 /// Flags of `npubbot service remove`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  npubbot service remove                       stop the service and remove it
+  npubbot service remove --data D:\\npubbot    the same for a bot with another data folder
+
+In a PowerShell that was started as administrator.")]
 struct Remove {
     #[command(flatten)]
     folders: super::folders::FolderFlags,
