@@ -14,8 +14,8 @@ pub struct BoundedFile {
 }
 
 impl BoundedFile {
-    /// Opens or makes a file, for this user alone. It and the earlier one have at most `largest` bytes each,
-    /// or a single text that is longer.
+    /// Opens or makes a file, for this user alone. It and the earlier one have at most `largest`
+    /// bytes each, or a single text that is longer.
     ///
     /// Errors: those of the file system.
     pub fn open(path: &Path, largest: u64) -> io::Result<BoundedFile> {

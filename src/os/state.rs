@@ -1,4 +1,7 @@
-//! States of a service.
+//! A service: its installation, states and end.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// The state that a service manager is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,4 +23,14 @@ pub struct End {
     pub code: u8,
     /// Whether the service manager should start it again.
     pub is_to_restart: bool,
+}
+
+/// A service to be installed.
+pub struct Installation {
+    /// The program's arguments.
+    pub arguments: Vec<OsString>,
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The data folder.
+    pub data: PathBuf,
 }

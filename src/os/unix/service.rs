@@ -1,23 +1,12 @@
 //! The bot among the services of Windows. Here systemd runs it.
 
-pub use crate::os::state::End;
-use std::ffi::OsString;
+pub use crate::os::state::{End, Installation};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Advice for the operator.
 const ADVICE: &str = "the service manager of this system needs no command of npubbot: for systemd there is the unit \
                       docs/operators/npubbot.service, which the Debian package installs";
-
-/// A service to be installed.
-pub struct Installation {
-    /// The program's arguments.
-    pub arguments: Vec<OsString>,
-    /// The configuration file.
-    pub config: PathBuf,
-    /// The data folder.
-    pub data: PathBuf,
-}
 
 /// Says that services are not installed by this program here.
 ///

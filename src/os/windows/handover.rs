@@ -78,7 +78,7 @@ fn enable(privilege: &str) -> io::Result<()> {
         let token = OwnedHandle::from_raw_handle(token);
         if LookupPrivilegeValueW(null(), name.as_ptr(), &mut wanted.Privileges[0].Luid) == 0
             || AdjustTokenPrivileges(token.as_raw_handle(), 0, &wanted, 0, null_mut(), null_mut()) == 0
-            // It succeeds also without the right.
+            // The call also succeeds if this user lacks the right.
             || GetLastError() != ERROR_SUCCESS
         {
             return Err(io::Error::last_os_error());

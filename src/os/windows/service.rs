@@ -3,7 +3,7 @@
 use super::account::{ACCOUNT, NAME};
 use super::manager::{self, error};
 use super::{acl, files, handover, process, service_log, wide};
-pub use crate::os::state::End;
+pub use crate::os::state::{End, Installation};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,16 +38,6 @@ const LONGEST_STOP: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Exit code after a panic.
 const PANICKED: u8 = 101;
-
-/// A service to be installed.
-pub struct Installation {
-    /// The program's arguments.
-    pub arguments: Vec<OsString>,
-    /// The configuration file.
-    pub config: PathBuf,
-    /// The data folder.
-    pub data: PathBuf,
-}
 
 type Main = Box<dyn FnOnce() -> End + Send>;
 

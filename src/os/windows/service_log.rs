@@ -42,7 +42,7 @@ pub(super) fn start(path: &Path) -> io::Result<()> {
 /// Waits a moment until all lines are in the file.
 pub(super) fn flush() {
     if let Some(written) = WRITTEN.lock().unwrap_or_else(|broken| broken.into_inner()).as_ref() {
-        // A line that had the mark after all has told too early.
+        // Signals of lines that contained the mark themselves are not the one waited for.
         while written.try_recv().is_ok() {}
         if io::stderr().write_all(&[MARK]).is_ok() {
             let _ = written.recv_timeout(PATIENCE);

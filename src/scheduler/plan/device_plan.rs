@@ -66,7 +66,8 @@ impl PlannedLaunch {
 pub struct DevicePlan {
     lane: Lane,
     early_stop: bool,
-    /// Whether it shares the pool's passes with others. The canary of a shared one is none of its own.
+    /// Whether it shares the pool's passes with other devices. The canary of a shared pass is not
+    /// used: each launch draws its own.
     shares_passes: bool,
     /// Whether every pass has every pattern, as a measurement requires.
     exhaustive: bool,
