@@ -60,6 +60,7 @@ fn main() -> std::process::ExitCode {
         gpu::kernels::TESTS,
         gpu::secrets::TESTS,
         gpu::several::TESTS,
+        gpu::workers::TESTS,
         presence::TESTS,
         relays::clients::TESTS,
         relays::interop::TESTS,

@@ -36,7 +36,7 @@ fn home_with_metrics(relay: &TestRelay) -> (Home, SocketAddr) {
 }
 
 /// Status and body of a page.
-fn get(address: SocketAddr, path: &str) -> (u16, String) {
+pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();

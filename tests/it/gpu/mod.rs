@@ -7,3 +7,4 @@ pub mod kernels;
 pub mod launch;
 pub mod secrets;
 pub mod several;
+pub mod workers;
