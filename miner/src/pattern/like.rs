@@ -6,7 +6,6 @@ use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use super::kind::Kind;
 use super::pattern::Pattern;
 use super::shape::Shape;
-use std::iter::repeat;
 use std::ops::Range;
 
 /// Each of these takes characters of the alphabet, `other`, and returns as many. Each character is
@@ -35,13 +34,10 @@ impl Pattern {
         Some(all_like((from..).map(|at| set_at(&shape, at)), other))
     }
 
-    /// Characters that begin like the run that keys of this pattern have at any place; `None` if
-    /// that is not all it asks for.
-    pub fn run_like(&self, other: &str) -> Option<String> {
-        let Kind::Parts { start, middle, within: None, end } = self.kind() else { return None };
-        let is_run_alone = start.is_empty() && middle.len() == 1 && end.is_empty();
-        let run = is_run_alone.then(|| self.shapes().swap_remove(0).middle.swap_remove(0))?;
-        Some(all_like(run.into_iter().chain(repeat(CharacterSet::ANY)), other))
+    /// Whether characters anywhere, one run of them, are all it asks for.
+    pub fn is_a_run(&self) -> bool {
+        let Kind::Parts { start, middle, within: None, end } = self.kind() else { return false };
+        start.is_empty() && middle.len() == 1 && end.is_empty()
     }
 
     /// The first of its shapes that restricts one of these places.

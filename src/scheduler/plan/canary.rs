@@ -1,5 +1,6 @@
 //! Canaries: patterns of known frequency that nobody asked for.
 
+use super::lane::Lane;
 use crate::pattern::{ALPHABET, Pattern, PatternSet, Rate};
 
 /// Length of a canary, in characters, while the device's rate is unknown. One candidate in 2^25
@@ -13,6 +14,28 @@ const FEWEST_HITS: f64 = 5.0;
 
 /// Characters of a canary before the checksum, at least: 15 bits of the key, enough for a quick test.
 const LEAST_OF_DATA: usize = 3;
+
+/// A canary as it is drawn: what it becomes depends on the patterns beside it and on the device.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    /// What it would be alone.
+    pub pattern: Pattern,
+    /// Whether it is for a GPU, or may be.
+    pub for_gpu: bool,
+}
+
+impl Draw {
+    /// A draw for a device of this rate that searches this lane.
+    pub fn new(rate: Option<Rate>, lane: Lane) -> Draw {
+        Draw { pattern: choose(rate), for_gpu: lane == Lane::Hard }
+    }
+}
+
+impl From<Pattern> for Draw {
+    fn from(pattern: Pattern) -> Draw {
+        Draw { pattern, for_gpu: false }
+    }
+}
 
 /// A random pattern that a device of this rate finds 5 to 160 times a second.
 pub fn choose(rate: Option<Rate>) -> Pattern {
@@ -35,10 +58,12 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
 ///   interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
 ///   sees only the shorter pattern, and cannot tell which is the canary.
 /// - Where whole keys are compared, its hits show that whole keys are right, with their checksums if
-///   those of the others are read. It is of the kind that takes the fewest further tests of every
-///   key: it has the end of a pattern that names one, or is a run that begins like the run of one,
-///   or is found by one test of a key's lowest bits.
-pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
+///   those of the others are read. It is an end, of the kind that takes the fewest further tests of
+///   every key: that of a pattern that names one, or any. A CPU has a test of a key's lowest bits,
+///   so there it is one with most of its characters before the checksum, unless characters anywhere
+///   have taken tests of the checksum already.
+pub fn beside(canary: impl Into<Draw>, requested: &[Pattern]) -> Pattern {
+    let Draw { pattern: canary, for_gpu } = canary.into();
     if requested.iter().all(Pattern::begins_selectively) {
         return match requested {
             [requested] => Pattern::parse(&requested.start_like(canary.as_str())).unwrap_or(canary),
@@ -46,28 +71,29 @@ pub fn beside(canary: Pattern, requested: &[Pattern]) -> Pattern {
         };
     }
     let reads_checksum = PatternSet::new(requested.to_vec()).text_tests().is_none_or(|tests| tests.need_checksum());
-    let text = of_whole_keys(canary.as_str(), requested, reads_checksum);
+    let text = match reads_checksum {
+        true => among_checksums(canary.as_str(), requested, for_gpu),
+        false => before_the_checksum(canary.as_str(), "", requested),
+    };
     text.parse().unwrap_or_else(|_| at_the_end(&canary))
 }
 
-/// The text of a canary where whole keys are compared, made of these characters.
-fn of_whole_keys(characters: &str, requested: &[Pattern], reads_checksum: bool) -> String {
-    if reads_checksum {
-        if let Some(end) = requested.iter().find_map(|requested| requested.end_like(characters)) {
-            return format!("*{end}");
-        }
-        // One character more, because it may be at some fifty places.
-        let longer = format!("{characters}{}", &characters[..1]);
-        if let Some(run) = requested.iter().find_map(|requested| requested.run_like(&longer)) {
-            return format!("*{run}*");
-        }
+/// The text of a canary of these characters among patterns of which checksums are read.
+fn among_checksums(characters: &str, requested: &[Pattern], for_gpu: bool) -> String {
+    if let Some(end) = requested.iter().find_map(|requested| requested.end_like(characters)) {
+        return format!("*{end}");
     }
     let count = characters.len();
-    let of_checksum = if reads_checksum { (count / 3).min(count.saturating_sub(LEAST_OF_DATA)) } else { 0 };
-    if reads_checksum && of_checksum == 0 {
+    let of_checksum = (count / 3).min(count.saturating_sub(LEAST_OF_DATA));
+    if for_gpu || of_checksum == 0 || requested.iter().any(Pattern::is_a_run) {
         return format!("*{characters}");
     }
     let (of_data, of_checksum) = characters.split_at(count - of_checksum);
+    before_the_checksum(of_data, of_checksum, requested)
+}
+
+/// The text of a canary with these characters right before the checksum, and these at its end.
+fn before_the_checksum(of_data: &str, of_checksum: &str, requested: &[Pattern]) -> String {
     let like = requested.iter().find_map(|requested| requested.data_end_like(of_data));
     format!("*{}?{of_checksum:?>6}", like.as_deref().unwrap_or(of_data))
 }
@@ -108,29 +134,37 @@ mod tests {
     }
 
     #[test]
-    fn where_whole_keys_are_compared_a_canary_is_of_their_kind_and_reads_what_they_read() {
+    fn where_whole_keys_are_compared_a_canary_is_an_end_that_reads_what_they_read() {
         let canary: Pattern = "al7ce".parse().unwrap();
-        for (requested, expected) in [
-            (&["*cafe"][..], "*acafe"),
-            (&["*cafe7", "*cafe8"], "*cafe7"),
-            (&["*a*[xy]cafe7"], "*cafe7"),
-            (&["*[xy]?", "*qqqq"], "*al7ye"),
-            (&["*qwerty*"], "*qwerty*"),
-            (&["*qwerty*", "*cafe7"], "*cafe7"),
-            (&["*m0*"], "*m07cea*"),
-            (&["*m0ctane*", "=7*"], "*m0ctan*"),
-            (&["*al7ce*", "hex:*beef"], "*al7cea*"),
-            (&["*cat*d0g*"], "*al7c??????e"),
-            (&["=7*"], "*al7c??????e"),
-            (&["=7*", "hex:*c0ffee"], "*qllh??????e"),
-            (&["hex:*beef"], "*alhmh???????"),
-            (&["hex:*c0ffee"], "*wqllh???????"),
-            (&["*qwerty*@40"], "*al7ce???????"),
-            (&["m0ctane", "cat"], "al7ce"),
+        for (requested, on_cpu, on_gpu) in [
+            (&["*cafe"][..], "*acafe", "*acafe"),
+            (&["*cafe7", "*cafe8"], "*cafe7", "*cafe7"),
+            (&["*a*[xy]cafe7"], "*cafe7", "*cafe7"),
+            (&["*[xy]?", "*qqqq"], "*al7ye", "*al7ye"),
+            (&["*qwerty*"], "*al7ce", "*al7ce"),
+            (&["*qwerty*", "*cafe7"], "*cafe7", "*cafe7"),
+            (&["*m0*"], "*al7ce", "*al7ce"),
+            (&["*m0ctane*", "=7*"], "*al7ce", "*al7ce"),
+            (&["*al7ce*", "hex:*beef"], "*al7ce", "*al7ce"),
+            (&["*cat*d0g*"], "*al7c??????e", "*al7ce"),
+            (&["=7*"], "*al7c??????e", "*al7ce"),
+            (&["=7*", "hex:*c0ffee"], "*qllh??????e", "*al7ce"),
+            (&["hex:*beef"], "*alhmh???????", "*alhmh???????"),
+            (&["hex:*c0ffee"], "*wqllh???????", "*wqllh???????"),
+            (&["*qwerty*@40"], "*al7ce???????", "*al7ce???????"),
+            (&["m0ctane", "cat"], "al7ce", "al7ce"),
         ] {
             let requested: Vec<Pattern> = requested.iter().map(|text| text.parse().unwrap()).collect();
-            assert_eq!(beside(canary.clone(), &requested).to_string(), expected);
+            for (for_gpu, expected) in [(false, on_cpu), (true, on_gpu)] {
+                let draw = Draw { pattern: canary.clone(), for_gpu };
+                assert_eq!(beside(draw, &requested).to_string(), expected, "{requested:?}, {for_gpu}");
+            }
         }
+    }
+
+    #[test]
+    fn a_draw_is_for_a_gpu_where_only_hard_patterns_are_searched() {
+        assert_eq!(Lane::EVERY.map(|lane| Draw::new(None, lane).for_gpu), [false, true, false]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The plan of one device: decides the pass of each launch.
 
-use super::canary;
+use super::canary::Draw;
 use super::compared::{Compared, Rates};
 use super::fair_share::{FairShare, Turn};
 use super::hit_budget::HitBudget;
@@ -12,7 +12,7 @@ use super::select::{Selection, split_pass};
 use super::shared_passes::SharedPasses;
 use super::split_line::Seats;
 use crate::job::{JobId, JobSpec};
-use crate::pattern::{Pattern, Rate};
+use crate::pattern::Pattern;
 use crate::search::LaunchReport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,13 +98,7 @@ struct PoolPass {
 }
 
 impl PoolPass {
-    fn new(
-        selection: Selection,
-        jobs: &OpenJobs,
-        rate: Option<Rate>,
-        mut shared: Option<&mut SharedPasses>,
-    ) -> PoolPass {
-        let canary = canary::choose(rate);
+    fn new(selection: Selection, jobs: &OpenJobs, canary: Draw, mut shared: Option<&mut SharedPasses>) -> PoolPass {
         let mut pass = |rare_alone: bool| {
             let make = || selection.pass(jobs.all(), canary.clone(), rare_alone);
             match &mut shared {
@@ -234,8 +228,8 @@ impl DevicePlan {
     }
 
     /// The canary of a split job's launches.
-    fn canary(&self, spec: &JobSpec) -> Pattern {
-        canary::choose(self.rates.of(compared_by(&spec.patterns)))
+    fn canary(&self, spec: &JobSpec) -> Draw {
+        Draw::new(self.rates.of(compared_by(&spec.patterns)), self.lane)
     }
 
     /// The charge of a launch: candidates that the fast kernel tests in the same time.
@@ -272,7 +266,7 @@ impl DevicePlan {
             };
             if !held.as_ref().is_some_and(keeps) {
                 let shared = self.shares_passes.then_some(&mut *shared);
-                *held = Some(PoolPass::new(newest, jobs, self.rates.of(compared), shared));
+                *held = Some(PoolPass::new(newest, jobs, Draw::new(self.rates.of(compared), self.lane), shared));
             }
         }
         self.seats = jobs.split_line().seats(self.lane, fleet.rate);

@@ -1,7 +1,8 @@
 //! Passes: the patterns of a launch and the jobs they belong to.
 
-use super::canary;
+use super::canary::{self, Draw};
 use super::compared::Compared;
+use super::lane::Lane;
 use crate::job::JobId;
 use crate::key::HalfPoint;
 use crate::pattern::{Pattern, PatternId, PatternSet, Rate};
@@ -93,9 +94,10 @@ impl Pass {
         rare: impl Iterator<Item = (JobId, &'a Pattern)>,
         plentiful: impl Iterator<Item = (JobId, &'a Pattern)>,
         half: Option<HalfPoint>,
-        canary: Pattern,
+        canary: impl Into<Draw>,
     ) -> Pass {
-        let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary]);
+        let canary = canary.into();
+        let (mut owners, mut patterns) = (vec![Owner::Canary], vec![canary.pattern.clone()]);
         let mut all = 0.0;
         let mut take = |(job, pattern): (JobId, &Pattern)| {
             all += chance(pattern);
@@ -105,7 +107,7 @@ impl Pass {
         };
         let (before, plentiful_from) = rare.map(&mut take).last().unwrap_or((0.0, 1));
         let (all, _) = plentiful.map(&mut take).last().unwrap_or((before, plentiful_from));
-        patterns[0] = canary::beside(patterns[0].clone(), &patterns[1..]);
+        patterns[0] = canary::beside(canary, &patterns[1..]);
         let canary_chance = chance(&patterns[0]);
         Pass {
             plentiful_part: 1.0 - (canary_chance + before) / (canary_chance + all),
@@ -135,13 +137,17 @@ impl Pass {
     ///
     /// Takes a time that does not grow with the patterns, unless whole keys are compared.
     pub(in crate::scheduler) fn for_a_stranger(&self, rate: Option<Rate>, shared: &SharedPatterns) -> Pass {
-        let drawn = canary::choose(rate);
+        let drawn = Draw::new(rate, Lane::Hard);
         let canary = match self.compared() {
-            Compared::TopWords => drawn,
+            Compared::TopWords => drawn.pattern,
             Compared::WholeKeys => {
                 let requested = self.patterns.iter().skip(1).map(|(_, pattern)| pattern.clone());
                 let requested: Vec<Pattern> = requested.collect();
-                if requested.is_empty() { canary::at_the_end(&drawn) } else { canary::beside(drawn, &requested) }
+                if requested.is_empty() {
+                    canary::at_the_end(&drawn.pattern)
+                } else {
+                    canary::beside(drawn, &requested)
+                }
             }
         };
         self.beside(canary, shared)

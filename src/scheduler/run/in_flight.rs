@@ -41,7 +41,7 @@ mod tests {
         let launch = |job: i64| {
             let pattern: Pattern = "m0ctane".parse().unwrap();
             let rare = std::iter::once((JobId(job), &pattern));
-            let pass = Arc::new(Pass::new(rare, std::iter::empty(), None, "zz".parse().unwrap()));
+            let pass = Arc::new(Pass::new(rare, std::iter::empty(), None, "zz".parse::<Pattern>().unwrap()));
             let own = Arc::new(pass.for_a_stranger(None, &SharedPatterns::new(&pass, &[])));
             InFlight { planned: PlannedLaunch::warm_up(pass), pass: own, starts: Vec::new() }
         };

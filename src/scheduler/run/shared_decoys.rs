@@ -89,7 +89,7 @@ mod tests {
     fn pass(job: i64) -> Arc<Pass> {
         let pattern: Pattern = "m0ctanev0st0".parse().unwrap();
         let rare = std::iter::once((JobId(job), &pattern));
-        Arc::new(Pass::new(rare, std::iter::empty(), None, "zz".parse().unwrap()))
+        Arc::new(Pass::new(rare, std::iter::empty(), None, "zz".parse::<Pattern>().unwrap()))
     }
 
     #[test]
