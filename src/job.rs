@@ -48,6 +48,15 @@ pub enum Channel {
     Nip04,
 }
 
+/// Why another bot, a peer, is asked to search for a job too.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HandOver {
+    /// It is hard.
+    Hard,
+    /// It takes too long for this bot alone: it was accepted because a peer may search for it.
+    TooLong,
+}
+
 /// A job: what is searched, for whom, and until when.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
@@ -72,6 +81,8 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
+    /// Why a peer is asked to search for it too; `None` if none is.
+    pub hand_over: Option<HandOver>,
 }
 
 /// A search without a target, and what it has come to.
@@ -116,6 +127,7 @@ impl JobSpec {
             subject: None,
             expires_at: u64::MAX,
             notice_at: None,
+            hand_over: None,
         }
     }
 

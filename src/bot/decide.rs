@@ -5,6 +5,7 @@ use super::best::{explain_best, find_best};
 use super::explain::{cheaper_one, explain};
 use super::facts::Facts;
 use super::meaning::Meaning;
+use super::peers::hand_over;
 use super::policy;
 use super::reply::{Acceptance, JobLine, Reply};
 use super::request::{Form, Request};
@@ -124,10 +125,16 @@ fn find(
     let Some(difficulty) = difficulty_of(considered) else {
         return Decision::Say(Reply::Nothing);
     };
-    if let Some(reply) = policy::refusal(patterns, difficulty, half.is_some(), rate, facts) {
+    let expected = rate.and_then(|rate| difficulty.expected_time(rate));
+    let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
+    // A split job is never handed over, so no job travels further than to one peer.
+    let hand_over = match half {
+        Some(_) => None,
+        None => hand_over(refusal.as_ref(), patterns, expected, facts),
+    };
+    if let Some(reply) = refusal.filter(|_| hand_over.is_none()) {
         return Decision::Say(reply);
     }
-    let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let takes = rate.and_then(|rate| facts.takes(difficulty, rate));
     let queue = if half.is_none() { facts.queue_for(patterns) } else { Duration::ZERO };
     let is_split = half.is_some();
@@ -141,6 +148,7 @@ fn find(
         is_split,
         place: facts.split_place.filter(|_| is_split),
         comes_elsewhere: request.form == Form::Nip04 && channel == Channel::Sealed,
+        hand_over,
         expensive: expected.is_some_and(|expected| expected.as_secs() > EXPENSIVE),
         cheaper: if is_split || expected.is_none_or(|expected| expected.as_secs() < LONG) {
             None
@@ -164,6 +172,7 @@ fn find(
             subject,
             expires_at,
             notice_at,
+            hand_over,
         },
         reply,
     }

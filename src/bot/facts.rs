@@ -75,6 +75,10 @@ pub struct Facts<'a> {
     /// Place in line of a further split job of this asker, from 1; `None` if it is searched at
     /// once.
     pub split_place: Option<usize>,
+    /// Whether a peer has room for a further job.
+    pub peers_have_room: bool,
+    /// The expected time from which a job is hard, and a peer may be asked for it too.
+    pub hard_from: Duration,
     /// The hours at which the devices search; `None` for always.
     pub hours: Option<&'a Hours>,
     /// Whether nothing is searched now for a reason that no clock ends: the operator's pause, heat,

@@ -1,7 +1,7 @@
 //! All answers of the bot, as values. [`super::wording`] has the texts.
 
 use super::takes::{Rests, Takes};
-use crate::job::{BestSearch, JobId};
+use crate::job::{BestSearch, HandOver, JobId};
 use crate::key::HalfPointError;
 use crate::ledger::HalfUse;
 use crate::message::WorkWanted;
@@ -224,6 +224,8 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
+    /// Why a peer is asked to search for it too; `None` if none is.
+    pub hand_over: Option<HandOver>,
     /// Whether it takes so long that a split key is worth mentioning.
     pub expensive: bool,
     /// A look-alike that is found much sooner.

@@ -64,6 +64,12 @@ impl Request {
         }
     }
 
+    /// Whether it is a request that another bot makes as a peer: a split request, or the deletion of
+    /// one. Any other message of a peer answers a request of ours.
+    pub fn is_of_a_peer(&self) -> bool {
+        self.half().is_some() || matches!(self.form, Form::Deletion(_))
+    }
+
     /// The half point of a split request. The caller looks up whether it was used before.
     pub fn half(&self) -> Option<HalfPoint> {
         match &self.meaning {

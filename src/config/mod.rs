@@ -12,4 +12,4 @@ mod types;
 
 pub use edit::Choices;
 pub use error::ConfigError;
-pub use types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};
+pub use types::{BotConfig, Config, FleetConfig, Limits, PeersConfig, RelayEntry, WebConfig};

@@ -5,8 +5,9 @@
 use super::error::ConfigError;
 use super::place::Place;
 use super::search::{self, Search};
-use super::types::{BotConfig, Config, FleetConfig, Limits, RelayEntry, WebConfig};
-use nostr::RelayUrl;
+use super::types::{BotConfig, Config, FleetConfig, Limits, PeersConfig, RelayEntry, WebConfig};
+use crate::job::Asker;
+use nostr::{FromBech32, PublicKey, RelayUrl};
 use serde::Deserialize;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -24,6 +25,8 @@ struct File {
     limits: RawLimits,
     search: Search,
     fleet: Fleet,
+    /// Other bots that are asked to search too, one table each, at most 8.
+    peers: Vec<Peer>,
     web: Web,
     network: Network,
 }
@@ -113,6 +116,17 @@ struct Fleet {
     decoys: Option<Spanned<i64>>,
 }
 
+/// Most peers.
+const MOST_PEERS: usize = 8;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peer {
+    /// Address of another npubbot. It is asked for what takes too long here, and for every second job
+    /// that takes ten minutes or more, as an asker asks for a split key.
+    npub: Spanned<String>,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Web {
@@ -154,6 +168,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Config, ConfigError> {
         limits: limits(&raw.limits, &place)?,
         search: search::checked(&raw.search, &place)?,
         fleet,
+        peers: peers(&raw.peers, &place)?,
         web: web(raw.web, &place)?,
         proxy,
     })
@@ -276,6 +291,26 @@ fn fleet(raw: Fleet, place: &Place<'_>) -> Result<Option<FleetConfig>, ConfigErr
         return Err(place.wrong(span, what));
     }
     Ok(Some(FleetConfig { server, credentials, decoys }))
+}
+
+fn peers(raw: &[Peer], place: &Place<'_>) -> Result<PeersConfig, ConfigError> {
+    let mut bots = Vec::new();
+    for Peer { npub } in raw {
+        let wrong = |what: String| Err(place.wrong(npub.span(), what));
+        let text = npub.get_ref();
+        let Ok(key) = PublicKey::from_bech32(text) else {
+            return wrong(format!("\"{text}\" is no npub; allowed is the address of a bot, like \"npub1…\""));
+        };
+        let bot = Asker(key.to_bytes());
+        if bots.contains(&bot) {
+            return wrong(format!("the peer {text} is listed twice; list it once"));
+        }
+        if bots.len() == MOST_PEERS {
+            return wrong(format!("this is one peer too many; allowed are {MOST_PEERS}"));
+        }
+        bots.push(bot);
+    }
+    Ok(PeersConfig { bots, ..PeersConfig::default() })
 }
 
 fn web(raw: Web, place: &Place<'_>) -> Result<WebConfig, ConfigError> {

@@ -1,5 +1,6 @@
 //! The checked types of the configuration.
 
+use crate::job::Asker;
 use crate::search::SearchOptions;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub struct Config {
     pub search: SearchOptions,
     /// Workers on other machines; `None` for none.
     pub fleet: Option<FleetConfig>,
+    /// Other bots that are asked to search too.
+    pub peers: PeersConfig,
     /// The web page for people without an account.
     pub web: WebConfig,
     /// The SOCKS5 proxy through which relays are reached; `None` for none.
@@ -118,6 +121,32 @@ impl FleetConfig {
             Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private(),
             Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
             Err(_) => host == "localhost",
+        }
+    }
+}
+
+/// Other bots that are asked to search for jobs of ours too. None by default.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeersConfig {
+    /// Their keys, in the order in which they are asked.
+    pub bots: Vec<Asker>,
+    /// Expected time of a hard job, from which every second is handed over. No key of the file.
+    pub hard_from: Duration,
+    /// Time for an answer to a request; after it a peer is silent. No key of the file.
+    pub answer_within: Duration,
+    /// Time for a key; after it the request is withdrawn, and made again at another start point. No
+    /// key of the file.
+    pub key_within: Duration,
+}
+
+impl Default for PeersConfig {
+    fn default() -> PeersConfig {
+        const MINUTE: Duration = Duration::from_secs(60);
+        PeersConfig {
+            bots: Vec::new(),
+            hard_from: 10 * MINUTE,
+            answer_within: 10 * MINUTE,
+            key_within: 24 * 60 * MINUTE,
         }
     }
 }

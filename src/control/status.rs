@@ -18,6 +18,9 @@ pub struct Status {
     /// The workers on other machines; absent without a server for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetStatus>,
+    /// Other bots that are asked to search too; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerStatus>,
     /// The bot's relays.
     pub relays: Vec<RelayStatus>,
     /// Accepted jobs that are searched for.
@@ -48,6 +51,29 @@ pub struct RelayStatus {
     /// The URL of the relay.
     pub url: String,
     /// `connected` or `disconnected`.
+    pub state: String,
+}
+
+/// The state of a peer: another bot that is asked to search too.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PeerStatus {
+    /// Its address.
+    pub npub: String,
+    /// Jobs of this bot that it was asked for and has not ended.
+    pub open_jobs: u64,
+    /// Requests to it in the last 24 hours.
+    pub requests_last_day: u64,
+    /// Keys that came of its tweaks, since the start.
+    pub keys: u64,
+    /// Requests that it refused.
+    pub refused: u64,
+    /// Requests that it did not answer in time.
+    pub silent: u64,
+    /// Tweaks that fit no request.
+    pub wrong: u64,
+    /// Messages beyond a limit, which were not read.
+    pub unread: u64,
+    /// `has room`, or why it gets no further request now.
     pub state: String,
 }
 

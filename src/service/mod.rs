@@ -12,6 +12,7 @@ mod backlog;
 mod captured;
 mod compose;
 mod context;
+mod decided;
 mod devices;
 mod doctor;
 mod doctor_running;
@@ -20,6 +21,7 @@ mod maintenance;
 mod metrics;
 mod monitor;
 mod operator;
+mod peers;
 mod pulse;
 mod requests;
 mod results;
@@ -40,6 +42,7 @@ use crate::config::{Config, RelayEntry};
 use crate::control::Door;
 use crate::fault::{self, Step};
 use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
+use crate::job::Asker;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
 use crate::pattern::Rate;
@@ -52,6 +55,7 @@ use access::Access;
 use context::{Context, Wakes};
 use maintenance::Maintenance;
 use operator::OperatorRequests;
+use peers::Peers;
 use pulse::Pulse;
 use results::Results;
 use std::path::Path;
@@ -131,6 +135,7 @@ impl Service {
         let credentials = fleet_credentials(&config, data)?;
         let (stopper, shutdown) = shutdown::pair();
         let fleet = config.fleet.as_ref().map(|config| Fleet::new(&config.server));
+        let peers = Peers::new(config.peers.clone(), Asker(vault.public_key().to_bytes()));
         let context = Context {
             vault: vault.with_clock(clock.clone()),
             ledger: ledger.clone(),
@@ -141,6 +146,7 @@ impl Service {
             access: Access::load(&ledger)?,
             pulse: Pulse::default(),
             fleet,
+            peers,
             shutdown,
         };
         #[cfg(debug_assertions)]
@@ -224,6 +230,12 @@ impl Service {
     /// Jobs in each state, and unsent messages.
     pub fn totals(&self) -> Result<Totals, LedgerError> {
         self.ledger.totals()
+    }
+
+    /// Stops the search, for tests in which a peer searches.
+    #[doc(hidden)]
+    pub fn pause_search(&self) {
+        self.scheduler.pause(true);
     }
 
     /// Limits the size of the ledger, for tests of a full disk.

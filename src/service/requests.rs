@@ -5,13 +5,14 @@ use super::answer_limits::{AnswerLimits, limited};
 use super::backlog::{AT_ONCE, Backlog, Waiting};
 use super::compose;
 use super::context::Context;
+use super::decided::Decided;
+use super::peers::hear;
 use crate::bot::{self, Decision, Facts, Reply, Request, SplitCost};
 use crate::fault::{self, Step};
-use crate::job::{Asker, JobId, RumorId, Ticket};
+use crate::job::{Asker, JobId};
 use crate::key::{Npub, WorkTarget};
-use crate::language::Language;
 use crate::ledger::{Answer, AskerView, Effect, LedgerError, Recorded};
-use crate::message::{GiftWrap, OutgoingMessage, WorkWanted};
+use crate::message::{GiftWrap, WorkWanted};
 use crate::nostr::{Flood, IncomingMessage};
 use crate::scheduler::Scheduler;
 use crate::vault::VaultError;
@@ -53,22 +54,6 @@ impl RequestError {
             RequestError::Vault(error) => matches!(error, VaultError::NoRandomness | VaultError::Gone),
         }
     }
-}
-
-/// A message that is decided but not yet answered.
-struct Decided {
-    asker: Asker,
-    rumor: RumorId,
-    seen_on: Vec<String>,
-    ticket: Option<Ticket>,
-    effect: Effect,
-    reply: Option<OutgoingMessage>,
-    /// The asker's language, if this message changes it.
-    language: Option<Language>,
-    /// Messages that this one deletes.
-    taken_back: Vec<RumorId>,
-    /// The asker's jobs so far.
-    open: Vec<JobId>,
 }
 
 impl Requests {
@@ -210,16 +195,24 @@ impl Requests {
     /// acts upon it.
     fn handle(&self, messages: &[Waiting]) -> Result<(), RequestError> {
         let _attending = self.context.pulse.attend();
-        let mut next_job = self.context.ledger.next_job()?;
+        let Context { ledger, peers, clock, .. } = &self.context;
+        let mut next_job = ledger.next_job()?;
+        let mut places = peers.places(ledger, clock.now())?;
         let mut decided = Vec::with_capacity(messages.len());
         for Waiting { message, request, .. } in messages {
-            if self.context.ledger.has_seen(message.rumor.author, message.rumor.id)? {
+            if ledger.has_seen(message.rumor.author, message.rumor.id)? {
+                continue;
+            }
+            if peers.is_one(message.rumor.author) && !request.is_of_a_peer() {
+                hear(&self.context, &self.scheduler, &message.rumor)?;
+                decided.push(Decided::unanswered(message));
                 continue;
             }
             fault::before(Step::Decide);
-            let one = self.decide(message, request, next_job)?;
+            let one = self.decide(message, request, next_job, places > 0)?;
             fault::after(Step::Decide);
             next_job.0 += i64::from(matches!(one.effect, Effect::Accept(..)));
+            places -= usize::from(matches!(&one.effect, Effect::Accept(_, spec) if spec.hand_over.is_some()));
             decided.push(one);
         }
         if decided.is_empty() {
@@ -259,7 +252,13 @@ impl Requests {
         Ok(())
     }
 
-    fn decide(&self, message: &IncomingMessage, request: &Request, next_job: JobId) -> Result<Decided, RequestError> {
+    fn decide(
+        &self,
+        message: &IncomingMessage,
+        request: &Request,
+        next_job: JobId,
+        peers_have_room: bool,
+    ) -> Result<Decided, RequestError> {
         let (rumor, author) = (message.rumor.id, message.rumor.author);
         let mut asker = self.context.ledger.asker_view(author)?;
         let (is_friend, limits) = self.context.limits_of(author);
@@ -294,6 +293,8 @@ impl Requests {
             owes: self.owed(message, &asker),
             split_work: self.split_cost(request, split.work_bits.filter(|_| !is_friend)),
             split_place: split.place,
+            peers_have_room,
+            hard_from: self.context.config.peers.hard_from,
             hours: self.context.config.search.restraints.hours.as_ref(),
             is_stopped: self.scheduler.is_stopped(),
             now,
@@ -371,6 +372,7 @@ impl Requests {
         }
         self.context.wakes.outbox.wake();
         self.context.wakes.status.wake();
+        self.context.wakes.peers.wake();
     }
 
     fn cancel(&self, jobs: &[JobId]) {

@@ -163,6 +163,7 @@ mod tests {
             access: Default::default(),
             pulse: Default::default(),
             fleet: None,
+            peers: Default::default(),
             shutdown,
         };
         let keys = Keys::generate();

@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone)]
 pub struct Vault {
     pub(super) link: Link,
-    clock: Clock,
+    pub(super) clock: Clock,
     /// Messages that did not open, counted in the order of [`UnwrapError::ALL`].
     dropped: Arc<[AtomicU64; UnwrapError::ALL.len()]>,
 }
@@ -384,7 +384,7 @@ fn opened(answer: Answer) -> Result<Opened, UnwrapError> {
     }
 }
 
-fn sealed(answer: Answer) -> Result<GiftWrap, VaultError> {
+pub(super) fn sealed(answer: Answer) -> Result<GiftWrap, VaultError> {
     match answer {
         Answer::Sealed(wrap) => Ok(wrap),
         Answer::Refused(error) => Err(error),

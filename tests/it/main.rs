@@ -11,6 +11,7 @@ mod delivery;
 mod fleet;
 mod fuzz_corpora;
 mod gpu;
+mod peers;
 mod presence;
 mod relays;
 mod reliability;
@@ -61,6 +62,10 @@ fn main() -> std::process::ExitCode {
         gpu::secrets::TESTS,
         gpu::several::TESTS,
         gpu::workers::TESTS,
+        peers::bots::TESTS,
+        peers::ends::TESTS,
+        peers::liars::TESTS,
+        peers::outages::TESTS,
         presence::TESTS,
         relays::clients::TESTS,
         relays::interop::TESTS,

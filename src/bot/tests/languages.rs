@@ -1,6 +1,7 @@
 //! The conversation in other languages than English.
 
-use super::manners::{Filling, KINDS, answers, notices};
+use super::manners::{Filling, answers, notices};
+use super::patterns::KINDS;
 use super::*;
 use crate::bot::meaning::Meaning;
 use crate::bot::request::{Reading, read_text};

@@ -1,6 +1,7 @@
 //! Rules for every text of the bot: plain text without markup, and short.
 
 use super::errors::errors;
+use super::patterns::KINDS;
 use crate::bot::meaning::Meaning;
 use crate::bot::notices::Found;
 use crate::bot::phrases::shown;
@@ -9,7 +10,7 @@ use crate::bot::takes::{Rests, Takes};
 use crate::bot::wording::{MOST_CHARACTERS, MOST_LINES};
 use crate::bot::words::is_invisible;
 use crate::bot::{Reply, notices, request};
-use crate::job::{BestSearch, JobId, JobSpec};
+use crate::job::{BestSearch, HandOver, JobId, JobSpec};
 use crate::key::{HalfPointError, Npub, Offset, Rotation, SplitTweak, Tweak};
 use crate::language::Language;
 use crate::ledger::{HalfUse, Job, JobState};
@@ -40,26 +41,6 @@ pub(super) struct Filling {
     pub part: f64,
     pub yes: bool,
 }
-
-/// A pattern of each kind, and long ones.
-pub(super) const KINDS: [&str; 16] = [
-    "~alice",
-    "m0?tane",
-    "[s5]at0sh[l7]",
-    "=7",
-    "=7*",
-    "hex:00000000000000000000000000000000000000000000000000000000c0dec0de",
-    "hex:*beef",
-    "zeros:40",
-    "words:8",
-    "m0ct*cafe",
-    "~m0ct*alice*cafe",
-    "*al7ce*@12",
-    "~*sat0sh*hal*@30",
-    "~sat0sh*b0nd*",
-    "[234567][234567][234567][234567][234567][234567][234567][234567][234567]?????q",
-    "????????????????????????????????????cafe*q",
-];
 
 fn filling() -> impl Strategy<Value = Filling> {
     let prefix = "[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{1,51}".prop_map(|text| Pattern::parse(&text).unwrap());
@@ -154,6 +135,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         is_split,
         place: yes.then_some(count),
         comes_elsewhere: filling.part < 0.5,
+        hand_over: [None, Some(HandOver::Hard), Some(HandOver::TooLong)][count % 3].filter(|_| !is_split),
         expensive: yes,
         cheaper: cheaper.clone(),
     };
@@ -200,7 +182,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         Reply::AlreadySearching { job },
         Reply::TooManyOpen { open: jobs.clone(), allowed: count },
         Reply::TooManyToday { allowed: count, wait_seconds: filling.seconds },
-        Reply::TooHard { expected: time, limit: time, characters: count as u32 % 52, cheaper: cheaper.clone() },
+        too_hard(filling),
         Reply::NotSearched { pattern: patterns[0].clone(), nearest: yes.then(|| patterns[0].clone()) },
         Reply::TooWide { asked: count, allowed: count },
         Reply::TooManyEnds { asked: count, allowed: count },
@@ -242,6 +224,13 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         answers.push(Reply::BadWords(words));
     }
     answers
+}
+
+/// The refusal of a request that takes too long.
+fn too_hard(filling: &Filling) -> Reply {
+    let time = Duration::from_secs(filling.seconds);
+    let cheaper = filling.yes.then(|| Cheaper { pattern: filling.patterns[0].clone(), expected: time });
+    Reply::TooHard { expected: time, limit: time, characters: filling.count as u32 % 52, cheaper }
 }
 
 /// Number of the variant. A new variant must be added here to compile, and to [`answers`] to pass.
@@ -321,6 +310,7 @@ pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
         notices::late(&open, filling.count as u64),
         notices::given_up(&open),
         notices::lost(&open),
+        notices::not_taken(&open, &too_hard(filling)),
         notices::apology(language),
     ]
 }

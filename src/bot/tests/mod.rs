@@ -6,6 +6,7 @@ mod hours;
 mod languages;
 mod manners;
 mod patterns;
+mod peers;
 mod reading;
 mod tables;
 
@@ -49,6 +50,7 @@ fn rumor(text: &str) -> Rumor {
         created_at: NOW,
         subject: None,
         takes_back: Vec::new(),
+        answers: None,
         encryption_key: None,
         other_receivers: 0,
         ticket: None,
@@ -107,6 +109,8 @@ fn context<'a>(limits: &'a Limits, asker: &'a AskerView) -> Facts<'a> {
         owes: None,
         split_work: None,
         split_place: None,
+        peers_have_room: false,
+        hard_from: Duration::from_secs(600),
         hours: None,
         is_stopped: false,
         now: NOW,

@@ -5,6 +5,26 @@ use crate::bot::accepted::{ALL_INTERVALS, ALL_TEXT_TESTS, JOB_INTERVALS, JOB_TEX
 use crate::bot::notices::Found;
 use crate::pattern::{ALPHABET, Difficulty, GrammarError, PatternSet};
 
+/// A pattern of each kind, and long ones.
+pub(super) const KINDS: [&str; 16] = [
+    "~alice",
+    "m0?tane",
+    "[s5]at0sh[l7]",
+    "=7",
+    "=7*",
+    "hex:00000000000000000000000000000000000000000000000000000000c0dec0de",
+    "hex:*beef",
+    "zeros:40",
+    "words:8",
+    "m0ct*cafe",
+    "~m0ct*alice*cafe",
+    "*al7ce*@12",
+    "~*sat0sh*hal*@30",
+    "~sat0sh*b0nd*",
+    "[234567][234567][234567][234567][234567][234567][234567][234567][234567]?????q",
+    "????????????????????????????????????cafe*q",
+];
+
 /// One of each kind that the bot searches for, as it is written, with its meaning in English.
 const TAKEN: [(&str, &str); 13] = [
     ("m0?tane", "npub1m0?tane: starts with npub1m0?tane, ? is any character."),

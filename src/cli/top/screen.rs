@@ -223,6 +223,7 @@ pub(super) mod tests {
                 rate: Some(21.3e9),
                 devices: vec![device("cuda:0", Some(21.3e9), "working"), device("cuda:1", None, "out: it lies")],
                 fleet: None,
+                peers: Vec::new(),
                 relays: vec![relay("wss://nos.lol", "connected"), relay("wss://relay.damus.io", "disconnected")],
                 open_jobs: 3,
                 undelivered: 1,

@@ -9,6 +9,7 @@ mod clocks;
 mod files;
 mod model;
 mod outbox;
+mod peers;
 mod quarantine;
 mod restore;
 mod rules;

@@ -13,7 +13,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Tables of the file, with the types that read them.
-const TABLES: [(&str, &str, &str); 9] = [
+const TABLES: [(&str, &str, &str); 10] = [
     ("File", "", "At the top of the file"),
     ("Relay", "relays", "`[[relays]]`, once for each relay"),
     ("Bot", "bot", "`[bot]`"),
@@ -21,6 +21,7 @@ const TABLES: [(&str, &str, &str); 9] = [
     ("Search", "search", "`[search]`"),
     ("RawCaps", "search.caps", "`[[search.caps]]`, once for each device that has caps of its own"),
     ("Fleet", "fleet", "`[fleet]`"),
+    ("Peer", "peers", "`[[peers]]`, once for each other bot"),
     ("Web", "web", "`[web]`"),
     ("Network", "network", "`[network]`"),
 ];

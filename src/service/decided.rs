@@ -1,0 +1,40 @@
+//! Messages between their decision and the record of it.
+
+use crate::job::{Asker, JobId, RumorId, Ticket};
+use crate::language::Language;
+use crate::ledger::Effect;
+use crate::message::OutgoingMessage;
+use crate::nostr::IncomingMessage;
+
+/// A message that is decided but not yet answered.
+pub(super) struct Decided {
+    pub asker: Asker,
+    pub rumor: RumorId,
+    pub seen_on: Vec<String>,
+    pub ticket: Option<Ticket>,
+    pub effect: Effect,
+    pub reply: Option<OutgoingMessage>,
+    /// The asker's language, if this message changes it.
+    pub language: Option<Language>,
+    /// Messages that this one deletes.
+    pub taken_back: Vec<RumorId>,
+    /// The asker's jobs so far.
+    pub open: Vec<JobId>,
+}
+
+impl Decided {
+    /// A message that is only noted as seen.
+    pub fn unanswered(message: &IncomingMessage) -> Decided {
+        Decided {
+            asker: message.rumor.author,
+            rumor: message.rumor.id,
+            seen_on: Vec::new(),
+            ticket: None,
+            effect: Effect::Nothing,
+            reply: None,
+            language: None,
+            taken_back: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Messages of peers: a tweak that makes a key is a find. The rest is not believed, and none of it is
+//! answered.
+
+use super::table::Held;
+use crate::bot::{is_acceptance, tweaks_in};
+use crate::job::Asker;
+use crate::key::{SplitTweak, VerifiedHit};
+use crate::ledger::{LedgerError, PeerRequestState};
+use crate::scheduler::{Find, FindHandler, FindOutcome, Scheduler};
+use crate::service::context::Context;
+use crate::service::results::Results;
+use crate::vault::Rumor;
+use std::time::Instant;
+
+/// Bytes of a message that is read, at most. The longest of a bot has 1,500 characters.
+const LONGEST: usize = 8 * 1024;
+/// Tweaks of one message that are tried, at most. A result has one.
+const MOST_TWEAKS: usize = 4;
+
+/// Reads a message of a peer. It may be read again after an error, or after a panic.
+///
+/// Errors: those of the ledger.
+pub(in crate::service) fn hear(context: &Context, scheduler: &Scheduler, message: &Rumor) -> Result<(), LedgerError> {
+    let (peer, peers) = (message.author, &context.peers);
+    if message.content.len() > LONGEST || !peers.may_read(peer, Instant::now()) {
+        peers.count(peer, |figures| figures.unread += 1);
+        return Ok(());
+    }
+    let tweaks = tweaks_in(&message.content, MOST_TWEAKS);
+    for tweak in &tweaks {
+        match find(context, peer, tweak)? {
+            Some((held, find)) => return settle(context, scheduler, held, find),
+            None => peers.count(peer, |figures| figures.wrong += 1),
+        }
+    }
+    let answered = |held: &Held| held.peer == peer && message.answers == Some(held.rumor) && !held.is_accepted;
+    match peers.held().into_iter().find(answered) {
+        Some(held) if tweaks.is_empty() => answer(context, &held, &message.content),
+        _ => Ok(()),
+    }
+}
+
+/// The find of a tweak for an open request at this peer: libsecp256k1 recomputes the key, and it
+/// matches a pattern of the job.
+fn find(context: &Context, peer: Asker, split: &SplitTweak) -> Result<Option<(Held, Find)>, LedgerError> {
+    let fits = |held: &Held| held.peer == peer && held.fingerprint() == split.fingerprint;
+    let Some(held) = context.peers.held().into_iter().find(fits) else { return Ok(None) };
+    let Some(hit) = VerifiedHit::recompute(held.point, split.tweak) else { return Ok(None) };
+    let Some(job) = context.ledger.open_job(held.job)? else { return Ok(None) };
+    let met = job.spec.patterns.into_iter().find(|pattern| pattern.matches(&hit.npub()));
+    Ok(met.map(|pattern| (held, Find { job: held.job, pattern, half: None, start: held.start, hit })))
+}
+
+/// T2 of a find, and the end of its request. Its start point is spent, whatever comes of it.
+fn settle(context: &Context, scheduler: &Scheduler, held: Held, find: Find) -> Result<(), LedgerError> {
+    context.peers.settle(held.rumor);
+    let outcome = Results(context.clone()).found(find);
+    context.ledger.end_peer_request(held.rumor, PeerRequestState::Over, None)?;
+    context.peers.remove(held.rumor);
+    if outcome == FindOutcome::Done {
+        tracing::info!(job = %held.job, "a peer found the key");
+        context.peers.count(held.peer, |figures| figures.keys += 1);
+        scheduler.remove(held.job);
+    }
+    context.wakes.peers.wake();
+    Ok(())
+}
+
+/// The first answer to a request: an acceptance, or else a refusal.
+fn answer(context: &Context, held: &Held, text: &str) -> Result<(), LedgerError> {
+    let Context { ledger, peers, vault, wakes, .. } = context;
+    if is_acceptance(text) {
+        ledger.peer_accepts(held.rumor)?;
+        peers.accept(held.rumor);
+        tracing::info!(job = %held.job, "a peer searches too");
+        return Ok(());
+    }
+    ledger.end_peer_request(held.rumor, PeerRequestState::Refused, None)?;
+    peers.remove(held.rumor);
+    vault.discard(&[held.start]);
+    peers.count(held.peer, |figures| figures.refused += 1);
+    peers.rest(held.peer);
+    tracing::info!(job = %held.job, "a peer refused");
+    wakes.peers.wake();
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Requests of ours to other bots: known by their ids, and withdrawn by these.
+
+use super::error::VaultError;
+use super::no_key::without_keys;
+use super::request::Request;
+use super::seal;
+use super::vault::{Vault, sealed};
+use crate::job::{Asker, RumorId};
+use crate::message::{GiftWrap, OutgoingMessage};
+
+impl Vault {
+    /// Seals a message, and returns the id by which its answers name it.
+    ///
+    /// Errors: as [`Vault::seal`].
+    pub fn seal_request(&self, message: &OutgoingMessage) -> Result<(GiftWrap, RumorId), VaultError> {
+        let now = self.clock.now();
+        // The text as it is sealed.
+        let message = OutgoingMessage { text: without_keys(&message.text).into_owned(), ..message.clone() };
+        let id = seal::rumor_id(&self.public_key(), now, &message)?;
+        Ok((sealed(self.link.ask(Request::Seal { message, now })?)?, id))
+    }
+
+    /// Seals a deletion (NIP-09) of a message of ours, for its receiver alone: a bot cancels the job
+    /// that the message asked for, and answers nothing.
+    ///
+    /// Errors: as [`Vault::seal`].
+    pub fn retract(&self, to: Asker, deleted: RumorId, expires_at: u64) -> Result<GiftWrap, VaultError> {
+        let now = self.clock.now();
+        sealed(self.link.ask(Request::Retract { to, deleted, expires_at, now })?)
+    }
+}
