@@ -32,6 +32,7 @@ impl SearchFlags {
             devices: self.device.unwrap_or(options.devices),
             threads: self.threads.map(usize::from).or(options.threads),
             cpu_kernel: self.cpu_kernel.unwrap_or(options.cpu_kernel),
+            polite: options.polite,
             restraints: options.restraints,
         }
     }

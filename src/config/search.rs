@@ -17,6 +17,9 @@ pub(super) struct Search {
     threads: Option<Spanned<i64>>,
     /// CPU kernel: `auto`, `ifma` or `portable`.
     cpu_kernel: Option<Spanned<String>>,
+    /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are found
+    /// more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
+    polite: Option<bool>,
     /// Hours at which the devices search, in local time, like `"22:00-07:00"` or
     /// `"07:00-09:30, 22:00-24:00"`. Empty: always.
     schedule: Option<Spanned<String>>,
@@ -56,6 +59,7 @@ pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, 
         devices: place.choice::<DeviceChoice>("device", &raw.device)?.unwrap_or_default(),
         threads,
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
+        polite: raw.polite.unwrap_or(false),
         restraints: Restraints {
             hours: hours(raw, place)?,
             pause_on_battery: raw.pause_on_battery.unwrap_or(false),

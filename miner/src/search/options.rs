@@ -45,6 +45,8 @@ pub struct SearchOptions {
     pub threads: Option<usize>,
     /// The CPU kernel.
     pub cpu_kernel: KernelChoice,
+    /// Whether a launch on a GPU takes at most 30 ms, so that people can work at its screen.
+    pub polite: bool,
     /// When devices rest, and how much of them may be used.
     pub restraints: Restraints,
 }

@@ -35,6 +35,7 @@ fn the_shipped_file_holds_the_defaults() {
         "device",
         "threads",
         "cpu_kernel",
+        "polite",
         "schedule",
         "time_zone",
         "pause_on_battery",
@@ -58,11 +59,12 @@ fn the_shipped_file_holds_the_defaults() {
 #[test]
 fn values_of_the_file_replace_the_defaults() {
     let text = format!(
-        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
+        "{RELAY}[search]\ndevice = \"cuda:1\"\nthreads = 3\npolite = true\n[limits]\nlongest_expected_time = \"60 s\"\ngive_up_after = \"90 s\"\n"
     );
     let config = Config::parse(&text, "").unwrap();
     assert_eq!(config.search.devices, DeviceChoice::CudaOrdinal(1));
     assert_eq!(config.search.threads, Some(3));
+    assert!(config.search.polite && !Config::parse(RELAY, "").unwrap().search.polite);
     assert_eq!(config.limits.give_up_after, Duration::from_secs(90));
 }
 

@@ -23,6 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(the_quick_tests_of_keys_miss_no_pattern_at_any_place),
     test!(a_gpu_hands_back_only_keys_that_match_and_all_of_them),
     test!(launches_of_every_kind_of_pattern_take_as_long).alone(),
+    test!(polite_launches_take_at_most_30_ms).alone(),
 ];
 
 fn seeded() -> StdRng {
@@ -305,7 +306,7 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
 fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0).unwrap();
+    let mut searcher = cuda::open(0, false).unwrap();
     for texts in [
         &["m0ct*[qp]"][..],
         &["m0ct*a*", "qqqq*7", "00000"],
@@ -328,11 +329,28 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     }
 }
 
+fn polite_launches_take_at_most_30_ms() {
+    needs_gpu();
+    let mut rng = seeded();
+    let mut searcher = cuda::open(0, true).unwrap();
+    for texts in ["m0ctane", "~satosh", "*cafe7", "=6*", "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*"] {
+        let patterns = texts.split(' ').map(|text| text.parse().unwrap()).collect();
+        let patterns = Arc::new(PatternSet::new(patterns));
+        let mut times = Vec::new();
+        for _ in 0..6 {
+            let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
+            times.push(launch(&mut *searcher, starts, &patterns, 20).busy);
+        }
+        println!("{texts}: {times:?}");
+        assert!(times.iter().all(|time| *time <= Duration::from_millis(30)), "{texts}: {times:?}");
+    }
+}
+
 /// The third launch on: the first ones with new patterns are short where their speed is not known.
 fn launches_of_every_kind_of_pattern_take_as_long() {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0).unwrap();
+    let mut searcher = cuda::open(0, false).unwrap();
     // By top words, by quick tests, and by texts: by one test and by several.
     for texts in ["m0ctane", "~satosh", "*cafe7", "=6*", "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*"] {
         let patterns = texts.split(' ').map(|text| text.parse().unwrap()).collect();

@@ -51,9 +51,9 @@ pub fn device_count() -> Result<usize, String> {
 }
 
 /// Opens GPU number `ordinal`. Computing its tables and measuring its speed takes some tenths of a
-/// second.
-pub fn open(ordinal: usize) -> Result<Box<dyn Searcher>, SearchError> {
-    Ok(Box::new(searcher(ordinal)?))
+/// second. `polite`: with launches of at most 30 ms.
+pub fn open(ordinal: usize, polite: bool) -> Result<Box<dyn Searcher>, SearchError> {
+    Ok(Box::new(searcher(ordinal, polite)?))
 }
 
 /// PCI address of GPU number `ordinal`, such as `0000:1b:00.0`. Other libraries of the driver name
@@ -69,10 +69,10 @@ pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn searcher(ordinal: usize) -> Result<searcher::CudaSearcher, SearchError> {
+fn searcher(ordinal: usize, polite: bool) -> Result<searcher::CudaSearcher, SearchError> {
     let context =
         context(ordinal).map_err(|reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason })?;
-    searcher::CudaSearcher::open(ordinal, context)
+    searcher::CudaSearcher::open(ordinal, context, polite)
 }
 
 fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {

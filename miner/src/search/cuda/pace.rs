@@ -2,12 +2,52 @@
 
 use super::geometry::Extent;
 use crate::pattern::PatternSet;
+use cudarc::driver::DriverError;
+use cudarc::driver::sys::CUdevice_attribute;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The time that a launch should take: long enough to hide the work between launches.
-pub const LAUNCH_TARGET: Duration = Duration::from_millis(72);
+/// The time that launches should take. The GPU may become half as fast between two of them: it gets
+/// hot, or another program uses it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Aim {
+    target: Duration,
+    /// The part of it that the first launches with new patterns are, which may be much slower than
+    /// those that were measured before.
+    first_part: f64,
+}
+
+impl Aim {
+    /// Long enough to hide the work between launches.
+    const USUAL: Aim = Aim { target: Duration::from_millis(72), first_part: 1.0 };
+    /// At most 100 ms, also if the GPU becomes half as fast. The screen waits for each launch, and
+    /// Windows resets the driver after two seconds.
+    const LIMITED: Aim = Aim { target: Duration::from_millis(45), first_part: 1.0 / 16.0 };
+    /// At most 30 ms, also if the GPU becomes half as fast.
+    const POLITE: Aim = Aim { target: Duration::from_millis(13), first_part: 1.0 / 16.0 };
+
+    /// The time for a GPU, given its attributes. `polite`: the operator asks for short launches.
+    pub fn of_gpu(
+        attribute: impl FnOnce(CUdevice_attribute) -> Result<i32, DriverError>,
+        polite: bool,
+    ) -> Result<Aim, DriverError> {
+        // Windows limits the launches of every GPU that can have a display, other systems those of
+        // a GPU that has one.
+        let is_limited = attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT)? != 0;
+        Ok(match (polite, is_limited) {
+            (true, _) => Aim::POLITE,
+            (false, true) => Aim::LIMITED,
+            (false, false) => Aim::USUAL,
+        })
+    }
+
+    /// Seconds that a launch should take.
+    pub fn seconds(self) -> f64 {
+        self.target.as_secs_f64()
+    }
+}
+
 /// Pattern sets whose speed is remembered. The scheduler alternates between a few.
 const REMEMBERED: usize = 8;
 
@@ -25,6 +65,7 @@ pub enum Method {
 /// The speed of one method on this GPU.
 #[derive(Debug)]
 pub struct Pace {
+    aim: Aim,
     /// Table entries at a centre, at most.
     table: u32,
     /// Table entries per thread and second, before a launch with the same patterns was measured.
@@ -38,14 +79,14 @@ pub struct Pace {
 impl Pace {
     /// The pace of a method that searched `speed` table entries per thread and second, at most
     /// `table` at a centre. `first_part` is less than 1 if the patterns can make it much slower.
-    pub fn new(table: u32, speed: f64, first_part: f64) -> Pace {
-        Pace { table, calibrated: speed, first_part, measured: VecDeque::new() }
+    pub fn new(aim: Aim, table: u32, speed: f64, first_part: f64) -> Pace {
+        Pace { aim, table, calibrated: speed, first_part: first_part * aim.first_part, measured: VecDeque::new() }
     }
 
     /// The extent of a launch with these patterns.
     pub fn extent(&self, patterns: &Arc<PatternSet>) -> Extent {
         let speed = self.measured(patterns).unwrap_or(self.calibrated * self.first_part);
-        Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64(), self.table)
+        Extent::of_entries(speed * self.aim.seconds(), self.table)
     }
 
     /// Learns from a launch of the extent that [`Pace::extent`] gave. Others, cut short because of
@@ -73,7 +114,7 @@ mod tests {
     use super::*;
 
     const TABLE: u32 = 2048;
-    const TARGET: f64 = LAUNCH_TARGET.as_secs_f64();
+    const TARGET: f64 = 0.072;
 
     fn set(text: &str) -> Arc<PatternSet> {
         Arc::new(PatternSet::new(vec![text.parse().unwrap()]))
@@ -103,7 +144,7 @@ mod tests {
     fn launches_take_the_intended_time_however_slow_their_patterns_are() {
         // From eight times faster than calibrated to a hundred times slower.
         for slower in [0.125, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0] {
-            let (mut pace, patterns) = (Pace::new(TABLE, 100_000.0, 0.125), set("=6*"));
+            let (mut pace, patterns) = (Pace::new(Aim::USUAL, TABLE, 100_000.0, 0.125), set("=6*"));
             let times = run(&mut pace, &patterns, 100_000.0 / slower, 12);
             for (number, time) in times.iter().enumerate() {
                 assert!(*time < TARGET * slower.max(2.0) / 2.0, "launch {number}, {slower} times slower: {time} s");
@@ -117,8 +158,50 @@ mod tests {
     }
 
     #[test]
+    fn launches_are_shorter_where_the_system_limits_them_and_where_the_operator_asks_for_it() {
+        let aim = |limited: i32, polite: bool| {
+            let attribute = |asked| match asked {
+                // The system ends kernels that run too long.
+                CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT => Ok(limited),
+                other => panic!("{other:?} says nothing about it"),
+            };
+            Aim::of_gpu(attribute, polite).unwrap()
+        };
+        assert_eq!([aim(0, false), aim(1, false)], [Aim::USUAL, Aim::LIMITED]);
+        assert_eq!([aim(0, true), aim(1, true)], [Aim::POLITE; 2]);
+    }
+
+    #[test]
+    fn launches_before_a_display_and_polite_ones_stay_within_their_bounds() {
+        for (aim, bound) in [(Aim::LIMITED, 0.1), (Aim::POLITE, 0.03)] {
+            // A slow and a fast GPU, each kind of first launches, and patterns as much slower than
+            // the measured ones as that kind is made for.
+            for (calibrated, first_part, slowest) in
+                [(1e5, 1.0, 30.0), (1e5, 0.125, 100.0), (3e4, 1.0, 30.0), (3e4, 0.125, 100.0)]
+            {
+                for slower in [0.125, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0] {
+                    if slower > slowest {
+                        continue;
+                    }
+                    let (mut pace, patterns) = (Pace::new(aim, TABLE, calibrated, first_part), set("=6*"));
+                    let speed = calibrated / slower;
+                    let mut times = run(&mut pace, &patterns, speed, 12);
+                    let usual = *times.last().unwrap();
+                    // The GPU gets hot, or another program uses it.
+                    times.extend(run(&mut pace, &patterns, speed / 2.0, 6));
+                    for (number, time) in times.iter().enumerate() {
+                        assert!(*time <= bound, "{aim:?}, launch {number}, {slower} times slower: {time} s");
+                    }
+                    // Not so short that the work between launches shows.
+                    assert!(usual >= bound / 5.0, "{aim:?}, {slower} times slower: {usual} s");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn sets_in_turns_keep_their_own_speed_and_a_new_one_begins_as_calibrated() {
-        let mut pace = Pace::new(TABLE, 100_000.0, 1.0);
+        let mut pace = Pace::new(Aim::USUAL, TABLE, 100_000.0, 1.0);
         let (fast, slow) = (set("*cafe"), set("=6*"));
         let calibrated = pace.extent(&fast);
         run(&mut pace, &fast, 200_000.0, 6);
@@ -130,7 +213,7 @@ mod tests {
 
     #[test]
     fn only_some_sets_are_remembered_and_none_that_is_gone() {
-        let mut pace = Pace::new(TABLE, 100_000.0, 1.0);
+        let mut pace = Pace::new(Aim::USUAL, TABLE, 100_000.0, 1.0);
         let sets: Vec<_> = (0..3 * REMEMBERED).map(|_| set("*cafe")).collect();
         for set in &sets {
             run(&mut pace, set, 50_000.0, 1);

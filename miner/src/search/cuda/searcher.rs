@@ -7,7 +7,7 @@ use super::filter::Filter;
 use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit};
 use super::launch::{claim, confirm, multiple_point, search_top_words, search_whole_keys};
 use super::module::{BUILT_FOR, Kernels};
-use super::pace::{LAUNCH_TARGET, Method, Pace};
+use super::pace::{Aim, Method, Pace};
 use super::screened::Screened;
 use super::slot::{FIRST_HITS, Slot};
 use super::tables::Tables;
@@ -47,6 +47,7 @@ pub struct CudaSearcher {
     kernels: Kernels,
     variant: Variant,
     geometry: Geometry,
+    aim: Aim,
     tables: Tables,
     /// The fast kernel for whole keys, if the GPU can run it.
     screened: Option<Screened>,
@@ -64,7 +65,9 @@ pub struct CudaSearcher {
 }
 
 impl CudaSearcher {
-    pub fn open(ordinal: usize, context: Arc<CudaContext>) -> Result<CudaSearcher, SearchError> {
+    /// Opens a GPU and measures it. `polite`: with launches so short that people at its screen do
+    /// not notice them.
+    pub fn open(ordinal: usize, context: Arc<CudaContext>, polite: bool) -> Result<CudaSearcher, SearchError> {
         let id = DeviceId::Cuda(ordinal);
         let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
         let kernels = Kernels::load(&context).map_err(failed)?;
@@ -73,7 +76,8 @@ impl CudaSearcher {
         let geometry = Geometry { multiprocessors: count as u32 };
         let variants = variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?;
         let plain = variants[0].clone();
-        let mut searcher = CudaSearcher::with_tables(id, &context, kernels, geometry, plain).map_err(text)?;
+        let aim = Aim::of_gpu(|attribute| context.attribute(attribute), polite).map_err(text)?;
+        let mut searcher = CudaSearcher::with_tables(id, &context, kernels, geometry, plain, aim).map_err(text)?;
         searcher.calibrate(&variants)?;
         Ok(searcher)
     }
@@ -84,6 +88,7 @@ impl CudaSearcher {
         kernels: Kernels,
         geometry: Geometry,
         variant: Variant,
+        aim: Aim,
     ) -> Result<CudaSearcher, DriverError> {
         let (free, _) = context.mem_get_info()?;
         let stream = context.new_stream()?;
@@ -119,10 +124,11 @@ impl CudaSearcher {
             pending: VecDeque::new(),
             next_slot: 0,
             // Until they are calibrated, launches are as short as can be.
-            paces: std::array::from_fn(|_| Pace::new(kept.min(TABLE), 0.0, 1.0)),
+            paces: std::array::from_fn(|_| Pace::new(aim, kept.min(TABLE), 0.0, 1.0)),
             kernels,
             variant,
             geometry,
+            aim,
             stream,
         })
     }
@@ -160,13 +166,13 @@ impl CudaSearcher {
             self.prefixes = unsafe { self.stream.alloc(bytes) }.map_err(self.failed())?;
             self.kept = KEPT_ALONE;
         }
-        self.paces[Method::TopWords as usize] = Pace::new(self.table_entries(), speed, 1.0);
+        self.paces[Method::TopWords as usize] = Pace::new(self.aim, self.table_entries(), speed, 1.0);
         // Where whole keys are compared, every entry has a prefix product of its own.
         let entries = self.kept.min(TABLE);
-        let trial = Extent::of_entries(speed * LAUNCH_TARGET.as_secs_f64() * WHOLE_KEYS_TRIAL, entries);
+        let trial = Extent::of_entries(speed * self.aim.seconds() * WHOLE_KEYS_TRIAL, entries);
         for (text, first_part) in [("*n0str", 1.0), ("=6*", FIRST_TEXTS)] {
             let speed = self.speed(&patterns(&[text]), trial)?;
-            self.paces[self.method() as usize] = Pace::new(entries, speed, first_part);
+            self.paces[self.method() as usize] = Pace::new(self.aim, entries, speed, first_part);
         }
         tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, paces = ?self.paces, "calibrated");
         Ok(())
@@ -298,6 +304,7 @@ impl CudaSearcher {
             kernels: _,
             variant: _,
             geometry: _,
+            aim: _,
             step: _,
             pending: _,
             next_slot: _,

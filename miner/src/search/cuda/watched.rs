@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Opens a searcher like [`super::open`], with a window through which a test reads its buffers
 /// between launches.
 pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
-    let searcher = super::searcher(ordinal)?;
+    let searcher = super::searcher(ordinal, false)?;
     let info = searcher.info().clone();
     let shared = Arc::new(Mutex::new(searcher));
     Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))
