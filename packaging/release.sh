@@ -10,7 +10,7 @@
 # --twice builds the first program again in another folder and compares both byte for byte.
 # --no-cuda leaves the GPU kernels out: NVRTC compiles them at the first start then.
 #
-# Needs: Rust, a C compiler, nvcc (NVCC, CUDA_HOME or PATH; docs/developers/release.md), dpkg-deb, and
+# Needs: Rust, a C compiler, nvcc (NVCC, CUDA_HOME or PATH; docs/developers/release.md), dpkg-deb, Python, and
 # for aarch64 the package gcc-aarch64-linux-gnu; for Windows gcc-mingw-w64-x86-64,
 # g++-mingw-w64-x86-64 and zip.
 set -euo pipefail
@@ -113,6 +113,8 @@ for processor in $processors; do
         name="npubbot-$version-$processor-linux"
         mkdir "$work/$name"
         cp "$program" README.md CHANGELOG.md LICENSE relays.toml docs/operators/npubbot.service "$work/$name/"
+        scripts/licences.py "$processor-unknown-linux-gnu" >"$work/$name/LICENCES.txt"
+        cp "$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html" "$work/$name/"
         tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" \
             -c "$name" | gzip -9n >"$folder/$name.tar.gz"
     fi

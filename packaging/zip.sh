@@ -7,7 +7,7 @@
 # winget/. NPUBBOT_RELEASE_URL is the folder on the web that the manifests name.
 # The same program gives the same bytes, at any time and in any folder (SOURCE_DATE_EPOCH).
 #
-# Needs: zip, and objdump of binutils-mingw-w64-x86-64.
+# Needs: zip, objdump of binutils-mingw-w64-x86-64, cargo and Python.
 set -euo pipefail
 program="$(realpath "$1")" folder="$(realpath "$2")"
 cd "$(dirname "$0")/.."
@@ -29,6 +29,8 @@ fi
 mkdir "$work/$name"
 cp "$program" "$work/$name/npubbot.exe"
 cp LICENSE relays.toml "$work/$name/"
+scripts/licences.py x86_64-pc-windows-gnu | sed 's/$/\r/' >"$work/$name/LICENCES.txt"
+cp "$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html" "$work/$name/"
 # Texts as Notepad of every Windows shows them.
 for text in README.md CHANGELOG.md docs/operators/windows.md; do
     sed 's/$/\r/' "$text" >"$work/$name/$(basename "$text")"
