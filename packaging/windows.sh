@@ -1,15 +1,25 @@
 #!/usr/bin/env bash
 # Builds the program for Windows and runs it under Wine: `just check-windows`.
 #
-#   packaging/windows.sh [--units]
+#   packaging/windows.sh [--units | --only-units] [--zip FILE]
 #
 # The tests `windows::…` of tests/it run against it: the demo, a bot that is stopped in the middle of
 # a job, a key, a half, and what doctor says of files' access control lists. With --units the unit
-# tests of the ledger, of the vault and of src/os/ run under Wine too.
+# tests of the ledger, of the vault, of src/os/, of the commands and of the miner run under Wine too;
+# with --only-units nothing else. --zip takes the program from a release's .zip instead of building it.
 #
 # Needs: Wine 8 or newer, gcc-mingw-w64-x86-64 and g++-mingw-w64-x86-64, and rustup. With xvfb the
 # log-off is tried too.
 set -euo pipefail
+units="" program=yes zip=""
+for ((at = 1; at <= $#; at++)); do
+    case "${!at}" in
+        --units) units=yes ;;
+        --only-units) units=yes program="" ;;
+        --zip) at=$((at + 1)) && zip="$(realpath "${!at}")" ;;
+        *) echo "unknown option ${!at}; the first lines of $0 name them" >&2 && exit 2 ;;
+    esac
+done
 # All of Wine must have the screen, its service manager too.
 if [ -z "${DISPLAY:-}" ] && command -v xvfb-run >/dev/null; then exec xvfb-run -a "$0" "$@"; fi
 cd "$(dirname "$0")/.."
@@ -22,9 +32,14 @@ done
 if command -v rustup >/dev/null; then rustup target add "$triple"; fi
 export NPUBBOT_CUDA_ARCHS=none WINEPREFIX="$folder/wine" WINEDEBUG=-all
 
-cargo build --locked --bin npubbot --target "$triple"
+target="${CARGO_TARGET_DIR:-$PWD/target}"
 mkdir -p "$folder"
-cp "target/$triple/debug/npubbot.exe" "$folder/"
+if [ -n "$zip" ]; then
+    unzip -q -o -j "$zip" '*/npubbot.exe' -d "$folder"
+elif [ -n "$program" ]; then
+    cargo build --locked --bin npubbot --target "$triple"
+    cp "$target/$triple/debug/npubbot.exe" "$folder/"
+fi
 for helper in console service; do
     x86_64-w64-mingw32-gcc -O1 -Wall -Werror -o "$folder/$helper.exe" "tests/windows/$helper.c"
 done
@@ -35,16 +50,18 @@ rm -rf "$WINEPREFIX"
 wineboot -i >/dev/null 2>&1
 wineserver -k || true
 wineserver -w
-# Starts Wine's service manager once, and keeps it: two at a time would not know of each other, and
-# one that a test starts would hold the output of its command.
-coproc HOLD { exec wine "$folder/service.exe" hold 2>/dev/null; }
-read -r _ <&"${HOLD[0]}"
 trap 'wineserver -k || true' EXIT
-
-NPUBBOT_TEST_WINDOWS="$folder" cargo test --locked --test it -- windows --test-threads 2
-if [ "${1:-}" = --units ]; then
-    mkdir -p "target/$triple/debug/deps"
-    cp "$folder/bcryptprimitives.dll" "target/$triple/debug/deps/"
+if [ -n "$program" ]; then
+    # Starts Wine's service manager once, and keeps it: two at a time would not know of each other, and
+    # one that a test starts would hold the output of its command.
+    coproc HOLD { exec wine "$folder/service.exe" hold 2>/dev/null; }
+    read -r _ <&"${HOLD[0]}"
+    NPUBBOT_TEST_WINDOWS="$folder" cargo test --locked --test it -- windows --test-threads 2
+fi
+if [ -n "$units" ]; then
+    mkdir -p "$target/$triple/debug/deps"
+    cp "$folder/bcryptprimitives.dll" "$target/$triple/debug/deps/"
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
-    cargo test --locked --lib --target "$triple" -- ledger:: vault:: os:: cli::
+    cargo test --locked --lib -p npubbot --target "$triple" -- ledger:: vault:: os:: cli::
+    cargo test --locked --lib -p npubbot-miner --target "$triple"
 fi
