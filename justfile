@@ -66,6 +66,14 @@ check-packages: build
 check-windows *ARGS:
     packaging/windows.sh {{ ARGS }}
 
+# Builds the tests for aarch64 and runs them under qemu-user: just check-arm pattern::
+check-arm *ARGS:
+    packaging/aarch64.sh {{ ARGS }}
+
+# Counts the instructions of the portable kernel a candidate: just count-instructions x86_64
+count-instructions *ARGS:
+    scripts/count_instructions.sh {{ ARGS }}
+
 # Follows the operator's guide on a clean Debian 12, and makes each mistake that it warns of.
 check-guide: build
     packaging/guide.sh target/release/npubbot
