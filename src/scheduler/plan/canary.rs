@@ -18,7 +18,7 @@ const LEAST_OF_DATA: usize = 3;
 /// A canary as it is drawn: what it becomes depends on the patterns beside it and on the device.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// What it would be alone.
+    /// The canary if no patterns were beside it.
     pub pattern: Pattern,
     /// Whether it is for a GPU, or may be.
     pub for_gpu: bool,

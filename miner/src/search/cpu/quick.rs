@@ -110,8 +110,8 @@ impl Parts {
     }
 
     /// Adds `count` equal characters anywhere. Before the checksum their differences show. At
-    /// places that reach the checksum the last character of the key is one of them, and only two
-    /// characters can be there: it has four zero bits.
+    /// places that reach the checksum the last character of the key is mostly one of them, and then
+    /// only two characters can be there: it has four zero bits.
     fn add_equal(&mut self, count: usize) -> Option<()> {
         let equal = match count {
             EVEN_EQUAL.. => Equal::Even,
@@ -128,7 +128,8 @@ impl Parts {
             if zeros.contains(&15) {
                 continue;
             }
-            for value in [0, 16] {
+            let only_checksum = place >= DATA_CHARACTERS;
+            for value in (0..32).step_by(if only_checksum { 1 } else { 16 }) {
                 let bits = Bits::of_characters((place..place + count).map(|place| (place, 31, value)))?;
                 self.add_end(bits)?;
             }

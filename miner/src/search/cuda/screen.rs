@@ -102,16 +102,17 @@ impl Parts {
         enough.then(|| add_once(&mut self.masked[half], halves[half]))
     }
 
-    /// Adds `count` equal characters anywhere. Before the checksum their differences show; at
-    /// places that reach the checksum the last character of the key is one of them, and only two
-    /// characters can be there: it has four zero bits.
+    /// Adds `count` equal characters anywhere. Before the checksum their differences show. At
+    /// places that reach the checksum the last character of the key is mostly one of them, and then
+    /// only two characters can be there: it has four zero bits.
     fn add_equal(&mut self, count: usize) -> Option<()> {
         if count < LEAST_EQUAL {
             return None;
         }
         self.has_differences = true;
         for place in (DATA_CHARACTERS + 1).saturating_sub(count)..=CHARACTERS.checked_sub(count)? {
-            for value in [0, 16] {
+            let only_checksum = place >= DATA_CHARACTERS;
+            for value in (0..32).step_by(if only_checksum { 1 } else { 16 }) {
                 let bits = Bits::of_characters((place..place + count).map(|place| (place, 31, value)))?;
                 self.add_end(bits)?;
             }
