@@ -12,8 +12,9 @@ use std::{env, fs};
 
 /// Compute capabilities that get machine code.
 const ARCHS: &str = "75,80,86,89,90,100,120";
-/// The architecture whose PTX that of another is, line for line but for its name: compiled once for
-/// both. The sources ask for 8.0, 9.0 and 10.0 only.
+/// Architectures with the same PTX, line for line but for their names, as the second one: it is
+/// compiled once for both. The sources ask for no architecture but 8.0 and 10.0
+/// (`the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another`).
 const SAME_PTX: [(&str, &str); 3] = [("86", "80"), ("89", "80"), ("120", "100")];
 /// The first that supports all instructions we use also gets PTX, which any newer GPU can run.
 const PTX_ARCH: &str = "80";

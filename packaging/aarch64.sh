@@ -23,13 +23,16 @@ for argument in "$@"; do
 done
 triple=aarch64-unknown-linux-gnu libraries=/usr/aarch64-linux-gnu/lib
 for tool in aarch64-linux-gnu-gcc aarch64-linux-gnu-strip gcc qemu-aarch64-static; do
-    command -v "$tool" >/dev/null ||
-        { echo "there is no $tool: apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc qemu-user-static" >&2 && exit 2; }
+    command -v "$tool" >/dev/null || {
+        echo "there is no $tool: apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc qemu-user-static" >&2
+        exit 2
+    }
 done
 if command -v rustup >/dev/null; then rustup target add "$triple"; fi
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target/aarch64}" NPUBBOT_CUDA_ARCHS=none
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 folder="$CARGO_TARGET_DIR/run"
 rm -rf "$folder"
 mkdir -p "$folder/root/lib"
@@ -54,7 +57,8 @@ done < <(build -p npubbot -p npubbot-miner)
 for name in it lib miner npubbot; do [ -x "$folder/$name" ] || { echo "cargo built no $name" >&2 && exit 1; }; done
 
 cp "$(command -v qemu-aarch64-static)" "$folder/qemu"
-for library in ld-linux-aarch64.so.1 libc.so.6 libm.so.6 libgcc_s.so.1 libdl.so.2 libpthread.so.0 librt.so.1 libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
+for library in ld-linux-aarch64.so.1 libc.so.6 libm.so.6 libgcc_s.so.1 libdl.so.2 libpthread.so.0 librt.so.1 \
+    libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
     cp -L "$libraries/$library" "$folder/root/lib/"
 done
 aarch64-linux-gnu-gcc -O1 -Wall -Werror -Wno-format-truncation -shared -fPIC -o "$folder/exec.so" tests/aarch64/exec.c

@@ -19,7 +19,8 @@ cp -r "$folder/root/lib" "$disk/"
 cp "$folder/npubbot" "$disk$program"
 echo 'root:x:0:0:root:/tmp:/bin/sh' >"$disk/etc/passwd"
 echo '127.0.0.1 localhost' >"$disk/etc/hosts"
-"$folder/qemu" -L "$folder/root" "$folder/it" --list 2>/dev/null | sed -n 's/: test$//p' | grep -F -- "$filter" >"$disk/tests"
+"$folder/qemu" -L "$folder/root" "$folder/it" --list 2>/dev/null | sed -n 's/: test$//p' |
+    grep -F -- "$filter" >"$disk/tests"
 # An archive in cpio's format "newc", which the kernel unpacks into memory.
 python3 - "$disk" >"$disk.cpio" <<'PYTHON'
 import os, stat, sys
@@ -39,5 +40,6 @@ for folder, folders, files in os.walk(top):
 entry("TRAILER!!!", 0, b"")
 PYTHON
 qemu-system-aarch64 -M virt -cpu cortex-a72 -smp 2 -m 3072 -kernel "$kernel" -initrd "$disk.cpio" \
-    -append "console=ttyAMA0 quiet panic=-1" -nographic -no-reboot -nic none </dev/null | tr -d '\r' | tee "$folder/machine.log"
+    -append "console=ttyAMA0 quiet panic=-1" -nographic -no-reboot -nic none </dev/null |
+    tr -d '\r' | tee "$folder/machine.log"
 grep -q '^machine: [1-9][0-9]* ok, 0 failed' "$folder/machine.log"

@@ -37,7 +37,8 @@ one() {
     since="$(date +%s)"
     left="$((end - since < LIMIT ? end - since : LIMIT))"
     if [ "$left" -lt 3 ]; then echo "not-run 0 $1 $name" >>"$results/all" && return; fi
-    timeout --kill-after 2 "$left" "$folder/qemu" -L "$folder/root" -E "LD_PRELOAD=$folder/exec.so" "$folder/$1" "$name" --exact --test-threads 1 >"$log" 2>&1 </dev/null || status=$?
+    timeout --kill-after 2 "$left" "$folder/qemu" -L "$folder/root" -E "LD_PRELOAD=$folder/exec.so" \
+        "$folder/$1" "$name" --exact --test-threads 1 >"$log" 2>&1 </dev/null || status=$?
     case "$status" in
         0) if grep -q "^test result: ok. 1 passed" "$log"; then outcome=passed; else outcome=skipped; fi ;;
         # Killed at the end of all time is not a verdict about the test.
@@ -66,7 +67,8 @@ done
 printf '\n'
 for outcome in passed skipped failed timed-out not-run; do
     for program in it lib miner; do
-        printf '%s %s %d\n' "$outcome" "$program" "$(awk -v o="$outcome" -v p="$program" '$1 == o && $3 == p' "$results/all" | wc -l)"
+        count="$(awk -v o="$outcome" -v p="$program" '$1 == o && $3 == p' "$results/all" | wc -l)"
+        printf '%s %s %d\n' "$outcome" "$program" "$count"
     done
 done | awk '{ printf "%s%s %s %d", (NR % 3 == 1 ? (NR > 1 ? "\n" : "") : ", "), $1, $2, $3 } END { print "" }'
 ! grep -qE '^(failed|timed-out|not-run)' "$results/all"

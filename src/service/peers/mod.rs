@@ -9,12 +9,15 @@
 //! The job stays in the pool meanwhile: it is searched here too, so a peer can only make it faster,
 //! and whatever becomes of the peer, nothing accepted is lost.
 //!
-//! | state of a request | ends by | after a crash of the bot or its vault |
-//! | --- | --- | --- |
-//! | asked | an acceptance; a refusal or silence: another peer is asked | withdrawn: its start secret is gone; the job is asked for again at another start point |
-//! | accepted | the key; the job's end or a day: it is withdrawn | the same |
-//! | refused | the job's end; the peer is not asked for this job again | nothing |
-//! | over | a day | nothing |
+//! | state of a request | ends by |
+//! | --- | --- |
+//! | asked | an acceptance; a refusal or silence: another peer is asked |
+//! | accepted | the key; the job's end or a day: it is withdrawn |
+//! | refused | the job's end; the peer is not asked for this job again |
+//! | over | a day |
+//!
+//! After a crash of the bot or its vault, asked and accepted ones are withdrawn, because their start
+//! secrets are gone, and the jobs are asked for again at other start points.
 //!
 //! A job that takes too long for this bot is given up when all peers have refused it or were silent,
 //! and its asker is told what they would have been told without peers.

@@ -72,8 +72,13 @@ impl Rounds {
             // The vault process is being started again.
             return Ok(());
         }
-        let jobs: BTreeSet<JobId> = ledger.handed_over()?.into_iter().collect();
-        for request in ledger.peer_requests()?.iter().filter(|request| request.state.is_open()) {
+        let (jobs, requests) = (ledger.handed_over()?, ledger.peer_requests()?);
+        if jobs.is_empty() && requests.is_empty() {
+            // As ever where there are no peers.
+            return Ok(());
+        }
+        let jobs: BTreeSet<JobId> = jobs.into_iter().collect();
+        for request in requests.iter().filter(|request| request.state.is_open()) {
             self.review(request, &jobs, process)?;
         }
         ledger.clean_peer_requests()?;

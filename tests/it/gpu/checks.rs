@@ -329,39 +329,36 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     }
 }
 
-fn polite_launches_take_at_most_30_ms() {
+/// The times of six launches each of several kinds of patterns: by top words, by quick tests, and by
+/// texts, with one test and with several.
+fn times_of_launches(is_polite: bool) -> Vec<(&'static str, Vec<Duration>)> {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0, true).unwrap();
-    for texts in ["m0ctane", "~satosh", "*cafe7", "=6*", "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*"] {
-        let patterns = texts.split(' ').map(|text| text.parse().unwrap()).collect();
-        let patterns = Arc::new(PatternSet::new(patterns));
-        let mut times = Vec::new();
-        for _ in 0..6 {
+    let mut searcher = cuda::open(0, is_polite).unwrap();
+    let six_runs = "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*";
+    let kinds = ["m0ctane", "~satosh", "*cafe7", "=6*", six_runs].into_iter().map(|texts| {
+        let patterns = Arc::new(PatternSet::new(texts.split(' ').map(|text| text.parse().unwrap()).collect()));
+        let mut time = || {
             let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
-            times.push(launch(&mut *searcher, starts, &patterns, 20).busy);
-        }
+            launch(&mut *searcher, starts, &patterns, 20).busy
+        };
+        let times: Vec<Duration> = (0..6).map(|_| time()).collect();
         println!("{texts}: {times:?}");
+        (texts, times)
+    });
+    kinds.collect()
+}
+
+fn polite_launches_take_at_most_30_ms() {
+    for (texts, times) in times_of_launches(true) {
         assert!(times.iter().all(|time| *time <= Duration::from_millis(30)), "{texts}: {times:?}");
     }
 }
 
 /// The third launch on: the first ones with new patterns are short where their speed is not known.
 fn launches_of_every_kind_of_pattern_take_as_long() {
-    needs_gpu();
-    let mut rng = seeded();
-    let mut searcher = cuda::open(0, false).unwrap();
-    // By top words, by quick tests, and by texts: by one test and by several.
-    for texts in ["m0ctane", "~satosh", "*cafe7", "=6*", "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*"] {
-        let patterns = texts.split(' ').map(|text| text.parse().unwrap()).collect();
-        let patterns = Arc::new(PatternSet::new(patterns));
-        let mut times = Vec::new();
-        for _ in 0..6 {
-            let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
-            times.push(launch(&mut *searcher, starts, &patterns, 20).busy);
-        }
-        println!("{texts}: {times:?}");
-        let right = Duration::from_millis(36)..Duration::from_millis(110);
+    let right = Duration::from_millis(36)..Duration::from_millis(110);
+    for (texts, times) in times_of_launches(false) {
         assert!(times.iter().all(|time| *time < right.end), "{texts}: {times:?}");
         assert!(times[2..].iter().all(|time| right.contains(time)), "{texts}: {times:?}");
     }

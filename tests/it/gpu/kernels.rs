@@ -23,6 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(field_arithmetic_compiled_for_the_host_is_right),
     test!(every_hit_of_a_gpu_is_true_and_their_number_is_as_expected),
     test!(chosen_start_points_give_a_gpu_no_wrong_hit),
+    test!(the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another),
     test!(the_search_kernels_stay_within_the_registers_planned),
     test!(the_kernels_compile_at_run_time),
 ];
@@ -360,6 +361,23 @@ const BOUNDS: [Bounds; 4] = [
     // Later ones have no matrix products of bits.
     Bounds { kernels: &["whole_screened", "whole_ends", "whole_runs"], archs: 80..=90, registers: 128, spilled: 64 },
 ];
+
+/// `miner/build.rs` compiles the PTX of 8.0 for 8.6 and 8.9 too, and that of 10.0 for 12.0.
+fn the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/miner/kernels");
+    let mut asked = BTreeSet::new();
+    let Ok(files) = std::fs::read_dir(folder) else { skip("miner/kernels is not here") };
+    for file in files {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        for rest in text.split("__CUDA_ARCH__").skip(1) {
+            let number = rest.trim_start_matches([' ', '<', '>', '=', '!']);
+            asked.extend(
+                number.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u32>().ok()),
+            );
+        }
+    }
+    assert_eq!(asked, BTreeSet::from([800, 1000]));
+}
 
 fn the_search_kernels_stay_within_the_registers_planned() {
     let archs: BTreeSet<&str> = KERNEL_REPORTS.iter().map(|report| report.arch).collect();

@@ -23,12 +23,14 @@ const SECONDS: &str = "NPUBBOT_TEST_SECONDS";
 /// Measurements of each rate, in turn.
 const ROUNDS: usize = 3;
 
-/// The rate of a GPU without a bot, candidates per second, of hits that agree with it.
+/// The rate of a GPU without a bot, candidates per second. Its hits agree with it.
 fn local(gpu: usize, seconds: u64) -> f64 {
     let arguments = ["bench", "--json", "--device", &format!("cuda:{gpu}"), "--seconds", &seconds.to_string()];
     let said = stdout(&program::command().args(arguments).args(["--patterns", "1"]).output().unwrap());
     let line: Value = serde_json::from_str(&said).unwrap();
     println!("cuda:{gpu} locally: {said}");
+    let [found, expected] = ["hits_found", "hits_expected"].map(|name| line[name].as_f64().unwrap());
+    assert!((found - expected).abs() < 5.0 * expected.sqrt() && line["hits_wrong"] == 0, "{said}");
     line["candidates_per_second"].as_f64().unwrap()
 }
 
