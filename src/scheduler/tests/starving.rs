@@ -21,8 +21,8 @@ const EASY_JOBS: usize = 10_000;
 /// Start points per launch, and candidates per start point.
 const STARTS: usize = 128;
 const CANDIDATES: usize = 8;
-/// The pattern of the rare job: much harder than the easy ones, and found eighty times in this
-/// test.
+/// The pattern of the rare job: much harder than the easy ones. A launch finds it with probability
+/// 0.63, so about fifty times in this test, with a standard deviation of 4.3.
 const RARE: &str = "qq";
 
 /// Each launch is verified for all jobs, as `Scheduler` does. Beside that, the test counts how many
@@ -79,7 +79,8 @@ fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
         "{EASY_JOBS} easy jobs in {launches} launches: {finds} rare ones, {:.1} % more candidates",
         100.0 * growth
     );
-    assert!(finds > 40 && growth < 0.02, "{finds}, {growth}");
+    // Twenty is seven standard deviations below the mean.
+    assert!(finds > 20 && growth < 0.02, "{finds}, {growth}");
 }
 
 /// Verifies one launch as the scheduler does, and ends every job that is found.
