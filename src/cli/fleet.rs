@@ -162,12 +162,12 @@ fn say_reload(setup: &Setup) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    #[test]
-    fn the_fleet_is_a_line_for_each_worker_and_each_device() {
-        let device = WorkerDeviceStatus {
+    /// A worker's device.
+    pub(in crate::cli) fn device() -> WorkerDeviceStatus {
+        WorkerDeviceStatus {
             id: "ann:0".to_owned(),
             name: "NVIDIA H200".to_owned(),
             kernel: "sm_90".to_owned(),
@@ -180,21 +180,23 @@ mod tests {
             round_trip: Some(0.0123),
             clock_ahead: Some(-0.4),
             state: "working".to_owned(),
-        };
+        }
+    }
+
+    /// The worker of this device.
+    pub(in crate::cli) fn worker(device: WorkerDeviceStatus) -> WorkerStatus {
+        let WorkerDeviceStatus { connected, proven_rate, hits, hits_wrong, errors, .. } = device;
+        let (name, state) = ("ann".to_owned(), "working".to_owned());
+        WorkerStatus { name, connected, proven_rate, hits, hits_wrong, errors, state, devices: vec![device] }
+    }
+
+    #[test]
+    fn the_fleet_is_a_line_for_each_worker_and_each_device() {
+        let device = device();
         assert!(
             echo_text(&WorkerDeviceStatus { clock_ahead: Some(7200.4), ..device.clone() }).ends_with("clock +7200 s")
         );
-        let ann = WorkerStatus {
-            name: "ann".to_owned(),
-            connected: true,
-            proven_rate: 182e9,
-            hits: 1234,
-            hits_wrong: 0,
-            errors: 3,
-            state: "working".to_owned(),
-            devices: vec![device],
-        };
-        let workers = vec![ann, never_seen(&"bob".parse().unwrap())];
+        let workers = vec![worker(device), never_seen(&"bob".parse().unwrap())];
         let fleet = FleetStatus { server: "tls://nats.example:4222".to_owned(), connected: true, workers };
         insta::assert_snapshot!(fleet_text(&fleet), @r"
         tls://nats.example:4222 connected

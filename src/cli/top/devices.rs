@@ -94,6 +94,7 @@ mod tests {
     use super::super::model::Model;
     use super::super::screen::tests::{screen, view};
     use super::*;
+    use crate::cli::fleet::tests::{device, worker};
     use crate::control::{FleetStatus, WorkerStatus};
     use std::time::Instant;
 
@@ -103,30 +104,7 @@ mod tests {
         view.status.devices[1].id = "worker ann:0".to_owned();
         view.status.devices[1].state = "working".to_owned();
         view.status.devices[1].rate = Some(182e9);
-        let device = WorkerDeviceStatus {
-            id: "ann:0".to_owned(),
-            name: "NVIDIA H200".to_owned(),
-            kernel: "sm_90".to_owned(),
-            version: "0.1.0".to_owned(),
-            connected: true,
-            proven_rate: 182e9,
-            hits: 1234,
-            hits_wrong: 1,
-            errors: 2,
-            round_trip: Some(0.012),
-            clock_ahead: Some(-0.003),
-            state: "working".to_owned(),
-        };
-        let ann = WorkerStatus {
-            name: "ann".to_owned(),
-            connected,
-            proven_rate: 182e9,
-            hits: 1234,
-            hits_wrong: 1,
-            errors: 2,
-            state: "working".to_owned(),
-            devices: vec![device],
-        };
+        let ann = WorkerStatus { connected, ..worker(device()) };
         let server = "tls://nats.example:4222".to_owned();
         view.status.fleet = Some(FleetStatus { server, connected, workers: vec![ann] });
         let mut model = Model::default();
@@ -138,7 +116,7 @@ mod tests {
     fn a_workers_device_has_its_hits_errors_version_and_network() {
         let text = screen(120, 30, &with_worker(true), false).backend().to_string();
         let line = text.lines().find(|line| line.contains("ann:0")).unwrap();
-        for part in ["182 G/s", "v0.1.0", "2 err", "1234 hits", "round trip 12 ms, clock -3 ms", "1 wrong", "H200"] {
+        for part in ["182 G/s", "v0.1.0", "3 err", "1234 hits", "round trip 12 ms, clock -400 ms", "0 wrong", "H200"] {
             assert!(line.contains(part), "{part} in {line}");
         }
         assert!(text.contains("Devices with 1 of 1 workers") && text.contains("61 °C"), "{text}");

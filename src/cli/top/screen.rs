@@ -5,7 +5,7 @@
 //! rate over time
 //! devices
 //! jobs, which take the room that is left
-//! relays │ events
+//! relays and peers │ events
 //! keys
 //! ```
 
@@ -132,8 +132,9 @@ fn job_row(progress: &JobProgress) -> Row<'static> {
     ])
 }
 
+/// The relays, then the peers if there are any.
 fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
-    let rows = view.status.relays.iter().enumerate().map(|(at, relay)| {
+    let relays = view.status.relays.iter().enumerate().map(|(at, relay)| {
         let is_connected = relay.state == "connected";
         let figures = view.relays.get(at);
         let lag = figures.and_then(|figures| figures.lag_milliseconds);
@@ -147,8 +148,14 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
         let name = relay.url.split_once("://").map_or(relay.url.as_str(), |(_, name)| name).to_owned();
         Row::new([name, state, failed]).style(if is_connected { Style::new() } else { palette.bad() })
     });
+    let peers = view.status.peers.iter().map(|peer| {
+        let name = format!("peer {}…", peer.npub.get(..11).unwrap_or(&peer.npub));
+        let style = if peer.wrong > 0 { palette.bad() } else { Style::new() };
+        Row::new([name, format!("{} open", peer.open_jobs), format!("{} keys", peer.keys)]).style(style)
+    });
     let widths = [Constraint::Min(16), Constraint::Length(7), Constraint::Length(9)];
-    frame.render_widget(Table::new(rows, widths).block(Block::bordered().title(" Relays ")), area);
+    let title = if view.status.peers.is_empty() { " Relays " } else { " Relays and peers " };
+    frame.render_widget(Table::new(relays.chain(peers), widths).block(Block::bordered().title(title)), area);
 }
 
 /// The newest events that fit. A long one goes on in the next line: its reason is at its end.
@@ -185,7 +192,7 @@ fn wrapped(text: &str, width: usize) -> Vec<&str> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::control::{DeviceStatus, JobStatus, RelayFigures, RelayStatus, SensorFigures, Status};
+    use crate::control::{DeviceStatus, JobStatus, PeerStatus, RelayFigures, RelayStatus, SensorFigures, Status};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::time::Instant;
@@ -282,6 +289,30 @@ pub(super) mod tests {
         model.take(view, Instant::now());
         model.scroll(4);
         insta::assert_snapshot!(screen(120, 36, &model, false).backend());
+    }
+
+    #[test]
+    fn peers_are_below_the_relays_with_their_jobs_and_keys() {
+        let mut view = view();
+        let npub = "npub1qg0fyz9uxkt9ckmcv5e02ycxdl5hdgzvvtq8s5epkvs3nxsyjyyq6zrj5c".to_owned();
+        let (open_jobs, keys, state) = (2, 13, "has room".to_owned());
+        view.status.peers = vec![PeerStatus {
+            npub,
+            open_jobs,
+            requests_last_day: 5,
+            keys,
+            refused: 1,
+            silent: 0,
+            wrong: 0,
+            unread: 0,
+            state,
+        }];
+        let mut model = Model::default();
+        model.take(view, Instant::now());
+        let text = screen(80, 24, &model, false).backend().to_string();
+        let line = text.lines().find(|line| line.contains("peer npub1qg0fyz…")).unwrap();
+        assert!(line.contains("2 open") && line.contains("13 keys"), "{line}");
+        assert!(text.contains(" Relays and peers "), "{text}");
     }
 
     #[test]
