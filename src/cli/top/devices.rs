@@ -93,7 +93,6 @@ fn row_of_worker(device: &DeviceStatus, worker: &WorkerDeviceStatus) -> [String;
 mod tests {
     use super::super::model::Model;
     use super::super::screen::tests::{screen, view};
-    use super::*;
     use crate::cli::fleet::tests::{device, worker};
     use crate::control::{FleetStatus, WorkerStatus};
     use std::time::Instant;
