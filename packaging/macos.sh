@@ -5,7 +5,7 @@
 #
 # TARGET is aarch64-apple-darwin or x86_64-apple-darwin; without one both are checked. Nothing is
 # linked and nothing runs. The C code of SQLite, secp256k1 and ring is passed over: a stand-in for the
-# C compiler makes empty objects, since Apple's SDK may be used on Apple's machines only.
+# C compiler makes empty objects, so Apple's SDK is not needed.
 #
 # Needs: rustup, ar.
 set -euo pipefail
