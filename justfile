@@ -66,6 +66,10 @@ check-packages: build
 check-windows *ARGS:
     packaging/windows.sh {{ ARGS }}
 
+# Checks that the Rust code compiles for macOS; C code is passed over, and nothing runs.
+check-macos *ARGS:
+    packaging/macos.sh {{ ARGS }}
+
 # Builds the tests for aarch64 and runs them under qemu-user: just check-arm pattern::
 check-arm *ARGS:
     packaging/aarch64.sh {{ ARGS }}

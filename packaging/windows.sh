@@ -5,13 +5,13 @@
 #
 # The tests `windows::…` of tests/it run against it: the demo, a bot that is stopped in the middle of
 # a job, a key, a half, and what doctor says of files' access control lists. With --units the unit
-# tests of the ledger, of the vault, of src/os/, of the commands and of the miner run under Wine too;
+# tests of the bot and of the miner run under Wine too, but for those that need more than Wine 8 has;
 # with --only-units nothing else. --zip takes the program from a release's .zip instead of building it.
 #
 # Needs: Wine 8 or newer, gcc-mingw-w64-x86-64 and g++-mingw-w64-x86-64, and rustup. With xvfb the
 # log-off is tried too.
 set -euo pipefail
-units="" program=yes zip=""
+units="" program=yes zip="" lacks=()
 for ((at = 1; at <= $#; at++)); do
     case "${!at}" in
         --units) units=yes ;;
@@ -62,6 +62,12 @@ if [ -n "$units" ]; then
     mkdir -p "$target/$triple/debug/deps"
     cp "$folder/bcryptprimitives.dll" "$target/$triple/debug/deps/"
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
-    cargo test --locked --lib -p npubbot --target "$triple" -- ledger:: vault:: os:: cli::
+    # Both were seen to pass where Wine is helped (docs/measurements/2026-11-23-windows-units.md).
+    for lack in "ledger::tests::files::folder_and_files_are_for_their_owner_only: Wine 8 hands no folder's entries down" \
+        "vault::tests::identity::an_identity_is_never_overwritten: Wine 8 makes no symbolic links"; do
+        echo "SKIPPED $lack"
+        lacks+=(--skip "${lack%%: *}")
+    done
+    cargo test --locked --lib -p npubbot --target "$triple" -- --exact "${lacks[@]}"
     cargo test --locked --lib -p npubbot-miner --target "$triple"
 fi

@@ -5,6 +5,7 @@ use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
 use interprocess::local_socket::traits::Stream as _;
 use interprocess::local_socket::{ConnectOptions, GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use rustix::net::SendFlags;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -12,6 +13,12 @@ use std::time::Duration;
 
 /// Permissions of the socket: only its owner and root connect.
 const MODE: u32 = 0o600;
+
+/// Sends without the signal SIGPIPE where it can be left out. Rust's runtime ignores it anyway.
+#[cfg(target_vendor = "apple")]
+const QUIETLY: SendFlags = SendFlags::empty();
+#[cfg(not(target_vendor = "apple"))]
+const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
 
 /// The bot's open socket. The file is deleted when it is dropped.
 pub struct Door(Listener);
@@ -41,7 +48,7 @@ impl Door {
 /// Whether nobody waits for the answer any more. Sends nothing.
 pub fn is_closed(visitor: &Visitor) -> bool {
     let Stream::UdSocket(socket) = visitor;
-    let sent = rustix::net::send(socket.as_fd(), &[], rustix::net::SendFlags::NOSIGNAL);
+    let sent = rustix::net::send(socket.as_fd(), &[], QUIETLY);
     matches!(sent, Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET))
 }
 

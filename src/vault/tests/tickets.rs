@@ -90,7 +90,7 @@ fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
         assert!(matches!(redeem(genuine[..at].to_vec()), Err(VaultError::ForeignTicket)), "{at} bytes");
     }
     for _ in 0..200 {
-        let noise = (0..rng.random_range(0..300)).map(|_| rng.random()).collect();
+        let noise = (0..rng.random_range(0..300)).map(|_| rng.random::<u8>()).collect();
         assert!(matches!(redeem(noise), Err(VaultError::ForeignTicket)));
     }
     assert!(matches!(redeem([&genuine[..], &[0]].concat()), Err(VaultError::ForeignTicket)), "a byte more");
