@@ -8,7 +8,7 @@ the standard one of its licence, with its authors; a licence that has none here 
 licences that are allowed are in deny.toml.
 
 cargo-about, the kept tool for this, leaves out NOTICE files (its issue 195, open on 2026-11-23), which
-the Apache licence wants passed on. It was read about, not tried; at present no crate here has one.
+the Apache licence wants passed on. It was read about, not tried.
 """
 
 import json

@@ -154,7 +154,11 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
         Row::new([name, format!("{} open", peer.open_jobs), format!("{} keys", peer.keys)]).style(style)
     });
     let widths = [Constraint::Min(16), Constraint::Length(7), Constraint::Length(9)];
-    let title = if view.status.peers.is_empty() { " Relays " } else { " Relays and peers " };
+    // The number also counts those that have no room.
+    let title = match view.status.peers.len() {
+        0 => " Relays ".to_owned(),
+        count => format!(" Relays, peers: {count} "),
+    };
     frame.render_widget(Table::new(relays.chain(peers), widths).block(Block::bordered().title(title)), area);
 }
 
@@ -312,7 +316,7 @@ pub(super) mod tests {
         let text = screen(80, 24, &model, false).backend().to_string();
         let line = text.lines().find(|line| line.contains("peer npub1qg0fyz…")).unwrap();
         assert!(line.contains("2 open") && line.contains("13 keys"), "{line}");
-        assert!(text.contains(" Relays and peers "), "{text}");
+        assert!(text.contains(" Relays, peers: 1 "), "{text}");
     }
 
     #[test]
