@@ -7,7 +7,7 @@
 
 use npubbot::key::{StartPoint, VerifiedHit};
 use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
-use npubbot::search::{Launch, Searcher, cuda};
+use npubbot::search::{Launch, SearchOptions, Searcher, cuda};
 use rand::Rng;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 use std::collections::VecDeque;
@@ -20,7 +20,8 @@ fn main() {
         panic!("cuda_rate <ordinal> <seconds> <patterns> <length> [<runs>]");
     };
     let opening = Instant::now();
-    let mut searcher = cuda::open(ordinal as usize, false).unwrap_or_else(|error| panic!("{error}"));
+    let mut searcher =
+        cuda::open(ordinal as usize, &SearchOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("{:?}, open after {:?}", searcher.info(), opening.elapsed());
     for _ in 0..rest.first().copied().unwrap_or(1) {
         measure(searcher.as_mut(), Duration::from_secs(seconds), count as usize, length as usize);

@@ -16,6 +16,7 @@
 
 pub mod backup;
 pub mod bot;
+pub mod calibration_file;
 pub mod cli;
 pub mod config;
 pub mod control;

@@ -12,7 +12,7 @@ use crate::key::HalfPoint;
 use crate::pattern::{Difficulty, Pattern, PatternSet, Rate, patterns_of_words};
 use crate::progress::SearchBar;
 use crate::scheduler::{FindOutcome, Scheduler};
-use crate::search::SearchOptions;
+use crate::search::{DeviceChoice, SearchOptions};
 use crate::vault::Vault;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -23,6 +23,10 @@ use zeroize::Zeroizing;
 
 /// A search expected to take longer than this gets a hint to cheaper patterns.
 const LONG: Duration = Duration::from_secs(60);
+
+/// Expected candidates of a search that the CPU ends before a GPU has started: 0.1 s of one core with
+/// the slowest kernel.
+const QUICK: f64 = (1u64 << 23) as f64;
 
 /// Flags of `npubbot mine`.
 #[derive(Args, Debug)]
@@ -94,7 +98,7 @@ impl Mine {
                 self.search(&patterns, difficulty, vault, output)
             }
             Wanted::Best(best) => {
-                let options = self.search.over(SearchOptions::default());
+                let options = self.search.without_bot();
                 search_best(&options, JobSpec { half: self.split, ..JobSpec::local_best(best) }, best, output)
             }
         }
@@ -135,6 +139,15 @@ impl Mine {
         Ok(Some(password))
     }
 
+    /// How to search. The CPU is the only device of a search that ends before a GPU has started, unless
+    /// one is named.
+    fn options(&self, difficulty: Difficulty) -> SearchOptions {
+        let options = self.search.without_bot();
+        let is_quick = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= QUICK;
+        let devices = if is_quick && !self.search.name_a_device() { DeviceChoice::Cpu } else { options.devices };
+        SearchOptions { devices, ..options }
+    }
+
     /// Searches until enough keys are written, or the time is over.
     fn search(
         &self,
@@ -143,7 +156,7 @@ impl Mine {
         vault: Vault,
         mut output: Output,
     ) -> anyhow::Result<()> {
-        let options = self.search.over(SearchOptions::default());
+        let options = self.options(difficulty);
         let (sender, finds) = mpsc::channel();
         let (began, wanted) = (output.began, self.count);
         let mut written = 0u64;

@@ -1,5 +1,6 @@
 //! Flags for the devices of a search.
 
+use crate::calibration_file;
 use crate::config::Config;
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, SearchOptions};
@@ -26,14 +27,23 @@ impl SearchFlags {
         Config { search: self.over(config.search.clone()), ..config }
     }
 
+    /// Options of a search without a bot. What devices were measured to do best is kept for this user.
+    pub fn without_bot(&self) -> SearchOptions {
+        self.over(SearchOptions { calibrations: calibration_file::of_user(), ..SearchOptions::default() })
+    }
+
+    /// Whether a device was named.
+    pub fn name_a_device(&self) -> bool {
+        self.device.is_some()
+    }
+
     /// Replaces the values of `options` by the flags that were given.
     pub fn over(&self, options: SearchOptions) -> SearchOptions {
         SearchOptions {
             devices: self.device.unwrap_or(options.devices),
             threads: self.threads.map(usize::from).or(options.threads),
             cpu_kernel: self.cpu_kernel.unwrap_or(options.cpu_kernel),
-            polite: options.polite,
-            restraints: options.restraints,
+            ..options
         }
     }
 }

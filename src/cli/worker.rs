@@ -4,7 +4,6 @@ use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use super::signals;
 use crate::remote::{Credentials, open_devices, run_worker};
-use crate::search::SearchOptions;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +43,7 @@ impl Worker {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
         let credentials = Credentials::read(&self.creds)?;
-        let devices = open_devices(&self.search.over(SearchOptions::default()))?;
+        let devices = open_devices(&self.search.without_bot())?;
         for device in &devices {
             let info = device.info();
             tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, "working with");

@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::place::Place;
 use crate::hours::Hours;
-use crate::search::{Caps, DeviceChoice, DeviceId, Restraints, SearchOptions};
+use crate::search::{Calibrations, Caps, DeviceChoice, DeviceId, Restraints, SearchOptions};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -60,12 +60,14 @@ pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, 
         threads,
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
         polite: raw.polite.unwrap_or(false),
+        gpu_memory: None,
         restraints: Restraints {
             hours: hours(raw, place)?,
             pause_on_battery: raw.pause_on_battery.unwrap_or(false),
             caps: caps(&raw.share_percent, &raw.pause_at_celsius, &None, place)?,
             of_device: of_device(&raw.caps, place)?,
         },
+        calibrations: Calibrations::default(),
     })
 }
 

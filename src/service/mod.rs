@@ -37,6 +37,7 @@ pub use doctor::doctor;
 pub use monitor::{Monitor, Monitors};
 pub use operator::Levers;
 
+use crate::calibration_file;
 use crate::clock::Clock;
 use crate::config::{Config, RelayEntry};
 use crate::control::Door;
@@ -123,12 +124,13 @@ impl Service {
     }
 
     async fn begin(
-        config: Config,
+        mut config: Config,
         data: &Path,
         vault: Vault,
         clock: Clock,
         is_paused: bool,
     ) -> Result<Service, ServiceError> {
+        config.search.calibrations = calibration_file::in_folder(data);
         let ledger = Ledger::open(data, clock.clone())?;
         ledger.claim(&vault.public_key())?;
         tickets::complete(&vault, &ledger, data)?;

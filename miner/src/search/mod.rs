@@ -5,6 +5,7 @@
 //! are memoryless: each brings fresh start points, and nothing of one matters to the next. The
 //! mathematics is in `docs/developers/search.md`.
 
+mod calibration;
 mod conditions;
 pub mod cpu;
 pub mod cuda;
@@ -22,6 +23,7 @@ mod searcher;
 mod sensors;
 mod surroundings;
 
+pub use calibration::{Calibration, Calibrations, Choice, MOST_CALIBRATIONS};
 pub use device::{DeviceId, DeviceInfo};
 pub use energy::EnergyMeter;
 pub use error::SearchError;
@@ -29,6 +31,6 @@ pub use open::open;
 pub use options::{DeviceChoice, SearchOptions};
 pub use remote_id::{MOST_DEVICES, NoName, RemoteId, WorkerName};
 pub use restraints::{Caps, Restraints};
-pub use searcher::{ClaimedHit, Launch, LaunchReport, Remaining, Searcher};
+pub use searcher::{ClaimedHit, Expected, Launch, LaunchReport, Remaining, Searcher};
 pub use sensors::{SensorValues, Sensors};
 pub use surroundings::{PowerCap, Surroundings};

@@ -12,7 +12,7 @@ use super::{cpu, cuda};
 pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
     match device {
         DeviceId::Cpu => Ok(Box::new(cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?)),
-        DeviceId::Cuda(ordinal) => cuda::open(ordinal, options.polite),
+        DeviceId::Cuda(ordinal) => cuda::open(ordinal, options),
         // Workers come by themselves; nobody opens them.
         DeviceId::Remote(_) => Err(SearchError::UnknownDevice { asked: device.to_string() }),
     }

@@ -52,6 +52,15 @@ pub struct ClaimedHit {
     pub tweak: Tweak,
 }
 
+/// Launches by top words as they are expected of a device, measured when it was opened or before.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Expected {
+    /// Candidates per second.
+    pub rate: f64,
+    /// Candidates per start point of a launch.
+    pub stretch: f64,
+}
+
 /// A device that searches. Launches come back in the order in which they were submitted.
 pub trait Searcher: Send {
     /// Name, kernel and threads.
@@ -62,6 +71,16 @@ pub trait Searcher: Send {
 
     /// Launches to keep submitted so that the device never waits for the host: 1 or more.
     fn in_flight(&self) -> usize;
+
+    /// The key of the device's rates among [`super::Calibrations`]; `None` if they are not kept.
+    fn calibration_key(&self) -> Option<&str> {
+        None
+    }
+
+    /// Its launches to come; `None` if the first one has to show how they are.
+    fn expected(&self) -> Option<Expected> {
+        None
+    }
 
     /// Whether the device has an early stop ([`Launch::remaining`]).
     fn early_stop(&self) -> bool {

@@ -105,12 +105,21 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 
 /// The folders of this user for configuration and data; `None` without a home folder.
 pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
+    places().map(|places| (places.config_dir(), places.data_dir()))
+}
+
+/// The folder of this user for what can be made anew; `None` without a home folder.
+pub fn cache_folder() -> Option<PathBuf> {
+    places().map(|places| places.cache_dir())
+}
+
+fn places() -> Option<impl AppStrategy> {
     let app = AppStrategyArgs {
         top_level_domain: "org".to_owned(),
         author: "npubbot".to_owned(),
         app_name: "npubbot".to_owned(),
     };
-    choose_app_strategy(app).ok().map(|places| (places.config_dir(), places.data_dir()))
+    choose_app_strategy(app).ok()
 }
 
 /// The folders of this machine's service for configuration and data.

@@ -162,6 +162,11 @@ pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
     Some((places.config_dir().join("npubbot"), places.cache_dir().join("npubbot")))
 }
 
+/// The folder of this user for what can be made anew; `None` without a home folder.
+pub fn cache_folder() -> Option<PathBuf> {
+    Windows::new().ok().map(|places| places.cache_dir().join("npubbot").join("cache"))
+}
+
 /// The folders of this machine's service for configuration and data.
 pub fn service_folders() -> (PathBuf, PathBuf) {
     let shared = std::env::var_os("ProgramData").map_or_else(|| PathBuf::from(r"C:\ProgramData"), PathBuf::from);

@@ -170,6 +170,11 @@ impl DevicePlan {
         self.budget.stretch()
     }
 
+    /// Begins with a stretch that is known before the first launch.
+    pub fn expect_stretch(&mut self, stretch: f64) {
+        self.budget.begin(stretch);
+    }
+
     /// The next launch; `None` if no job has a pattern for this lane. `rates` are those of this
     /// device, which decide its canaries.
     pub fn next(

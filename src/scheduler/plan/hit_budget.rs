@@ -31,6 +31,12 @@ impl HitBudget {
         self.stretch_bits.map(f64::exp2)
     }
 
+    /// Begins with a stretch that is known from elsewhere.
+    pub fn begin(&mut self, stretch: f64) {
+        let bits = stretch.max(1.0).log2().round();
+        (self.stretch_bits, self.longest_bits) = (Some(bits), bits);
+    }
+
     /// The stretch (candidates per start point) divided by the longest so far, 0 to 1. Launches
     /// take about the same time on a busy processor and on an idle one, so this is the part of the
     /// processor that the search has.

@@ -116,6 +116,13 @@ impl Record {
         Rates { top_words: inner.view.rate, whole_keys: inner.whole_keys_rate }
     }
 
+    /// Begins with the rates of an earlier start, where none was measured.
+    pub fn begin_with(&self, kept: Rates) {
+        let mut inner = self.lock();
+        inner.view.rate = inner.view.rate.or(kept.top_words);
+        inner.whole_keys_rate = inner.whole_keys_rate.or(kept.whole_keys);
+    }
+
     /// Remembers the last launch.
     pub fn note_launch(&self, last: LastLaunch) {
         self.lock().last = Some(last);

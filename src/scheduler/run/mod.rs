@@ -2,6 +2,7 @@
 
 pub(in crate::scheduler) mod device_view;
 mod failure;
+mod first_rates;
 pub(in crate::scheduler) mod health;
 mod in_flight;
 mod last_launch;

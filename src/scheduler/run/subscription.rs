@@ -122,6 +122,11 @@ impl Subscription {
         self.plan.stretch()
     }
 
+    /// Begins with a stretch that is known before the first launch.
+    pub(in crate::scheduler) fn expect_stretch(&mut self, stretch: f64) {
+        self.plan.expect_stretch(stretch);
+    }
+
     /// Sets the part of its time that the device has.
     pub(in crate::scheduler) fn set_part(&mut self, part: f64) {
         self.part = part;

@@ -3,6 +3,7 @@
 
 use super::device_view::Health;
 use super::failure::Failure;
+use super::first_rates::FirstRates;
 use super::health::Record;
 use super::in_flight::InFlight;
 use super::last_launch::LastLaunch;
@@ -28,10 +29,6 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-/// How long a device runs before it is measured.
-const WARM_UP: Duration = Duration::from_millis(150);
-/// How long a device is measured before it takes jobs.
-const MEASURE: Duration = Duration::from_millis(200);
 /// How long an idle device compares whole keys before that rate is measured.
 const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
 /// How long it is measured.
@@ -95,6 +92,11 @@ impl Worker {
                 // It is attached again when it says hello again.
                 return;
             }
+            if self.pool.is_closed() {
+                // Drivers end before the last thread of a process does.
+                tracing::debug!(device = %self.id, %failure, "a device failed at the end");
+                return;
+            }
             if began.elapsed() > RECOVERED_AFTER {
                 pause = FIRST_PAUSE;
             }
@@ -129,22 +131,22 @@ impl Worker {
     }
 
     fn search(&self, searcher: &mut dyn Searcher, in_flight: &mut VecDeque<InFlight>) -> Result<(), Failure> {
+        let trial = Arc::new(Pass::canary_alone(None));
         let mut subscription = self.pool.subscribe(self.lane);
         subscription.set_device(searcher.starts() * searcher.in_flight().max(1), searcher.early_stop());
         if self.is_remote() {
             subscription.share_passes();
         }
-        let measure_from = Instant::now() + WARM_UP;
-        let take_jobs_from = measure_from + MEASURE;
-        let warm_up = Arc::new(Pass::canary_alone(None));
+        let holds_jobs = self.is_remote() || self.pool.is_exhaustive();
+        let calibrations = &self.options.calibrations;
+        let mut first = FirstRates::new(searcher, &self.record, &mut subscription, calibrations, holds_jobs);
+        let warm_up = || PlannedLaunch::warm_up(Arc::clone(&trial));
         let duty = Duty::new(self.record.share());
-        let mut timing = Timing { busy_since: Instant::now(), measure_from, whole: None, duty };
+        let mut timing = Timing { busy_since: Instant::now(), measure_from: first.measure_from(), whole: None, duty };
         loop {
-            // On an overloaded machine one launch may outlast warm-up and measurement. The device
-            // takes jobs only once it has a rate, because estimates for askers need it.
-            let is_measured = Instant::now() >= take_jobs_from && self.record.rate().is_some();
-            let next = if !is_measured && !self.pool.is_closed() {
-                Next::Search(PlannedLaunch::warm_up(Arc::clone(&warm_up)))
+            let (has_stretch, is_closed) = (subscription.stretch().is_some(), self.pool.is_closed());
+            let next = if !is_closed && first.is_next(&self.record, has_stretch, self.must_rest(&timing)) {
+                Next::Search(warm_up())
             } else if self.must_rest(&timing) {
                 subscription.set_part(self.record.part());
                 subscription.note_rate(self.record.rates());
@@ -152,9 +154,10 @@ impl Worker {
             } else {
                 subscription.set_lane(self.lane_now());
                 subscription.set_part(self.record.part());
-                self.pool.next(&mut subscription, self.record.rates())
+                self.pool.next(&mut subscription, first.rates(&self.record))
             };
             let next = match next {
+                Next::Wait if !first.is_over(&self.record) => Next::Search(warm_up()),
                 Next::Wait if in_flight.is_empty() => {
                     self.whole_keys_trial(&mut timing).map_or(Next::Wait, Next::Search)
                 }
@@ -169,6 +172,7 @@ impl Worker {
                     }
                     if in_flight.len() >= searcher.in_flight().max(1) {
                         self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
+                        first.keep(&self.record, false);
                     }
                 }
                 // A worker's orders reach seconds ahead; nobody waits for them at the end.
@@ -187,7 +191,10 @@ impl Worker {
                     }
                     timing.busy_since = Instant::now();
                 }
-                Next::End => return Ok(()),
+                Next::End => {
+                    first.keep(&self.record, true);
+                    return Ok(());
+                }
             }
         }
     }
@@ -319,76 +326,4 @@ impl Worker {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::search::{self, DeviceInfo, LaunchReport};
-    use std::sync::mpsc;
-
-    /// A device whose first launch outlasts warm-up and measurement, as on an overloaded machine. It
-    /// compares whole keys a thousand times as slowly.
-    struct Starved {
-        info: DeviceInfo,
-        launches: u32,
-        compares_whole_keys: bool,
-    }
-
-    impl Searcher for Starved {
-        fn info(&self) -> &DeviceInfo {
-            &self.info
-        }
-
-        fn starts(&self) -> usize {
-            1
-        }
-
-        fn in_flight(&self) -> usize {
-            1
-        }
-
-        fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
-            self.compares_whole_keys = launch.patterns.compares_whole_keys();
-            Ok(())
-        }
-
-        fn collect(&mut self) -> Result<LaunchReport, SearchError> {
-            self.launches += 1;
-            std::thread::sleep(if self.launches == 1 { WARM_UP + MEASURE * 2 } else { Duration::from_millis(1) });
-            let candidates = if self.compares_whole_keys { 1 } else { 1000 };
-            Ok(LaunchReport { candidates, ..LaunchReport::default() })
-        }
-    }
-
-    #[test]
-    fn a_starved_device_shows_both_rates_before_it_waits_for_work() {
-        let info = DeviceInfo { id: DeviceId::Cpu, name: "starved".into(), kernel: "none".into(), threads: 1 };
-        let (record, pool) = (Arc::new(Record::new(&info)), Arc::new(Pool::default()));
-        let (launches, collected) = mpsc::sync_channel(64);
-        let worker = Worker {
-            at: 0,
-            id: DeviceId::Cpu,
-            lane: Lane::All,
-            stands_in_for: Vec::new(),
-            record: Arc::clone(&record),
-            pool: Arc::clone(&pool),
-            vault: Vault::without_identity().unwrap(),
-            launches,
-            options: SearchOptions::default(),
-            opener: Arc::new(search::open),
-            decoys: Arc::default(),
-        };
-        let thread = std::thread::spawn(move || {
-            let mut searcher = Starved { info, launches: 0, compares_whole_keys: false };
-            worker.search(&mut searcher, &mut VecDeque::new()).map_err(|failure| failure.to_string())
-        });
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !record.is_idle() {
-            let _ = collected.recv_timeout(Duration::from_millis(1));
-            assert!(Instant::now() < patience, "the device never waits for work");
-        }
-        // Estimates for askers need both.
-        let rates = record.rates();
-        assert!(rates.top_words.is_some() && rates.cost(Compared::WholeKeys) > 20.0, "{rates:?}");
-        pool.close();
-        thread.join().unwrap().unwrap();
-    }
-}
+mod tests;

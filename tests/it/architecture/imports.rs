@@ -18,7 +18,7 @@ const STOREYS: &[&[&str]] = &[
     &["job"],
     &["message"],
     &["progress", "ledger", "vault", "search"],
-    &["config", "remote"],
+    &["config", "remote", "calibration_file"],
     &["bot", "fleet", "nostr", "scheduler", "web", "control"],
     &["service", "web", "backup"],
     &["cli"],

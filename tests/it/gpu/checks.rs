@@ -7,6 +7,7 @@ use crate::support::harness::{Test, needs_gpu, test};
 use crate::support::hex;
 use npubbot::key::{Npub, Rotation};
 use npubbot::pattern::{ALPHABET, ChecksumTables, Pattern, PatternSet};
+use npubbot::search::SearchOptions;
 use npubbot::search::cuda;
 use npubbot::search::cuda::probe::{screen, text_tests};
 use rand::rngs::StdRng;
@@ -306,7 +307,7 @@ fn the_quick_tests_of_keys_miss_no_pattern_at_any_place() {
 fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0, false).unwrap();
+    let mut searcher = cuda::open(0, &SearchOptions::default()).unwrap();
     for texts in [
         &["m0ct*[qp]"][..],
         &["m0ct*a*", "qqqq*7", "00000"],
@@ -334,7 +335,7 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
 fn times_of_launches(is_polite: bool) -> Vec<(&'static str, Vec<Duration>)> {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0, is_polite).unwrap();
+    let mut searcher = cuda::open(0, &SearchOptions { polite: is_polite, ..SearchOptions::default() }).unwrap();
     let six_runs = "=6* *al7cet* *m0ctan* *satnsh* *qwerty* *zap5at* *3y3y3y*";
     let kinds = ["m0ctane", "~satosh", "*cafe7", "=6*", six_runs].into_iter().map(|texts| {
         let patterns = Arc::new(PatternSet::new(texts.split(' ').map(|text| text.parse().unwrap()).collect()));

@@ -8,6 +8,7 @@ use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
 use npubbot::key::{Rotation, StartPoint};
 use npubbot::pattern::{Pattern, PatternSet};
+use npubbot::search::SearchOptions;
 use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
 use npubbot::search::cuda::{self, KERNEL_REPORTS};
 use rand::rngs::StdRng;
@@ -281,7 +282,7 @@ fn field_arithmetic_compiled_for_the_host_is_right() {
 fn every_hit_of_a_gpu_is_true_and_their_number_is_as_expected() {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0, false).unwrap();
+    let mut searcher = cuda::open(0, &SearchOptions::default()).unwrap();
     for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["~satosh", "=5"], &["p", "zzzz"], &["n0??r"]] {
         let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| text.parse().unwrap()).collect()));
         let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
@@ -330,7 +331,7 @@ fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
 fn chosen_start_points_give_a_gpu_no_wrong_hit() {
     needs_gpu();
     let mut rng = seeded();
-    let mut searcher = cuda::open(0, false).unwrap();
+    let mut searcher = cuda::open(0, &SearchOptions::default()).unwrap();
     let patterns = Arc::new(PatternSet::new(vec![Pattern::parse("qqqq").unwrap()]));
     for number in 0..8 {
         let starts = (0..searcher.starts()).map(|kind| chosen(&mut rng, kind)).collect();

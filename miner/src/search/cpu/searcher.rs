@@ -18,6 +18,7 @@ const FIRST_ROUNDS: u64 = 4;
 /// own.
 pub struct CpuSearcher {
     info: DeviceInfo,
+    calibration_key: String,
     threads: Threads,
     /// Rounds of the next launch that compares top words, and of the next that compares whole keys.
     rounds: [u64; 2],
@@ -40,6 +41,7 @@ impl CpuSearcher {
         let kernel = Kernel::choose(kernel)?;
         let info = DeviceInfo { id: DeviceId::Cpu, name: name(), kernel: kernel.name().to_owned(), threads: count };
         Ok(CpuSearcher {
+            calibration_key: calibration_key(&info),
             info,
             threads: Threads::start(count, kernel),
             rounds: [FIRST_ROUNDS; 2],
@@ -79,6 +81,10 @@ impl Searcher for CpuSearcher {
         1
     }
 
+    fn calibration_key(&self) -> Option<&str> {
+        Some(&self.calibration_key)
+    }
+
     fn early_stop(&self) -> bool {
         true
     }
@@ -115,6 +121,12 @@ impl Searcher for CpuSearcher {
         self.adapt(kind, least, report.busy);
         Ok(report)
     }
+}
+
+/// Rates are those of a processor, a kernel of this version and a number of threads.
+fn calibration_key(info: &DeviceInfo) -> String {
+    let DeviceInfo { name, kernel, threads, .. } = info;
+    format!("{name}; kernel {kernel} of {}; {threads} threads", env!("CARGO_PKG_VERSION"))
 }
 
 /// The name of the processor, or of its kind.

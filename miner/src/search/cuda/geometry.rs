@@ -19,7 +19,8 @@ pub const CENTRES: u32 = MOST_STEPS + 1;
 /// Distance between neighbouring centres of a thread, in multiples of G.
 pub const STEP: u64 = 2 * TABLE as u64 + 1;
 const STRIDE: u64 = CENTRES as u64 * STEP;
-const THREADS_PER_BASE: u32 = 3072;
+/// Threads that share a start point.
+pub const THREADS_PER_START: u32 = 3072;
 
 pub struct Geometry {
     pub multiprocessors: u32,
@@ -31,11 +32,11 @@ impl Geometry {
     }
 
     pub fn starts(&self) -> u32 {
-        self.threads().div_ceil(THREADS_PER_BASE)
+        self.threads().div_ceil(THREADS_PER_START)
     }
 
     pub fn threads_per_start(&self) -> u32 {
-        THREADS_PER_BASE
+        THREADS_PER_START
     }
 }
 
@@ -87,6 +88,13 @@ impl Extent {
     }
 }
 
+/// Bytes of device memory that prefix products may take: `left` are free now, `free` were before the
+/// search took any, and it may have `limit`, or half of what was free.
+pub fn memory_left(free: usize, left: usize, limit: Option<u64>) -> usize {
+    let limit = limit.map_or(free / 2, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX).min(free));
+    left.saturating_sub(free - limit)
+}
+
 /// Prefix products per thread that fit into `bytes`, at most as many as a whole table needs. A
 /// multiple of [`GROUP`], so that the plain variant can be compared with the others.
 pub fn prefixes_that_fit(bytes: usize, threads: usize) -> u32 {
@@ -97,6 +105,25 @@ pub fn prefixes_that_fit(bytes: usize, threads: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_search_takes_the_memory_it_may_have_and_half_of_what_is_free_if_nothing_is_said() {
+        const GB: usize = 1_000_000_000;
+        for (free, taken, limit, expected) in [
+            (8 * GB, GB, None, 3 * GB),
+            (8 * GB, GB, Some(2 * GB as u64), GB),
+            (8 * GB, GB, Some(GB as u64), 0),
+            (8 * GB, GB, Some(1), 0),
+            (8 * GB, GB, Some(8 * GB as u64), 7 * GB),
+            (8 * GB, GB, Some(u64::MAX), 7 * GB),
+            (8 * GB, 5 * GB, None, 0),
+            (0, 0, None, 0),
+        ] {
+            assert_eq!(memory_left(free, free - taken, limit), expected, "{free} {taken} {limit:?}");
+        }
+        // Another program takes memory meanwhile.
+        assert_eq!(memory_left(8 * GB, 0, Some(GB as u64)), 0);
+    }
 
     #[test]
     fn memory_for_prefixes_is_as_much_as_fits_and_never_more_than_a_table_needs() {

@@ -14,6 +14,7 @@ mod filter;
 mod geometry;
 mod launch;
 mod module;
+mod multiples;
 mod pace;
 pub mod probe;
 mod screen;
@@ -31,6 +32,7 @@ pub use module::BUILT_FOR_LINE;
 pub use module::{KERNEL_REPORTS, KernelReport};
 
 use super::error::SearchError;
+use super::options::SearchOptions;
 use super::searcher::Searcher;
 use cudarc::driver::CudaContext;
 use std::sync::Arc;
@@ -51,9 +53,10 @@ pub fn device_count() -> Result<usize, String> {
 }
 
 /// Opens GPU number `ordinal`. Computing its tables and measuring its speed takes some tenths of a
-/// second. `polite`: with launches of at most 30 ms.
-pub fn open(ordinal: usize, polite: bool) -> Result<Box<dyn Searcher>, SearchError> {
-    Ok(Box::new(searcher(ordinal, polite)?))
+/// second; the latter is left out if `options` have what an earlier start measured. Their choice of
+/// devices is ignored.
+pub fn open(ordinal: usize, options: &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> {
+    Ok(Box::new(searcher(ordinal, options)?))
 }
 
 /// PCI address of GPU number `ordinal`, such as `0000:1b:00.0`. Other libraries of the driver name
@@ -69,10 +72,15 @@ pub(super) fn pci_bus_id(ordinal: usize) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn searcher(ordinal: usize, polite: bool) -> Result<searcher::CudaSearcher, SearchError> {
-    let context =
-        context(ordinal).map_err(|reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason })?;
-    searcher::CudaSearcher::open(ordinal, context, polite)
+fn searcher(ordinal: usize, options: &SearchOptions) -> Result<searcher::CudaSearcher, SearchError> {
+    let missing = |reason| SearchError::NoSuchDevice { asked: format!("cuda:{ordinal}"), reason };
+    device_count().map_err(missing)?;
+    let context = std::thread::scope(|scope| {
+        // The host computes its part of the tables while the driver starts.
+        scope.spawn(multiples::multiples);
+        context(ordinal).map_err(missing)
+    })?;
+    searcher::CudaSearcher::open(ordinal, context, options)
 }
 
 fn context(ordinal: usize) -> Result<Arc<CudaContext>, String> {

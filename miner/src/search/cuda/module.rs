@@ -42,6 +42,13 @@ pub fn nvrtc_is_present() -> bool {
     unsafe { cudarc::nvrtc::sys::is_culib_present() }
 }
 
+/// A number that changes with the kernels: FNV-1a over their source and its compiled size.
+pub fn fingerprint() -> u64 {
+    let size = FATBIN.map_or(0, <[u8]>::len).to_le_bytes();
+    let bytes = SOURCE.bytes().chain(BUILT_FOR.bytes()).chain(size);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// All kernels except those of the search itself, whose variants are in `variant.rs`.
 pub struct Kernels {
     pub module: Arc<CudaModule>,

@@ -89,6 +89,11 @@ impl Pace {
         Extent::of_entries(speed * self.aim.seconds(), self.table)
     }
 
+    /// Table entries per thread and second, as calibrated, and the extent of a launch then.
+    pub fn calibrated(&self) -> (f64, Extent) {
+        (self.calibrated, Extent::of_entries(self.calibrated * self.aim.seconds(), self.table))
+    }
+
     /// Learns from a launch of the extent that [`Pace::extent`] gave. Others, cut short because of
     /// many hits, say nothing about the speed of the search.
     pub fn learn(&mut self, patterns: &Arc<PatternSet>, extent: Extent, busy: Duration) {

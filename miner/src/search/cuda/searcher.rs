@@ -1,21 +1,25 @@
 //! The searcher of one GPU: its tables, the launches in flight, and their results.
 
+mod calibrate;
+
 use super::abi::{Counters, Point, Search, Suspect};
 use super::buffers::Buffer;
 use super::constants::CENTRE_CONSTANTS;
 use super::filter::Filter;
-use super::geometry::{Extent, FIELD_BYTES, GROUP, Geometry, STEP, TABLE, multiple, prefixes_that_fit};
-use super::launch::{claim, confirm, multiple_point, search_top_words, search_whole_keys};
-use super::module::{BUILT_FOR, Kernels};
+use super::geometry::{Extent, FIELD_BYTES, Geometry, STEP, TABLE, memory_left, multiple, prefixes_that_fit};
+use super::launch::{claim, confirm, search_top_words, search_whole_keys};
+use super::module::{Kernels, fingerprint};
+use super::multiples::multiples;
 use super::pace::{Aim, Method, Pace};
 use super::screened::Screened;
 use super::slot::{FIRST_HITS, Slot};
 use super::tables::Tables;
 use super::variant::{self, Variant};
-use crate::pattern::{Pattern, PatternSet};
+use crate::pattern::PatternSet;
 use crate::search::device::{DeviceId, DeviceInfo};
 use crate::search::error::SearchError;
-use crate::search::searcher::{Launch, LaunchReport, Searcher};
+use crate::search::options::SearchOptions;
+use crate::search::searcher::{Expected, Launch, LaunchReport, Searcher};
 use cudarc::driver::sys::CUdevice_attribute;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError};
 use std::collections::VecDeque;
@@ -23,12 +27,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const IN_FLIGHT: usize = 2;
-/// Prefix products per thread for a variant without groups: with this many it is fastest.
-const KEPT_ALONE: u32 = 1024;
-/// Part of a launch that the first trial of whole keys is: they take several times as long.
-const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
-/// The same for the first launches that compare texts, which takes longer the more tests there are.
-const FIRST_TEXTS: f64 = 1.0 / 8.0;
 
 struct Pending {
     slot: usize,
@@ -41,6 +39,7 @@ struct Pending {
 
 pub struct CudaSearcher {
     info: DeviceInfo,
+    calibration_key: String,
     stream: Arc<CudaStream>,
     /// A second stream. It fetches hits while the next launch runs.
     side: Arc<CudaStream>,
@@ -56,6 +55,8 @@ pub struct CudaSearcher {
     prefixes: CudaSlice<u8>,
     /// Prefix products per thread that fit into `prefixes`.
     kept: u32,
+    /// Bytes of device memory that prefix products may take.
+    room: usize,
     filter: Filter,
     slots: Vec<Slot>,
     pending: VecDeque<Pending>,
@@ -65,20 +66,43 @@ pub struct CudaSearcher {
 }
 
 impl CudaSearcher {
-    /// Opens a GPU and measures it. `polite`: with launches so short that people at its screen do
-    /// not notice them.
-    pub fn open(ordinal: usize, context: Arc<CudaContext>, polite: bool) -> Result<CudaSearcher, SearchError> {
+    /// Opens a GPU. It is measured unless `options` have the choice of an earlier start for this GPU,
+    /// driver, kernels and memory.
+    pub fn open(
+        ordinal: usize,
+        context: Arc<CudaContext>,
+        options: &SearchOptions,
+    ) -> Result<CudaSearcher, SearchError> {
         let id = DeviceId::Cuda(ordinal);
         let failed = |reason: String| SearchError::DeviceFailed { device: id, reason };
         let kernels = Kernels::load(&context).map_err(failed)?;
         let text = |error: DriverError| failed(error.to_string());
         let count = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT).map_err(text)?;
         let geometry = Geometry { multiprocessors: count as u32 };
-        let variants = variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?;
-        let plain = variants[0].clone();
-        let aim = Aim::of_gpu(|attribute| context.attribute(attribute), polite).map_err(text)?;
-        let mut searcher = CudaSearcher::with_tables(id, &context, kernels, geometry, plain, aim).map_err(text)?;
-        searcher.calibrate(&variants)?;
+        let key = calibration_key(&context, kernels.compiler, options).map_err(text)?;
+        let kept = options.calibrations.get(&key).and_then(|calibration| calibration.choice);
+        let chosen = kept.as_ref().and_then(|kept| variant::named(&kernels.module, count as u32, &kept.variant));
+        let variants = match &chosen {
+            Some(variant) => vec![variant.clone()],
+            None => variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?,
+        };
+        let aim = Aim::of_gpu(|attribute| context.attribute(attribute), options.polite).map_err(text)?;
+        let first = variants[0].clone();
+        let mut searcher =
+            CudaSearcher::with_tables(id, &context, kernels, geometry, first, aim, options.gpu_memory).map_err(text)?;
+        searcher.calibration_key = key;
+        match kept.filter(|kept| chosen.is_some() && kept.prefixes == searcher.kept) {
+            Some(kept) => searcher.adopt(kept.speeds)?,
+            None => {
+                let all = match chosen {
+                    None => variants,
+                    // The choice was made with another amount of free memory.
+                    Some(_) => variant::available(&searcher.kernels.module, count as u32).map_err(failed)?,
+                };
+                let measured = searcher.calibrate(&all)?;
+                options.calibrations.change(&searcher.calibration_key, |kept| kept.choice = Some(measured));
+            }
+        }
         Ok(searcher)
     }
 
@@ -89,13 +113,13 @@ impl CudaSearcher {
         geometry: Geometry,
         variant: Variant,
         aim: Aim,
+        gpu_memory: Option<u64>,
     ) -> Result<CudaSearcher, DriverError> {
         let (free, _) = context.mem_get_info()?;
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
-        let points: Vec<Point> = (1..=TABLE as u64).map(multiple).collect();
-        let points = stream.clone_htod(&points)?;
-        let tables = Tables::new(&stream, &kernels, &geometry, &points)?;
+        let points = stream.clone_htod(&multiples().table)?;
+        let tables = Tables::new(&stream, &kernels, &points)?;
         let screened = Screened::new(&stream, &kernels.module, &points)?;
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
@@ -103,7 +127,12 @@ impl CudaSearcher {
         let slots: Vec<Slot> = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
         stream.synchronize()?;
         let (left, _) = context.mem_get_info()?;
-        let kept = prefixes_that_fit(left.saturating_sub(free / 2), threads);
+        let room = memory_left(free, left, gpu_memory);
+        let kept = prefixes_that_fit(room, threads);
+        let taken = (free.saturating_sub(left) + threads * kept as usize * FIELD_BYTES) as u64;
+        if let Some(limit) = gpu_memory.filter(|&limit| taken > limit) {
+            tracing::warn!(device = %id, limit, taken, "every search on this GPU takes more memory than it may have");
+        }
         Ok(CudaSearcher {
             info: DeviceInfo {
                 id,
@@ -111,6 +140,7 @@ impl CudaSearcher {
                 kernel: format!("cuda sm_{major}{minor} ({})", kernels.compiler),
                 threads: 1,
             },
+            calibration_key: String::new(),
             side: context.new_stream()?,
             tables,
             screened,
@@ -119,6 +149,7 @@ impl CudaSearcher {
             // SAFETY: a launch writes every prefix product before it reads it.
             prefixes: unsafe { stream.alloc(threads * kept as usize * FIELD_BYTES)? },
             kept,
+            room,
             filter,
             slots,
             pending: VecDeque::new(),
@@ -133,51 +164,6 @@ impl CudaSearcher {
         })
     }
 
-    /// Keeps the fastest variant that finds the plain one's hits; sets the extent of a launch.
-    fn calibrate(&mut self, variants: &[Variant]) -> Result<(), SearchError> {
-        let patterns = |texts: &[&str]| {
-            let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
-            Arc::new(PatternSet::new(parsed.collect()))
-        };
-        let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
-        let mut best: Option<(f64, &Variant)> = None;
-        let mut expected = None;
-        for variant in variants {
-            self.variant = variant.clone();
-            let short = Extent { steps: 1, entries: self.kept };
-            let found =
-                [self.trial(&kinds[0], short)?.1, self.trial(&kinds[1], short)?.1, self.trial(&kinds[2], short)?.1];
-            if *expected.get_or_insert_with(|| found.clone()) != found {
-                tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
-                continue;
-            }
-            let speed = self.speed(&kinds[0], Extent { steps: 1, entries: self.table_entries() })?;
-            tracing::debug!(device = %self.info.id, variant = variant.name, speed, "measured");
-            if best.is_none_or(|(most, _)| speed > most) {
-                best = Some((speed, variant));
-            }
-        }
-        let (speed, variant) = best.expect("the plain variant agrees with itself");
-        self.variant = variant.clone();
-        self.info.kernel += &format!(", {} variant", variant.name);
-        if variant.group == 1 && self.kept == TABLE / GROUP {
-            let bytes = self.geometry.threads() as usize * KEPT_ALONE as usize * FIELD_BYTES;
-            // SAFETY: a launch writes every prefix product before it reads it.
-            self.prefixes = unsafe { self.stream.alloc(bytes) }.map_err(self.failed())?;
-            self.kept = KEPT_ALONE;
-        }
-        self.paces[Method::TopWords as usize] = Pace::new(self.aim, self.table_entries(), speed, 1.0);
-        // Where whole keys are compared, every entry has a prefix product of its own.
-        let entries = self.kept.min(TABLE);
-        let trial = Extent::of_entries(speed * self.aim.seconds() * WHOLE_KEYS_TRIAL, entries);
-        for (text, first_part) in [("*n0str", 1.0), ("=6*", FIRST_TEXTS)] {
-            let speed = self.speed(&patterns(&[text]), trial)?;
-            self.paces[self.method() as usize] = Pace::new(self.aim, entries, speed, first_part);
-        }
-        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, paces = ?self.paces, "calibrated");
-        Ok(())
-    }
-
     /// How the current patterns are searched.
     fn method(&self) -> Method {
         match (&self.screened, &self.filter.tests.screen) {
@@ -190,23 +176,6 @@ impl CudaSearcher {
     /// Table entries per centre whose prefix products fit into memory.
     fn table_entries(&self) -> u32 {
         (self.kept * self.variant.group).min(TABLE)
-    }
-
-    /// Runs one launch over fixed start points. Returns its duration and its hits, sorted.
-    fn trial(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<(Duration, Vec<Suspect>), SearchError> {
-        let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
-        let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
-        self.choose(patterns).map_err(self.failed())?;
-        self.start(0, &launch, extent).map_err(self.failed())?;
-        let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
-        hits.sort_unstable();
-        Ok((busy, hits))
-    }
-
-    /// Table entries per thread and second: the faster of two trials.
-    fn speed(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<f64, SearchError> {
-        let busy = self.trial(patterns, extent)?.0.min(self.trial(patterns, extent)?.0);
-        Ok(extent.total() / busy.as_secs_f64().max(1e-6))
     }
 
     /// Queues the change of the filter to these patterns.
@@ -298,9 +267,11 @@ impl CudaSearcher {
             constants,
             prefixes,
             kept: _,
+            room: _,
             filter,
             slots,
             info: _,
+            calibration_key: _,
             kernels: _,
             variant: _,
             geometry: _,
@@ -334,6 +305,16 @@ impl Searcher for CudaSearcher {
 
     fn in_flight(&self) -> usize {
         IN_FLIGHT
+    }
+
+    fn calibration_key(&self) -> Option<&str> {
+        Some(&self.calibration_key)
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        let (speed, extent) = self.paces[Method::TopWords as usize].calibrated();
+        let candidates = |entries: f64| 18.0 * f64::from(self.geometry.threads()) * entries;
+        Some(Expected { rate: candidates(speed), stretch: candidates(extent.total()) / self.starts() as f64 })
     }
 
     fn submit(&mut self, launch: Launch) -> Result<(), SearchError> {
@@ -389,4 +370,15 @@ impl Searcher for CudaSearcher {
             self.filter.share = self.filter.share.min(extent.total() / longest.total());
         }
     }
+}
+
+/// The key of a GPU's calibration: all that its measurement depends on.
+fn calibration_key(context: &CudaContext, compiler: &str, options: &SearchOptions) -> Result<String, DriverError> {
+    let mut driver = 0;
+    // SAFETY: the context has loaded the driver, and the pointer is valid.
+    unsafe { cudarc::driver::sys::cuDriverGetVersion(&mut driver) }.result()?;
+    let uuid: String = context.uuid()?.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let memory = options.gpu_memory.map_or("half of its memory".to_owned(), |bytes| format!("{bytes} bytes"));
+    let (name, kernels) = (context.name()?, fingerprint());
+    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels:016x} of {compiler}; {memory}"))
 }

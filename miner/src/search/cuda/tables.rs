@@ -4,9 +4,10 @@
 use super::abi::Point;
 use super::buffers::Buffer;
 use super::constants::{ENTRY_BYTES, GROUP, GROUP_BYTES, MATRICES, MATRIX_BYTES};
-use super::geometry::{Geometry, TABLE, multiple, stretch_start};
+use super::geometry::TABLE;
 use super::launch::groups_of_128;
 use super::module::Kernels;
+use super::multiples::multiples;
 use cudarc::driver::{CudaSlice, CudaStream, DriverError, PushKernelArg};
 use std::sync::Arc;
 
@@ -23,12 +24,7 @@ pub struct Tables {
 
 impl Tables {
     /// Queues the kernels that build the tables from the points i·G.
-    pub fn new(
-        stream: &Arc<CudaStream>,
-        kernels: &Kernels,
-        geometry: &Geometry,
-        points: &CudaSlice<Point>,
-    ) -> Result<Tables, DriverError> {
+    pub fn new(stream: &Arc<CudaStream>, kernels: &Kernels, points: &CudaSlice<Point>) -> Result<Tables, DriverError> {
         let mut entries = stream.alloc_zeros::<u8>((TABLE * ENTRY_BYTES) as usize)?;
         let mut build = stream.launch_builder(&kernels.build_table);
         build.arg(points).arg(&mut entries).arg(&TABLE);
@@ -46,8 +42,7 @@ impl Tables {
         build.arg(&entries).arg(&mut groups).arg(&count);
         // SAFETY: as above, with 32 threads per group.
         unsafe { build.launch(groups_of_128(32 * count))? };
-        let stretches: Vec<Point> = (0..geometry.threads_per_start()).map(|t| multiple(stretch_start(t))).collect();
-        Ok(Tables { entries, matrices, groups, stretches: stream.clone_htod(&stretches)? })
+        Ok(Tables { entries, matrices, groups, stretches: stream.clone_htod(&multiples().stretches)? })
     }
 
     /// All buffers. Destructures every field: a new buffer cannot be forgotten here.

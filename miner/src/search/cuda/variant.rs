@@ -111,6 +111,12 @@ pub fn available(module: &Arc<CudaModule>, multiprocessors: u32) -> Result<Vec<V
     Ok(variants)
 }
 
+/// The variant of this name; `None` if there is none, or the GPU cannot run it.
+pub fn named(module: &Arc<CudaModule>, multiprocessors: u32, name: &str) -> Option<Variant> {
+    let plan = PLANS.iter().find(|plan| plan.name == name)?;
+    ready(module, plan, multiprocessors).ok()
+}
+
 fn ready(module: &Arc<CudaModule>, plan: &Plan, multiprocessors: u32) -> Result<Variant, String> {
     let kernel = |suffix: &str, bytes: u32| {
         let name = format!("{}_{suffix}", plan.name);

@@ -2,13 +2,13 @@
 
 use super::buffers::Buffer;
 use super::searcher::CudaSearcher;
-use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, Searcher};
+use crate::search::{DeviceInfo, Launch, LaunchReport, SearchError, SearchOptions, Searcher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Opens a searcher like [`super::open`], with a window through which a test reads its buffers
 /// between launches.
 pub fn open(ordinal: usize) -> Result<(Watched, Window), SearchError> {
-    let searcher = super::searcher(ordinal, false)?;
+    let searcher = super::searcher(ordinal, &SearchOptions::default())?;
     let info = searcher.info().clone();
     let shared = Arc::new(Mutex::new(searcher));
     Ok((Watched { info, searcher: Arc::clone(&shared) }, Window(shared)))

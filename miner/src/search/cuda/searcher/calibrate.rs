@@ -1,0 +1,122 @@
+//! The choice of a GPU's variant and of the extent of its launches, by measuring.
+
+use super::super::abi::Suspect;
+use super::super::geometry::{Extent, FIELD_BYTES, GROUP, TABLE};
+use super::super::launch::multiple_point;
+use super::super::module::BUILT_FOR;
+use super::super::pace::{Method, Pace};
+use super::super::variant::Variant;
+use super::CudaSearcher;
+use crate::pattern::{Pattern, PatternSet};
+use crate::search::calibration::Choice;
+use crate::search::error::SearchError;
+use crate::search::searcher::{Launch, Searcher};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Prefix products per thread for a variant without groups: with this many it is fastest.
+const KEPT_ALONE: u32 = 1024;
+/// Part of a launch that the first trial of whole keys is: they take several times as long.
+const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
+/// The same for the first launches that compare texts, which takes longer the more tests there are.
+const FIRST_TEXTS: f64 = 1.0 / 8.0;
+
+fn patterns(texts: &[&str]) -> Arc<PatternSet> {
+    let parsed = texts.iter().map(|text| text.parse::<Pattern>().expect("patterns"));
+    Arc::new(PatternSet::new(parsed.collect()))
+}
+
+impl CudaSearcher {
+    /// Keeps the fastest variant that finds the plain one's hits; sets the extent of a launch.
+    /// Returns the choice.
+    pub(super) fn calibrate(&mut self, variants: &[Variant]) -> Result<Choice, SearchError> {
+        let kinds = [patterns(&["n0st"]), patterns(&["n0str", "00000", "zzzzz"]), patterns(&["n0??rq"])];
+        let mut best: Option<(f64, &Variant)> = None;
+        let mut expected = None;
+        for variant in variants {
+            self.variant = variant.clone();
+            let short = Extent { steps: 1, entries: self.kept };
+            let found =
+                [self.trial(&kinds[0], short)?.1, self.trial(&kinds[1], short)?.1, self.trial(&kinds[2], short)?.1];
+            if *expected.get_or_insert_with(|| found.clone()) != found {
+                tracing::warn!(device = %self.info.id, variant = variant.name, "finds other hits than the plain variant: not used");
+                continue;
+            }
+            let speed = self.speed(&kinds[0], Extent { steps: 1, entries: self.table_entries() })?;
+            tracing::debug!(device = %self.info.id, variant = variant.name, speed, "measured");
+            if best.is_none_or(|(most, _)| speed > most) {
+                best = Some((speed, variant));
+            }
+        }
+        let (speed, variant) = best.expect("the plain variant agrees with itself");
+        self.variant = variant.clone();
+        let prefixes = self.kept;
+        self.take_memory()?;
+        let mut speeds = [speed; 3];
+        // Where whole keys are compared, every entry has a prefix product of its own.
+        let entries = self.kept.min(TABLE);
+        let trial = Extent::of_entries(speed * self.aim.seconds() * WHOLE_KEYS_TRIAL, entries);
+        for text in ["*n0str", "=6*"] {
+            let speed = self.speed(&patterns(&[text]), trial)?;
+            speeds[self.method() as usize] = speed;
+        }
+        self.set_paces(speeds);
+        Ok(Choice { variant: self.variant.name.to_owned(), prefixes, speeds })
+    }
+
+    /// Searches with the current variant, which an earlier start measured at these speeds.
+    pub(super) fn adopt(&mut self, speeds: [f64; 3]) -> Result<(), SearchError> {
+        self.take_memory()?;
+        self.set_paces(speeds);
+        Ok(())
+    }
+
+    /// Takes more memory for prefix products if the chosen variant is faster with it.
+    fn take_memory(&mut self) -> Result<(), SearchError> {
+        self.info.kernel += &format!(", {} variant", self.variant.name);
+        let threads = self.geometry.threads() as usize;
+        let alone = u32::try_from(self.room / (threads * FIELD_BYTES)).unwrap_or(KEPT_ALONE).min(KEPT_ALONE);
+        if self.variant.group == 1 && alone > self.kept {
+            let alone = alone / GROUP * GROUP;
+            let (stream, failed) = (Arc::clone(&self.stream), self.failed());
+            // SAFETY: a launch writes every prefix product before it reads it.
+            let alloc = |bytes: usize| unsafe { stream.alloc(bytes) }.map_err(&failed);
+            let bytes = threads * alone as usize * FIELD_BYTES;
+            // The former memory goes first.
+            self.prefixes = alloc(FIELD_BYTES)?;
+            self.prefixes = alloc(bytes)?;
+            self.kept = alone;
+        }
+        Ok(())
+    }
+
+    /// Sets the extents of launches by the speeds of all kinds of kernels.
+    fn set_paces(&mut self, speeds: [f64; 3]) {
+        for method in [Method::TopWords, Method::Screen, Method::Texts] {
+            let (entries, first_part) = match method {
+                Method::TopWords => (self.table_entries(), 1.0),
+                Method::Screen => (self.kept.min(TABLE), 1.0),
+                Method::Texts => (self.kept.min(TABLE), FIRST_TEXTS),
+            };
+            self.paces[method as usize] = Pace::new(self.aim, entries, speeds[method as usize], first_part);
+        }
+        tracing::debug!(device = %self.info.id, built_for = BUILT_FOR, paces = ?self.paces, "calibrated");
+    }
+
+    /// Runs one launch over fixed start points. Returns its duration and its hits, sorted.
+    fn trial(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<(Duration, Vec<Suspect>), SearchError> {
+        let starts = (1..=self.starts() as u64).map(|n| multiple_point(n << 40)).collect();
+        let launch = Launch { starts, patterns: patterns.clone(), remaining: None };
+        self.choose(patterns).map_err(self.failed())?;
+        self.start(0, &launch, extent).map_err(self.failed())?;
+        let (_, mut hits, busy) = self.finish(0).map_err(self.failed())?;
+        hits.sort_unstable();
+        Ok((busy, hits))
+    }
+
+    /// Table entries per thread and second: the faster of two trials.
+    fn speed(&mut self, patterns: &Arc<PatternSet>, extent: Extent) -> Result<f64, SearchError> {
+        let busy = self.trial(patterns, extent)?.0.min(self.trial(patterns, extent)?.0);
+        Ok(extent.total() / busy.as_secs_f64().max(1e-6))
+    }
+}

@@ -1,0 +1,107 @@
+//! The first rates of a device. Estimates for askers need them.
+//!
+//! | the device | before its first job | while it has none |
+//! | --- | --- | --- |
+//! | has rates of an earlier start | nothing | nothing |
+//! | has none | one short launch, if it does not say how long its launches are | measures itself |
+//! | is measured by `bench`, or is a worker's | measures itself | measures itself |
+//!
+//! Jobs that are there are searched at once, and their launches measure it. If these compare whole
+//! keys only, it measures itself between them after [`WARM_UP`] and [`MEASURE`].
+
+use super::health::Record;
+use super::subscription::Subscription;
+use crate::pattern::Rate;
+use crate::scheduler::plan::compared::Rates;
+use crate::search::{Calibrations, Expected, Searcher};
+use std::time::{Duration, Instant};
+
+/// How long a device runs before it is measured.
+pub(super) const WARM_UP: Duration = Duration::from_millis(150);
+/// How long it is measured.
+pub(super) const MEASURE: Duration = Duration::from_millis(200);
+/// Rates that differ by this part are kept anew at the end.
+const WORTH_KEEPING: f64 = 0.02;
+
+/// The state of a device's first measurement.
+pub(super) struct FirstRates {
+    /// Whether jobs wait for it.
+    holds_jobs: bool,
+    /// It ends at this time, if there is a rate by then.
+    until: Instant,
+    expected: Option<Expected>,
+    calibrations: Calibrations,
+    /// The key of the device; `None` if its rates are not kept.
+    key: Option<String>,
+    /// The rates that are kept.
+    kept: Rates,
+}
+
+impl FirstRates {
+    /// Begins the measurement of a device, or takes the rates of an earlier start. `holds_jobs`:
+    /// whether nothing but measuring will do.
+    pub fn new(
+        searcher: &dyn Searcher,
+        record: &Record,
+        subscription: &mut Subscription,
+        calibrations: &Calibrations,
+        holds_jobs: bool,
+    ) -> FirstRates {
+        let now = Instant::now();
+        let key = searcher.calibration_key().filter(|_| !holds_jobs).map(str::to_owned);
+        let kept = key.as_deref().and_then(|key| calibrations.get(key)).unwrap_or_default();
+        let kept = Rates { top_words: kept.top_words.map(Rate), whole_keys: kept.whole_keys.map(Rate) };
+        let expected = searcher.expected().filter(|_| !holds_jobs);
+        if let Some(Expected { stretch, .. }) = expected {
+            subscription.expect_stretch(stretch);
+        }
+        record.begin_with(kept);
+        let until = if kept.top_words.is_some() { now } else { now + WARM_UP + MEASURE };
+        FirstRates { holds_jobs, until, expected, calibrations: calibrations.clone(), key, kept }
+    }
+
+    /// When launches begin to count.
+    pub fn measure_from(&self) -> Instant {
+        if self.kept.top_words.is_some() { self.until + WARM_UP } else { self.until - MEASURE }
+    }
+
+    /// Whether the device need not measure itself. On an overloaded machine one launch may outlast
+    /// warm-up and measurement.
+    pub fn is_over(&self, record: &Record) -> bool {
+        Instant::now() >= self.until && record.rate().is_some()
+    }
+
+    /// Whether the next launch has to measure, even if there are jobs. A device that has to rest
+    /// takes none, so it measures itself before.
+    pub fn is_next(&self, record: &Record, has_stretch: bool, must_rest: bool) -> bool {
+        let is_late = Instant::now() >= self.until;
+        match self.is_over(record) {
+            true => !has_stretch && !must_rest && !self.holds_jobs,
+            false => self.holds_jobs || is_late || must_rest || !has_stretch,
+        }
+    }
+
+    /// The rates that launches are planned by: expected ones until they are measured.
+    pub fn rates(&self, record: &Record) -> Rates {
+        let rates = record.rates();
+        Rates { top_words: rates.top_words.or(self.expected.map(|expected| Rate(expected.rate))), ..rates }
+    }
+
+    /// Keeps the rates for the next start: the first ones, and at the end those that have changed.
+    pub fn keep(&mut self, record: &Record, is_end: bool) {
+        let Some(key) = self.key.as_deref().filter(|_| self.is_over(record)) else { return };
+        let now = record.rates();
+        let is_worth = |kept: Option<Rate>, now: Option<Rate>| match (kept, now) {
+            (Some(Rate(kept)), Some(Rate(now))) => is_end && (now / kept - 1.0).abs() > WORTH_KEEPING,
+            (None, now) => now.is_some(),
+            (Some(_), None) => false,
+        };
+        if is_worth(self.kept.top_words, now.top_words) || is_worth(self.kept.whole_keys, now.whole_keys) {
+            self.kept = now;
+            self.calibrations.change(key, |calibration| {
+                calibration.top_words = now.top_words.map(|Rate(rate)| rate);
+                calibration.whole_keys = now.whole_keys.map(|Rate(rate)| rate);
+            });
+        }
+    }
+}
