@@ -6,6 +6,7 @@ use crate::hours::Hours;
 use crate::search::{Calibrations, Caps, DeviceChoice, DeviceId, Restraints, SearchOptions};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 
 #[derive(Deserialize, Default)]
@@ -20,6 +21,9 @@ pub(super) struct Search {
     /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are found
     /// more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
     polite: Option<bool>,
+    /// Device memory that the search may take on each GPU, `"64 MB"` to `"1024 GB"`. Empty: half of
+    /// what is free. About 4 MB for each multiprocessor and 60 MB more are taken in any case.
+    gpu_memory: Option<Spanned<String>>,
     /// Hours at which the devices search, in local time, like `"22:00-07:00"` or
     /// `"07:00-09:30, 22:00-24:00"`. Empty: always.
     schedule: Option<Spanned<String>>,
@@ -60,7 +64,7 @@ pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, 
         threads,
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
         polite: raw.polite.unwrap_or(false),
-        gpu_memory: None,
+        gpu_memory: gpu_memory(&raw.gpu_memory, place)?,
         restraints: Restraints {
             hours: hours(raw, place)?,
             pause_on_battery: raw.pause_on_battery.unwrap_or(false),
@@ -68,6 +72,28 @@ pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, 
             of_device: of_device(&raw.caps, place)?,
         },
         calibrations: Calibrations::default(),
+    })
+}
+
+/// Units of memory, as operators write them, in megabytes.
+const UNITS: [(&str, u64); 2] = [("MB", 1), ("GB", 1000)];
+/// Megabytes that may be given to the search on a GPU.
+const MEGABYTES: RangeInclusive<u64> = 64..=1_024_000;
+
+/// Bytes of a text like `1 GB`; `None` if it is missing or empty.
+fn gpu_memory(value: &Option<Spanned<String>>, place: &Place<'_>) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = value.as_ref().filter(|value| !value.get_ref().is_empty()) else { return Ok(None) };
+    let megabytes = UNITS.iter().find_map(|(unit, megabytes)| {
+        let number = value.get_ref().trim().strip_suffix(unit)?.trim_end();
+        number.parse::<u64>().ok()?.checked_mul(*megabytes)
+    });
+    let allowed = megabytes.filter(|megabytes| MEGABYTES.contains(megabytes));
+    allowed.map(|megabytes| Some(megabytes * 1_000_000)).ok_or_else(|| {
+        let text = value.get_ref();
+        let what = format!(
+            "`gpu_memory` is \"{text}\"; allowed is a whole number and MB or GB, from \"64 MB\" to \"1024 GB\""
+        );
+        place.wrong(value.span(), what)
     })
 }
 

@@ -36,6 +36,7 @@ fn the_shipped_file_holds_the_defaults() {
         "threads",
         "cpu_kernel",
         "polite",
+        "gpu_memory",
         "schedule",
         "time_zone",
         "pause_on_battery",
@@ -66,6 +67,22 @@ fn values_of_the_file_replace_the_defaults() {
     assert_eq!(config.search.threads, Some(3));
     assert!(config.search.polite && !Config::parse(RELAY, "").unwrap().search.polite);
     assert_eq!(config.limits.give_up_after, Duration::from_secs(90));
+}
+
+#[test]
+fn memory_of_a_gpu_is_a_number_of_megabytes_or_gigabytes_within_its_bounds() {
+    let parse = |text: &str| Config::parse(&format!("{RELAY}[search]\ngpu_memory = \"{text}\"\n"), "");
+    let bytes = |text: &str| parse(text).unwrap().search.gpu_memory;
+    assert_eq!(Config::parse(RELAY, "").unwrap().search.gpu_memory, None);
+    assert_eq!(bytes(""), None);
+    for (text, expected) in
+        [("64 MB", 64_000_000), ("1 GB", 1_000_000_000), ("24GB", 24_000_000_000), ("1024 GB", 1_024_000_000_000)]
+    {
+        assert_eq!(bytes(text), Some(expected), "{text}");
+    }
+    for text in ["63 MB", "0 GB", "1025 GB", "-1 GB", "1.5 GB", "1", "GB", "1 TB", "1 gb", "18446744073709551615 GB"] {
+        assert!(parse(text).is_err(), "{text}");
+    }
 }
 
 #[test]
@@ -103,6 +120,7 @@ fn every_mistake_is_named_with_its_line_and_what_is_allowed() {
     insta::assert_snapshot!(with("[limits]\ngive_up_after = \"2 h\"\n"), @r#"relays.toml, line 5: `give_up_after` ("2 h") is less than `longest_expected_time` ("24 h" if you say nothing), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
     insta::assert_snapshot!(with("[limits]\nlongest_expected_time = \"31 days\"\n"), @r#"relays.toml, line 5: `give_up_after` ("30 days" if you say nothing) is less than `longest_expected_time` ("31 days"), so jobs would be given up before they are expected to end; make `give_up_after` as long at least, or `longest_expected_time` shorter"#);
     insta::assert_snapshot!(with("[search]\ndevice = \"gpu\"\n"), @"relays.toml, line 5: `device`: `gpu` is no device; say `cpu`, `cuda`, `cuda:N` or `all`");
+    insta::assert_snapshot!(with("[search]\ngpu_memory = \"half\"\n"), @r#"relays.toml, line 5: `gpu_memory` is "half"; allowed is a whole number and MB or GB, from "64 MB" to "1024 GB""#);
     insta::assert_snapshot!(with("[search]\nschedule = \"22-7\"\n"), @r#"relays.toml, line 5: `schedule` is "22-7"; allowed are spans like "22:00-07:00" or "07:00-09:30, 22:00-24:00""#);
     insta::assert_snapshot!(with("[search]\ntime_zone = \"Berlin\"\n"), @r#"relays.toml, line 5: `time_zone`: "Berlin" is no time zone; allowed is a name like "Europe/Berlin" or "UTC""#);
     insta::assert_snapshot!(with("[search]\nshare_percent = 0\n"), @"relays.toml, line 5: `share_percent` is 0; allowed is 1 to 100");
