@@ -55,8 +55,9 @@ registry="${CARGO_HOME:-$HOME/.cargo}"
 build() { # PROCESSOR FOLDER
     local triple="$1-unknown-linux-gnu" program=npubbot source="$2/npubbot" link=""
     if [ "$1" = windows ]; then
-        # Without the time in the program's header.
-        triple=x86_64-pc-windows-gnu program=npubbot.exe link=" -Clink-arg=-Wl,--no-insert-timestamp"
+        # Without the time in the program's header, and with the same names of import libraries.
+        triple=x86_64-pc-windows-gnu program=npubbot.exe
+        link=" -Clink-arg=-Wl,--no-insert-timestamp -Cdlltool=dlltool.sh"
     fi
     mkdir -p "$source"
     git archive HEAD | tar -x -C "$source"
@@ -65,6 +66,8 @@ build() { # PROCESSOR FOLDER
         cd "$source"
         export RUSTFLAGS="--remap-path-prefix=$source=/npubbot --remap-path-prefix=$registry=/cargo$link"
         export CARGO_TARGET_DIR="$2/target" CARGO_PROFILE_RELEASE_STRIP=debuginfo
+        # Where rustc finds dlltool.sh. Its path in the flags would make them differ.
+        export PATH="$source/packaging:$PATH"
         export CFLAGS_x86_64_unknown_linux_gnu="$maps" CFLAGS_aarch64_unknown_linux_gnu="$maps"
         export CFLAGS_x86_64_pc_windows_gnu="$maps"
         if [ "$1" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then

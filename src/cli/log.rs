@@ -1,6 +1,7 @@
 //! Log lines on standard error.
 
 use super::recent::Recent;
+use crate::os::process;
 use clap::{ArgAction, Args, ValueEnum};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
@@ -51,7 +52,7 @@ impl LogFlags {
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("off,npubbot={level}")));
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-        let log = log.with_ansi(std::io::stderr().is_terminal() && !no_color);
+        let log = log.with_ansi(!no_color && std::io::stderr().is_terminal() && process::shows_colors());
         let recent = Recent::default();
         // A second call, in a test, has no effect.
         match self.form {

@@ -1,5 +1,6 @@
 //! Patterns as they are given on the command line, and their description in words.
 
+use super::unlock::MARK;
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
 use crate::pattern::{Best, Family, Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
@@ -44,7 +45,7 @@ pub(super) fn meaning_of_best(best: &Best) -> String {
 /// Reads a file with a pattern on each line. Empty lines and those that begin with `#` are skipped.
 pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
     let text = text_of(file)?;
-    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let lines = text.trim_start_matches(MARK).lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|(at, line)| {
@@ -158,4 +159,19 @@ fn places(text: &str) -> String {
         said += "; [..] is one of these";
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_patterns_may_come_from_an_editor_of_windows() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for text in ["m0c\n~ann\n", "\u{feff}m0c\r\n\r\n# two\r\n~ann\r\n", "\u{feff}# two\r\nm0c\r\n~ann"] {
+            std::fs::write(file.path(), text).unwrap();
+            let found: Vec<_> = patterns_of_list(file.path()).unwrap().iter().map(|p| p.as_str().to_owned()).collect();
+            assert_eq!(found, ["m0c", "~ann"], "{text:?}");
+        }
+    }
 }

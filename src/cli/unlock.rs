@@ -112,12 +112,15 @@ pub(super) fn obtain(means: &Means) -> Result<Unlock, NoPassphrase> {
     Ok(Unlock::Passphrase(SecretString::from(passphrase.as_str().to_owned())))
 }
 
+/// The byte order mark that editors of Windows may put before a text.
+pub(super) const MARK: char = '\u{feff}';
+
 /// The first line of a file that holds a passphrase.
 pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase> {
     let text = std::fs::read_to_string(file)
         .map(Zeroizing::new)
         .map_err(|error| NoPassphrase::File { file: file.display().to_string(), error })?;
-    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
+    Ok(Zeroizing::new(text.trim_start_matches(MARK).lines().next().unwrap_or_default().to_owned()))
 }
 
 /// Asks for a secret on the terminal, twice if `twice`, without showing it.
@@ -140,4 +143,18 @@ fn ask_at_terminal(prompt: &str, twice: bool) -> Result<Zeroizing<String>, NoPas
         return Err(NoPassphrase::Differ);
     }
     Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passphrase_is_the_line_that_an_editor_of_windows_shows() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for text in ["a b\r\nnext\r\n", "\u{feff}a b\r\n", "\u{feff}a b", "a b"] {
+            std::fs::write(file.path(), text).unwrap();
+            assert_eq!(first_line(file.path()).unwrap().as_str(), "a b", "{text:?}");
+        }
+    }
 }

@@ -178,8 +178,9 @@ pub(super) fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519:
     let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
     let mut text = SecretText::with_capacity(LARGEST as usize);
     text.fill_from(file).map_err(|error| about(&error.to_string()))?;
-    let keys: Vec<x25519::Identity> =
-        text.as_str().unwrap_or_default().lines().filter_map(|line| line.trim().parse().ok()).collect();
+    // Editors of Windows may put a byte order mark before the first line.
+    let lines = text.as_str().unwrap_or_default().trim_start_matches('\u{feff}').lines();
+    let keys: Vec<x25519::Identity> = lines.filter_map(|line| line.trim().parse().ok()).collect();
     if keys.is_empty() {
         return Err(about("there is no AGE-SECRET-KEY-1 line in it; make one with age-keygen"));
     }

@@ -118,6 +118,8 @@ static int begin(pid_t *id, const char *name, const posix_spawn_file_actions_t *
     struct start start;
     const char *ours = prepare(&start, name, arguments, search);
     if (ours) return real_spawn(id, ours, files, attributes, start.arguments, environment);
+    /* qemu-user has no vfork: the child's memory is a copy, in which its error stays. */
+    if (access(start.program, X_OK)) return errno;
     return (search ? real_spawnp : real_spawn)(id, name, files, attributes, arguments, environment);
 }
 

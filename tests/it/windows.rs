@@ -16,6 +16,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     test!(under_wine_the_demo_gives_the_right_key).slow(),
     test!(under_wine_a_key_is_mined).slow(),
+    test!(under_wine_the_log_has_colours_on_a_console_that_shows_them).slow(),
     test!(under_wine_a_half_is_made_and_combined).slow(),
     test!(under_wine_doctor_finds_files_that_are_their_users_alone).slow(),
     test!(under_wine_a_bot_stops_cleanly_in_the_middle_of_a_job_and_delivers_later).slow(),
@@ -66,6 +67,21 @@ fn under_wine_a_key_is_mined() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let key = DeliveredKey::read(&text(&output.stdout)).unwrap();
     assert!(key.npub.starts_with("npub1m0c"), "{}", key.npub);
+}
+
+/// The console's screen must be told that its text has codes for colours.
+fn under_wine_the_log_has_colours_on_a_console_that_shows_them() {
+    if !has_display() {
+        skip("Wine's consoles have a screen only where there is a display: install xvfb");
+    }
+    for (no_color, shows) in [("", "1"), ("1", "0")] {
+        let mut command = wine("console.exe");
+        command.arg("-e").arg(folder().join("npubbot.exe")).args(["serve", "--data", r"Z:\none"]);
+        command.env("NO_COLOR", no_color);
+        let said = text(&command.output().unwrap().stdout);
+        let end: Vec<&str> = said.lines().last().unwrap_or_default().split(' ').collect();
+        assert_eq!((end[0], end.last()), ("2", Some(&shows)), "{said}");
+    }
 }
 
 /// Makes a half, mines for it with this program, and combines the tweak.
@@ -135,11 +151,17 @@ impl Console {
         let mut command = wine("console.exe");
         command.arg(folder().join("npubbot.exe")).arg("serve").arg("--config").arg(home.config_file());
         command.arg("--data").arg(home.data()).arg("--age-identity").arg(home.age_identity());
+        command.stderr(fs::File::create(Console::log(home)).unwrap());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let npub = lines.next().expect("serve prints its npub").unwrap();
         let bot = PublicKey::from_bech32(npub.trim()).unwrap();
         Console { deeds: child.stdin.take().unwrap(), child, lines, bot }
+    }
+
+    /// Standard error of the bot of this home that was started last.
+    fn log(home: &Home) -> PathBuf {
+        home.folder.path().join("console.log")
     }
 
     /// Ends the bot; returns its exit code and the time that it took.
@@ -153,20 +175,23 @@ impl Console {
 }
 
 /// Asks a bot for a key that takes seconds, ends it at once, and starts it again: the key comes.
-async fn end_in_the_middle(deed: &str) -> (u32, Duration) {
+///
+/// Returns its exit code, the time that it took, and its log.
+async fn end_in_the_middle(deed: &str) -> (u32, Duration, String) {
     let relay = TestRelay::start().await;
     let home = Home::new(&[relay.url()]);
     let bot = Console::serve(&home);
     let mut asker = Asker::connect(&relay.url(), bot.bot).await;
     let accepted = asker.ask("m0cta").await;
     assert!(accepted.contains("#1"), "{accepted}");
-    let ended = bot.end_by(deed);
+    let (code, took) = bot.end_by(deed);
+    let log = fs::read_to_string(Console::log(&home)).unwrap();
     let bot = Console::serve(&home);
     let key = asker.next_key().await;
     assert!(key.npub.starts_with("npub1m0cta"), "{}", key.npub);
     bot.end_by("c");
     home.assert_sound();
-    ended
+    (code, took, log)
 }
 
 /// Whether windows can be made.
@@ -175,16 +200,17 @@ fn has_display() -> bool {
 }
 
 async fn under_wine_a_bot_stops_cleanly_in_the_middle_of_a_job_and_delivers_later() {
-    // The second is a message to a window.
-    for deed in ["c", "l"].into_iter().take(if has_display() { 2 } else { 1 }) {
-        let (code, took) = end_in_the_middle(deed).await;
+    // The third is a message to a window.
+    for deed in ["c", "w", "l"].into_iter().take(if has_display() { 3 } else { 2 }) {
+        let (code, took, log) = end_in_the_middle(deed).await;
         assert!(code == 0 && took < LONGEST_STOP, "{deed}: code {code} after {took:?}");
+        assert!(log.contains("stopping; send"), "{deed}: {log}");
     }
 }
 
 async fn under_wine_a_bot_ended_by_force_delivers_later() {
-    let (code, _) = end_in_the_middle("k").await;
-    assert_eq!(code, 9);
+    let (code, _, log) = end_in_the_middle("k").await;
+    assert!(code == 9 && !log.contains("stopping"), "code {code}: {log}");
 }
 
 /// States of a service, as the service manager numbers them; none is 0.

@@ -145,6 +145,9 @@ fn a_file_that_is_missing_or_no_text_is_named() {
     // The default file that we write can be read back, and an existing file is never overwritten.
     assert!(Config::write_new(&file, &Choices::default()).unwrap());
     assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
+    // So can one that an editor of Windows has saved.
+    std::fs::write(&file, format!("\u{feff}{}", SHIPPED.replace('\n', "\r\n"))).unwrap();
+    assert_eq!(format!("{:?}", Config::load(&file).unwrap()), format!("{:?}", Config::embedded_default().unwrap()));
     std::fs::write(&file, b"[bot]\nname = \"\xff\"\n").unwrap();
     let error = Config::load(&file).unwrap_err().to_string();
     assert!(error.ends_with("relays.toml, line 2: this is not UTF-8 text; save the file as UTF-8"), "{error}");

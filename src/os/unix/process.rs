@@ -36,6 +36,11 @@ pub fn reload(process: u32, program: &str) -> Option<()> {
     kill_process(process, Signal::HUP).ok()
 }
 
+/// Whether the terminal of standard error shows colours: it does.
+pub fn shows_colors() -> bool {
+    true
+}
+
 /// Makes Ctrl-C and a closed terminal the affair of the process that started this one: the bot still
 /// needs its vault to stop cleanly. The vault stays in the bot's session, since Linux shares
 /// processors among sessions first (`sched_autogroup`): in one of its own it would wait behind the

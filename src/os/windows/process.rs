@@ -3,7 +3,10 @@
 use super::acl;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
-use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler};
+use windows_sys::Win32::System::Console::{
+    CTRL_BREAK_EVENT, CTRL_C_EVENT, ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode, GetStdHandle, STD_ERROR_HANDLE,
+    SetConsoleCtrlHandler, SetConsoleMode,
+};
 use windows_sys::Win32::System::Diagnostics::Debug::{SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX, SetErrorMode};
 use windows_sys::Win32::System::ErrorReporting::{WER_FAULT_REPORTING_FLAG_NOHEAP, WerSetFlags};
 use windows_sys::Win32::System::Threading::{
@@ -59,6 +62,19 @@ pub fn kill(process: u32) -> io::Result<()> {
 /// `None`: Windows has no way to tell a server of another console to read its configuration again.
 pub fn reload(_: u32, _: &str) -> Option<()> {
     None
+}
+
+/// Whether the terminal of standard error shows colours. The console of Windows 10 writes their codes
+/// as characters until it is asked not to, so this asks it.
+pub fn shows_colors() -> bool {
+    let mut mode = 0;
+    // SAFETY: the handle is this process's own, and `mode` is a place for a number.
+    unsafe {
+        let console = GetStdHandle(STD_ERROR_HANDLE);
+        // Terminals of other systems' programs are no consoles, and know the codes.
+        GetConsoleMode(console, &mut mode) == 0
+            || SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0
+    }
 }
 
 /// Makes Ctrl-C and a closed window the affair of the process that started this one: the bot still

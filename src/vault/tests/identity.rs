@@ -123,6 +123,17 @@ fn a_file_that_is_no_identity_is_told_from_one_that_does_not_open() {
 }
 
 #[test]
+fn a_key_file_may_come_from_an_editor_of_windows() {
+    let (folder, path) = folder();
+    let unlock = key_file(folder.path(), "key");
+    Vault::create(&path, &unlock).unwrap();
+    let Unlock::AgeIdentityFile(file) = &unlock else { unreachable!() };
+    let key = fs::read_to_string(file).unwrap().lines().nth(1).unwrap().to_owned();
+    fs::write(file, format!("\u{feff}{key}\r\n")).unwrap();
+    Vault::open(&path, &unlock).unwrap();
+}
+
+#[test]
 fn an_empty_passphrase_or_key_file_makes_no_identity() {
     let (folder, path) = folder();
     let empty = folder.path().join("empty");
