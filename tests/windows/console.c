@@ -13,6 +13,9 @@
 #include <string.h>
 #include <windows.h>
 
+/* Milliseconds after which a program that does not end is ended by force, with code 99. */
+#define PATIENCE 30000
+
 static PROCESS_INFORMATION process;
 static volatile ULONGLONG since;
 
@@ -59,6 +62,7 @@ static DWORD WINAPI obey(LPVOID unused) {
         if (line[0] == 'l') EnumWindows(log_off, (LPARAM)&done);
         if (line[0] == 'k') done = TerminateProcess(process.hProcess, 9);
         if (!done) fprintf(stderr, "%c: error %lu\n", line[0], GetLastError());
+        if (WaitForSingleObject(process.hProcess, PATIENCE) == WAIT_TIMEOUT) TerminateProcess(process.hProcess, 99);
     }
     return 0;
 }
