@@ -24,8 +24,8 @@ use zeroize::Zeroizing;
 /// A search expected to take longer than this gets a hint to cheaper patterns.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Expected candidates of a search that the CPU ends before a GPU has started: 0.1 s of one core with
-/// the slowest kernel.
+/// Expected candidates of a search that the CPU ends before a GPU has started, which takes 0.4 s on an
+/// H100: 0.14 s of one core with the portable kernel at 60 M/s, as measured on an AMD EPYC (family 25).
 const QUICK: f64 = (1u64 << 23) as f64;
 
 /// Flags of `npubbot mine`.
