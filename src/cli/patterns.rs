@@ -1,8 +1,8 @@
 //! Patterns as they are given on the command line, and their description in words.
 
-use super::unlock::MARK;
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
+use crate::os::BYTE_ORDER_MARK;
 use crate::pattern::{Best, Family, Kind, NINETY_FIVE_PERCENT, Pattern, Rate};
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn meaning_of_best(best: &Best) -> String {
 /// Reads a file with a pattern on each line. Empty lines and those that begin with `#` are skipped.
 pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
     let text = text_of(file)?;
-    let lines = text.trim_start_matches(MARK).lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|(at, line)| {
@@ -56,7 +56,8 @@ pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
 
 /// The text of a file.
 pub(super) fn text_of(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    Ok(text.trim_start_matches(BYTE_ORDER_MARK).to_owned())
 }
 
 /// Refuses patterns that no kernel can search for, and names the nearest that one can.
@@ -173,5 +174,8 @@ mod tests {
             let found: Vec<_> = patterns_of_list(file.path()).unwrap().iter().map(|p| p.as_str().to_owned()).collect();
             assert_eq!(found, ["m0c", "~ann"], "{text:?}");
         }
+        // Lists of words are read by the same function.
+        std::fs::write(file.path(), "\u{feff}sushi\r\n").unwrap();
+        assert_eq!(text_of(file.path()).unwrap().lines().next(), Some("sushi"));
     }
 }

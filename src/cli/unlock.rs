@@ -1,6 +1,6 @@
 //! Flags and prompts for passphrases.
 
-use crate::os::files;
+use crate::os::{BYTE_ORDER_MARK, files};
 use crate::vault::{Means, Unlock};
 use age::secrecy::SecretString;
 use anyhow::Context;
@@ -112,15 +112,12 @@ pub(super) fn obtain(means: &Means) -> Result<Unlock, NoPassphrase> {
     Ok(Unlock::Passphrase(SecretString::from(passphrase.as_str().to_owned())))
 }
 
-/// The byte order mark that editors of Windows may put before a text.
-pub(super) const MARK: char = '\u{feff}';
-
 /// The first line of a file that holds a passphrase.
 pub(super) fn first_line(file: &Path) -> Result<Zeroizing<String>, NoPassphrase> {
     let text = std::fs::read_to_string(file)
         .map(Zeroizing::new)
         .map_err(|error| NoPassphrase::File { file: file.display().to_string(), error })?;
-    Ok(Zeroizing::new(text.trim_start_matches(MARK).lines().next().unwrap_or_default().to_owned()))
+    Ok(Zeroizing::new(text.trim_start_matches(BYTE_ORDER_MARK).lines().next().unwrap_or_default().to_owned()))
 }
 
 /// Asks for a secret on the terminal, twice if `twice`, without showing it.

@@ -37,3 +37,6 @@ pub use linux::{kernel, walls};
 pub use unix::{files, local_socket, manager, process, service, signals, vault_channel};
 #[cfg(windows)]
 pub use windows::{files, local_socket, manager, process, service, signals, vault_channel, walls};
+
+/// The byte order mark that editors of Windows may put before a text.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';

@@ -4,7 +4,7 @@ use super::error::VaultError;
 use super::opening::Unlock;
 use super::random::Source;
 use super::secret::SecretText;
-use crate::os::files;
+use crate::os::{BYTE_ORDER_MARK, files};
 use age::secrecy::{ExposeSecret, SecretString};
 use age::{DecryptError, Decryptor, EncryptError, Encryptor, scrypt, x25519};
 use std::fs::{self, File};
@@ -178,8 +178,7 @@ pub(super) fn age_identities(path: &Path, key_file: &Path) -> Result<Vec<x25519:
     let file = File::open(key_file).map_err(|error| about(&error.to_string()))?;
     let mut text = SecretText::with_capacity(LARGEST as usize);
     text.fill_from(file).map_err(|error| about(&error.to_string()))?;
-    // Editors of Windows may put a byte order mark before the first line.
-    let lines = text.as_str().unwrap_or_default().trim_start_matches('\u{feff}').lines();
+    let lines = text.as_str().unwrap_or_default().trim_start_matches(BYTE_ORDER_MARK).lines();
     let keys: Vec<x25519::Identity> = lines.filter_map(|line| line.trim().parse().ok()).collect();
     if keys.is_empty() {
         return Err(about("there is no AGE-SECRET-KEY-1 line in it; make one with age-keygen"));
