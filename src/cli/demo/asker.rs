@@ -24,8 +24,7 @@ impl Asker {
         let keys = Keys::generate();
         let client = Client::builder().signer(keys.clone()).build();
         client.add_relay(&relay).await?;
-        client.connect().await;
-        client.wait_for_connection(PATIENCE).await;
+        client.try_connect(PATIENCE).await;
         let list = EventBuilder::new(Kind::InboxRelays, "").tag(Tag::relay(relay.clone()));
         client.send_event_builder(list).await?;
 

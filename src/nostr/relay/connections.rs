@@ -8,6 +8,7 @@ use super::host::{Host, Hosts};
 use super::null_database::NullDatabase;
 use super::proxy::Proxy;
 use super::resolver::Resolver;
+use super::settle::wait_for_connection;
 use super::throttle::Throttle;
 use super::transport::Transport;
 use super::visitor::Visitor;
@@ -221,7 +222,7 @@ impl Relays {
             tracing::warn!(%error, "a relay cannot be reconnected");
         } else if let Ok(relay) = self.client.relay(url).await {
             relay.connect();
-            relay.wait_for_connection(CONNECT).await;
+            wait_for_connection(&relay, CONNECT).await;
         }
     }
 
@@ -261,7 +262,7 @@ impl Relays {
         let relay = self.client.relay(url).await.map_err(|_| not_connected())?;
         if !relay.is_connected() && relay.stats().connected_at() + JUST_GONE > Timestamp::now() {
             // Some relays close idle connections.
-            relay.wait_for_connection(CONNECT).await;
+            wait_for_connection(&relay, CONNECT).await;
         }
         if relay.is_connected() { Ok(relay) } else { Err(not_connected()) }
     }

@@ -10,6 +10,7 @@ use super::known::{KnownRelays, Look};
 use super::null_database::NullDatabase;
 use super::proxy::Proxy;
 use super::resolver::Resolver;
+use super::settle::wait_for_connection;
 use super::slots::MOST;
 use super::throttle::AT_ONCE;
 use super::transport::Transport;
@@ -117,7 +118,7 @@ impl ExternalRelays {
                 None => return Err(NostrError::no_room(url)),
             }
         };
-        relay.wait_for_connection(CONNECT).await;
+        wait_for_connection(&relay, CONNECT).await;
         if relay.is_connected() {
             return Ok(relay);
         }

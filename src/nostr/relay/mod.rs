@@ -18,6 +18,7 @@ pub(in crate::nostr) mod query;
 pub(in crate::nostr) mod relay_lists;
 mod resolver;
 pub(in crate::nostr) mod said;
+mod settle;
 mod slots;
 mod throttle;
 pub(in crate::nostr) mod timer;

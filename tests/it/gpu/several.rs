@@ -5,7 +5,7 @@ use crate::support::asker::DeliveredKey;
 use crate::support::bot::Home;
 use crate::support::harness::{Test, needs_gpus, test};
 use crate::support::relay::TestRelay;
-use crate::support::{PATIENCE, until};
+use crate::support::{PATIENCE, connect, until};
 use nostr_sdk::prelude::*;
 use npubbot::scheduler::Health;
 use std::collections::HashMap;
@@ -31,8 +31,7 @@ async fn client(relay: &TestRelay) -> Client {
     let pool = RelayPoolOptions::new().notification_channel_size(65_536);
     let client = Client::builder().opts(ClientOptions::new().pool(pool)).build();
     client.add_relay(relay.url()).await.unwrap();
-    client.connect().await;
-    client.wait_for_connection(PATIENCE).await;
+    connect(&client).await;
     client
 }
 

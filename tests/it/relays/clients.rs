@@ -9,7 +9,7 @@ use crate::support::foreign::{ForeignRelay, Manner as ForeignManner};
 use crate::support::harness::{Test, test};
 use crate::support::raw_relay::{Manner, RawRelay};
 use crate::support::relay::TestRelay;
-use crate::support::{PATIENCE, publish, seed, until};
+use crate::support::{connect, publish, seed, until};
 use ::rand::rngs::StdRng;
 use ::rand::{Rng, SeedableRng};
 use nostr_sdk::prelude::*;
@@ -50,8 +50,7 @@ fn dm_relays(by: &Keys, relay: &RelayUrl) -> Event {
 async fn connected(relay: &RelayUrl) -> Client {
     let client = Client::default();
     client.add_relay(relay).await.unwrap();
-    client.connect().await;
-    client.wait_for_connection(PATIENCE).await;
+    connect(&client).await;
     client
 }
 

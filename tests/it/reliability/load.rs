@@ -5,6 +5,7 @@
 //! `cargo test --release --test it reliability::load -- --ignored --nocapture`
 
 use crate::support::bot::Home;
+use crate::support::connect;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
 use crate::support::usage;
@@ -82,8 +83,7 @@ impl Askers {
         let writer = Client::default();
         for client in [&reader, &writer] {
             client.add_relay(relay.url()).await.unwrap();
-            client.connect().await;
-            client.wait_for_connection(crate::support::PATIENCE).await;
+            connect(client).await;
         }
         reader.subscribe(Filter::new().kind(Kind::GiftWrap).limit(0), None).await.unwrap();
         Askers { writer, reader }
@@ -102,8 +102,7 @@ async fn without_the_bot(askers: usize) -> Vec<Duration> {
     }
     let echo = Client::default();
     echo.add_relay(relay.url()).await.unwrap();
-    echo.connect().await;
-    echo.wait_for_connection(crate::support::PATIENCE).await;
+    connect(&echo).await;
     let mut notifications = echo.notifications();
     echo.subscribe(Filter::new().kind(Kind::GiftWrap).pubkey(nobody.public_key()), None).await.unwrap();
     tokio::spawn(async move {

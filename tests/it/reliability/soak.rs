@@ -4,6 +4,7 @@
 //! form, 20 minutes: `cargo test --test it reliability::soak -- --ignored --nocapture
 //! --test-threads 1`
 use crate::support::bot::{BotProcess, Home};
+use crate::support::connect;
 use crate::support::forger::Forger;
 use crate::support::harness::{Test, test};
 use crate::support::relay::TestRelay;
@@ -108,8 +109,7 @@ async fn start() -> (TestRelay, Home, BotProcess, Client) {
     let process = home.spawn_logged().await;
     let writer = Client::default();
     writer.add_relay(relay.url()).await.unwrap();
-    writer.connect().await;
-    writer.wait_for_connection(crate::support::PATIENCE).await;
+    connect(&writer).await;
     let serves = || async { home.log().contains("serving").then_some(()) };
     crate::support::until("all threads of the bot are there", serves).await;
     (relay, home, process, writer)

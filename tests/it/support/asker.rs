@@ -1,6 +1,6 @@
 //! An asker who talks to the bot through a relay, with keys and a client of their own.
 
-use super::PATIENCE;
+use super::{PATIENCE, connect};
 use nostr_sdk::prelude::*;
 use secp256k1::{Message, SECP256K1};
 use std::collections::VecDeque;
@@ -31,8 +31,7 @@ impl Asker {
         let keys = Keys::generate();
         let client = Client::builder().signer(keys.clone()).build();
         client.add_relay(relay).await.unwrap();
-        client.connect().await;
-        client.wait_for_connection(PATIENCE).await;
+        connect(&client).await;
         let notifications = client.notifications();
         let asker = Asker { keys, client, bot, notifications, early: VecDeque::new() };
         asker.listen().await;

@@ -44,12 +44,20 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
     tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
 }
 
+/// Connects a client to its relays. (The library's own wait may overlook a connection.)
+pub async fn connect(client: &Client) {
+    client.connect().await;
+    until("the client is connected", || async {
+        client.relays().await.values().all(|relay| relay.is_connected()).then_some(())
+    })
+    .await;
+}
+
 /// Publishes an event with a client that exists just for this.
 pub async fn publish(to: &RelayUrl, event: &Event) {
     let client = Client::default();
     client.add_relay(to).await.unwrap();
-    client.connect().await;
-    client.wait_for_connection(PATIENCE).await;
+    connect(&client).await;
     client.send_event(event).await.unwrap();
     client.shutdown().await;
 }

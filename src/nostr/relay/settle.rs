@@ -1,0 +1,75 @@
+//! The wait for a connection.
+
+use nostr_sdk::prelude::*;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the state of a connection.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Waits until a relay is connected or never will be, at most for `limit`.
+///
+/// The library's own wait looks at the state and then subscribes to its changes. A connection that
+/// comes about in between goes unnoticed until its limit, so each of its waits is short here.
+pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let is_settled =
+            matches!(relay.status(), RelayStatus::Connected | RelayStatus::Terminated | RelayStatus::Banned);
+        if is_settled || left.is_zero() {
+            return;
+        }
+        relay.wait_for_connection(left.min(LOOK)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::StreamExt;
+    use tokio::net::TcpListener;
+
+    /// With the library's own wait, one or two of so many connections take seven seconds.
+    #[ignore = "twenty seconds: it makes twenty thousand connections"]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn no_connection_goes_unnoticed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move {
+            while let Ok((tcp, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut socket = tokio_tungstenite::accept_async(tcp).await.unwrap();
+                    while socket.next().await.is_some_and(|message| message.is_ok()) {}
+                });
+            }
+        });
+        for _ in 0..20_000 {
+            let client = Client::default();
+            client.add_relay(&url).await.unwrap();
+            let relay = client.relay(&url).await.unwrap();
+            relay.connect();
+            let (limit, began) = (Duration::from_secs(7), Instant::now());
+            wait_for_connection(&relay, limit).await;
+            assert!(relay.is_connected() && began.elapsed() < limit, "{:?}", began.elapsed());
+            client.shutdown().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_wait_has_an_end() {
+        // Nobody listens at this port.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        drop(listener);
+        let client = Client::default();
+        client.add_relay(&url).await.unwrap();
+        let relay = client.relay(&url).await.unwrap();
+        relay.connect();
+        let (limit, began) = (Duration::from_millis(300), Instant::now());
+        wait_for_connection(&relay, limit).await;
+        assert!(!relay.is_connected() && began.elapsed() >= limit);
+        client.shutdown().await;
+        wait_for_connection(&relay, Duration::from_secs(3600)).await;
+        assert!(!relay.is_connected(), "a connection that was given up is not waited for");
+    }
+}
