@@ -1,7 +1,7 @@
 //! Flags for the devices of a search.
 
 use crate::calibration_file;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, SearchOptions};
 use clap::Args;
@@ -19,6 +19,10 @@ pub(super) struct SearchFlags {
     /// CPU kernel: `auto`, `ifma` or `portable`.
     #[arg(long, value_name = "KERNEL")]
     cpu_kernel: Option<KernelChoice>,
+    /// Memory that the search may take on each GPU, like `512MB` or `4GB` [default: half of what is
+    /// free].
+    #[arg(long, value_name = "SIZE", value_parser = config::gpu_memory_bytes)]
+    gpu_memory: Option<u64>,
 }
 
 impl SearchFlags {
@@ -43,7 +47,31 @@ impl SearchFlags {
             devices: self.device.unwrap_or(options.devices),
             threads: self.threads.map(usize::from).or(options.threads),
             cpu_kernel: self.cpu_kernel.unwrap_or(options.cpu_kernel),
+            gpu_memory: self.gpu_memory.or(options.gpu_memory),
             ..options
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: SearchFlags,
+    }
+
+    #[test]
+    fn a_flag_replaces_the_configured_memory_and_no_flag_leaves_it() {
+        let memory = |words: &[&str]| {
+            let options = SearchOptions { gpu_memory: Some(7), ..SearchOptions::default() };
+            Line::try_parse_from(words).ok().map(|line| line.flags.over(options).gpu_memory)
+        };
+        assert_eq!(memory(&["npubbot"]), Some(Some(7)));
+        assert_eq!(memory(&["npubbot", "--gpu-memory", "2 GB"]), Some(Some(2_000_000_000)));
+        assert_eq!(memory(&["npubbot", "--gpu-memory", "2"]), None);
     }
 }

@@ -12,4 +12,5 @@ mod types;
 
 pub use edit::Choices;
 pub use error::ConfigError;
+pub use search::gpu_memory_bytes;
 pub use types::{BotConfig, Config, FleetConfig, Limits, PeersConfig, RelayEntry, WebConfig};

@@ -80,19 +80,25 @@ const UNITS: [(&str, u64); 2] = [("MB", 1), ("GB", 1000)];
 /// Megabytes that may be given to the search on a GPU.
 const MEGABYTES: RangeInclusive<u64> = 64..=1_024_000;
 
-/// Bytes of a text like `1 GB`; `None` if it is missing or empty.
-fn gpu_memory(value: &Option<Spanned<String>>, place: &Place<'_>) -> Result<Option<u64>, ConfigError> {
-    let Some(value) = value.as_ref().filter(|value| !value.get_ref().is_empty()) else { return Ok(None) };
+/// Bytes of device memory that a text like `1 GB` means.
+///
+/// Errors: what is allowed.
+pub fn gpu_memory_bytes(text: &str) -> Result<u64, &'static str> {
     let megabytes = UNITS.iter().find_map(|(unit, megabytes)| {
-        let number = value.get_ref().trim().strip_suffix(unit)?.trim_end();
+        let number = text.trim().strip_suffix(unit)?.trim_end();
         number.parse::<u64>().ok()?.checked_mul(*megabytes)
     });
     let allowed = megabytes.filter(|megabytes| MEGABYTES.contains(megabytes));
-    allowed.map(|megabytes| Some(megabytes * 1_000_000)).ok_or_else(|| {
-        let text = value.get_ref();
-        let what = format!(
-            "`gpu_memory` is \"{text}\"; allowed is a whole number and MB or GB, from \"64 MB\" to \"1024 GB\""
-        );
+    allowed
+        .map(|megabytes| megabytes * 1_000_000)
+        .ok_or("allowed is a whole number and MB or GB, from \"64 MB\" to \"1024 GB\"")
+}
+
+/// Bytes of the setting; `None` if it is missing or empty.
+fn gpu_memory(value: &Option<Spanned<String>>, place: &Place<'_>) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = value.as_ref().filter(|value| !value.get_ref().is_empty()) else { return Ok(None) };
+    gpu_memory_bytes(value.get_ref()).map(Some).map_err(|allowed| {
+        let what = format!("`gpu_memory` is \"{}\"; {allowed}", value.get_ref());
         place.wrong(value.span(), what)
     })
 }

@@ -166,6 +166,7 @@ fn bad_flags_are_explained() {
         (&["mine", "-f", "/nonexistent/list"], "/nonexistent/list"),
         (&["explain", "best"], "comes alone and with a time"),
         (&["mine", "cat", "--device", "gpu"], "no device"),
+        (&["bench", "--gpu-memory", "half"], "a whole number and MB or GB"),
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),
         (&["demo", "--prefix", "!"], "cannot occur"),
