@@ -30,14 +30,16 @@ for tool in wine x86_64-w64-mingw32-gcc x86_64-w64-mingw32-g++; do
         { echo "there is no $tool: apt install wine gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64" >&2 && exit 2; }
 done
 if command -v rustup >/dev/null; then rustup target add "$triple"; fi
-export NPUBBOT_CUDA_ARCHS=none WINEPREFIX="$folder/wine" WINEDEBUG=-all
+export WINEPREFIX="$folder/wine" WINEDEBUG=-all
 
 target="${CARGO_TARGET_DIR:-$PWD/target}"
 mkdir -p "$folder"
 if [ -n "$zip" ]; then
     unzip -q -o -j "$zip" '*/npubbot.exe' -d "$folder"
 elif [ -n "$program" ]; then
-    cargo build --locked --bin npubbot --target "$triple"
+    # Without optimising the dependencies, which would take most of the time.
+    NPUBBOT_CUDA_ARCHS=none cargo build --locked --bin npubbot --target "$triple" --config profile.dev.opt-level=0 \
+        --config profile.dev.package.npubbot-miner.opt-level=2
     cp "$target/$triple/debug/npubbot.exe" "$folder/"
 fi
 for helper in console service; do
@@ -68,6 +70,7 @@ if [ -n "$units" ]; then
         echo "SKIPPED $lack"
         lacks+=(--skip "${lack%%: *}")
     done
+    export NPUBBOT_CUDA_ARCHS=none
     cargo test --locked --lib -p npubbot --target "$triple" -- --exact "${lacks[@]}"
     cargo test --locked --lib -p npubbot-miner --target "$triple"
 fi

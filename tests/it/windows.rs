@@ -16,6 +16,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     test!(under_wine_the_demo_gives_the_right_key).slow(),
     test!(under_wine_a_key_is_mined).slow(),
+    test!(under_wine_bench_proves_its_rate_by_hits).slow(),
     test!(under_wine_the_log_has_colours_on_a_console_that_shows_them).slow(),
     test!(under_wine_a_half_is_made_and_combined).slow(),
     test!(under_wine_doctor_finds_files_that_are_their_users_alone).slow(),
@@ -67,6 +68,16 @@ fn under_wine_a_key_is_mined() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let key = DeliveredKey::read(&text(&output.stdout)).unwrap();
     assert!(key.npub.starts_with("npub1m0c"), "{}", key.npub);
+}
+
+fn under_wine_bench_proves_its_rate_by_hits() {
+    let output = run(&words("bench --device cpu --threads 1 --seconds 1 --json --patterns 100"));
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (expected, found) = (line["hits_expected"].as_f64().unwrap(), line["hits_found"].as_f64().unwrap());
+    assert!(output.status.success() && expected > 20.0, "{line}");
+    // Five standard deviations: by chance, one run in two million fails.
+    assert!((found - expected).abs() <= 5.0 * expected.sqrt(), "{line}");
+    assert_eq!(line["hits_wrong"], 0, "{line}");
 }
 
 /// The console's screen must be told that its text has codes for colours.
