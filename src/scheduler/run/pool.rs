@@ -111,7 +111,6 @@ impl Pool {
     }
 
     /// Whether no job is open.
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -5,7 +5,7 @@ use super::health::Record;
 use super::last_launch::LastLaunch;
 use super::pool::Pool;
 use super::shared_decoys::SharedDecoys;
-use super::verify::{CollectedLaunch, Find, Match, verify};
+use super::verify::{CollectedLaunch, Find, Match, verify_unless};
 use crate::fault::{self, Step};
 use crate::job::JobId;
 use crate::pattern::by_difficulty;
@@ -111,8 +111,11 @@ fn settle(
         return;
     }
     reach(fault::before, &launch.pass, Step::Verify);
-    let verified = verify(launch);
+    // After the last job of a search that ends, no find is wanted and no device is judged.
+    let is_over = || pool.is_closed() && pool.is_empty();
+    let verified = verify_unless(launch, is_over);
     reach(fault::after, &launch.pass, Step::Verify);
+    let Some(verified) = verified else { return };
     let expected = launch.report.candidates as f64 * launch.pass.canary_chance;
     record.add_hits(verified.hits_right);
     record.judge(verified.hits_wrong, expected, verified.canary_found);

@@ -68,11 +68,20 @@ pub struct VerifiedFinds {
 
 /// Recomputes every claimed hit with libsecp256k1.
 pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
+    verify_unless(launch, || false).unwrap_or_default()
+}
+
+/// The same; `None` if `is_over` says before one of the hits that nobody waits for the result any
+/// more. A launch may claim tens of thousands.
+pub(super) fn verify_unless(launch: &CollectedLaunch, is_over: impl Fn() -> bool) -> Option<VerifiedFinds> {
     let mut verified = VerifiedFinds::default();
     let mut by_start: Vec<Vec<Match>> = vec![Vec::new(); launch.starts.len()];
     // A hit that is claimed twice counts once.
     let mut seen = HashSet::with_capacity(launch.report.hits.len());
     for &claim in launch.report.hits.iter().filter(|&&claim| seen.insert(claim)) {
+        if is_over() {
+            return None;
+        }
         let Some((hit, matches)) = recompute(launch, claim) else {
             verified.hits_wrong += 1;
             continue;
@@ -92,7 +101,7 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
         matches.sort_by_key(|found| launch.pass.precedence(found.pattern));
     }
     verified.by_start = by_start;
-    verified
+    Some(verified)
 }
 
 impl CollectedLaunch {
@@ -119,6 +128,7 @@ mod tests {
     use crate::scheduler::plan::lane::Lane;
     use crate::scheduler::run::pool::{Next, Pool};
     use crate::vault::Vault;
+    use std::cell::Cell;
 
     /// A pass with an easy and a hard request, and a launch of two start points. It claims every
     /// hit among the first offsets of the first start point.
@@ -161,6 +171,17 @@ mod tests {
         // at least one, except in 6 of 100 runs.
         let hard = finds.iter().filter(|find| find.job == JobId(2)).count();
         assert_eq!(hard > 0, finds[0].job == JobId(2));
+    }
+
+    #[test]
+    fn nothing_more_is_recomputed_once_nobody_waits() {
+        let (launch, asked) = (launch(), Cell::new(0));
+        let is_over = || {
+            asked.set(asked.get() + 1);
+            asked.get() == 3
+        };
+        assert!(verify_unless(&launch, is_over).is_none());
+        assert!(asked.get() == 3 && launch.report.hits.len() > 3);
     }
 
     #[test]
