@@ -8,10 +8,10 @@ use super::host::{Host, Hosts};
 use super::null_database::NullDatabase;
 use super::proxy::Proxy;
 use super::resolver::Resolver;
-use super::settle::wait_for_connection;
 use super::throttle::Throttle;
 use super::transport::Transport;
 use super::visitor::Visitor;
+use super::wait::wait_for_connection;
 use crate::config::RelayEntry;
 use crate::vault::BotSigner;
 use nostr_sdk::{

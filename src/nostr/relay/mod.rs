@@ -18,12 +18,12 @@ pub(in crate::nostr) mod query;
 pub(in crate::nostr) mod relay_lists;
 mod resolver;
 pub(in crate::nostr) mod said;
-mod settle;
 mod slots;
 mod throttle;
 pub(in crate::nostr) mod timer;
 mod transport;
 pub(in crate::nostr) mod visitor;
+mod wait;
 
 pub use connections::{Figures, Reach, Relays, reach};
 pub use encryption_keys::EncryptionKeys;

@@ -9,7 +9,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Waits until a relay is connected or never will be, at most for `limit`.
 ///
 /// The library's own wait looks at the state and then subscribes to its changes. A connection that
-/// comes about in between goes unnoticed until its limit, so each of its waits is short here.
+/// comes about in between goes unnoticed until that wait's limit, so here it has a short one and is
+/// asked again.
 pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
@@ -29,12 +30,27 @@ mod tests {
     use futures_util::StreamExt;
     use tokio::net::TcpListener;
 
+    /// A listener, and the address of a relay at its port.
+    async fn listen() -> (TcpListener, RelayUrl) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        (listener, url)
+    }
+
+    /// A client that has begun to connect to a relay.
+    async fn dial(url: &RelayUrl) -> (Client, Relay) {
+        let client = Client::default();
+        client.add_relay(url).await.unwrap();
+        let relay = client.relay(url).await.unwrap();
+        relay.connect();
+        (client, relay)
+    }
+
     /// With the library's own wait, one or two of so many connections take seven seconds.
     #[ignore = "twenty seconds: it makes twenty thousand connections"]
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn no_connection_goes_unnoticed() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        let (listener, url) = listen().await;
         tokio::spawn(async move {
             while let Ok((tcp, _)) = listener.accept().await {
                 tokio::spawn(async move {
@@ -44,10 +60,7 @@ mod tests {
             }
         });
         for _ in 0..20_000 {
-            let client = Client::default();
-            client.add_relay(&url).await.unwrap();
-            let relay = client.relay(&url).await.unwrap();
-            relay.connect();
+            let (client, relay) = dial(&url).await;
             let (limit, began) = (Duration::from_secs(7), Instant::now());
             wait_for_connection(&relay, limit).await;
             assert!(relay.is_connected() && began.elapsed() < limit, "{:?}", began.elapsed());
@@ -58,13 +71,8 @@ mod tests {
     #[tokio::test]
     async fn the_wait_has_an_end() {
         // Nobody listens at this port.
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = RelayUrl::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
-        drop(listener);
-        let client = Client::default();
-        client.add_relay(&url).await.unwrap();
-        let relay = client.relay(&url).await.unwrap();
-        relay.connect();
+        let url = listen().await.1;
+        let (client, relay) = dial(&url).await;
         let (limit, began) = (Duration::from_millis(300), Instant::now());
         wait_for_connection(&relay, limit).await;
         assert!(!relay.is_connected() && began.elapsed() >= limit);
