@@ -93,10 +93,8 @@ pub struct Products<F> {
     pub y: [F; 3],
     /// a
     pub a: F,
-    beta_a: F,
     /// b
     pub b: F,
-    beta_b: F,
 }
 
 /// Turn k and rotation j of the candidates in a word of [`Products::top_words`].
@@ -109,26 +107,26 @@ impl<F: SimdField> Products<F> {
     #[inline(always)]
     pub fn new(centre: &Centre<F>, entry: &Entry<F>, q: F) -> Products<F> {
         let b = centre.y.times_constant(&entry.y_2);
-        let beta_b = centre.y.times_constant(&entry.beta_y_2);
         let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
-        let beta_a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
         let e0 = q.times(&centre.e0);
         let e1 = q.times_constant(&entry.e1);
         let y2 = e1.square();
         let y1 = e1.mul(F::sum(e0.summand(), centre.g));
         let y0 = e0.square_plus(q.summand());
-        Products { y: [y0, y1, y2], a, beta_a, b, beta_b }
+        Products { y: [y0, y1, y2], a, b }
     }
 
     /// The approximate top words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`address`].
     /// Within [`SimdField::SLACK`] of the exact ones, modulo 2^64.
     #[inline(always)]
     pub fn top_words(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
+        let beta_a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
+        let beta_b = centre.y.times_constant(&entry.beta_y_2);
         let zero = F::top_words(0);
         let mut terms = [[zero; 3]; 3];
         for (term, y) in terms.iter_mut().zip(self.y) {
             term[0] = F::top_words_of_products(self.a, self.b, y);
-            term[1] = F::top_words_of_products(self.beta_a, self.beta_b, y);
+            term[1] = F::top_words_of_products(beta_a, beta_b, y);
         }
         let [centre_zero, centre_one] = centre.x_top_words;
         let [entry_zero, entry_one] = entry.x_top_words;
@@ -158,22 +156,16 @@ impl<F: SimdField> Products<F> {
         self.y[1]
     }
 
-    /// Products with these values, for tests. `beta_a` and `beta_b` are those of others.
+    /// Products with these values, for tests.
     #[cfg(test)]
     pub fn with_values(y: [F; 3], a: F, b: F) -> Products<F> {
-        Products { y, a, beta_a: a, b, beta_b: b }
+        Products { y, a, b }
     }
 
     /// The products of one lane.
     #[inline(always)]
     pub fn lane(&self, lane: usize) -> Products<Fe> {
-        Products {
-            y: self.y.map(|y| y.lane(lane)),
-            a: self.a.lane(lane),
-            beta_a: self.beta_a.lane(lane),
-            b: self.b.lane(lane),
-            beta_b: self.beta_b.lane(lane),
-        }
+        Products { y: self.y.map(|y| y.lane(lane)), a: self.a.lane(lane), b: self.b.lane(lane) }
     }
 }
 

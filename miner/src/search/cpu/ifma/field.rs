@@ -3,7 +3,7 @@
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
 use super::fe8::{Factor8, Fe8};
-use super::keys::WholeKeys;
+use super::keys::KeyFactors;
 use super::marks::{self, CompareScreen, LookupScreen};
 use super::quick::Quick8;
 use super::reduce::{
@@ -259,8 +259,12 @@ fn may_pass(
     products: &Products<Fe8>,
     at: usize,
 ) -> bool {
-    let turned = [screen.turned(at, 0), screen.turned(at, 1), screen.turned(at, 2)];
-    screen.quick.passes_one(&WholeKeys::new(products, centre.x, turned, &screen.beta), tests)
+    let factors = KeyFactors::new(products, centre.x, &screen.beta);
+    let mut passes = false;
+    for k in 0..3 {
+        passes |= screen.quick.passes_one(&factors.keys(k, screen.turned(at, k)), tests);
+    }
+    passes
 }
 
 /// [`WholeScreen::marks_of`], compiled for AVX-512 IFMA.

@@ -29,49 +29,55 @@ const fn multiple_of_p(n: i64, bits: u32) -> [i64; 5] {
 /// Five limbs in each lane. Of each but the top one the low 52 bits count.
 pub type Limbs = [__m512i; 5];
 
-/// The keys of an entry.
-pub struct WholeKeys {
-    /// `β^j·x(A ± λ^k·I)` at `[2k + sign][j]`, unless the top limb is 2^48 - 1 or more. Then the
-    /// number may be p or more.
-    pub limbs: [[Limbs; 3]; 6],
+/// What the keys of an entry around eight centres are computed from.
+pub struct KeyFactors<'a> {
+    /// `[a + b, a - b + 9p]`
+    ab: [Limbs; 2],
+    /// `y0 + β^k·y1 + β^2k·y2` and some p more.
+    s: [Limbs; 3],
+    /// `4p - xA`
+    minus_x: Limbs,
+    beta: &'a [[u64; 5]; 5],
 }
 
-impl WholeKeys {
-    /// The keys of an entry around a centre with this x. `turned` is `β^k·xi`, `beta` is β.
+impl KeyFactors<'_> {
+    /// The factors of an entry around centres with this x. `beta` is β.
     #[inline(always)]
-    pub fn new(products: &Products<Fe8>, x: Fe8, turned: [Fe8; 3], beta: &[[u64; 5]; 5]) -> WholeKeys {
-        let (factors, s) = factors_of_keys(products, beta);
-        let minus_x = less(all_limbs(multiple_of_p(4, 2)), exact(x.0));
-        let mut limbs = [[x.0; 3]; 6];
-        let mut rests = [x.0; 6];
-        for k in 0..3 {
-            let addend = less(minus_x, turned[k].0);
-            for sign in 0..2 {
-                let value = folded(columns(factors[sign], s[k], addend));
-                rests[2 * k + sign] = less(all_limbs(multiple_of_p(4, 6)), value);
-                limbs[2 * k + sign][0] = carried(value);
-            }
-        }
-        for n in 0..6 {
-            let value = times_beta(limbs[n][0], beta);
-            limbs[n][1] = carried(value);
-            limbs[n][2] = carried(below_2_256(less(rests[n], value)));
-        }
-        WholeKeys { limbs }
+    pub fn new<'a>(products: &Products<Fe8>, x: Fe8, beta: &'a [[u64; 5]; 5]) -> KeyFactors<'a> {
+        let (ab, s) = factors_of_keys(products, beta);
+        KeyFactors { ab, s, minus_x: less(all_limbs(multiple_of_p(4, 2)), exact(x.0)), beta }
     }
 
-    /// Bits of the lanes in which the key with this number may not be the one meant, in one of six.
+    /// The keys `β^j·x(A ± λ^k·I)` at `[3·sign + j]`, unless the top limb is 2^48 - 1 or more. Then
+    /// the number may be p or more. `turned` is `β^k·xi`.
     #[inline(always)]
-    pub fn unsure(&self) -> u8 {
-        let mut sure = u8::MAX;
-        for points in &self.limbs {
-            for limbs in points {
-                // SAFETY: the processor has the instructions (the contract of `super`).
-                sure = unsafe { _mm512_mask_cmplt_epu64_mask(sure, limbs[4], all(TOP_LIMB)) };
-            }
+    pub fn keys(&self, k: usize, turned: Fe8) -> [Limbs; 6] {
+        let addend = less(self.minus_x, turned.0);
+        let mut keys = [addend; 6];
+        let mut rests = [addend; 2];
+        for sign in 0..2 {
+            let value = folded(columns(self.ab[sign], self.s[k], addend));
+            rests[sign] = less(all_limbs(multiple_of_p(4, 6)), value);
+            keys[3 * sign] = carried(value);
         }
-        !sure
+        for sign in 0..2 {
+            let value = times_beta(keys[3 * sign], self.beta);
+            keys[3 * sign + 1] = carried(value);
+            keys[3 * sign + 2] = carried(below_2_256(less(rests[sign], value)));
+        }
+        keys
     }
+}
+
+/// Bits of the lanes in which the key with this number may not be the one meant, in one of these.
+#[inline(always)]
+pub fn unsure(keys: &[Limbs; 6]) -> u8 {
+    let mut sure = u8::MAX;
+    for limbs in keys {
+        // SAFETY: the processor has the instructions (the contract of `super`).
+        sure = unsafe { _mm512_mask_cmplt_epu64_mask(sure, limbs[4], all(TOP_LIMB)) };
+    }
+    !sure
 }
 
 /// The number in a lane, if its top limb is below 2^48 - 1.

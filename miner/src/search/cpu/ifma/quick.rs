@@ -2,7 +2,9 @@
 //! module above.
 
 use super::checksum::{matrices_of, transposed};
-use super::keys::{Limbs, WholeKeys, lane_of};
+#[cfg(test)]
+use super::keys::KeyFactors;
+use super::keys::{Limbs, lane_of, unsure};
 use super::vector::{all, left, load, right};
 use crate::pattern::TextTests;
 use crate::search::cpu::quick::{Equal, MOST_GROUPS, MOST_VALUES, PARITIES, QuickTests, WORDS};
@@ -65,35 +67,21 @@ impl Quick8 {
 
     /// Whether one of these keys passes, or may not be the one meant.
     #[inline(always)]
-    pub fn passes_one(&self, keys: &WholeKeys, tests: &TextTests) -> bool {
-        let mut passes = keys.unsure() != 0;
-        let compares_words = self.compares_words != 0;
-        for k in 0..3 {
-            let keys = [
-                &keys.limbs[2 * k][0],
-                &keys.limbs[2 * k][1],
-                &keys.limbs[2 * k][2],
-                &keys.limbs[2 * k + 1][0],
-                &keys.limbs[2 * k + 1][1],
-                &keys.limbs[2 * k + 1][2],
-            ];
-            let mut found = 0;
-            if compares_words {
-                let mut words = [[keys[0][0]; 4]; KEYS];
-                for n in 0..KEYS {
-                    words[n] = words_of(keys[n]);
-                }
-                found |= self.have_words(&words) | self.have_even_parities(&words);
-            } else if self.groups > 0 {
-                let [a, b, c, d, e, f] = keys;
-                found |= self.have_even_parities(&[*a, *b, *c, *d, *e, *f]);
+    pub fn passes_one(&self, keys: &[Limbs; KEYS], tests: &TextTests) -> bool {
+        let mut found = 0;
+        if self.compares_words != 0 {
+            let mut words = [[keys[0][0]; 4]; KEYS];
+            for n in 0..KEYS {
+                words[n] = words_of(&keys[n]);
             }
-            if self.has_low != 0 {
-                found |= self.have_low_bits(keys);
-            }
-            passes |= found != 0 && has_one(keys, found, tests);
+            found |= self.have_words(&words) | self.have_even_parities(&words);
+        } else if self.groups > 0 {
+            found |= self.have_even_parities(keys);
         }
-        passes
+        if self.has_low != 0 {
+            found |= self.have_low_bits(keys);
+        }
+        unsure(keys) != 0 || found != 0 && has_one(keys, found, tests)
     }
 
     /// Bits of the keys, eight for each, that pass a group of parities. `N` parts of each key are
@@ -112,7 +100,7 @@ impl Quick8 {
     }
 
     #[inline(always)]
-    fn have_low_bits(&self, keys: [&Limbs; KEYS]) -> u64 {
+    fn have_low_bits(&self, keys: &[Limbs; KEYS]) -> u64 {
         let [mask, value] = self.low.map(|bits| all(bits as i64));
         let mut found = 0;
         for (n, key) in keys.iter().enumerate() {
@@ -185,16 +173,29 @@ pub fn keys_of_lanes(
     beta: &[[u64; 5]; 5],
 ) -> (u8, [[[Fe; 8]; 3]; 6]) {
     assert!(super::vector::is_supported());
-    let keys = WholeKeys::new(products, x, turned, beta);
+    let factors = KeyFactors::new(products, x, beta);
     let lanes = |limbs: Limbs| std::array::from_fn(|lane| lane_of(&limbs, lane));
-    (keys.unsure(), keys.limbs.map(|point| point.map(lanes)))
+    let mut unsure_lanes = 0;
+    let mut points = [[[Fe::ZERO; 8]; 3]; 6];
+    for k in 0..3 {
+        let keys = factors.keys(k, turned[k]);
+        unsure_lanes |= unsure(&keys);
+        for (n, key) in keys.into_iter().enumerate() {
+            points[2 * k + n / 3][n % 3] = lanes(key);
+        }
+    }
+    (unsure_lanes, points)
 }
 
 /// Whether one of eighteen vectors of keys passes quick tests, for tests.
 #[cfg(test)]
 pub fn one_passes(quick: &QuickTests, tests: &TextTests, keys: &[[Fe8; 3]; 6]) -> bool {
     assert!(super::vector::is_supported());
-    Quick8::new(quick).passes_one(&WholeKeys { limbs: keys.map(|point| point.map(|key| key.0)) }, tests)
+    let quick = Quick8::new(quick);
+    keys.chunks_exact(2).any(|turn| {
+        let [one, other] = [turn[0].map(|key| key.0), turn[1].map(|key| key.0)];
+        quick.passes_one(&[one[0], one[1], one[2], other[0], other[1], other[2]], tests)
+    })
 }
 
 /// Those of the words that are not zero but for their lowest bit.
@@ -283,7 +284,7 @@ fn exclusive_or(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
 
 /// [`is_one`]
 #[inline(always)]
-fn has_one(keys: [&Limbs; KEYS], found: u64, tests: &TextTests) -> bool {
+fn has_one(keys: &[Limbs; KEYS], found: u64, tests: &TextTests) -> bool {
     // SAFETY: the processor has the instructions (the contract of `super`).
     unsafe { is_one(keys, found, tests) }
 }
@@ -294,11 +295,11 @@ fn has_one(keys: [&Limbs; KEYS], found: u64, tests: &TextTests) -> bool {
     enable = "avx512f,avx512dq,avx512bw,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,popcnt,bmi1,bmi2,lzcnt"
 )]
 #[inline(never)]
-fn is_one(keys: [&Limbs; KEYS], mut found: u64, tests: &TextTests) -> bool {
+fn is_one(keys: &[Limbs; KEYS], mut found: u64, tests: &TextTests) -> bool {
     while found != 0 {
         let bit = found.trailing_zeros() as usize;
         found &= found - 1;
-        if passes_a_test(tests, lane_of(keys[bit / 8], bit % 8)) {
+        if passes_a_test(tests, lane_of(&keys[bit / 8], bit % 8)) {
             return true;
         }
     }
