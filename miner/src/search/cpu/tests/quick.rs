@@ -242,6 +242,32 @@ fn keys_pass_the_quick_tests_if_and_only_if_a_text_among_them_passes() {
 }
 
 #[test]
+fn a_key_that_may_be_p_or_more_passes_in_every_lane() {
+    for text in ["*cafe7", "hex:*c0ffee", "*qwerty*", "=7*"] {
+        let tests = patterns(&[text]).text_tests().unwrap();
+        let quick = QuickTests::new(&tests).unwrap();
+        // Digits of π, which pass no test, and the same with 64 bits of ones.
+        let low = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0];
+        let [large, other] = [u64::MAX, 0x082e_fa98_ec4e_6c89].map(|top| Fe([low[0], low[1], low[2], top]));
+        for place in 0..=18 * 8 {
+            let mut lanes = [[other; 8]; 18];
+            let is_large = lanes.as_flattened_mut().get_mut(place).map(|key| *key = large).is_some();
+            let mut keys =
+                WholeKeys::new(&Products::with_values([Fe::ZERO; 3], Fe::ZERO, Fe::ZERO), Fe::ONE, [Fe::ONE; 3]);
+            (0..18).for_each(|at| keys.set(at, lanes[at][place % 8]));
+            assert_eq!(QuickFe::new(&quick).passes_one(&keys, &tests), is_large, "{text}, place {place}");
+            if is_supported() {
+                let vectors = std::array::from_fn(|n| std::array::from_fn(|j| Fe8::from_lanes(&lanes[3 * n + j])));
+                assert_eq!(one_passes(&quick, &tests, &vectors), is_large, "{text}, place {place}");
+            }
+        }
+    }
+    if !is_supported() {
+        no_ifma("its keys of p and more");
+    }
+}
+
+#[test]
 fn the_quick_tests_of_one_kind_are_few() {
     let of = |texts: &[&str]| QuickTests::new(&patterns(texts).text_tests().unwrap());
     let counts = |texts: &[&str]| of(texts).map(|quick| (quick.parities.len(), quick.even.len(), quick.odd.len()));

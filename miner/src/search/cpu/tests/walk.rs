@@ -98,6 +98,27 @@ fn a_walk_that_compares_whole_keys_finds_every_match() {
 }
 
 #[test]
+fn a_walk_finds_the_only_match_wherever_it_is_in_an_entry() {
+    let mut random = random();
+    let start = point_of(&random_secret(&mut random));
+    for (sign, k, j) in (0..18).map(|address| (address / 9, address / 3 % 3, address % 3)) {
+        let size = random.random_range(1..=ENTRIES as i64);
+        let step = if sign == 1 { -size } else { size };
+        let tweak = tweak(random.random_range(0..CENTRES) * STEP, step, k, j);
+        let npub = candidate(&start, &tweak).unwrap();
+        let (text, from) = (npub.to_string(), random.random_range(5..55));
+        let hex: String = npub.0[28..].iter().map(|byte| format!("{byte:02x}")).collect();
+        for pattern in [format!("*{}", &text[56..]), format!("*{}*", &text[from..from + 7]), format!("hex:*{hex}")] {
+            let set = patterns(&[&pattern]);
+            for kernel in kernels() {
+                let (_, hits) = hits_of(kernel, &start, CENTRES, &set);
+                assert!(hits.contains(&tweak), "{}: {pattern}, {tweak:?}", kernel.name());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_walk_finds_the_expected_number_of_hits() {
     let mut random = random();
     let start = point_of(&random_secret(&mut random));
