@@ -2,7 +2,7 @@
 
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
-use super::formula::{Centre, Products, cube, factor};
+use super::formula::{Centre, Products, Rotated, cube, factor};
 use super::simd::SimdField;
 use super::table::{Affine, Table, multiple_of_generator};
 use crate::search::error::SearchError;
@@ -82,7 +82,7 @@ fn repeat_on<F: SimdField>(operation: Operation, times: u64) -> Measured {
                 Operation::Entry => {
                     let products = Products::new(&centre, entry, *chain);
                     *chain = products.any();
-                    for one in products.top_words(&centre, entry) {
+                    for one in products.top_words(&Rotated::new(&centre, entry), &centre, entry) {
                         *top = F::add_top_words(*top, one);
                     }
                 }

@@ -97,6 +97,24 @@ pub struct Products<F> {
     pub b: F,
 }
 
+/// βa and βb of an entry, for top words.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotated<F> {
+    a: F,
+    b: F,
+}
+
+impl<F: SimdField> Rotated<F> {
+    /// Those of an entry around a centre.
+    #[inline(always)]
+    pub fn new(centre: &Centre<F>, entry: &Entry<F>) -> Rotated<F> {
+        Rotated {
+            a: F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a),
+            b: centre.y.times_constant(&entry.beta_y_2),
+        }
+    }
+}
+
 /// Turn k and rotation j of the candidates in a word of [`Products::top_words`].
 pub fn address(word: usize) -> (usize, usize) {
     (word / 3, word % 3)
@@ -119,14 +137,12 @@ impl<F: SimdField> Products<F> {
     /// The approximate top words of all candidates `β^j·x(A ± λ^k·I)`, each at its [`address`].
     /// Within [`SimdField::SLACK`] of the exact ones, modulo 2^64.
     #[inline(always)]
-    pub fn top_words(&self, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
-        let beta_a = F::sum(F::from_constant(&entry.minus_beta_u), centre.beta_a);
-        let beta_b = centre.y.times_constant(&entry.beta_y_2);
+    pub fn top_words(&self, rotated: &Rotated<F>, centre: &Centre<F>, entry: &Entry<F>) -> [F::TopWords; 9] {
         let zero = F::top_words(0);
         let mut terms = [[zero; 3]; 3];
         for (term, y) in terms.iter_mut().zip(self.y) {
             term[0] = F::top_words_of_products(self.a, self.b, y);
-            term[1] = F::top_words_of_products(beta_a, beta_b, y);
+            term[1] = F::top_words_of_products(rotated.a, rotated.b, y);
         }
         let [centre_zero, centre_one] = centre.x_top_words;
         let [entry_zero, entry_one] = entry.x_top_words;

@@ -2,7 +2,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products};
+use super::formula::{Centre, Products, Rotated};
 use super::portable_quick::{QuickFe, WholeKeys};
 use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
@@ -18,9 +18,17 @@ pub struct LookupScreen(u32);
 
 impl Screen<Fe> for LookupScreen {
     #[inline(always)]
-    fn add(&mut self, filter: &Filter, centre: &Centre<Fe>, entry: &Entry<Fe>, products: &Products<Fe>, place: Place) {
+    fn add(
+        &mut self,
+        filter: &Filter,
+        centre: &Centre<Fe>,
+        entry: &Entry<Fe>,
+        products: &Products<Fe>,
+        rotated: &Rotated<Fe>,
+        place: Place,
+    ) {
         let mut any = false;
-        for [sum, difference] in products.top_words(centre, entry) {
+        for [sum, difference] in products.top_words(rotated, centre, entry) {
             any |= filter.is_marked(sum) | filter.is_marked(difference);
         }
         self.0 |= u32::from(any) << place.slot;

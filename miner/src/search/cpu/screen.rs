@@ -2,7 +2,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products};
+use super::formula::{Centre, Products, Rotated};
 use super::simd::SimdField;
 use super::table::Entry;
 use bytemuck::Zeroable;
@@ -32,7 +32,15 @@ pub trait Screen<F: Screened>: Zeroable {
 
     /// Adds the candidates of an entry around a centre. Slots are numbered from 0 and added in
     /// order.
-    fn add(&mut self, filter: &Filter, centre: &Centre<F>, entry: &Entry<F>, products: &Products<F>, place: Place);
+    fn add(
+        &mut self,
+        filter: &Filter,
+        centre: &Centre<F>,
+        entry: &Entry<F>,
+        products: &Products<F>,
+        rotated: &Rotated<F>,
+        place: Place,
+    );
 
     /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
     fn take_suspects(&mut self, filter: &Filter) -> u32;
@@ -48,7 +56,7 @@ pub trait Screen<F: Screened>: Zeroable {
         products: &Products<F>,
         _at: usize,
     ) -> Marks {
-        let top_words = products.top_words(centre, entry);
+        let top_words = products.top_words(&Rotated::new(centre, entry), centre, entry);
         let mut marks = F::marks(filter, &top_words);
         for (word, mark) in marks.iter_mut().enumerate() {
             let mut bits = *mark;

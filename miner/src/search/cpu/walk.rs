@@ -6,7 +6,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, address, broadcast, cube, factor};
+use super::formula::{Centre, Products, Rotated, address, broadcast, cube, factor};
 use super::huge_page::HugePage;
 use super::screen::{Place, SLOTS, Screen, Screened};
 use super::simd::SimdField;
@@ -219,6 +219,7 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
     }
     let centres = centres.map(|centre| centre.expect("one was made for each vector"));
     let mut products = [Products::new(&centres[0], &table.entries.0[0], one.0); W];
+    let mut rotated = [Rotated::new(&centres[0], &table.entries.0[0]); W];
     for end in (1..=ENTRIES / (SLOTS / W)).rev().map(|part| part * (SLOTS / W)) {
         for slot in 0..SLOTS / W {
             let entry = &table.entries.0[end - 1 - slot];
@@ -229,10 +230,11 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
             }
             for w in 0..W {
                 products[w] = Products::new(&centres[w], entry, q[w]);
+                rotated[w] = Rotated::new(&centres[w], entry);
             }
             for w in 0..W {
                 let place = Place { entry: end - 1 - slot, slot: slot * W + w };
-                screen.add(filter, &centres[w], entry, &products[w], place);
+                screen.add(filter, &centres[w], entry, &products[w], &rotated[w], place);
             }
         }
         let mut slots = screen.take_suspects(filter);

@@ -11,7 +11,7 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, address};
+use super::formula::{Centre, Products, Rotated, address};
 use super::quick::QuickTests;
 use super::screen::{Marks, Place, Screen, Screened};
 use super::simd::SimdField;
@@ -92,7 +92,15 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
     }
 
     #[inline(always)]
-    fn add(&mut self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, place: Place) {
+    fn add(
+        &mut self,
+        filter: &Filter,
+        centre: &Centre<F>,
+        _: &Entry<F>,
+        products: &Products<F>,
+        _: &Rotated<F>,
+        place: Place,
+    ) {
         let is_suspect = match filter.text_tests() {
             Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
             _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],

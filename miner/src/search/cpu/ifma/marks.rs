@@ -6,7 +6,7 @@
 use super::fe8::Fe8;
 use crate::search::cpu::field::Fe;
 use crate::search::cpu::filter::{COARSE_BITS, COARSE_WORDS, Filter};
-use crate::search::cpu::formula::{Centre, Products};
+use crate::search::cpu::formula::{Centre, Products, Rotated};
 use crate::search::cpu::screen::{Marks, Place, SLOTS, Screen};
 use crate::search::cpu::table::Entry;
 use bytemuck::Zeroable;
@@ -30,9 +30,10 @@ impl Screen<Fe8> for CompareScreen {
         centre: &Centre<Fe8>,
         entry: &Entry<Fe8>,
         products: &Products<Fe8>,
+        rotated: &Rotated<Fe8>,
         place: Place,
     ) {
-        let top_words = products.top_words(centre, entry);
+        let top_words = products.top_words(rotated, centre, entry);
         let mut any = 0;
         for &(first, last) in filter.widened() {
             any |= nearest(&top_words, first, last);
@@ -70,10 +71,18 @@ impl Screen<Fe8> for LookupScreen {
     }
 
     #[inline(always)]
-    fn add(&mut self, _: &Filter, centre: &Centre<Fe8>, entry: &Entry<Fe8>, products: &Products<Fe8>, place: Place) {
+    fn add(
+        &mut self,
+        _: &Filter,
+        centre: &Centre<Fe8>,
+        entry: &Entry<Fe8>,
+        products: &Products<Fe8>,
+        rotated: &Rotated<Fe8>,
+        place: Place,
+    ) {
         let slot = place.slot;
         let mut count = self.count;
-        for some in products.top_words(centre, entry) {
+        for some in products.top_words(rotated, centre, entry) {
             let marked = in_buckets(some, &self.coarse);
             // SAFETY: the contract above; at most 144 top words a slot come before, so 16 more have
             // room.

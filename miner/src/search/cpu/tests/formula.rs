@@ -1,7 +1,7 @@
 //! The candidates of one entry compared with libsecp256k1.
 
 use super::*;
-use crate::search::cpu::formula::{Centre, Products, address, cube, factor};
+use crate::search::cpu::formula::{Centre, Products, Rotated, address, cube, factor};
 use crate::search::cpu::table::Table;
 
 /// Checks all 18 candidates of one entry around one centre per lane, exactly and by their top
@@ -15,7 +15,7 @@ fn check_entry<F: SimdField>(table: &Table<F>, random: &mut StdRng, i: usize) {
     let centre = Centre::new(Affine { x, y: F::from_lanes(&ys) }, z, x.invert());
     let q = F::sum(x.summand(), x.summand()).mul(factor(z, entry).invert());
     let products = Products::new(&centre, entry, q);
-    let top_words = products.top_words(&centre, entry);
+    let top_words = products.top_words(&Rotated::new(&centre, entry), &centre, entry);
     for (lane, start) in starts.iter().enumerate() {
         for (word, sign) in (0..9).flat_map(|word| [(word, 0), (word, 1)]) {
             let (k, j) = address(word);
