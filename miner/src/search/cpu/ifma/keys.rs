@@ -29,7 +29,7 @@ const fn multiple_of_p(n: i64, bits: u32) -> [i64; 5] {
 /// Five limbs in each lane. Of each but the top one the low 52 bits count.
 pub type Limbs = [__m512i; 5];
 
-/// What the keys of an entry around eight centres are computed from.
+/// Sums of an entry's products around eight centres, from which its keys are computed.
 pub struct KeyFactors<'a> {
     /// `[a + b, a - b + 9p]`
     ab: [Limbs; 2],
