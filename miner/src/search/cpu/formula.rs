@@ -105,7 +105,7 @@ pub struct Rotated<F> {
 }
 
 impl<F: SimdField> Rotated<F> {
-    /// Those of an entry around a centre.
+    /// Computes βa and βb of an entry around a centre.
     #[inline(always)]
     pub fn new(centre: &Centre<F>, entry: &Entry<F>) -> Rotated<F> {
         Rotated {

@@ -69,7 +69,7 @@ impl KeyFactors<'_> {
     }
 }
 
-/// Bits of the lanes in which the key with this number may not be the one meant, in one of these.
+/// Bits of the lanes in which the key with this number may not be the one meant, in one of these six.
 #[inline(always)]
 pub fn unsure(keys: &[Limbs; 6]) -> u8 {
     let mut sure = u8::MAX;
