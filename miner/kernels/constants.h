@@ -16,8 +16,9 @@
 #define STAGES 4
 #endif
 
-// Threads per block of each variant. A multiprocessor always has 512.
-#define PLAIN_THREADS 256
+// Threads per block of each variant: one block fills a multiprocessor, so that its threads share the
+// tables.
+#define PLAIN_THREADS 512
 #define TENSOR_THREADS 512
 
 // Field elements that the tensor variants keep per centre (tensor.cuh names them).
@@ -33,6 +34,10 @@
 #ifndef MANY_SHARED
 #define MANY_SHARED 8
 #endif
+// The same for GPUs that have 99 KB of shared memory for a block.
+#define LEAN_ONE_SHARED 4
+#define LEAN_FEW_SHARED 3
+#define LEAN_MANY_SHARED 2
 // Shared memory per thread for passing values to the tensor cores and back, in bytes.
 #define SCRATCH_BYTES 48
 
@@ -54,13 +59,17 @@
 #ifndef TENSOR_FEW_BITS
 #define TENSOR_FEW_BITS 17
 #endif
+// Top words that a warp collects for the fine bitmap, if there are many intervals: fewer than 32 wait,
+// and up to 32 come at once. And the bytes of each.
+#define MOST_DEFERRED 64
+#define DEFERRED_BYTES 8
 // Leading bits of the top word that index the fine bitmap in device memory.
 #define FINE_BITS 27
 
-// Largest error of a candidate's top word, in both directions. Many intervals: the top word is a sum
-// of some twelve truncated products, each with an error of 1 (standard deviation). One interval or a
-// few: ten products, each off by at most 743 (field.cuh).
+// Largest error of a candidate's top word, in both directions, if there are many intervals: a sum of
+// ten truncated products, or twelve in the plain variant, each with an error of 1 (standard deviation).
 #define SLACK 32
+// The same for one interval or a few: ten products, each off by at most 743 (field.cuh).
 #define ROUGH_SLACK 8192
 
 // Words of six characters in a key's text, and the characters of a run that a test compares.

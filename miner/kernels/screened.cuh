@@ -10,6 +10,7 @@
 
 #include "screen.cuh"
 #include "sums.cuh"
+#include "suspects.cuh"
 #include "tensor.cuh"
 #include "text_tests.cuh"
 
@@ -55,20 +56,12 @@ FN Fe read_y(const Point &centre) {
     return Fe{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
 }
 
-// The name of a candidate: never zero.
-FN u32 name_of(u32 step, u32 entry, u32 which) { return 1u << 31 | step << 16 | entry << 5 | which; }
-static_assert(TABLE <= 1 << 11 && MOST_STEPS < 1 << 5, "name_of");
-
-FN void report_named(const Search &s, u32 name) {
-    report(s, thread_number(), name >> 16 & 31, name >> 5 & 2047, 1u << (name & 31));
-}
-
 // Tests the texts of the keys that the warp keeps, reports those that pass, and drops all.
 __device__ __noinline__ void test_kept(const Search &s, const WholeSearch &w, WholeShared &shared) {
     u32 name = shared.names[threadIdx.x];
     if (name) {
         shared.names[threadIdx.x] = 0;
-        if (passes(w, w.accepted, w.checksums, read_shared(shared.keys))) report_named(s, name);
+        if (passes(w, w.accepted, w.checksums, read_shared(shared.keys))) report_named(s, thread_number(), name);
     }
     __syncwarp();
 }
@@ -76,7 +69,7 @@ __device__ __noinline__ void test_kept(const Search &s, const WholeSearch &w, Wh
 // Keeps a key that passed, or reports it if there is one already.
 FN void keep_key(const Search &s, WholeShared &shared, const Fe &x, u32 name) {
     if (shared.names[threadIdx.x]) {
-        report_named(s, name);
+        report_named(s, thread_number(), name);
     } else {
         write_shared(shared.keys, x);
         shared.names[threadIdx.x] = name;

@@ -30,23 +30,6 @@ FN void expect_prefix(const uint4 *prefixes, u32 entry, u32 threads, u32 thread)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at + threads));
 }
 
-FN void report(const Search &s, u32 thread, u32 step, u32 entry, u32 found) {
-    while (found) {
-        u32 which = __ffs(found) - 1;
-        found &= found - 1;
-        u32 slot = atomicAdd(&s.counters->suspects, 1);
-        if (slot < s.suspect_capacity) s.suspects[slot] = Suspect{thread, step, entry, which};
-    }
-}
-
-// The number of this thread in the launch. It is needed rarely, so it is recomputed each time and
-// occupies no register in between.
-FN u32 thread_number() {
-    u32 block, size, thread;
-    asm volatile("mov.u32 %0, %%ctaid.x; mov.u32 %1, %%ntid.x; mov.u32 %2, %%tid.x;" : "=r"(block), "=r"(size), "=r"(thread));
-    return block * size + thread;
-}
-
 FN Point &centre_at(const Search &s, u32 step, u32 threads) {
     return s.centres[(size_t)step * threads + thread_number()];
 }
@@ -171,14 +154,20 @@ FN void search(const Search &s, const More &more) {
                 rest = fe_mul<Quick>(rest, d);
             }
             u32 found;
+            TopWords words;
             if constexpr (Filter::IS_WHOLE) {
                 found = filter.test(variant.c, e, d, t);
             } else {
-                TopWords words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
+                words = variant.template top_words<Filter::PRECISION>(s, i, e, d, t, filter.shift());
                 found = filter.test(words);
             }
-            if (found && ok) report(s, thread_number(), step, i, found);
+            if constexpr (Filter::DEFERS) {
+                filter.defer(s, words, ok ? found : 0, step, i);
+            } else if (found && ok) {
+                report(s, thread_number(), step, i, found);
+            }
         }
+        if constexpr (Filter::DEFERS) filter.test_deferred(s);
 
         // `rest` is now 1 / (xA - xS), which the step to the next centre needs.
         Point &centre = centre_at(s, step, threads);
@@ -188,23 +177,23 @@ FN void search(const Search &s, const More &more) {
     }
 }
 
-#define SEARCH(name, Filter, Variant, blocks)                                                               \
-    extern "C" __global__ void __launch_bounds__(Variant::THREADS, blocks) name(Search s) { search<Filter, Variant>(s, Nothing{}); }
+#define SEARCH(name, Filter, Variant)                                                               \
+    extern "C" __global__ void __launch_bounds__(Variant::THREADS, 1) name(Search s) { search<Filter, Variant>(s, Nothing{}); }
 
-SEARCH(plain_one, OneInterval, Plain, 2)
-SEARCH(plain_few, Cells<PLAIN_COARSE_BITS>, Plain, 2)
-SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain, 2)
+SEARCH(plain_one, OneInterval, Plain)
+SEARCH(plain_few, Cells<PLAIN_COARSE_BITS>, Plain)
+SEARCH(plain_many, Bitmaps<PLAIN_COARSE_BITS>, Plain)
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
-SEARCH(tensor_one, OneInterval, Tensor<ONE_SHARED>, 1)
-SEARCH(tensor_few, Cells<TENSOR_FEW_BITS>, Tensor<FEW_SHARED>, 1)
-SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>, 1)
-// For GPUs with little shared memory per multiprocessor.
-SEARCH(lean_one, OneInterval, Tensor<0>, 1)
-SEARCH(lean_few, Cells<PLAIN_COARSE_BITS>, Tensor<0>, 1)
-SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<0>, 1)
+SEARCH(tensor_one, OneInterval, Tensor<ONE_SHARED>)
+SEARCH(tensor_few, Cells<TENSOR_FEW_BITS>, Tensor<FEW_SHARED>)
+SEARCH(tensor_many, Bitmaps<TENSOR_COARSE_BITS>, Tensor<MANY_SHARED>)
+// For GPUs with less shared memory per multiprocessor.
+SEARCH(lean_one, OneInterval, Tensor<LEAN_ONE_SHARED>)
+SEARCH(lean_few, Cells<TENSOR_FEW_BITS>, Tensor<LEAN_FEW_SHARED>)
+SEARCH(lean_many, Bitmaps<PLAIN_COARSE_BITS>, Tensor<LEAN_MANY_SHARED>)
 #endif
 
-extern "C" __global__ void __launch_bounds__(Plain::THREADS, 2) whole_keys(Search s, WholeSearch whole) {
+extern "C" __global__ void __launch_bounds__(Plain::THREADS, 1) whole_keys(Search s, WholeSearch whole) {
     search<WholeKeys, Plain>(s, whole);
 }
 

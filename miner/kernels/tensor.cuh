@@ -169,10 +169,12 @@ struct Tensor {
     static constexpr u32 SHARED_BYTES = TENSOR_THREADS * (SHARED * 32 + SCRATCH_BYTES);
     static constexpr bool GROUPS = true;
 
-    // The constants of a centre: z = xA³; the product of a pair of differences; five prepared
-    // factors, each followed by β times it; then powers of z, as values or as rows for the tensor
-    // cores.
-    enum { Z, PAIR, FACTORS, Z_ROWS = FACTORS + 10, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
+    // The constants of a centre, those that are read most often first: z = xA³; five prepared
+    // factors, each followed by β times it; the product of a pair of differences; then powers of z,
+    // as values or as rows for the tensor cores. Where one factor at most is in device memory, the
+    // product comes first, because the next one waits for it.
+    static constexpr bool PAIR_FIRST = SHARED >= 11;
+    enum { Z, FACTORS = PAIR_FIRST ? 2 : 1, PAIR = PAIR_FIRST ? 1 : 11, Z_ROWS = 12, Z2, Z2_ROWS, Z3_ROWS, Z4, END };
     static_assert(END == CENTRE_CONSTANTS, "as in constants.h");
 
     uint4 *shared, *global;  // of this thread

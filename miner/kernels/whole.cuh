@@ -45,7 +45,7 @@ FN void for_each_key(const Centre &c, const Entry &e, const Fe &d, const Fe &t, 
 #ifdef __CUDACC__
 // The filter of this search, in place of one for top words.
 struct WholeKeys {
-    static constexpr bool IS_WHOLE = true;
+    static constexpr bool IS_WHOLE = true, DEFERS = false;
     static constexpr Precision PRECISION = Fine;
     const WholeSearch &w;
     u32 *checksums, *accepted;

@@ -38,6 +38,9 @@ pub(super) struct Bench {
     /// Search from a split key's point.
     #[arg(long)]
     split: bool,
+    /// Shared memory that a block may have, in bytes: runs what a GPU with less of it would run.
+    #[arg(long, value_name = "BYTES", hide = true)]
+    shared_memory: Option<u32>,
     /// Print the result as a JSON object.
     #[arg(long)]
     json: bool,
@@ -102,7 +105,8 @@ struct Line {
 impl Bench {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let options = self.search.over(SearchOptions::default());
+        let options = SearchOptions { shared_memory: self.shared_memory, ..SearchOptions::default() };
+        let options = self.search.over(options);
         let chosen = match wanted(&self.chosen)? {
             Wanted::Patterns(patterns) => patterns,
             Wanted::Best(best) => bail!(

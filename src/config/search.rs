@@ -65,6 +65,7 @@ pub(super) fn checked(raw: &Search, place: &Place<'_>) -> Result<SearchOptions, 
         cpu_kernel: place.choice("cpu_kernel", &raw.cpu_kernel)?.unwrap_or_default(),
         polite: raw.polite.unwrap_or(false),
         gpu_memory: gpu_memory(&raw.gpu_memory, place)?,
+        shared_memory: None,
         restraints: Restraints {
             hours: hours(raw, place)?,
             pause_on_battery: raw.pause_on_battery.unwrap_or(false),

@@ -51,6 +51,9 @@ pub struct SearchOptions {
     /// The device memory that the search may take on each GPU, in bytes; `None` for half of what is
     /// free. The tables and buffers that every search needs are taken in any case.
     pub gpu_memory: Option<u64>,
+    /// The shared memory that a block of threads may have, in bytes; `None` for what the GPU has. A
+    /// smaller value makes it run the kernels of GPUs that have no more, for tests and measurements.
+    pub shared_memory: Option<u32>,
     /// When devices rest, and how much of them may be used.
     pub restraints: Restraints,
     /// Figures of devices that earlier starts measured.

@@ -16,6 +16,8 @@ use std::sync::Arc;
 const COARSE_BYTES: usize = 1 << (TENSOR_COARSE_BITS - 3);
 // The kernels for one interval or a few have the larger rounding error, so they need the wider slack.
 const _: () = assert!(ROUGH_SLACK > SLACK);
+// Ten rough products, each off by at most 743 (`miner/kernels/field.cuh`).
+const _: () = assert!(ROUGH_SLACK > 10 * 743);
 
 /// Intervals up to which the form for a few is faster than that for many. Its rounding error is
 /// larger, so that every interval lets more keys pass.

@@ -2,6 +2,7 @@
 
 use super::abi::{TextTest, limbs};
 use super::constants::MATRIX_BYTES;
+pub use super::constants::{ROUGH_SLACK, SLACK};
 use super::module::{BUILT_FOR, Kernels, nvrtc_is_present, ptx_for};
 use crate::pattern::PatternSet;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
@@ -86,7 +87,7 @@ pub enum Operation {
     SubQuick,
     /// `Top` with a prepared second factor, as the search with several intervals computes it.
     TopFine,
-    /// `Top` as the search with one interval computes it: between 735 too low and 246 too high.
+    /// `Top` as the search with one interval computes it: between 743 too low and 246 too high.
     TopRough,
 }
 

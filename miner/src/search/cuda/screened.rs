@@ -28,13 +28,17 @@ pub struct Screened {
 }
 
 impl Screened {
-    /// Builds the tables from the points i·G. `None` if the module lacks the kernels, or the GPU
-    /// has too little shared memory for them.
+    /// Builds the tables from the points i·G. `None` if the module lacks the kernels, or the GPU or
+    /// the limit leaves a block too little shared memory for them.
     pub fn new(
         stream: &Arc<CudaStream>,
         module: &Arc<CudaModule>,
         points: &CudaSlice<Point>,
+        shared_memory: Option<u32>,
     ) -> Result<Option<Screened>, DriverError> {
+        if shared_memory.is_some_and(|limit| SHARED_BYTES > limit) {
+            return Ok(None);
+        }
         let kernel = |name: &str| {
             let kernel = module.load_function(name)?;
             kernel.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, SHARED_BYTES as i32)?;

@@ -12,7 +12,7 @@ use super::module::{Kernels, fingerprint};
 use super::multiples::multiples;
 use super::pace::{Aim, Method, Pace};
 use super::screened::Screened;
-use super::slot::{FIRST_HITS, Slot};
+use super::slot::{FIRST_HITS, Shared, Slot};
 use super::tables::Tables;
 use super::variant::{self, Variant};
 use crate::pattern::PatternSet;
@@ -58,6 +58,7 @@ pub struct CudaSearcher {
     /// Bytes of device memory that prefix products may take.
     room: usize,
     filter: Filter,
+    shared: Shared,
     slots: Vec<Slot>,
     pending: VecDeque<Pending>,
     next_slot: usize,
@@ -84,20 +85,23 @@ impl CudaSearcher {
         let chosen = kept.as_ref().and_then(|kept| variant::named(&kernels.module, count as u32, &kept.variant));
         let variants = match &chosen {
             Some(variant) => vec![variant.clone()],
-            None => variant::available(&kernels.module, geometry.multiprocessors).map_err(failed)?,
+            None => {
+                variant::available(&kernels.module, geometry.multiprocessors, options.shared_memory).map_err(failed)?
+            }
         };
         let aim = Aim::of_gpu(|attribute| context.attribute(attribute), options.polite).map_err(text)?;
         let first = variants[0].clone();
         let mut searcher =
-            CudaSearcher::with_tables(id, &context, kernels, geometry, first, aim, options.gpu_memory).map_err(text)?;
+            CudaSearcher::with_tables(id, &context, kernels, geometry, first, aim, options).map_err(text)?;
         searcher.calibration_key = key;
-        match kept.filter(|kept| chosen.is_some() && kept.prefixes == searcher.kept) {
+        match kept.filter(|kept| chosen.is_some() && kept.prefixes.abs_diff(searcher.kept) <= kept.prefixes / 8) {
             Some(kept) => searcher.adopt(kept.speeds)?,
             None => {
                 let all = match chosen {
                     None => variants,
                     // The choice was made with another amount of free memory.
-                    Some(_) => variant::available(&searcher.kernels.module, count as u32).map_err(failed)?,
+                    Some(_) => variant::available(&searcher.kernels.module, count as u32, options.shared_memory)
+                        .map_err(failed)?,
                 };
                 let measured = searcher.calibrate(&all)?;
                 options.calibrations.change(&searcher.calibration_key, |kept| kept.choice = Some(measured));
@@ -113,24 +117,25 @@ impl CudaSearcher {
         geometry: Geometry,
         variant: Variant,
         aim: Aim,
-        gpu_memory: Option<u64>,
+        options: &SearchOptions,
     ) -> Result<CudaSearcher, DriverError> {
         let (free, _) = context.mem_get_info()?;
         let stream = context.new_stream()?;
         let (major, minor) = context.compute_capability()?;
         let points = stream.clone_htod(&multiples().table)?;
         let tables = Tables::new(&stream, &kernels, &points)?;
-        let screened = Screened::new(&stream, &kernels.module, &points)?;
+        let screened = Screened::new(&stream, &kernels.module, &points, options.shared_memory)?;
         let threads = geometry.threads() as usize;
         let filter = Filter::new(&stream)?;
         let constants = stream.alloc_zeros(threads * CENTRE_CONSTANTS as usize * FIELD_BYTES)?;
+        let shared = Shared::new(&stream, &geometry)?;
         let slots: Vec<Slot> = (0..IN_FLIGHT).map(|_| Slot::new(&stream, &geometry)).collect::<Result<_, _>>()?;
         stream.synchronize()?;
         let (left, _) = context.mem_get_info()?;
-        let room = memory_left(free, left, gpu_memory);
+        let room = memory_left(free, left, options.gpu_memory);
         let kept = prefixes_that_fit(room, threads);
         let taken = (free.saturating_sub(left) + threads * kept as usize * FIELD_BYTES) as u64;
-        if let Some(limit) = gpu_memory.filter(|&limit| taken > limit) {
+        if let Some(limit) = options.gpu_memory.filter(|&limit| taken > limit) {
             tracing::warn!(device = %id, limit, taken, "every search on this GPU takes more memory than it may have");
         }
         Ok(CudaSearcher {
@@ -151,6 +156,7 @@ impl CudaSearcher {
             kept,
             room,
             filter,
+            shared,
             slots,
             pending: VecDeque::new(),
             next_slot: 0,
@@ -206,8 +212,8 @@ impl CudaSearcher {
             groups: self.tables.groups.device_ptr(stream).0,
             constants: self.constants.device_ptr(stream).0,
             prefixes: self.prefixes.device_ptr(stream).0,
-            centres: at.centres.device_ptr(stream).0,
-            suspects: at.suspects.device_ptr(stream).0,
+            centres: self.shared.centres.device_ptr(stream).0,
+            suspects: self.shared.suspects.device_ptr(stream).0,
             hits: at.hits.device_ptr(stream).0,
             counters: at.counters.device_ptr(stream).0,
             coarse: self.filter.coarse.device_ptr(stream).0,
@@ -219,7 +225,7 @@ impl CudaSearcher {
             entries: extent.entries,
             steps: extent.steps,
             threads_per_start: self.geometry.threads_per_start(),
-            suspect_capacity: at.suspects.len() as u32,
+            suspect_capacity: self.shared.suspects.len() as u32,
             hit_capacity: at.hits.len() as u32,
             step: self.step,
         };
@@ -269,6 +275,7 @@ impl CudaSearcher {
             kept: _,
             room: _,
             filter,
+            shared,
             slots,
             info: _,
             calibration_key: _,
@@ -287,6 +294,7 @@ impl CudaSearcher {
         buffers.extend([Buffer::on_device("constants", constants), Buffer::on_device("prefixes", prefixes)]);
         buffers.extend(screened.iter().flat_map(Screened::buffers));
         buffers.extend(filter.buffers()?);
+        buffers.extend(shared.buffers());
         for slot in slots {
             buffers.extend(slot.buffers()?);
         }
@@ -344,7 +352,7 @@ impl Searcher for CudaSearcher {
             let (counters, hits, busy) = self.finish(slot).map_err(self.failed())?;
             all_busy += busy;
             let at = &self.slots[slot];
-            let excess = (f64::from(counters.suspects) / at.suspects.len() as f64)
+            let excess = (f64::from(counters.suspects) / self.shared.suspects.len() as f64)
                 .max(f64::from(counters.hits) / at.hits.len() as f64);
             if excess <= 1.0 {
                 if is_whole {
@@ -379,6 +387,7 @@ fn calibration_key(context: &CudaContext, compiler: &str, options: &SearchOption
     unsafe { cudarc::driver::sys::cuDriverGetVersion(&mut driver) }.result()?;
     let uuid: String = context.uuid()?.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let memory = options.gpu_memory.map_or("half of its memory".to_owned(), |bytes| format!("{bytes} bytes"));
+    let shared = options.shared_memory.map_or(String::new(), |bytes| format!("; {bytes} bytes shared"));
     let (name, kernels) = (context.name()?, fingerprint());
-    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels:016x} of {compiler}; {memory}"))
+    Ok(format!("{name} {uuid}; driver {driver}; kernels {kernels:016x} of {compiler}; {memory}{shared}"))
 }

@@ -1,4 +1,4 @@
-//! The buffers of one launch in flight.
+//! The buffers of launches in flight.
 
 use super::abi::{Counters, Point, Suspect};
 use super::buffers::Buffer;
@@ -10,11 +10,36 @@ use std::sync::Arc;
 /// Hits copied together with the counters. If there are more, a second copy fetches them.
 pub const FIRST_HITS: usize = 4096;
 
+/// Suspects, and hits, that one launch may have. The smallest launch (one group of entries per
+/// thread) must fit even if every candidate is a hit.
+pub fn most_hits(geometry: &Geometry) -> usize {
+    (18 * GROUP as usize * geometry.threads() as usize).max(FIRST_HITS)
+}
+
+/// Buffers that launches use one after the other: one launch fills them and recomputes its suspects
+/// before the next one begins, because both are on one stream.
+pub struct Shared {
+    pub centres: CudaSlice<Point>,
+    pub suspects: CudaSlice<Suspect>,
+}
+
+impl Shared {
+    /// Allocates the buffers.
+    pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Shared, DriverError> {
+        let centres = geometry.threads() as usize * CENTRES as usize;
+        Ok(Shared { centres: stream.alloc_zeros(centres)?, suspects: stream.alloc_zeros(most_hits(geometry))? })
+    }
+
+    /// All buffers, which are on the device.
+    pub fn buffers(&self) -> Vec<Buffer<'_>> {
+        let Shared { centres, suspects } = self;
+        vec![Buffer::on_device("centres", centres), Buffer::on_device("suspects", suspects)]
+    }
+}
+
 /// The buffers that one launch in flight has to itself.
 pub struct Slot {
     pub starts: CudaSlice<Point>,
-    pub centres: CudaSlice<Point>,
-    pub suspects: CudaSlice<Suspect>,
     pub hits: CudaSlice<Suspect>,
     pub counters: CudaSlice<Counters>,
     pub staging: PinnedHostSlice<Point>,
@@ -29,17 +54,11 @@ impl Slot {
     pub fn new(stream: &Arc<CudaStream>, geometry: &Geometry) -> Result<Slot, DriverError> {
         let context = stream.context();
         let event = || context.new_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC));
-        let threads = geometry.threads() as usize;
-        // The smallest launch (one group of entries per thread) must fit even if every candidate is
-        // a hit.
-        let hits = (18 * GROUP as usize * threads).max(FIRST_HITS);
         // SAFETY: the pinned buffers are written before they are read.
         unsafe {
             Ok(Slot {
                 starts: stream.alloc_zeros(geometry.starts() as usize)?,
-                centres: stream.alloc_zeros(threads * CENTRES as usize)?,
-                suspects: stream.alloc_zeros(hits)?,
-                hits: stream.alloc_zeros(hits)?,
+                hits: stream.alloc_zeros(most_hits(geometry))?,
                 counters: stream.alloc_zeros(1)?,
                 staging: context.alloc_pinned(geometry.starts() as usize)?,
                 read_counters: context.alloc_pinned(1)?,
@@ -52,22 +71,9 @@ impl Slot {
 
     /// All buffers on the device and pinned on the host.
     pub fn buffers(&self) -> Result<Vec<Buffer<'_>>, DriverError> {
-        let Slot {
-            starts,
-            centres,
-            suspects,
-            hits,
-            counters,
-            staging,
-            read_counters,
-            read_hits,
-            started: _,
-            finished: _,
-        } = self;
+        let Slot { starts, hits, counters, staging, read_counters, read_hits, started: _, finished: _ } = self;
         Ok(vec![
             Buffer::on_device("start points", starts),
-            Buffer::on_device("centres", centres),
-            Buffer::on_device("suspects", suspects),
             Buffer::on_device("hits", hits),
             Buffer::on_device("counters", counters),
             Buffer::pinned("staged start points", staging)?,

@@ -2,8 +2,8 @@
 //! memory and tensor cores.
 
 use super::constants::{
-    FEW_SHARED, GROUP, MANY_SHARED, ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS,
-    TENSOR_FEW_BITS, TENSOR_THREADS,
+    DEFERRED_BYTES, FEW_SHARED, GROUP, LEAN_FEW_SHARED, LEAN_MANY_SHARED, LEAN_ONE_SHARED, MANY_SHARED, MOST_DEFERRED,
+    ONE_SHARED, PLAIN_COARSE_BITS, PLAIN_THREADS, SCRATCH_BYTES, TENSOR_COARSE_BITS, TENSOR_FEW_BITS, TENSOR_THREADS,
 };
 use super::geometry::THREADS_PER_MULTIPROCESSOR;
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -30,6 +30,11 @@ const fn bitmap_bytes(bits: u32) -> u32 {
     1 << (bits - 3)
 }
 
+/// A coarse bitmap for many intervals, and the top words that each warp collects for the fine one.
+const fn many_bytes(bits: u32, threads: u32) -> u32 {
+    bitmap_bytes(bits) + threads / 32 * MOST_DEFERRED * DEFERRED_BYTES
+}
+
 /// The first runs on every GPU. The others are used only if they find the same hits.
 const PLANS: [Plan; 3] = [
     Plan {
@@ -37,7 +42,7 @@ const PLANS: [Plan; 3] = [
         block: PLAIN_THREADS,
         bytes_one: 0,
         bytes_few: bitmap_bytes(PLAIN_COARSE_BITS),
-        bytes_many: bitmap_bytes(PLAIN_COARSE_BITS),
+        bytes_many: many_bytes(PLAIN_COARSE_BITS, PLAIN_THREADS),
         few_bits: PLAIN_COARSE_BITS,
         coarse_bits: PLAIN_COARSE_BITS,
         group: 1,
@@ -47,7 +52,7 @@ const PLANS: [Plan; 3] = [
         block: TENSOR_THREADS,
         bytes_one: tensor_bytes(ONE_SHARED),
         bytes_few: tensor_bytes(FEW_SHARED) + bitmap_bytes(TENSOR_FEW_BITS),
-        bytes_many: tensor_bytes(MANY_SHARED) + bitmap_bytes(TENSOR_COARSE_BITS),
+        bytes_many: tensor_bytes(MANY_SHARED) + many_bytes(TENSOR_COARSE_BITS, TENSOR_THREADS),
         few_bits: TENSOR_FEW_BITS,
         coarse_bits: TENSOR_COARSE_BITS,
         group: GROUP,
@@ -55,14 +60,28 @@ const PLANS: [Plan; 3] = [
     Plan {
         name: "lean",
         block: TENSOR_THREADS,
-        bytes_one: tensor_bytes(0),
-        bytes_few: tensor_bytes(0) + bitmap_bytes(PLAIN_COARSE_BITS),
-        bytes_many: tensor_bytes(0) + bitmap_bytes(PLAIN_COARSE_BITS),
-        few_bits: PLAIN_COARSE_BITS,
+        bytes_one: tensor_bytes(LEAN_ONE_SHARED),
+        bytes_few: tensor_bytes(LEAN_FEW_SHARED) + bitmap_bytes(TENSOR_FEW_BITS),
+        bytes_many: tensor_bytes(LEAN_MANY_SHARED) + many_bytes(PLAIN_COARSE_BITS, TENSOR_THREADS),
+        few_bits: TENSOR_FEW_BITS,
         coarse_bits: PLAIN_COARSE_BITS,
         group: GROUP,
     },
 ];
+
+/// The shared memory that a block may have on GPUs of compute capability 8.6, 8.9 and 12.0, the
+/// smallest amount of all that have the tensor cores we use ("Technical Specifications per Compute
+/// Capability" in NVIDIA's CUDA C++ Programming Guide).
+const LEAST_SHARED_MEMORY: u32 = 99 * 1024;
+const _: () = assert!(PLANS[2].shared_bytes() <= LEAST_SHARED_MEMORY);
+
+impl Plan {
+    /// The most shared memory that one of its kernels needs, in bytes per block.
+    const fn shared_bytes(&self) -> u32 {
+        let most = if self.bytes_few > self.bytes_many { self.bytes_few } else { self.bytes_many };
+        if self.bytes_one > most { self.bytes_one } else { most }
+    }
+}
 
 /// The forms of a kernel: for one interval of top words, a few, or many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,10 +117,15 @@ impl Variant {
     }
 }
 
-/// The variants that the module contains and the GPU can run, the plain one first.
-pub fn available(module: &Arc<CudaModule>, multiprocessors: u32) -> Result<Vec<Variant>, String> {
+/// The variants that the module contains and the GPU can run with this much shared memory per block,
+/// the plain one first. No limit means all that the GPU has.
+pub fn available(
+    module: &Arc<CudaModule>,
+    multiprocessors: u32,
+    shared_memory: Option<u32>,
+) -> Result<Vec<Variant>, String> {
     let mut variants = Vec::new();
-    for plan in &PLANS {
+    for plan in PLANS.iter().filter(|plan| shared_memory.is_none_or(|limit| plan.shared_bytes() <= limit)) {
         match ready(module, plan, multiprocessors) {
             Ok(variant) => variants.push(variant),
             Err(reason) if variants.is_empty() => return Err(reason),
