@@ -28,6 +28,10 @@ const LONG: Duration = Duration::from_secs(60);
 /// H100: 0.14 s of one core with the portable kernel at 60 M/s, as measured on an AMD EPYC (family 25).
 const QUICK: f64 = (1u64 << 23) as f64;
 
+/// Expected candidates of a search that takes short launches, so that its key is not waited for: about
+/// a second of an H100.
+const SHORT: f64 = (1u64 << 37) as f64;
+
 /// Flags of `npubbot mine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -145,7 +149,9 @@ impl Mine {
         let options = self.search.without_bot();
         let is_quick = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= QUICK;
         let devices = if is_quick && !self.search.name_a_device() { DeviceChoice::Cpu } else { options.devices };
-        SearchOptions { devices, ..options }
+        // The key of a short search is found within a launch or two, and waits for their end.
+        let is_short = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= SHORT;
+        SearchOptions { devices, polite: options.polite || is_short, ..options }
     }
 
     /// Searches until enough keys are written, or the time is over.
