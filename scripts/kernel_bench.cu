@@ -6,6 +6,10 @@
 //
 // If seconds are given, each variant runs that long, and rate, watts and joules are measured over
 // all but the first second. The plain variant runs first and defines the expected hits.
+//
+//     kernel_bench exact [launches]
+//
+// compares the hits of every variant with those of a kernel that computes each key in full.
 
 #include "search.cu"
 
@@ -16,6 +20,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <tuple>
 #include <vector>
 
@@ -88,6 +94,39 @@ __global__ void multiples(Point *out, u64 first, u64 stride, u32 count) {
     for (int i = 0; i < 8; i++) out[n].x[i] = rx.v[i], out[n].y[i] = ry.v[i];
 }
 
+// Finds the hits of a launch with one centre per thread by computing every key in full.
+// `search.centres` has the centres that a search has visited.
+__global__ void every_key(Search s, u32 threads) {
+    const u64 all = (u64)threads * s.entries;
+    for (u64 n = (u64)blockIdx.x * blockDim.x + threadIdx.x; n < all; n += (u64)gridDim.x * blockDim.x) {
+        const u32 thread = n % threads, visited = n / threads, stage = thread / 32 % WARPS * STAGES / WARPS;
+        const u32 first_entries = s.entries / GROUP * (stage + 1) / STAGES * GROUP, step = visited >= first_entries;
+        const u32 entry = step ? visited - first_entries : visited;
+        const Point &at = s.centres[(size_t)step * threads + thread];
+        const Centre centre = centre_of(fe_load(at.x), fe_load(at.y));
+        const Fe d = fe_canonical(fe_sub(centre.z, fe_load(s.table[entry].u)));
+        for_each_key(centre, s.table[entry], d, fe_inverse(d), [&](u32 which, const Fe &x) {
+            const u64 top = (u64)x.v[7] << 32 | x.v[6];
+            u32 low = 0, high = s.interval_count;  // the first interval that ends at `top` or later
+            while (low < high) {
+                const u32 middle = (low + high) / 2;
+                if (s.intervals[middle].last < top) low = middle + 1; else high = middle;
+            }
+            if (low == s.interval_count || s.intervals[low].first > top) return;
+            const u32 slot = atomicAdd(&s.counters->hits, 1);
+            if (slot < s.hit_capacity) s.hits[slot] = Suspect{thread, step, entry, which};
+        });
+    }
+}
+
+// A kernel with what it needs. `kind` is 0 for one interval, 1 for a few, 2 for many.
+struct Kernel {
+    const char *name;
+    void (*run)(Search);
+    u32 kind, block, bytes, coarse_bits;
+    bool is_rough() const { return kind < 2; }
+};
+
 struct Bench {
     Search search = {};
     u32 lowest = 0, width32 = 0;
@@ -96,19 +135,20 @@ struct Bench {
     u32 *coarse = device<u32>(1 << 15), *fine = device<u32>(1 << (FINE_BITS - 5));
     Interval *intervals = device<Interval>(1 << 16);
     std::vector<Hit> reference;
+    Point *starts = nullptr;
 
     Meter meter;
     Bench(u32 steps, u32 launches, u64 seed) : launches(launches) {
         cudaDeviceProp properties;
         check(cudaGetDeviceProperties(&properties, 0), "no GPU");
         threads = properties.multiProcessorCount * 512;
-        const u32 per_start = 3072, starts = (threads + per_start - 1) / per_start, capacity = 1 << 22;
-        Point *points = device<Point>(TABLE), *start = device<Point>(starts), *stretches = device<Point>(per_start);
+        const u32 per_start = 3072, capacity = 1 << 23;
+        starts = device<Point>((threads + per_start - 1) / per_start);
+        Point *points = device<Point>(TABLE), *stretches = device<Point>(per_start);
         Point *step = device<Point>(1);
         Entry *table = device<Entry>(TABLE);
         auto *matrices = device<unsigned char>((size_t)TABLE * MATRICES * MATRIX_BYTES);
         multiples<<<(TABLE + 127) / 128, 128>>>(points, 1, 1, TABLE);
-        multiples<<<(starts + 127) / 128, 128>>>(start, 0x123456789abcdefull + (seed << 40), 0x1111111111111ull, starts);
         multiples<<<(per_start + 127) / 128, 128>>>(stretches, 17 * (2 * TABLE + 1), 17 * (2 * TABLE + 1), per_start);
         multiples<<<1, 1>>>(step, 2 * TABLE + 1, 1, 1);
         build_table<<<(TABLE + 127) / 128, 128>>>(points, table, TABLE);
@@ -117,7 +157,7 @@ struct Bench {
         build_groups<<<(TABLE / GROUP * 32 + 127) / 128, 128>>>(table, groups, TABLE / GROUP);
         search.groups = groups;
         check(cudaMemcpy(&search.step, step, sizeof(Point), cudaMemcpyDeviceToHost), "tables");
-        search.start_points = start, search.stretches = stretches, search.table = table, search.matrices = matrices;
+        search.start_points = starts, search.stretches = stretches, search.table = table, search.matrices = matrices;
         search.constants = device<uint4>((size_t)threads * CENTRE_CONSTANTS * 2);
         search.prefixes = device<uint4>((size_t)threads * TABLE * 2);
         search.centres = device<Point>((size_t)threads * (steps + 1));
@@ -126,6 +166,29 @@ struct Bench {
         search.coarse = coarse, search.fine = fine, search.intervals = intervals;
         search.entries = TABLE, search.steps = steps, search.threads_per_start = per_start;
         search.suspect_capacity = search.hit_capacity = capacity;
+        start_at(seed);
+    }
+
+    void start_at(u64 seed) {
+        const u32 count = (threads + search.threads_per_start - 1) / search.threads_per_start;
+        multiples<<<(count + 127) / 128, 128>>>(starts, 0x123456789abcdefull + (seed << 40), 0x1111111111111ull, count);
+    }
+
+    // The hits of the last launch, sorted.
+    std::vector<Hit> hits() const {
+        Counters counters;
+        check(cudaMemcpy(&counters, search.counters, sizeof counters, cudaMemcpyDeviceToHost), "counters");
+        std::vector<Hit> hits(std::min(counters.hits, search.hit_capacity));
+        check(cudaMemcpy(hits.data(), search.hits, hits.size() * sizeof(Hit), cudaMemcpyDeviceToHost), "hits");
+        std::sort(hits.begin(), hits.end());
+        return hits;
+    }
+
+    std::vector<Hit> exact_hits() const {
+        check(cudaMemset(search.counters, 0, sizeof(Counters)), "counters");
+        every_key<<<1056, 128>>>(search, threads);
+        check(cudaDeviceSynchronize(), "every_key");
+        return hits();
     }
 
     // Makes `count` random intervals like those of patterns of `length` characters.
@@ -144,13 +207,25 @@ struct Bench {
         reference.clear();
     }
 
-    bool run(const char *name, void (*kernel)(Search), u32 block, u32 bytes, u32 coarse_bits, double chance, u32 slack) {
+    // Prepares the filter for a kernel.
+    void prepare(const Kernel &kernel) {
+        const u32 slack = kernel.is_rough() ? ROUGH_SLACK : SLACK;
         search.first_top = lowest - slack, search.top_width = width32 + 2 * slack;
-        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
+        check(cudaFuncSetAttribute(kernel.run, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.bytes), kernel.name);
         check(cudaMemset(coarse, 0, 1 << 17), "coarse");
         check(cudaMemset(fine, 0, 1 << (FINE_BITS - 3)), "fine");
         const u32 count = search.interval_count;
-        build_filter<<<std::min(count, 1024u), 128>>>(intervals, count, coarse, coarse_bits, fine);
+        build_filter<<<std::min(count, 1024u), 128>>>(intervals, count, coarse, kernel.coarse_bits, fine, kernel.is_rough());
+    }
+
+    void launch(const Kernel &kernel) {
+        check(cudaMemset(search.counters, 0, sizeof(Counters)), "counters");
+        kernel.run<<<threads / kernel.block, kernel.block, kernel.bytes>>>(search);
+        confirm<<<132, 256>>>(search, threads, Checks{});
+    }
+
+    bool run(const Kernel &kernel, double chance) {
+        prepare(kernel);
         cudaEvent_t before, after;
         cudaEventCreate(&before), cudaEventCreate(&after);
         std::vector<float> times;
@@ -160,19 +235,17 @@ struct Bench {
         double joules = 0, measured = 0, megahertz = 0;
         u32 counted = 0, clocks = 0;
         const bool warm = seconds > 2;  // the first second does not count
-        for (u32 launch = 0; launch < launches || over() < seconds; launch++) {
-            if (measured == 0 && (!warm || over() > 1)) measured = over(), joules = meter.joules(), counted = launch;
-            check(cudaMemset(search.counters, 0, sizeof(Counters)), "counters");
+        for (u32 number = 0; number < launches || over() < seconds; number++) {
+            if (measured == 0 && (!warm || over() > 1)) measured = over(), joules = meter.joules(), counted = number;
             cudaEventRecord(before);
-            kernel<<<threads / block, block, bytes>>>(search);
-            confirm<<<132, 256>>>(search, threads);
+            launch(kernel);
             cudaEventRecord(after);
             if (measured && seconds) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
                 megahertz += meter.megahertz(), clocks++;
             }
-            check(cudaDeviceSynchronize(), name);
-            counted_last = launch + 1;
+            check(cudaDeviceSynchronize(), kernel.name);
+            counted_last = number + 1;
             float milliseconds;
             cudaEventElapsedTime(&milliseconds, before, after);
             times.push_back(milliseconds);
@@ -181,14 +254,12 @@ struct Bench {
         std::sort(times.begin(), times.end());
         Counters counters;
         check(cudaMemcpy(&counters, search.counters, sizeof counters, cudaMemcpyDeviceToHost), "counters");
-        std::vector<Hit> hits(std::min(counters.hits, search.hit_capacity));
-        check(cudaMemcpy(hits.data(), search.hits, hits.size() * sizeof(Hit), cudaMemcpyDeviceToHost), "hits");
-        std::sort(hits.begin(), hits.end());
+        const std::vector<Hit> hits = this->hits();
         if (reference.empty()) reference = hits;
         const double candidates = 18.0 * threads * search.steps * TABLE;
         const bool same = hits == reference && counters.suspects <= search.suspect_capacity;
         const double sum = counted * candidates;
-        printf("%-12s %5u: wall %.1f best %.1f median %.1f G/s, %4.0f W %.2f GHz %.2f nJ, %zu hits (%.0f), %u suspects%s\n", name,
+        printf("%-12s %5u: wall %.1f best %.1f median %.1f G/s, %4.0f W %.2f GHz %.2f nJ, %zu hits (%.0f), %u suspects%s\n", kernel.name,
                search.interval_count, sum / measured / 1e9, candidates / times.front() / 1e6, candidates / times[times.size() / 2] / 1e6,
                joules / measured, clocks ? megahertz / clocks / 1e3 : 0, joules / sum * 1e9,
                hits.size(), candidates * chance, counters.suspects, same ? "" : ", NOT THE HITS OF THE PLAIN FORM");
@@ -197,33 +268,62 @@ struct Bench {
     }
 };
 
+static constexpr u32 tensor(u32 shared) { return TENSOR_THREADS * (shared * 32 + SCRATCH_BYTES); }
+static constexpr u32 bitmap(u32 bits) { return 1u << (bits - 3); }
+static constexpr u32 many(u32 bits, u32 block) { return bitmap(bits) + block / 32 * MOST_DEFERRED * DEFERRED_BYTES; }
+
+static const Kernel KERNELS[] = {
+    {"plain_one", plain_one, 0, PLAIN_THREADS, 0, PLAIN_COARSE_BITS},
+    {"tensor_one", tensor_one, 0, TENSOR_THREADS, tensor(ONE_SHARED), PLAIN_COARSE_BITS},
+    {"lean_one", lean_one, 0, TENSOR_THREADS, tensor(LEAN_ONE_SHARED), PLAIN_COARSE_BITS},
+    {"plain_few", plain_few, 1, PLAIN_THREADS, bitmap(PLAIN_COARSE_BITS), PLAIN_COARSE_BITS},
+    {"tensor_few", tensor_few, 1, TENSOR_THREADS, tensor(FEW_SHARED) + bitmap(TENSOR_FEW_BITS), TENSOR_FEW_BITS},
+    {"lean_few", lean_few, 1, TENSOR_THREADS, tensor(LEAN_FEW_SHARED) + bitmap(TENSOR_FEW_BITS), TENSOR_FEW_BITS},
+    {"plain_many", plain_many, 2, PLAIN_THREADS, many(PLAIN_COARSE_BITS, PLAIN_THREADS), PLAIN_COARSE_BITS},
+    {"tensor_many", tensor_many, 2, TENSOR_THREADS, tensor(MANY_SHARED) + many(TENSOR_COARSE_BITS, TENSOR_THREADS), TENSOR_COARSE_BITS},
+    {"lean_many", lean_many, 2, TENSOR_THREADS, tensor(LEAN_MANY_SHARED) + many(PLAIN_COARSE_BITS, TENSOR_THREADS), PLAIN_COARSE_BITS},
+};
+
+// Compares all variants with `every_key`. Returns whether they found the same hits.
+static bool compare_with_exact(u32 launches) {
+    Bench bench(1, 1, 0);
+    bench.search.entries = std::min(512, TABLE);
+    bool right = true;
+    for (const Kernel &kernel : KERNELS) {
+        const u32 intervals[] = {1, 16, 1000}, lengths[] = {2, 3, 4};
+        bench.look_for(intervals[kernel.kind], lengths[kernel.kind]);
+        size_t found = 0, missed = 0, wrong = 0;
+        for (u32 launch = 0; launch < launches; launch++) {
+            bench.start_at(launch);
+            bench.prepare(kernel);
+            bench.launch(kernel);
+            check(cudaDeviceSynchronize(), kernel.name);
+            const std::vector<Hit> hits = bench.hits(), exact = bench.exact_hits();
+            std::vector<Hit> lost, more;
+            std::set_difference(exact.begin(), exact.end(), hits.begin(), hits.end(), std::back_inserter(lost));
+            std::set_difference(hits.begin(), hits.end(), exact.begin(), exact.end(), std::back_inserter(more));
+            found += exact.size(), missed += lost.size(), wrong += more.size();
+        }
+        printf("%-12s %zu hits, %zu missed, %zu wrong\n", kernel.name, found, missed, wrong);
+        fflush(stdout);
+        right &= found && !missed && !wrong;
+    }
+    return right;
+}
+
 int main(int count, char **arguments) {
     auto argument = [&](int n, double otherwise) { return count > n ? atof(arguments[n]) : otherwise; };
+    if (count > 1 && !strcmp(arguments[1], "exact")) return compare_with_exact(argument(2, 1)) ? 0 : 1;
     Bench bench(argument(1, 8), argument(2, 5), argument(6, 0));
     const double seconds = argument(3, 0), many_seconds = argument(4, 0);
     const u32 characters = argument(5, 4);
     bool right = true;
-    const u32 one = Tensor<ONE_SHARED>::SHARED_BYTES, many = Tensor<MANY_SHARED>::SHARED_BYTES, lean = Tensor<0>::SHARED_BYTES;
-    const u32 plain_map = 1 << (PLAIN_COARSE_BITS - 3), tensor_map = 1 << (TENSOR_COARSE_BITS - 3);
-    auto one_interval = [&](const char *name, void (*kernel)(Search), u32 block, u32 bytes) {
-        right &= bench.run(name, kernel, block, bytes, PLAIN_COARSE_BITS, pow(2, -5.0 * characters), ROUGH_SLACK);
-    };
-    bench.seconds = seconds;
-    bench.look_for(1, characters);
-    one_interval("plain_one", plain_one, PLAIN_THREADS, 0);
-    one_interval("tensor_one", tensor_one, TENSOR_THREADS, one);
-    one_interval("lean_one", lean_one, TENSOR_THREADS, lean);
-    bench.seconds = many_seconds;
-    for (u32 intervals : {2, 1000, 10000}) {
-        const u32 length = intervals == 2 ? characters : 6;
-        const double chance = intervals * pow(2, -5.0 * length);
-        auto several = [&](const char *name, void (*kernel)(Search), u32 block, u32 bytes, u32 coarse_bits) {
-            right &= bench.run(name, kernel, block, bytes, coarse_bits, chance, SLACK);
-        };
+    for (u32 intervals : {1, 16, 1000, 10000}) {
+        const u32 kind = intervals == 1 ? 0 : intervals == 16 ? 1 : 2, length = kind == 2 ? 6 : characters;
+        bench.seconds = kind == 0 ? seconds : many_seconds;
         bench.look_for(intervals, length);
-        several("plain_many", plain_many, PLAIN_THREADS, plain_map, PLAIN_COARSE_BITS);
-        several("tensor_many", tensor_many, TENSOR_THREADS, many + tensor_map, TENSOR_COARSE_BITS);
-        several("lean_many", lean_many, TENSOR_THREADS, lean + plain_map, PLAIN_COARSE_BITS);
+        for (const Kernel &kernel : KERNELS)
+            if (kernel.kind == kind) right &= bench.run(kernel, intervals * pow(2, -5.0 * length));
     }
     return right ? 0 : 1;
 }
