@@ -36,7 +36,6 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 const LONG: &[(&str, &str)] = &[
     ("src/bot/tests/mod.rs", "unit tests"),
     ("miner/src/search/cpu/tests/mod.rs", "unit tests"),
-    ("tests/it/gpu/kernels.rs", "tests with their tables of operands"),
     ("tests/it/gpu/secrets.rs", "one test with its instruments"),
 ];
 

@@ -2,9 +2,12 @@
 
 pub mod checks;
 pub mod failure;
+pub mod hits;
 pub mod host_probe;
 pub mod kernels;
 pub mod launch;
+pub mod precision;
+pub mod reference;
 pub mod secrets;
 pub mod several;
 pub mod workers;

@@ -1,0 +1,108 @@
+//! Searches on a GPU: every hit is recomputed, and their number compared with what is expected.
+
+use super::launch::{launch, random_start};
+use crate::support::harness::{Test, needs_gpu, test};
+use npubbot::key::{Rotation, StartPoint};
+use npubbot::pattern::{ALPHABET, Pattern, PatternSet};
+use npubbot::search::SearchOptions;
+use npubbot::search::cuda;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use secp256k1::{PublicKey, SECP256K1, SecretKey};
+use std::sync::Arc;
+
+pub const TESTS: &[Test] = &[
+    test!(every_hit_of_a_gpu_is_true_and_their_number_is_as_expected),
+    test!(gpus_with_less_shared_memory_find_true_hits_in_the_number_expected),
+    test!(chosen_start_points_give_a_gpu_no_wrong_hit),
+];
+
+fn every_hit_of_a_gpu_is_true_and_their_number_is_as_expected() {
+    needs_gpu();
+    every_hit_is_true(&SearchOptions::default());
+}
+
+/// GPUs of compute capability 8.6, 8.9 and 12.0 give a block at most 99 KB of shared memory, and
+/// those of 7.5 give it 64 KB and have no tensor cores for bytes that we use.
+fn gpus_with_less_shared_memory_find_true_hits_in_the_number_expected() {
+    needs_gpu();
+    for (kilobytes, variants) in [(99, ["lean", "plain"]), (64, ["plain", "plain"])] {
+        let options = SearchOptions { shared_memory: Some(kilobytes * 1024), ..SearchOptions::default() };
+        let kernel = every_hit_is_true(&options);
+        println!("{kilobytes} KB: {kernel}");
+        assert!(variants.iter().any(|variant| kernel.contains(variant)), "{kilobytes} KB: {kernel}");
+    }
+}
+
+/// Searches with patterns of each form of the kernel. Returns the kernel's description.
+fn every_hit_is_true(options: &SearchOptions) -> String {
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut searcher = cuda::open(0, options).unwrap();
+    let many: Vec<String> = (0..300).map(|_| random_prefix(&mut rng, 5)).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for texts in [&["qqqqq"][..], &["l2345", "q0rtg", "0000000"], &["~satosh", "=5"], &["p", "zzzz"], &["n0??r"], &many]
+    {
+        let patterns = Arc::new(PatternSet::new(texts.iter().map(|text| text.parse().unwrap()).collect()));
+        let starts = (0..searcher.starts()).map(|_| random_start(&mut rng)).collect();
+        let report = launch(&mut *searcher, starts, &patterns, 20_000);
+        let share = |&(first, last): &(u64, u64)| ((last - first) as f64 + 1.0) / 2f64.powi(64);
+        let expected = report.candidates as f64 * patterns.intervals().iter().map(share).sum::<f64>();
+        let off = (report.hits.len() as f64 - expected) / expected.sqrt();
+        let few: Vec<_> = texts.iter().take(5).collect();
+        assert!(off.abs() < 5.0, "{few:?} …: {} hits where {expected} are expected", report.hits.len());
+    }
+    searcher.info().kernel.clone()
+}
+
+fn random_prefix(rng: &mut StdRng, characters: usize) -> String {
+    (0..characters).map(|_| char::from(ALPHABET[rng.random_range(0..32)])).collect()
+}
+
+/// `search::cuda::geometry`: entries of the table, distance between centres, and distance between
+/// the first centres of neighbouring threads.
+const TABLE: u64 = 2048;
+const STEP: u64 = 2 * TABLE + 1;
+const STRIDE: u64 = 17 * STEP;
+const THREADS_PER_START: u64 = 3072;
+
+/// A start point at which the search meets a zero. Nobody can choose one, because the vault blinds
+/// start points, but the kernel does not rely on that (S10).
+fn chosen(rng: &mut StdRng, kind: usize) -> StartPoint {
+    let small = |number: u64| {
+        let mut bytes = [0; 32];
+        bytes[24..].copy_from_slice(&number.to_be_bytes());
+        SecretKey::from_slice(&bytes).unwrap()
+    };
+    let plus = |one: SecretKey, other: SecretKey| one.add_tweak(&other.into()).unwrap();
+    let start = STRIDE * rng.random_range(1..=THREADS_PER_START);
+    let centre = small(start + STEP * rng.random_range(0..17)).negate();
+    let i = [1, TABLE, rng.random_range(2..TABLE)][rng.random_range(0..3)];
+    let sign = |secret: SecretKey, minus: bool| if minus { secret.negate() } else { secret };
+    let (minus, turn) = (rng.random(), Rotation::ALL[rng.random_range(0..3)].scalar());
+    let secret = match kind % 6 {
+        // A centre coincides with an entry's point, up to ±λ^k.
+        0 | 1 => plus(sign(small(i).mul_tweak(&turn).unwrap(), minus), centre),
+        // A thread's first centre is twice the start point, or infinity.
+        2 => sign(small(start), minus),
+        // A centre and the next one are equally far from infinity, or the next one is infinity.
+        3 => plus(sign(small(STEP), minus), centre),
+        4 => plus(sign(small(1), minus), sign(small(TABLE), minus)),
+        _ => return random_start(rng),
+    };
+    StartPoint::new(PublicKey::from_secret_key(SECP256K1, &secret))
+}
+
+fn chosen_start_points_give_a_gpu_no_wrong_hit() {
+    needs_gpu();
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    let mut searcher = cuda::open(0, &SearchOptions::default()).unwrap();
+    let patterns = Arc::new(PatternSet::new(vec![Pattern::parse("qqqq").unwrap()]));
+    for number in 0..8 {
+        let starts = (0..searcher.starts()).map(|kind| chosen(&mut rng, kind)).collect();
+        let report = launch(&mut *searcher, starts, &patterns, usize::MAX);
+        // Such start points are neighbours and share candidates, so the number of hits varies more.
+        let share = report.hits.len() as f64 * 2f64.powi(20) / report.candidates as f64;
+        println!("launch {number}: {} hits, {:.1} % of what is expected", report.hits.len(), 100.0 * share);
+        assert!((share - 1.0).abs() < 0.25, "{} hits of {} candidates", report.hits.len(), report.candidates);
+    }
+}

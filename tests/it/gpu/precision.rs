@@ -1,0 +1,103 @@
+//! The errors of truncated products: how they are distributed, and that sums of ten stay within the
+//! slack by which intervals are widened.
+
+use super::host_probe::HostProbe;
+use super::reference::{Number, top_word_error};
+use crate::support::harness::{Test, test};
+use crate::support::hex;
+use npubbot::search::cuda::probe::{Operation, ROUGH_SLACK, SLACK};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::ops::RangeInclusive;
+
+pub const TESTS: &[Test] = &[
+    test!(truncated_products_err_as_stated),
+    test!(two_million_truncated_products_err_as_stated).long("5 min: the exact products are computed bit by bit"),
+];
+
+/// What `miner/kernels/field.cuh` and `docs/performance-cuda.md` state of one kind of truncated product.
+struct Stated {
+    operation: Operation,
+    /// The error of one product, in units of the top word.
+    error: RangeInclusive<i32>,
+    /// The largest standard deviation of the error.
+    deviation: f64,
+    /// The slack of the kernels that use it.
+    slack: u32,
+    /// Whether the second factor may have any limbs. The bounds of a prepared one hold unless one of
+    /// its top limbs is 0 or all ones, as is that of one random factor in 2^28.
+    any_factor: bool,
+}
+
+const STATED: [Stated; 3] = [
+    Stated { operation: Operation::Top, error: -6..=6, deviation: 1.5, slack: SLACK, any_factor: true },
+    Stated { operation: Operation::TopFine, error: -7..=2, deviation: 1.0, slack: SLACK, any_factor: false },
+    Stated {
+        operation: Operation::TopRough,
+        error: -743..=246,
+        deviation: 200.0,
+        slack: ROUGH_SLACK,
+        any_factor: false,
+    },
+];
+
+/// Products in the sum that a top word is, at most: six, of which four may be minus the sum of two.
+const PRODUCTS: usize = 10;
+
+/// A number of random limbs, or of limbs next to a carry.
+fn number(rng: &mut StdRng, is_extreme: bool) -> Number {
+    if !is_extreme {
+        return rng.random();
+    }
+    let limbs: [u32; 8] =
+        std::array::from_fn(|_| [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff][rng.random_range(0..6)]);
+    std::array::from_fn(|i| limbs[i / 4].to_be_bytes()[i % 4])
+}
+
+fn truncated_products_err_as_stated() {
+    err_as_stated(2_500);
+}
+
+fn two_million_truncated_products_err_as_stated() {
+    err_as_stated(250_000);
+}
+
+fn err_as_stated(count: usize) {
+    let probe = HostProbe::compile();
+    let mut rng = StdRng::seed_from_u64(crate::support::seed());
+    for stated in STATED {
+        for (extreme, extreme_factor) in [(false, false), (true, false), (false, true), (true, true)] {
+            if extreme_factor && !stated.any_factor {
+                continue;
+            }
+            let pairs: Vec<(Number, Number)> =
+                (0..count).map(|_| (number(&mut rng, extreme), number(&mut rng, extreme_factor))).collect();
+            let lines = pairs
+                .iter()
+                .map(|(a, b)| format!("{} {} {}\n", stated.operation as u32, hex::encode(a), hex::encode(b)));
+            let results = probe.run(&[], lines.collect());
+            let results: Vec<Number> = results.lines().map(|line| hex::decode(line).try_into().unwrap()).collect();
+            assert_eq!(results.len(), count);
+            let errors: Vec<i32> =
+                pairs.iter().zip(&results).map(|((a, b), result)| top_word_error(a, b, result)).collect();
+            check(&stated, &errors, &mut rng, &format!("limbs at carries: {extreme}, {extreme_factor}"));
+        }
+    }
+}
+
+fn check(stated: &Stated, errors: &[i32], rng: &mut StdRng, what: &str) {
+    let count = errors.len() as f64;
+    let mean = errors.iter().map(|&error| f64::from(error)).sum::<f64>() / count;
+    let deviation = (errors.iter().map(|&error| (f64::from(error) - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let (least, most) = (errors.iter().min().unwrap(), errors.iter().max().unwrap());
+    let sums = errors.chunks_exact(PRODUCTS).map(|ten| {
+        // Products with odd powers of y are added for one point and subtracted for the other.
+        ten.iter().map(|&error| if rng.random() { error } else { -error }).sum::<i32>().unsigned_abs()
+    });
+    let farthest = sums.max().unwrap();
+    let operation = stated.operation;
+    println!("{operation:?}, {what}: {least} to {most}, mean {mean:.2}, deviation {deviation:.2}, ten: {farthest}");
+    assert!(stated.error.contains(least) && stated.error.contains(most), "{operation:?}, {what}: {least} to {most}");
+    assert!(deviation <= stated.deviation, "{operation:?}, {what}: deviation {deviation}");
+    assert!(farthest <= stated.slack, "{operation:?}, {what}: a sum of ten is off by {farthest}");
+}
