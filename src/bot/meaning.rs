@@ -54,7 +54,7 @@ pub(super) enum Meaning {
     Delete,
     /// Answers in this language from now on.
     Language(Language),
-    /// A question which languages there are.
+    /// A question about the languages that the bot knows.
     Languages,
     Nothing,
 }

@@ -76,7 +76,7 @@ pub enum Reply {
         /// The limit.
         allowed: usize,
     },
-    /// A job with too many patterns of which the start says little.
+    /// A job with too many patterns that fix little at the start.
     TooManyEnds {
         /// Tests of whole texts.
         asked: usize,
@@ -148,7 +148,7 @@ pub enum Reply {
         /// A look-alike that would be accepted.
         cheaper: Option<Cheaper>,
     },
-    /// No device has a rate, and the request is longer than this many characters.
+    /// No device has a rate yet, and the request is too long to accept without one.
     NotMeasured {
         /// The longest prefix that is accepted now.
         characters: u32,
@@ -199,7 +199,7 @@ pub enum Reply {
     },
     /// The asker chose the language of this answer.
     LanguageSet,
-    /// The languages there are.
+    /// The languages that the bot knows.
     Languages,
 }
 
@@ -212,7 +212,7 @@ pub struct Acceptance {
     pub patterns: Vec<Pattern>,
     /// Difficulty of any of them.
     pub difficulty: Difficulty,
-    /// How long it takes from the moment that it can begin, if a rate is measured.
+    /// How long the search takes once it can begin, if a rate is measured.
     pub takes: Option<Takes>,
     /// Why it is not searched now, if so.
     pub rests: Option<Rests>,
@@ -251,13 +251,13 @@ pub struct BestAcceptance {
     pub comes_elsewhere: bool,
 }
 
-/// The meaning of a search without a target, and what it comes to.
+/// The meaning of a search without a target, its likely result and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BestExplanation {
     /// The search.
     pub best: Best,
-    /// A pattern that its key is probably as rare as. `None` if no rate is measured, or the time is
-    /// too short for any.
+    /// A pattern about as rare as the key will probably be. `None` if no rate is measured, or the
+    /// time is too short for any.
     pub likely: Option<Pattern>,
     /// The time until its key comes.
     pub takes: Duration,

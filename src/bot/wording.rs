@@ -1,5 +1,5 @@
-//! The text of each reply, in every language. The words are in the tables; here is which of them
-//! are said, with which values.
+//! The text of each reply. The words are in the tables of texts; this module chooses the texts and
+//! their values.
 
 use super::meanings::{all_meanings, best_means, means};
 use super::numbers::{expected, odds, one_in, span, time_of_day};
