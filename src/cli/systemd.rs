@@ -36,8 +36,8 @@ impl ServiceManager {
         send(State::Stopping);
     }
 
-    /// Gives signs of life as long as the bot of `monitor` lives. Run it in the main loop, so that
-    /// a hanging loop gives none either.
+    /// Gives signs of life while the bot of `monitor` lives. Run it in the main loop: then a
+    /// hanging loop gives none.
     pub async fn watch(self, monitor: Monitor) -> Infallible {
         let Some(every) = self.every else { return pending().await };
         loop {
