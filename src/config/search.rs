@@ -1,4 +1,4 @@
-//! `[search]`, as it is written and as it is checked.
+//! `[search]`: the raw table and its checks.
 
 use super::error::ConfigError;
 use super::place::Place;
@@ -80,9 +80,9 @@ const UNITS: [(&str, u64); 2] = [("MB", 1), ("GB", 1000)];
 /// Megabytes that may be given to the search on a GPU.
 const MEGABYTES: RangeInclusive<u64> = 64..=1_024_000;
 
-/// Bytes of device memory that a text like `1 GB` means.
+/// Parses a size of device memory such as `1 GB`, in bytes.
 ///
-/// Errors: what is allowed.
+/// Errors: the allowed values, for the operator.
 pub fn gpu_memory_bytes(text: &str) -> Result<u64, &'static str> {
     let megabytes = UNITS.iter().find_map(|(unit, megabytes)| {
         let number = text.trim().strip_suffix(unit)?.trim_end();
