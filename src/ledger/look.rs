@@ -30,7 +30,8 @@ pub enum Look {
         sizes: Sizes,
         /// When a restore was noticed, Unix seconds.
         restored_at: Option<u64>,
-        /// Whether it is older than the file of used halves: the next start notices a restore.
+        /// Whether the ledger is older than the file of used halves. If so, the next start notices
+        /// a restore.
         is_older: bool,
     },
 }

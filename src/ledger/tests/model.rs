@@ -192,9 +192,9 @@ impl Run {
         }
     }
 
-    /// A peer is asked for a job, answers, or is asked no more.
+    /// A peer is asked for a job, answers, or has its request withdrawn.
     fn peers(&mut self) {
-        // One that was asked for, or none.
+        // A known request, or an unknown one.
         let asked: Vec<RumorId> = self.reference.requests.keys().copied().chain([RumorId([0; 32])]).collect();
         let rumor = asked[self.rng.random_range(0..asked.len())];
         match self.rng.random_range(0..4) {
