@@ -32,7 +32,7 @@ pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f
 pub struct DeviceProfile {
     /// The patterns it searches.
     pub lane: Lane,
-    /// The part of keys that the passes compare.
+    /// The part of a key that the passes compare.
     pub compared: Compared,
     /// Candidates tested per start point. `None` before the first launch is collected; until then
     /// every pattern counts as rare.

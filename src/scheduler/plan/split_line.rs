@@ -17,8 +17,8 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 /// Seats are given to as many jobs as can all be found within this many seconds.
 const FINISH_WITHIN: f64 = 3600.0;
-/// Fewest and most seats, however hard or easy the jobs are. The bound limits the cost of new
-/// passes.
+/// The fewest and the most seats, however hard or easy the jobs are. The upper limit bounds the
+/// cost of new passes.
 pub const FEWEST_SEATS: usize = 4;
 pub const MOST_SEATS: usize = 32;
 /// The most seats of one asker.
@@ -64,7 +64,7 @@ impl Work {
         }
     }
 
-    /// Candidates at a rate; those of a time are none while the rate is unknown.
+    /// The work in candidates at this rate. A time counts as none while the rate is unknown.
     fn candidates(self, rate: Option<f64>) -> f64 {
         match self {
             Work::Candidates(candidates) => candidates,
@@ -126,8 +126,8 @@ impl SplitLine {
         }
     }
 
-    /// Replaces the patterns of a job. Its asker's turns stay: a job whose patterns change is no
-    /// new one.
+    /// Replaces the patterns of a job. Its asker keeps the count of turns, because the job is not
+    /// new.
     pub fn renew(&mut self, job: JobId, before: &JobSpec, spec: &JobSpec) {
         let Some(asker) = spec.split_asker() else { return };
         for lane in Lane::EVERY {

@@ -1,4 +1,4 @@
-//! The last launch of a device, by which waiting times are estimated.
+//! The last launch of a device, from which waiting times are estimated.
 
 /// The last collected launch of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]

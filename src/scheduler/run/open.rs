@@ -1,8 +1,7 @@
 //! The device policy: which devices are opened, and what replaces a device that does not open.
 //!
-//! If one GPU opens and another does not, the worker of the latter tries it again later, like a GPU
-//! that fails during the search. Beside GPUs, one CPU thread searches the patterns too easy for
-//! them.
+//! If only some GPUs open, the workers of the others try again later, as after a failure during the
+//! search. Beside GPUs, one CPU thread searches the patterns too easy for them.
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
@@ -74,7 +73,7 @@ fn open_gpus(
     let gpus: Vec<OpenedDevice> = std::thread::scope(|scope| {
         let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
         let threads: Vec<_> = (0..count).map(open_one).collect();
-        // A panic goes on here, as it would without threads.
+        // A panic continues here, as it would without threads.
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     if gpus.iter().any(|gpu| gpu.searcher.is_ok()) {
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
     use crate::search::{Launch, LaunchReport};
 
-    /// A searcher with nothing but a name.
+    /// A searcher that has only a name.
     struct Named(DeviceInfo);
 
     impl Searcher for Named {
