@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The version of these messages. Another one is refused with words.
+/// The version of these messages. A request of another version is refused with a reason.
 pub(super) const VERSION: u32 = 1;
 
 /// The socket's path in a data folder.
@@ -34,7 +34,7 @@ pub enum Command {
     },
     /// Show askers, those with the most open jobs first.
     Askers {
-        /// How many at most.
+        /// The most askers to show.
         most: usize,
     },
     /// Ignore an asker, make them an ordinary one, or a friend.

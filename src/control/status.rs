@@ -59,11 +59,11 @@ pub struct RelayStatus {
 pub struct PeerStatus {
     /// Its address.
     pub npub: String,
-    /// Jobs of this bot that it was asked for and has not ended.
+    /// Jobs of this bot with an open request to it.
     pub open_jobs: u64,
     /// Requests to it in the last 24 hours.
     pub requests_last_day: u64,
-    /// Keys that came of its tweaks, since the start.
+    /// Keys from its tweaks, since the start.
     pub keys: u64,
     /// Requests that it refused.
     pub refused: u64,
@@ -93,16 +93,16 @@ pub struct FleetStatus {
 pub struct WorkerStatus {
     /// Its name.
     pub name: String,
-    /// Whether a device of it is there and gets orders.
+    /// Whether one of its devices is connected and gets orders.
     pub connected: bool,
-    /// Candidates a second that its canaries prove, of all devices that are there; 0 before the
-    /// first measurement.
+    /// Candidates a second that its canaries prove, of all connected devices; 0 before the first
+    /// measurement.
     pub proven_rate: f64,
     /// Hits that verified, since the start.
     pub hits: u64,
-    /// Hits that did not.
+    /// Hits that did not verify.
     pub hits_wrong: u64,
-    /// Times since the start that it did nothing with its orders, failed or lied.
+    /// Times since the start that it ignored its orders, failed or lied.
     pub errors: u64,
     /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: ` or
     /// `out: ` and the reason.
@@ -122,7 +122,7 @@ pub struct WorkerDeviceStatus {
     pub kernel: String,
     /// Version of the worker's program.
     pub version: String,
-    /// Whether it is there.
+    /// Whether the device is connected.
     pub connected: bool,
     /// As in [`WorkerStatus`].
     pub proven_rate: f64,
@@ -134,7 +134,8 @@ pub struct WorkerDeviceStatus {
     pub errors: u64,
     /// Time of a message to it and back, seconds; `null` before the first one and while it is away.
     pub round_trip: Option<f64>,
-    /// Its clock minus the bot's, seconds, to half the round trip; `null` like that.
+    /// Its clock minus the bot's, seconds, with an error of up to half the round trip; `null` as in
+    /// `round_trip`.
     pub clock_ahead: Option<f64>,
     /// As in [`WorkerStatus`].
     pub state: String,
