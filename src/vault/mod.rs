@@ -13,8 +13,8 @@
 //! use npubbot::vault::half::Half;
 //! ```
 //!
-//! Every command has all this in a process of its own (`npubbot vault`), which [`answer`]s requests.
-//! [`Vault`] is the handle to it, [`HalfVault`] that of an asker's own commands.
+//! Every command keeps these secrets in a separate process (`npubbot vault`), which [`answer`]s
+//! requests. [`Vault`] is the handle to it; the commands of askers use [`HalfVault`].
 //!
 //! One start point yields at most one key: two keys of one start secret reveal each other.
 //! `secrets` removes the start point from the table before it derives anything, so there is
