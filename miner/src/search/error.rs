@@ -34,7 +34,7 @@ pub enum SearchError {
         /// The error of the device or its driver.
         reason: String,
     },
-    /// The device said what no honest device says. It gets no more work.
+    /// The device sent a message that no honest device sends. It gets no more work.
     #[error("{device} is not to be trusted: {reason}")]
     Distrusted {
         /// The device.

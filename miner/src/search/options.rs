@@ -48,11 +48,11 @@ pub struct SearchOptions {
     pub cpu_kernel: KernelChoice,
     /// Whether a launch on a GPU takes at most 30 ms, so that people can work at its screen.
     pub polite: bool,
-    /// The device memory that the search may take on each GPU, in bytes; `None` for half of what is
-    /// free. The tables and buffers that every search needs are taken in any case.
+    /// The device memory that the search may take on each GPU, in bytes; `None` for half of the
+    /// free memory. The tables and buffers that every search needs are taken in any case.
     pub gpu_memory: Option<u64>,
-    /// When devices rest, and how much of them may be used.
+    /// When devices rest, and limits on their use.
     pub restraints: Restraints,
-    /// Figures of devices that earlier starts measured.
+    /// Figures of devices, measured by earlier starts.
     pub calibrations: Calibrations,
 }
