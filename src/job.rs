@@ -21,9 +21,8 @@ pub struct EncryptionKey(pub [u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RumorId(pub [u8; 32]);
 
-/// A request for a key as the vault itself has read it, with a MAC that only the vault can make. It
-/// is no secret: its holder can have such a key sealed to the author of the message, and to nobody
-/// else.
+/// A request for a key as the vault itself read it, with a MAC that only the vault can make. It is
+/// no secret: whoever holds it can only have such a key sealed to the author of the message.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub Vec<u8>);
 
@@ -51,7 +50,7 @@ pub enum Channel {
 /// Why another bot, a peer, is asked to search for a job too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HandOver {
-    /// It is hard.
+    /// The job is hard.
     Hard,
     /// It takes too long for this bot alone: it was accepted because a peer may search for it.
     TooLong,
@@ -85,7 +84,7 @@ pub struct JobSpec {
     pub hand_over: Option<HandOver>,
 }
 
-/// A search without a target, and what it has come to.
+/// A search without a target, and its best key so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BestSearch {
     /// The family of keys, and the time.
@@ -169,7 +168,7 @@ impl fmt::Debug for JobSpec {
 
 #[cfg(test)]
 impl JobSpec {
-    /// A job of the pool; or, if `asker` is given, a split job at some half point of theirs.
+    /// A job of the pool or, if `asker` is given, a split job at a half point of that asker.
     pub(crate) fn for_tests(texts: &[&str], asker: Option<Asker>) -> JobSpec {
         let patterns = texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
         let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
