@@ -18,7 +18,7 @@ const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// If this variable is set, the time of each test and the processor time of it and of the programs
 /// it started are printed, the slowest first.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
-/// A test that takes longer is killed, unless it is marked as long.
+/// Time after which a test is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
@@ -256,8 +256,8 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     Err(Failed::from(format!("{said}\n{status}")))
 }
 
-/// The processor time that an ended process used until now, with that of its children that it has
-/// waited for. `None` where the system does not tell.
+/// The processor time of an ended process and of the children that it has waited for. `None` if the
+/// system does not say.
 fn processor_time(process: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // Fields 14 to 17, counted from the one after the name, which may have spaces: user and system
