@@ -22,7 +22,7 @@ pub struct EncryptionKey(pub [u8; 32]);
 pub struct RumorId(pub [u8; 32]);
 
 /// A request for a key as the vault itself read it, with a MAC that only the vault can make. It is
-/// no secret: whoever holds it can only have such a key sealed to the author of the message.
+/// not secret: its holder can only have such a key sealed to the author of the message.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub Vec<u8>);
 
@@ -52,11 +52,11 @@ pub enum Channel {
 pub enum HandOver {
     /// The job is hard.
     Hard,
-    /// It takes too long for this bot alone: it was accepted because a peer may search for it.
+    /// The job takes too long for this bot. It was accepted because a peer may search for it.
     TooLong,
 }
 
-/// A job: what is searched, for whom, and until when.
+/// A job: its patterns, its asker and its time limit.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
 /// has neither patterns nor asker, so no log can connect the two.

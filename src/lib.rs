@@ -39,6 +39,6 @@ mod token_bucket;
 pub mod vault;
 pub mod web;
 
-// The rooms that need no bot are a package of their own (`miner/`).
+// The rooms that need no bot are in the package `miner/`.
 #[doc(inline)]
 pub use npubbot_miner::{clock, duration, hours, key, pattern, search};

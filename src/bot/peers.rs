@@ -14,10 +14,9 @@ use crate::language::Language;
 use crate::pattern::Pattern;
 use std::time::Duration;
 
-/// Patterns of a job that is handed over, at most: as many as a bot takes unless it is told
-/// otherwise.
+/// The most patterns of a job that is handed over. By default a bot accepts as many.
 const MOST_PATTERNS: usize = 10;
-/// Bytes of the patterns of a job that is handed over, at most.
+/// The most bytes of the patterns of a job that is handed over.
 const MOST_BYTES: usize = 600;
 /// Length of a run of letters and digits that the vault takes for a key and cuts from a message.
 const LIKE_A_KEY: usize = 58;

@@ -1,4 +1,4 @@
-//! Reading messages: what people write becomes a [`Request`].
+//! Reads messages: a person's text becomes a [`Request`].
 
 use super::accepted::effort;
 use super::meaning::Meaning;
@@ -81,7 +81,7 @@ impl Request {
 /// The kind of a message, besides its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Text in a gift wrap (NIP-17), to us alone.
+    /// Text in a gift wrap (NIP-17), to us only.
     Sealed,
     /// Text in a message of kind 4.
     Nip04,

@@ -121,7 +121,7 @@ impl Folders {
     }
 }
 
-/// Whether a folder holds a bot, or what is left of one.
+/// Whether a folder holds a bot, or remains of one.
 fn has_bot(folder: &Path) -> bool {
     [IDENTITY_FILE, LEDGER_FILE].iter().any(|name| folder.join(name).exists())
 }
@@ -229,7 +229,7 @@ mod tests {
         let mut places = places(top.path());
         let users = Folders { config: at("config/relays.toml"), data: at("data") };
         assert_eq!(places.find(None, None).unwrap(), users);
-        // A file in the working folder is not read, and an empty folder is no bot.
+        // A file in the working folder is not read, and an empty folder is not a bot.
         bot(&places.here, CONFIG_FILE);
         fs::create_dir_all(at("here/.npubbot")).unwrap();
         assert_eq!(places.find(None, None).unwrap(), users);

@@ -86,7 +86,7 @@ impl Init {
         Ok(())
     }
 
-    /// The flags; on a terminal, what they leave open is asked.
+    /// The choices from the flags. On a terminal, asks for the missing ones.
     fn choices(&self) -> anyhow::Result<Choices> {
         let mut choices = Choices {
             name: self.name.clone(),

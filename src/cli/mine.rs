@@ -105,8 +105,8 @@ impl Mine {
         }
     }
 
-    /// The request of the command line. Errors: a text is no pattern or cannot be searched for, or
-    /// a flag does not go with `best`.
+    /// The request of the command line. Errors: a text is not a pattern or cannot be searched for,
+    /// or a flag does not go with `best`.
     fn wanted(&self) -> anyhow::Result<Wanted> {
         let mut all = match wanted(&self.patterns)? {
             Wanted::Patterns(patterns) => patterns,

@@ -78,7 +78,8 @@ pub(super) fn refusal(pattern: &Pattern) -> String {
     }
 }
 
-/// Why bots do not take a pattern, and what they would take. `None` if they take it.
+/// Why bots do not accept a pattern, and the nearest one that they accept. `None` if they accept
+/// it.
 pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     if accepted_by_bot(pattern) {
         return None;

@@ -40,7 +40,7 @@ enum Action {
     Install(Install),
     /// Stop the service and remove it. The bot's files stay.
     Remove(Remove),
-    /// Serve. The service manager starts this.
+    /// Serve, as the service manager asks.
     #[command(hide = true)]
     Run(Serve),
 }

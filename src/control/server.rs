@@ -41,8 +41,8 @@ impl Door {
         local_socket::Door::open(&socket(data)).map(Door)
     }
 
-    /// Serves requests until shutdown. Each connection is a task of its own, and a panic in one
-    /// ends that one.
+    /// Serves requests until shutdown. Each connection is a separate task, and a panic ends only
+    /// that one.
     pub async fn run(mut self, operator: Arc<impl Operator>, mut shutdown: Shutdown) {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The configuration of the NATS server: TLS, an account for each user, and what each may do.
+//! The configuration of the NATS server: TLS, and an account for each user with its rights.
 
 use crate::remote::{BOT, LARGEST_ANSWER, LARGEST_TO_WORKER, Permissions, Service, all_pings};
 use crate::search::WorkerName;

@@ -27,7 +27,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Takes the start points of an order. Returns how long the order has to wait.
+    /// Takes the start points of an order. Returns how long the order must wait.
     pub fn take(&self, starts: usize, now: Instant) -> Duration {
         let starts = u32::try_from(starts).unwrap_or(u32::MAX);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take_many(now, starts)

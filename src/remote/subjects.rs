@@ -1,4 +1,4 @@
-//! The subjects, streams and consumers of a worker, and what each user of the server may do.
+//! The subjects, streams and consumers of a worker, and the rights of each user of the server.
 //!
 //! Each worker has its own stream of orders, with one consumer for each of its devices. Workers
 //! share no subject, so none can take or answer another's orders. There are no acknowledgements to

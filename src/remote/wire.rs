@@ -392,7 +392,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whoever has credentials cannot crash the bot with a message.
+        /// No message, from anybody with credentials, crashes the bot.
         #[test]
         fn random_bytes_are_refused_or_read(bytes: Vec<u8>) {
             let _ = (FromWorker::read(&bytes), Ping::read(&bytes), Hello::read(&bytes), ToWorker::read(&bytes));

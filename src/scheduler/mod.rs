@@ -90,7 +90,7 @@ impl Scheduler {
         Ok(Scheduler { pool, workers, vault, launches: Some(sender), verifier: Some(verifier) })
     }
 
-    /// Adds a device of a worker on another machine. It searches until it fails; then it has to be
+    /// Adds a device of a worker on another machine. It searches until it fails; then it must be
     /// added again. Its claims count only as far as its canaries prove them.
     pub fn attach(&self, searcher: Box<dyn Searcher>) {
         if let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) {

@@ -1,4 +1,4 @@
-//! The grammar: what people write becomes a [`Pattern`]. `docs/askers/patterns.md` is its table.
+//! The grammar: reads a person's text as a [`Pattern`]. `docs/askers/patterns.md` has the table.
 //!
 //! No word is both a plain prefix and of another kind: every keyword has a character that cannot
 //! occur in an npub.

@@ -35,8 +35,7 @@ impl Pattern {
         self.cheaper_within(&mut Effort::full())
     }
 
-    /// The same as [`Pattern::cheaper`], without patterns whose difficulty takes more than
-    /// `effort`.
+    /// [`Pattern::cheaper`] without patterns whose difficulty takes more than `effort`.
     pub fn cheaper_within(&self, effort: &mut Effort) -> Vec<Pattern> {
         if !matches!(self.kind(), Kind::Prefix | Kind::Open | Kind::Parts { .. }) || self.as_str().starts_with('~') {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! One pattern: what a key must look like.
+//! One pattern: a description of keys.
 
 use super::chance::{Effort, chance_of_any};
 use super::character_set::CharacterSet;

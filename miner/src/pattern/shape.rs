@@ -1,4 +1,4 @@
-//! Shapes: what a key's text must look like. A pattern is one shape or several alternatives.
+//! Shapes: descriptions of a key's text. A pattern is one shape or several alternatives.
 
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use crate::key::Npub;

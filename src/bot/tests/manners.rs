@@ -284,7 +284,7 @@ fn variant(reply: &Reply) -> usize {
     }
 }
 
-/// Texts that are no replies: key, tweak, notices, apology.
+/// Texts other than replies: key, tweak, notices, apology.
 pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);

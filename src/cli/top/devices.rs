@@ -1,5 +1,5 @@
 //! The devices on the screen of `npubbot top`: those of the bot's machine with their sensors, and
-//! those of workers with what the bot knows of them.
+//! those of workers with the bot's figures.
 
 use super::palette::Palette;
 use crate::cli::fleet::echo_text;

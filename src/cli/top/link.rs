@@ -1,4 +1,4 @@
-//! The bot's answers, fetched by a thread of its own: keys work while the bot hangs.
+//! The bot's answers, fetched by a separate thread, so that keys work while the bot hangs.
 
 use super::model::Model;
 use crate::control::{self, Command, Reply, View};

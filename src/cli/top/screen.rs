@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// The smallest terminal that has room for everything.
 const SMALLEST: (u16, u16) = (80, 24);
-/// Lines of one event, at most.
+/// The most lines of one event.
 const EVENT_LINES: usize = 3;
 const KEYS: &str = " q quit   p pause or go on   ↑ ↓ move through the jobs";
 

@@ -295,7 +295,7 @@ impl Run {
         }
     }
 
-    /// Checks what must be true after each step.
+    /// Checks the conditions that hold after each step.
     fn check(&self, who: u8) {
         let view = self.ledger().asker_view(asker(who)).unwrap();
         let expected = self.reference.view(who, self.clock.now());

@@ -53,7 +53,7 @@ impl Backfill {
         self.schedule.overflowed(Instant::now());
     }
 
-    /// Whether a backfill is to be started.
+    /// Whether to start a backfill now.
     pub fn is_due(&self) -> bool {
         self.running.is_none() && self.schedule.is_due(Instant::now())
     }

@@ -24,7 +24,7 @@ const KIBIBYTES_A_CLAIM: usize = 2;
 /// Pauses after lookups that some relay did not answer.
 const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
 
-/// A claim and what is known of its wrap.
+/// A claim, with the known facts of its wrap.
 pub(super) struct ClaimedMessage {
     /// The message, whose author is only claimed.
     pub claim: Claim,

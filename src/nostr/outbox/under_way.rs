@@ -18,9 +18,9 @@ const OF_ONE_CLASS: usize = 640;
 const READ: usize = 256;
 /// Time after which a first attempt may be ended to make room for another. It is repeated later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
-/// The same time for results and for askers with a job.
+/// [`LEAST_TIME`] for results and for askers with a job.
 const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
-/// The same time for further attempts. In a flood most of them fail like the first.
+/// [`LEAST_TIME`] for further attempts. In a flood most of them fail like the first.
 const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
 /// With this many messages in progress, the ledger is read less often.
 const BUSY: usize = 64;

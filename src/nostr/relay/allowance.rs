@@ -1,5 +1,4 @@
-//! Limits on what external relays send: memory for all of them together, and bytes per second for
-//! each.
+//! Limits on external relays: memory for all of them together, and bytes per second for each.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -77,7 +77,7 @@ pub struct Relays {
     bot: PublicKey,
     pub(super) external: ExternalRelays,
     reach: Reach,
-    /// Limits what relays get at a time.
+    /// Limits the events that relays get at a time.
     pub(super) throttle: Arc<Throttle>,
     /// Limits the lookups at a time at each of our relays.
     lookups: Arc<HashMap<RelayUrl, Semaphore>>,

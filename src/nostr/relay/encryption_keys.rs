@@ -115,7 +115,7 @@ impl EncryptionKeys {
         known.complete_at.filter(|at| at.elapsed() < FRESH_FOR).map(|_| known.announcement.clone())
     }
 
-    /// Adds what a lookup found, and returns the newest announcement known.
+    /// Adds the result of a lookup, and returns the newest announcement known.
     fn learn(&self, asker: Asker, found: Option<Announcement>, is_complete: bool) -> Option<Announcement> {
         let mut known = self.lock();
         let before = known.get(&asker).and_then(|known| known.announcement.clone());

@@ -2,7 +2,7 @@
 //!
 //! They have a client of their own, so nothing that such a relay sends reaches the inbox. Each is
 //! dialled only when it is needed and never retried automatically, so nobody can use the bot to
-//! keep dialling a host that is no relay.
+//! keep dialling a host that is not a relay.
 
 use super::error::NostrError;
 use super::host::{Host, Hosts};

@@ -249,8 +249,8 @@ impl RelayLists {
         Some(known.list.as_ref().map_or_else(Vec::new, |list| list.urls.clone()))
     }
 
-    /// Combines a lookup with what was known before; `None` if neither says anything. A list does
-    /// not disappear because the relay that has it is away, and is not replaced by an older one.
+    /// Combines a lookup with the earlier result; `None` if neither says anything. A list does not
+    /// disappear because the relay that has it is away, and is not replaced by an older one.
     fn learn(&self, asker: Asker, lookup: Lookup) -> Option<Vec<RelayUrl>> {
         self.learn_at(asker, lookup, Instant::now())
     }

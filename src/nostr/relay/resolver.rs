@@ -170,7 +170,7 @@ impl Drop for Turn {
     }
 }
 
-/// The last two labels of a name, about what one owner registers.
+/// The last two labels of a name. One owner usually registers all names below them.
 fn domain(name: &str) -> String {
     let labels: Vec<&str> = name.trim_end_matches('.').rsplitn(3, '.').take(2).collect();
     labels.join(".")

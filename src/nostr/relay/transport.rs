@@ -1,4 +1,4 @@
-//! WebSocket connections for nostr-sdk, with limits on what a relay can make us hold.
+//! WebSocket connections for nostr-sdk, with limits on the data that a relay can make us hold.
 //!
 //! Nagle's delay is off. Closing a subscription and sending an event are two small writes; with the
 //! delay, the second would wait some 40 ms for the acknowledgement of the first. Our own relays may
@@ -36,8 +36,8 @@ const OUR_LONGEST: usize = 1024 * 1024;
 const EXTERNAL_LONGEST: usize = 32 * 1024;
 /// Bytes of the read and the write buffer of an external connection.
 const EXTERNAL_BUFFER: usize = 8 * 1024;
-/// Bytes that the system keeps of what an external relay sent and we have not read. (Linux takes
-/// twice as many, and without a limit up to 6 MiB.)
+/// Unread bytes of an external relay that the system keeps. (Linux takes twice as many, and without
+/// a limit up to 6 MiB.)
 const EXTERNAL_UNREAD: u32 = 16 * 1024;
 /// Bytes of unsent data of one connection.
 const LONGEST_UNSENT: usize = 1024 * 1024;

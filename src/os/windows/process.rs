@@ -72,7 +72,7 @@ pub fn shows_colors() -> bool {
     // SAFETY: the handle is this process's own, and `mode` is a place for a number.
     unsafe {
         let console = GetStdHandle(STD_ERROR_HANDLE);
-        // Terminals of other systems' programs are no consoles, and know the codes.
+        // Terminals of programs from other systems are not consoles, and understand the codes.
         GetConsoleMode(console, &mut mode) == 0
             || SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0
     }

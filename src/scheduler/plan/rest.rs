@@ -94,7 +94,7 @@ impl RestRule {
         RestRule { hours, pause_on_battery, hottest, is_hot: false, last_battery: None, part: 1.0, noted: None }
     }
 
-    /// Whether the device has to rest now, and why.
+    /// Why the device must rest now; `None` if it need not.
     pub fn decide(&mut self, conditions: Conditions) -> Option<Rest> {
         let Conditions { now, on_battery, celsius } = conditions;
         let heat = self.heat(celsius);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
 pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
 
-/// A device for which a worker is to be started.
+/// A device that needs a worker.
 pub(in crate::scheduler) struct OpenedDevice {
     /// The description of the device.
     pub info: DeviceInfo,
@@ -63,8 +63,8 @@ pub(in crate::scheduler) fn open_all(
     Ok(devices)
 }
 
-/// Opens `count` GPUs at the same time, each on a thread of its own. Errors if none opens,
-/// with the first GPU's error.
+/// Opens `count` GPUs at the same time, each on its own thread. Errors if none opens, with the
+/// first GPU's error.
 fn open_gpus(
     count: usize,
     options: &SearchOptions,

@@ -9,7 +9,7 @@ use crate::vault::StartId;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A collected launch, with what is needed to verify it.
+/// A collected launch, with the data for verifying it.
 #[derive(Debug)]
 pub struct CollectedLaunch {
     /// Index of the device among the workers.

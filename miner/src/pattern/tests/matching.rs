@@ -74,7 +74,7 @@ pub fn pattern_near(rng: &mut StdRng, npub: &Npub) -> String {
     }
 }
 
-/// A random key; now and then one with many zeros, many ones or a word at the start.
+/// A random key; sometimes one with many zeros, many ones or a word at the start.
 pub fn key_near(rng: &mut StdRng) -> Npub {
     let mut x: [u8; 32] = rng.random();
     match rng.random_range(0..6) {

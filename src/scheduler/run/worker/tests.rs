@@ -1,4 +1,4 @@
-//! Unit tests of the worker: what a device searches first.
+//! Unit tests of the worker: the first launches of a device.
 
 use super::super::first_rates::{MEASURE, WARM_UP};
 use super::*;
