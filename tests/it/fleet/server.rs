@@ -48,7 +48,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     bot.found(2).await;
 }
 
-/// Runs a worker that ends by itself. Returns its exit code and what it said.
+/// Runs a worker until it ends. Returns its exit code and its output.
 async fn ended(mut worker: Command) -> (Option<i32>, String) {
     let mut worker = Killed(worker.stderr(Stdio::piped()).spawn().unwrap());
     let status = until("the worker ends", || {
@@ -136,7 +136,7 @@ async fn a_client_without_tls_gets_nothing() {
     assert!(!answer.contains("+OK") && !answer.contains("PONG"), "{answer}");
 }
 
-/// A client with a worker's credentials, and what the server says to it.
+/// A client with a worker's credentials, and the server's messages to it.
 pub async fn client(server: &NatsServer, user: &str) -> (Client, Arc<Mutex<Vec<String>>>) {
     let text = std::fs::read_to_string(server.file(user)).unwrap();
     let seed = text.lines().find(|line| line.starts_with("SU")).unwrap().to_owned();

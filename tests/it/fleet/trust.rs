@@ -1,4 +1,4 @@
-//! Workers that lie, idle or repeat, and what the operator sees.
+//! Workers that lie, idle or repeat, and the operator's view of them.
 
 use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims, elapsed};
 use crate::support::harness::{Test, test};

@@ -386,7 +386,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     println!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len());
     assert!(leaks.is_empty(), "{leaks:#?}");
 
-    // All other memory: what this process has freed, and what is free.
+    // All other memory: memory that this process has freed, and free memory.
     let forms: Vec<Vec<u8>> = FORMS.iter().map(|form| (form.write)(&secrets[lost].number.secret_bytes())).collect();
     let given_back = stream.alloc_zeros::<u8>(64 << 20).unwrap();
     stream.synchronize().unwrap();

@@ -62,7 +62,7 @@ async fn fetch(client: &Client, filter: Filter) -> Vec<Event> {
         .unwrap_or_default()
 }
 
-/// Sends a request as a client does, and reads what comes as that client does.
+/// Sends a request, and reads the answers, as this client does.
 async fn try_client(form: &ClientForm, client: &Client, sender: &Sender, prefix: &str) {
     let name = form.name;
     if form.reads == Reads::EncryptionOnly {

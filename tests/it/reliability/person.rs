@@ -63,7 +63,7 @@ impl Terminal {
     }
 }
 
-/// `npubbot serve` at a terminal of its own.
+/// `npubbot serve` at its own terminal.
 fn serve(home: &Home, terminal: OwnedFd) -> FaultyBot {
     let mut command = program::command();
     command.arg("serve").arg("--config").arg(home.config_file()).arg("--data").arg(home.data());

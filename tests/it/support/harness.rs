@@ -1,5 +1,5 @@
-//! The test harness. Every test runs in a process of its own, and may report at run time that
-//! something it needs is missing.
+//! The test harness. Every test runs in its own process, and may report at run time that something
+//! it needs is missing.
 //!
 //! Each file lists its tests in a `TESTS` table; a test that no table lists is an error (dead
 //! code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
@@ -25,7 +25,7 @@ const SKIPPED: u8 = 77;
 /// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
 
-/// One test, or a part of a test that runs in a process of its own.
+/// One test, or a part of a test that runs in its own process.
 #[derive(Clone, Copy)]
 pub struct Test {
     name: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! SQLite writes through our VFS ([`vfs`]); [`sync`] receives `fsync` and `fdatasync` of the other
 //! files in the folder. A *change* is a write, a truncation, a deletion or a sync. There is one
-//! model per process, because every test has a process of its own.
+//! model per process, because every test has its own process.
 //!
 //! After a power loss a file has its synced content, and any sectors of 512 bytes (or none) of the
 //! unsynced. A file whose name was not synced (`fsync` of its folder) may be missing.
