@@ -130,7 +130,7 @@ impl JobSpec {
         }
     }
 
-    /// The same as [`JobSpec::local`], for a search without a target.
+    /// A job like that of [`JobSpec::local`], for a search without a target.
     pub fn local_best(best: Best) -> JobSpec {
         JobSpec { best: Some(Box::new(BestSearch::new(best))), ..JobSpec::local(best.family.floor()) }
     }

@@ -42,7 +42,7 @@ pub fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
     nearest.or_else(|| all_at_the_start(pattern).filter(accepted_by_bot))
 }
 
-/// The same characters at the start, without open places between them.
+/// A pattern with the same characters at the start, without open places between them.
 fn all_at_the_start(pattern: &Pattern) -> Option<Pattern> {
     let text = match pattern.kind() {
         Kind::Parts { start, middle, end, .. } => {

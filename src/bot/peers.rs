@@ -1,9 +1,9 @@
 //! Jobs that a peer, another npubbot, is also asked to search for; and the messages between the two
 //! bots.
 //!
-//! To a peer, this bot is an asker with a split request; its answers are those that askers get. Only
-//! two things are read in them: whether they are the acceptance of a job, by its first words, and
-//! words that are tweaks.
+//! To a peer, this bot is an asker with a split request; its answers are those that askers get.
+//! Only two things are read in them: whether they are the acceptance of a job, by its first words,
+//! and words that are tweaks.
 
 use super::facts::Facts;
 use super::reply::Reply;

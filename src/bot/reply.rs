@@ -83,8 +83,8 @@ pub enum Reply {
         /// The limit.
         allowed: usize,
     },
-    /// All open jobs together have too many intervals, tests of whole texts or keys to check in full
-    /// for this one.
+    /// All open jobs together have too many intervals, tests of whole texts or keys to check in
+    /// full for this one.
     TooWideNow,
     /// Meanings of patterns, and their expected times.
     Explained {
@@ -118,7 +118,7 @@ pub enum Reply {
         /// The limit.
         allowed: usize,
     },
-    /// The same request is being searched.
+    /// The asker has an open job for the same request.
     AlreadySearching {
         /// The asker's job with the same prefixes.
         job: JobId,

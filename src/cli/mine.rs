@@ -141,8 +141,8 @@ impl Mine {
         Ok(Some(password))
     }
 
-    /// How to search. The CPU is the only device of a search that ends before a GPU has started, unless
-    /// one is named.
+    /// How to search. The CPU is the only device of a search that ends before a GPU has started,
+    /// unless one is named.
     fn options(&self, difficulty: Difficulty) -> SearchOptions {
         let options = self.search.without_bot();
         let is_quick = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= QUICK;

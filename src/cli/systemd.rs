@@ -1,5 +1,5 @@
-//! Signs of life for a service manager (systemd, or that of Windows): readiness, and a watchdog that
-//! is fed only while the bot answers. Without a service manager nothing is sent.
+//! Signs of life for a service manager (systemd, or that of Windows): readiness, and a watchdog
+//! that is fed only while the bot answers. Without a service manager nothing is sent.
 
 use crate::os::manager::{self, State};
 use crate::service::Monitor;

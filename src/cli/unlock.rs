@@ -53,8 +53,8 @@ impl UnlockFlags {
         obtain(&self.means(prompt, twice)?)
     }
 
-    /// Where the passphrase or key named by the flags is. Without flags, a person at the terminal is
-    /// asked, twice if `twice`. Reads nothing yet.
+    /// Where the passphrase or key named by the flags is. Without flags, a person at the terminal
+    /// is asked, twice if `twice`. Reads nothing yet.
     ///
     /// Errors: a person would be asked, and there is no terminal.
     pub fn means(&self, prompt: &str, twice: bool) -> Result<Means, NoPassphrase> {

@@ -105,8 +105,8 @@ const MOST_DECOYS: u32 = 256;
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Fleet {
-    /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or its
-    /// network only. Empty: no workers.
+    /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or
+    /// its network only. Empty: no workers.
     server: Option<Spanned<String>>,
     /// Credentials of the bot there. Empty: those that `npubbot fleet init` made, `fleet/bot.creds`
     /// in the data folder.

@@ -18,8 +18,8 @@ pub(super) struct Search {
     threads: Option<Spanned<i64>>,
     /// CPU kernel: `auto`, `ifma` or `portable`.
     cpu_kernel: Option<Spanned<String>>,
-    /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are found
-    /// more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
+    /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are
+    /// found more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
     polite: Option<bool>,
     /// Device memory that the search may take on each GPU, `"64 MB"` to `"1024 GB"`. Empty: half of
     /// what is free. About 4 MB for each multiprocessor and 60 MB more are taken in any case.

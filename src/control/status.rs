@@ -104,8 +104,8 @@ pub struct WorkerStatus {
     pub hits_wrong: u64,
     /// Times since the start that it ignored its orders, failed or lied.
     pub errors: u64,
-    /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: ` or
-    /// `out: ` and the reason.
+    /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: `
+    /// or `out: ` and the reason.
     pub state: String,
     /// Its devices.
     pub devices: Vec<WorkerDeviceStatus>,

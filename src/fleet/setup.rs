@@ -129,8 +129,8 @@ impl Setup {
     }
 
     /// Tells the server of this fleet to read its configuration again, if it runs on this machine.
-    /// It is told twice: only the second reload lets a new account use services of another one
-    /// (seen with nats-server 2.15.1).
+    /// Each call reloads twice: only the second reload lets a new account use services of another
+    /// one (seen with nats-server 2.15.1).
     pub fn reload(&self) -> Reloaded {
         let first = self.tell_server();
         std::thread::sleep(BETWEEN_RELOADS);

@@ -136,8 +136,8 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// Ends an open request to a peer, and queues the message that withdraws it. Returns `false` and
-    /// changes nothing if it has ended.
+    /// Ends an open request to a peer, and queues the message that withdraws it. Returns `false`
+    /// and changes nothing if it has ended.
     ///
     /// Errors: [`LedgerError::Misaddressed`] if the message is sealed to another than the peer.
     pub fn end_peer_request(

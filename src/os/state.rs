@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// The state that a service manager is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It serves.
+    /// The program serves.
     Ready,
-    /// It lives.
+    /// The program still answers.
     Alive,
-    /// It is about to end.
+    /// The program is about to end.
     Stopping,
-    /// It ends now, as it was asked to.
+    /// The program ends now, as requested.
     Stopped,
 }
 

@@ -1,8 +1,8 @@
 //! Credentials: the file with which a user of the server proves who it is and recognises the
 //! server.
 //!
-//! It is text in the form of PEM: the seed of the user's NKEY, and the certificate that the server
-//! must show. Nothing else is trusted, so a machine needs no list of authorities.
+//! The file is text in the form of PEM: the seed of the user's NKEY, and the certificate that the
+//! server must show. Nothing else is trusted, so a machine needs no list of authorities.
 
 use super::subjects;
 use crate::os::kernel::MemoryFile;

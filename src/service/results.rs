@@ -1,5 +1,5 @@
-//! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once, so its result is
-//! either recorded or lost for ever.
+//! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
+//! so its result is either recorded or lost for ever.
 
 use super::compose;
 use super::context::Context;

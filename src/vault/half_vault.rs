@@ -54,8 +54,8 @@ impl HalfVault {
         HalfVault::start(HalfOpening::File(file, means))
     }
 
-    /// Reads `nhalf1…` from a pipe or a terminal. Spaces, empty lines and `#` lines are skipped. The
-    /// text is cleared here once the vault process has it.
+    /// Reads `nhalf1…` from a pipe or a terminal. Spaces, empty lines and `#` lines are skipped.
+    /// The text is cleared here once the vault process has it.
     ///
     /// Errors: [`VaultError::NotAHalf`], [`VaultError::Process`].
     pub fn read(input: impl Read) -> Result<HalfVault, VaultError> {

@@ -1,9 +1,9 @@
 //! Every secret: the identity in its age file, the open start secrets, and derived keys until they
 //! are sealed.
 //!
-//! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, `split` and `combine`,
-//! written once to the caller's output. The types that hold one are in private modules, so no other
-//! room can name them:
+//! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, `split` and
+//! `combine`, written once to the caller's output. The types that hold one are in private modules,
+//! so no other room can name them:
 //!
 //! ```compile_fail,E0603
 //! use npubbot::vault::secret::Start;

@@ -54,11 +54,11 @@ impl Means {
 /// The first item that a vault process reads.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Beginning {
-    /// It is the vault of a bot.
+    /// The vault of a bot.
     Bot(Opening),
-    /// It has no identity, and shows keys to the person who started it.
+    /// A vault without an identity. It shows keys to the person who started it.
     Local,
-    /// It is the vault of an asker's command, and holds that asker's half.
+    /// The vault of an asker's command, with that asker's half.
     Half(HalfOpening),
 }
 

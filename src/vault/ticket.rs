@@ -97,7 +97,7 @@ impl Order {
     }
 }
 
-/// What the vault knows of a message's author when it makes the ticket.
+/// How far a message's author is verified when the vault makes the ticket.
 #[derive(Clone, Copy)]
 pub(super) enum Author {
     /// The author signed the seal.

@@ -228,8 +228,8 @@ async fn under_wine_a_bot_ended_by_force_delivers_later() {
 const STOPPED: u32 = 1;
 const RUNNING: u32 = 4;
 
-/// Asks the service manager to start or stop the service. Returns the state that it reaches, its exit
-/// code and the time that it took.
+/// Asks the service manager to start or stop the service. Returns the state that it reaches, its
+/// exit code and the time that it took.
 fn manage(request: &str) -> (u32, u32, Duration) {
     let output = wine("service.exe").arg(request).output().unwrap();
     let said = text(&output.stdout);

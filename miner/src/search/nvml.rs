@@ -138,8 +138,8 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and this
-        // undoes it.
+        // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and
+        // this undoes it.
         unsafe {
             if let Ok(shutdown) = self.nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
                 shutdown();

@@ -1,5 +1,5 @@
-//! The channel between the bot and its vault process: a socket pair. The vault's end is its standard
-//! input.
+//! The channel between the bot and its vault process: a socket pair. The vault's end is its
+//! standard input.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;

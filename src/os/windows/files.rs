@@ -71,8 +71,8 @@ pub fn open(file: &Path, access: Access) -> io::Result<File> {
 fn open_as(file: &Path, access: u32, disposition: FILE_CREATION_DISPOSITION) -> io::Result<File> {
     let (path, own) = (wide::path(file)?, acl::Own::file()?);
     let attributes = own.attributes();
-    // SAFETY: the path ends with 0; the attributes are valid as long as `own`; the handle is ours if
-    // the call succeeds.
+    // SAFETY: the path ends with 0; the attributes are valid as long as `own`; the handle is ours
+    // if the call succeeds.
     unsafe {
         let handle = CreateFileW(
             path.as_ptr(),

@@ -69,8 +69,8 @@ fn enable(privilege: &str) -> io::Result<()> {
     let (mut token, name): (HANDLE, _) = (null_mut(), wide::text(privilege));
     let one = LUID_AND_ATTRIBUTES { Attributes: SE_PRIVILEGE_ENABLED, ..LUID_AND_ATTRIBUTES::default() };
     let mut wanted = TOKEN_PRIVILEGES { PrivilegeCount: 1, Privileges: [one] };
-    // SAFETY: `token` is a place for a handle, which is ours if the call succeeds; the name ends with
-    // 0; the structure has one entry.
+    // SAFETY: `token` is a place for a handle, which is ours if the call succeeds; the name ends
+    // with 0; the structure has one entry.
     unsafe {
         if OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES | TOKEN_QUERY, &mut token) == 0 {
             return Err(io::Error::last_os_error());

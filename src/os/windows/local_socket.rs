@@ -115,8 +115,8 @@ impl Call {
     /// Connects to the pipe that the file at a path names. The connection and each read may take
     /// `patience`. Do not write after the first read.
     ///
-    /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if it takes no more
-    /// connections.
+    /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if it takes no
+    /// more connections.
     pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
         let mut name = String::new();
         File::open(path)?.take(LONGEST_NAME).read_to_string(&mut name)?;

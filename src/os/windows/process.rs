@@ -65,8 +65,8 @@ pub fn reload(_: u32, _: &str) -> Option<()> {
     None
 }
 
-/// Whether the terminal of standard error shows colours. The console of Windows 10 writes their codes
-/// as characters until it is asked not to, so this asks it.
+/// Whether the terminal of standard error shows colours. The console of Windows 10 writes their
+/// codes as characters until it is asked not to, so this asks it.
 pub fn shows_colors() -> bool {
     let mut mode = 0;
     // SAFETY: the handle is this process's own, and `mode` is a place for a number.

@@ -126,8 +126,8 @@ pub fn remove(data: &Path) -> io::Result<()> {
     if data.is_dir() { handover::to_this_user(data) } else { Ok(()) }
 }
 
-/// Runs `serve` as the service that the service manager has started; the log goes to a file. Returns
-/// after its end.
+/// Runs `serve` as the service that the service manager has started; the log goes to a file.
+/// Returns after its end.
 ///
 /// Errors: the service manager did not start this process.
 pub fn run(log: &Path, serve: impl FnOnce() -> End + Send + 'static) -> io::Result<()> {

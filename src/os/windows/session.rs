@@ -19,8 +19,8 @@ static END: Notify = Notify::const_new();
 /// Whether the program must end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Asks the program to end, as a signal would. Only the first call counts: a second signal would end
-/// it at once, and the system may say the same twice.
+/// Asks the program to end, as a signal would. Only the first call counts: a second signal would
+/// end it at once, and the system may say the same twice.
 pub(super) fn stop() {
     if !IS_ENDING.swap(true, Ordering::SeqCst) {
         END.notify_one();

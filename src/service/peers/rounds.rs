@@ -145,8 +145,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// Asks the first peer that has room and has not refused the job. A job that takes too long here
-    /// and that no peer takes is given up. Returns whether a peer was asked.
+    /// Asks the first peer that has room and has not refused the job. A job that takes too long
+    /// here and that no peer takes is given up. Returns whether a peer was asked.
     fn hand_over(&self, job: JobId, book: &Book, now: u64) -> Result<bool, RoundError> {
         let peers = &self.context.peers;
         let willing = || peers.bots().iter().copied().filter(|peer| !book.is_refused(job, *peer));

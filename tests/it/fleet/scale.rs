@@ -1,5 +1,5 @@
-//! A thousand workers of one bot, simulated: real connections, orders and answers, and a device that
-//! sleeps.
+//! A thousand workers of one bot, simulated: real connections, orders and answers, and a device
+//! that sleeps.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -177,7 +177,8 @@ async fn fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most() {
     assert!(cfg!(debug_assertions) || bot < 0.02, "{bot}");
 }
 
-/// Prints what orders and workers cost. Returns the processor time of the bot for an order, seconds.
+/// Prints what orders and workers cost. Returns the processor time of the bot for an order,
+/// seconds.
 async fn cost(workers: usize, starts: usize) -> f64 {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;

@@ -330,8 +330,8 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     }
 }
 
-/// The times of six launches each of several kinds of patterns: by top words, by quick tests, and by
-/// texts, with one test and with several.
+/// The times of six launches each of several kinds of patterns: by top words, by quick tests, and
+/// by texts, with one test and with several.
 fn times_of_launches(is_polite: bool) -> Vec<(&'static str, Vec<Duration>)> {
     needs_gpu();
     let mut rng = seeded();

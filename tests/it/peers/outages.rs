@@ -1,5 +1,5 @@
-//! The bot and its vault are killed while a peer searches: the start secret is gone, so the request is
-//! withdrawn and made again at another point.
+//! The bot and its vault are killed while a peer searches: the start secret is gone, so the request
+//! is withdrawn and made again at another point.
 
 use super::{PlayedPeer, peers, sent};
 use crate::cli::control::{answering, operate};

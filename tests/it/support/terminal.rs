@@ -70,8 +70,8 @@ sys.exit(os.waitstatus_to_exitcode(status))
 /// A text to wait for on the screen, the keys to press then, and a command to run before them.
 pub type Step<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// Runs `npubbot top` for a bot through these steps; the last one must end it. Returns the screen at
-/// the last step.
+/// Runs `npubbot top` for a bot through these steps; the last one must end it. Returns the screen
+/// at the last step.
 pub fn top(data: &Path, config: &Path, steps: &[Step]) -> String {
     let program = command();
     let mut terminal = Command::new("python3");

@@ -13,7 +13,8 @@ use std::thread::JoinHandle;
 
 const KEY: &str = "a device";
 
-/// A launch as the device saw it: its patterns, whether a rate was known before it, and when it came.
+/// A launch as the device saw it: its patterns, whether a rate was known before it, and when it
+/// came.
 #[derive(Clone, Debug)]
 struct Seen {
     patterns: usize,
