@@ -50,7 +50,7 @@ pub(super) struct Serve {
 enum End {
     /// A signal asked for it.
     Stopped,
-    /// The operator wants this configuration.
+    /// The operator has reloaded the configuration: this is the new one.
     Reloaded(Box<Config>),
 }
 

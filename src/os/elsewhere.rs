@@ -10,7 +10,7 @@ pub mod kernel {
     pub struct Tcp;
 
     impl Tcp {
-        /// `None`.
+        /// Always `None`.
         pub fn of(_: &TcpStream) -> Option<Tcp> {
             None
         }

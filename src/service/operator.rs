@@ -14,7 +14,7 @@ use crate::pattern::{Difficulty, Rate};
 use crate::remote::Fleet;
 use std::time::Instant;
 
-/// Changes to the whole program that a running service cannot make itself. An error is words for
+/// Changes to the whole program that a running service cannot make itself. An error is a text for
 /// the operator.
 pub trait Levers: Send + Sync + 'static {
     /// Reads the configuration again and, if it is valid, makes the bot use it.

@@ -97,7 +97,7 @@ fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
     assert!(redeem(genuine).is_ok());
 }
 
-/// The layout is no secret; the key is.
+/// The layout of a ticket is public; only the key of its MAC is secret.
 #[test]
 fn an_order_with_another_field_does_not_fit_the_mac() {
     let (forger, mut rng, thief) = (forger(), seeded(), Keys::generate());
