@@ -66,7 +66,7 @@ pub struct JobSpec {
     pub asker: Asker,
     /// The patterns, at least one. The first match of any of them ends the job, if it has a target.
     pub patterns: Vec<Pattern>,
-    /// The search without a target, if it is one: its rarest key is the result.
+    /// The search without a target, if the job is one: its rarest key is the result.
     pub best: Option<Box<BestSearch>>,
     /// The asker's half point, if the asker keeps half of the key. `None` for a job of the pool.
     pub half: Option<HalfPoint>,
@@ -80,7 +80,7 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
-    /// Why a peer is asked to search for it too; `None` if none is.
+    /// Why a peer is asked to search for the job as well; `None` if none is asked.
     pub hand_over: Option<HandOver>,
 }
 
@@ -106,8 +106,8 @@ impl BestSearch {
         self.kept.as_ref().is_none_or(|kept| pattern.difficulty() > kept.difficulty())
     }
 
-    /// Whether it is over: a key is kept, and the time is up or no key is rarer. Without a key, the
-    /// search goes on to the first one.
+    /// Whether the search is over: a key is kept, and the time is up or no key is rarer. Without a
+    /// key, the search goes on to the first one.
     pub fn is_over(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| self.searched >= self.best.time || self.best.family.is_rarest(kept))
     }

@@ -40,16 +40,16 @@ impl Answered {
 pub struct OutgoingMessage {
     /// The receiver. Nobody else will be able to read it.
     pub to: Asker,
-    /// How it travels.
+    /// How the message travels.
     pub channel: Channel,
     /// The key that seal and wrap are encrypted to (kind 10044); `None`: the receiver's own.
     /// Without effect by NIP-04.
     pub encryption_key: Option<EncryptionKey>,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
-    /// The message to which it replies, if any.
+    /// The message that this one answers, if any.
     pub in_reply_to: Option<Answered>,
-    /// The subject of its conversation, if it has one.
+    /// The subject of the conversation, if it has one.
     pub subject: Option<String>,
     /// Expiration (NIP-40): relays may delete the wrap from this time on, in Unix seconds.
     pub expires_at: u64,

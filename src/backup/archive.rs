@@ -21,9 +21,9 @@ pub(super) const HALVES: &str = "used-halves";
 pub struct Manifest {
     /// Version of this format.
     pub format: u32,
-    /// Version of the program that made it.
+    /// Version of the program that made the backup.
     pub version: String,
-    /// When it was made, Unix seconds.
+    /// When the backup was made, Unix seconds.
     pub made_at: u64,
 }
 
@@ -41,7 +41,7 @@ pub enum BackupError {
         "the backup is of npubbot {version} and has format {format}; this program reads up to {FORMAT}: use a newer one"
     )]
     TooNew {
-        /// Version of the program that made it.
+        /// Version of the program that made the backup.
         version: String,
         /// Version of its format.
         format: u32,

@@ -66,7 +66,7 @@ pub enum Reply {
     NotSearched {
         /// The pattern.
         pattern: Pattern,
-        /// The nearest pattern that it does search for.
+        /// The nearest pattern that the bot does search for.
         nearest: Option<Pattern>,
     },
     /// A job whose patterns have too many intervals.
@@ -210,11 +210,11 @@ pub struct Acceptance {
     pub job: JobId,
     /// The job's patterns.
     pub patterns: Vec<Pattern>,
-    /// Difficulty of any of them.
+    /// Difficulty of any of the patterns.
     pub difficulty: Difficulty,
     /// How long the search takes once it can begin, if a rate is measured.
     pub takes: Option<Takes>,
-    /// Why it is not searched now, if so.
+    /// Why the job is not searched now, if so.
     pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
@@ -224,9 +224,9 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
-    /// Why a peer is asked to search for it too; `None` if none is.
+    /// Why a peer is asked to search for the job as well; `None` if none is asked.
     pub hand_over: Option<HandOver>,
-    /// Whether it takes so long that a split key is worth mentioning.
+    /// Whether the job takes so long that a split key is worth mentioning.
     pub expensive: bool,
     /// A look-alike that is found much sooner.
     pub cheaper: Option<Cheaper>,
@@ -239,7 +239,7 @@ pub struct BestAcceptance {
     pub job: JobId,
     /// The search, with its likely result and its time.
     pub explanation: BestExplanation,
-    /// Why it is not searched now, if so.
+    /// Why the job is not searched now, if so.
     pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
@@ -277,7 +277,7 @@ pub struct Cheaper {
 pub struct Explanation {
     /// The pattern.
     pub pattern: Pattern,
-    /// Whether the bot searches for it.
+    /// Whether the bot searches for the pattern.
     pub is_accepted: bool,
     /// How long a search takes, if a rate is measured.
     pub expected: Option<Takes>,
@@ -294,10 +294,10 @@ pub struct JobLine {
     pub job: JobId,
     /// The job's patterns.
     pub patterns: Vec<Pattern>,
-    /// The search without a target, if it is one.
+    /// The search without a target, if the job is one.
     pub best: Option<BestSearch>,
-    /// Time since it was accepted.
+    /// Time since the job was accepted.
     pub waited: Duration,
-    /// Its mean time and the chance that it is done by now, if a rate is measured.
+    /// The job's mean time and the chance that it is done by now, if a rate is measured.
     pub expected: Option<(Duration, f64)>,
 }

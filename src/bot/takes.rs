@@ -45,7 +45,7 @@ impl Facts<'_> {
         })
     }
 
-    /// How long it takes until the devices have searched for this time.
+    /// The time until the devices have searched for this long.
     pub(super) fn within(&self, time: Duration) -> Duration {
         self.calendar().map_or(time, |calendar| calendar.within(time))
     }
@@ -61,7 +61,7 @@ impl Facts<'_> {
         Duration::from_secs(self.hours.map_or(whole, |hours| hours.between(since, self.now)))
     }
 
-    /// Why nothing is searched now; `None` if it is.
+    /// Why nothing is searched now; `None` if the devices search.
     pub(super) fn rests(&self) -> Option<Rests> {
         let wait = self.until_hours().as_secs();
         match (self.is_stopped, wait) {

@@ -23,11 +23,11 @@ const WIDEST_BAR: f64 = 40.0;
 
 /// One plot of a file.
 pub(super) struct Panel {
-    /// Its title.
+    /// The panel's title.
     pub title: String,
     /// The text under the horizontal axis.
     pub below: String,
-    /// The values in it.
+    /// The panel's values.
     pub shape: Shape,
     /// The text of a value on the vertical axis.
     pub label: fn(f64) -> String,

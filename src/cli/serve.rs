@@ -48,7 +48,7 @@ pub(super) struct Serve {
 
 /// The end of one run of the service.
 enum End {
-    /// A signal asked for it.
+    /// A signal asked for the end.
     Stopped,
     /// The operator has reloaded the configuration: this is the new one.
     Reloaded(Box<Config>),

@@ -128,7 +128,7 @@ impl FleetConfig {
 /// Peers: other bots that are asked to search for jobs of ours too. None by default.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PeersConfig {
-    /// Their keys, in the order in which they are asked.
+    /// The peers' keys, in the order in which they are asked.
     pub bots: Vec<Asker>,
     /// Expected time from which a job is hard. Every second hard job is handed over. Not a key of
     /// the file.
@@ -155,7 +155,7 @@ impl Default for PeersConfig {
 /// The web page for people without an account, and the metrics. Both are off by default.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
-    /// Address and port at which the page is served; `None` if it is not served.
+    /// Address and port of the page; `None` if it is not served.
     pub listen: Option<SocketAddr>,
     /// The address at which people reach the page, `https://…/`. `None` if it is the address it is
     /// served at.

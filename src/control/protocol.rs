@@ -41,7 +41,7 @@ pub enum Command {
     Rule {
         /// The asker's npub.
         npub: String,
-        /// How they are treated from now on.
+        /// How the asker is treated from now on.
         standing: Standing,
     },
     /// Show what the bot did each day.
@@ -116,7 +116,7 @@ pub struct AskerStatus {
     pub messages: u64,
     /// When their last job was accepted, Unix seconds.
     pub last_job_at: Option<u64>,
-    /// How they are treated.
+    /// How the asker is treated.
     pub standing: Standing,
 }
 

@@ -51,7 +51,7 @@ pub struct RelayFigures {
 pub struct JobProgress {
     /// The job.
     pub job: JobStatus,
-    /// Seconds since it was accepted.
+    /// Seconds since the job was accepted.
     pub age_seconds: u64,
     /// The chance, 0 to 1, that a search ends within this age with the job's present share of the
     /// devices; `null` without a rate.

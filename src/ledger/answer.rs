@@ -25,7 +25,7 @@ pub struct Answer {
     pub seen_on: Vec<String>,
     /// The vault's ticket for the request in the message. It is kept with the job.
     pub ticket: Option<Ticket>,
-    /// The change that it causes, besides the answer.
+    /// The change that the message causes, besides the answer.
     pub effect: Effect,
     /// The one answer. `None` for messages that are ignored.
     pub reply: Option<GiftWrap>,

@@ -28,7 +28,7 @@ pub struct Job {
     pub rumor: RumorId,
     /// The job's state.
     pub state: JobState,
-    /// When it was accepted, Unix seconds.
+    /// When the job was accepted, Unix seconds.
     pub accepted_at: u64,
     /// Relays where the asker's message was seen: the last choice for the answer.
     pub seen_on: Vec<String>,

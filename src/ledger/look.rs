@@ -16,7 +16,7 @@ use std::path::Path;
 pub enum Look {
     /// No ledger; the first start makes one.
     Absent,
-    /// A running npubbot uses it.
+    /// A running npubbot uses the ledger.
     InUse,
     /// An intact ledger.
     Sound {

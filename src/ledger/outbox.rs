@@ -22,11 +22,11 @@ pub struct DueMessage {
     pub id: MessageId,
     /// The job whose result it is; `None` for other messages.
     pub result_of: Option<JobId>,
-    /// Whether it is a result, or its asker has an open job.
+    /// Whether the message is a result, or its asker has an open job.
     pub urgent: bool,
     /// The sealed message.
     pub wrap: GiftWrap,
-    /// When it was queued or last asked for again, Unix seconds.
+    /// When the message was queued or last asked for again, Unix seconds.
     pub queued_at: u64,
     /// Earlier attempts.
     pub attempts: u32,

@@ -61,7 +61,7 @@ pub struct PeerRequest {
     pub job: Option<JobId>,
     /// The state of the request.
     pub state: PeerRequestState,
-    /// When it was sent, Unix seconds.
+    /// When the request was sent, Unix seconds.
     pub asked_at: u64,
 }
 

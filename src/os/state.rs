@@ -19,9 +19,9 @@ pub enum State {
 /// The end of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Its exit code.
+    /// The service's exit code.
     pub code: u8,
-    /// Whether the service manager should start it again.
+    /// Whether the service manager should start the service again.
     pub is_to_restart: bool,
 }
 

@@ -53,7 +53,7 @@ impl<F: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static> Attach for F {}
 pub struct FleetView {
     /// Address of the server.
     pub server: String,
-    /// Whether the bot is connected to it.
+    /// Whether the bot is connected to the server.
     pub connected: bool,
     /// The devices of workers that have come since the start, by name.
     pub devices: Vec<RemoteView>,

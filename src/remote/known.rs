@@ -43,9 +43,9 @@ pub struct Part {
     pub generation: u64,
     /// The number of the set that is changed; `None` for a new one.
     pub base: Option<u64>,
-    /// Whether it is the first part.
+    /// Whether this is the first part.
     pub is_first: bool,
-    /// Whether it is the last part.
+    /// Whether this is the last part.
     pub is_last: bool,
     /// Patterns to remove.
     pub removed: Vec<String>,

@@ -31,17 +31,17 @@ pub struct RemoteView {
     pub id: RemoteId,
     /// The maker's name, as the worker says.
     pub name: String,
-    /// The kernel that it runs.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Version of the worker's program.
     pub program: String,
-    /// `None` while it is connected; otherwise why it is away.
+    /// Why the device is away; `None` while it is connected.
     pub away: Option<String>,
     /// Sessions that ended because it did nothing, failed or lied, since the bot's start.
     pub errors: u64,
     /// Round trip and clock, from the last ping; `None` while it is away.
     pub echo: Option<Echo>,
-    /// Whether its worker was recently started more often than is allowed.
+    /// Whether the device's worker was recently started more often than is allowed.
     pub comes_too_often: bool,
 }
 
@@ -67,11 +67,11 @@ struct Place {
     useless: u32,
     /// Useless sessions and lies so far.
     errors: u64,
-    /// Time before which it gets no session.
+    /// Time before which the device gets no session.
     not_before: Instant,
     /// The last [`BEGINNINGS`] times at which a session began.
     began: VecDeque<Instant>,
-    /// When it last came too often.
+    /// When the device last began sessions too often.
     too_often: Option<Instant>,
 }
 

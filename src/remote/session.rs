@@ -40,7 +40,7 @@ impl End {
 pub struct Session {
     /// The device.
     pub id: RemoteId,
-    /// Its hello, as it came.
+    /// The device's hello, as received.
     pub hello: Hello,
     /// The limit on its worker's start points.
     pub pace: Arc<Pace>,

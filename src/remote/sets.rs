@@ -31,9 +31,9 @@ struct SentSet {
 
 /// The set of a launch, as the device knows it.
 pub struct Shared {
-    /// Its place among the sets of the device.
+    /// The set's place among the sets of the device.
     pub set: u8,
-    /// Its number.
+    /// The set's number.
     pub generation: u64,
     /// Messages to send to the device before the order.
     pub messages: Vec<ToWorker>,

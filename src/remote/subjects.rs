@@ -93,9 +93,9 @@ pub struct Permissions {
 
 /// A service of the bot's account that a worker may use.
 pub struct Service {
-    /// Its subject in the bot's account.
+    /// The service's subject in the bot's account.
     pub subject: String,
-    /// Its subject in the worker's account.
+    /// The service's subject in the worker's account.
     pub local: String,
     /// Whether a request has several answers.
     pub is_streamed: bool,

@@ -57,7 +57,7 @@ pub struct Hello {
     pub session: u64,
     /// The maker's name of the device.
     pub name: String,
-    /// The kernel that runs on it.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Threads that search.
     pub threads: u32,
@@ -83,11 +83,11 @@ pub enum ToWorker {
         set: u8,
         /// The number that the set has from now on.
         generation: u64,
-        /// The number that it had before; `None` for a new set.
+        /// The number that the set had before; `None` for a new set.
         base: Option<u64>,
-        /// Whether it is the first part.
+        /// Whether this is the first part.
         is_first: bool,
-        /// Whether it is the last part.
+        /// Whether this is the last part.
         is_last: bool,
         /// Patterns to remove.
         removed: Vec<String>,
@@ -145,9 +145,9 @@ pub struct Answer {
 pub enum Refusal {
     /// The worker lacks the set, or a text is not a pattern.
     Patterns,
-    /// The number of start points is not the one it announced.
+    /// The number of start points is not the one that the worker announced.
     Starts,
-    /// Its device failed.
+    /// The worker's device failed.
     Device,
 }
 

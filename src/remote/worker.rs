@@ -43,9 +43,9 @@ pub enum WorkerError {
     /// The credentials are not those of a worker.
     #[error("these are the credentials of `{user}`, and that is no worker: {error}")]
     NoWorker {
-        /// The user they name.
+        /// The user that the credentials name.
         user: String,
-        /// The mistake in it.
+        /// The mistake in that name.
         error: NoName,
     },
     /// The server refuses the worker.
@@ -55,7 +55,7 @@ pub enum WorkerError {
     Refused {
         /// Address of the server.
         server: String,
-        /// Its answer.
+        /// The server's answer.
         reason: String,
     },
     /// Every device failed.

@@ -29,7 +29,7 @@ struct Held {
     message: IncomingMessage,
     /// The meaning of the message, if its turn came and its half was in use.
     request: Option<Request>,
-    /// Whether its asker has an open job, if that was looked up.
+    /// Whether the message's asker has an open job, if that was looked up.
     has_job: Option<bool>,
 }
 

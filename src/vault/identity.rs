@@ -15,7 +15,7 @@ const TICKETS: &str = "# Every job of this identity has its ticket.";
 /// An opened identity.
 pub(super) struct OpenedIdentity {
     pub(super) bot: Signing,
-    /// Whether it may have jobs that are older than tickets.
+    /// Whether the identity may have jobs that are older than tickets.
     pub(super) is_older_than_tickets: bool,
 }
 

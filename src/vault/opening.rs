@@ -112,7 +112,7 @@ pub(super) enum HalfOpening {
 pub struct Opening {
     /// The identity file.
     pub file: PathBuf,
-    /// The means that unlock it.
+    /// The means that unlock the identity.
     pub means: Means,
     /// Whether to make the identity and its file.
     pub is_new: bool,

@@ -66,7 +66,7 @@ impl MetricsServer {
         Ok(MetricsServer { listener })
     }
 
-    /// The address at which it listens.
+    /// The address at which the server listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }

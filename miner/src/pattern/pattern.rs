@@ -139,7 +139,7 @@ impl Pattern {
         }
     }
 
-    /// Number of intervals that a device's filter needs for it.
+    /// Number of intervals that a device's filter needs for the pattern.
     pub fn interval_count(&self) -> usize {
         match &self.form {
             Form::Range(..) => 1,

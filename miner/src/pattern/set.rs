@@ -77,7 +77,7 @@ impl PatternSet {
         }
     }
 
-    /// The shared patterns after its own, if it was made by [`PatternSet::before`].
+    /// The shared patterns after the set's own, if the set was made by [`PatternSet::before`].
     pub fn shared(&self) -> Option<&Arc<PatternSet>> {
         self.shared.as_ref()
     }

@@ -35,7 +35,7 @@ impl Shape {
         NPUB_CHARACTERS - self.end.len()
     }
 
-    /// Number of characters that it names or leaves open by `?`.
+    /// Number of characters that the shape names or leaves open by `?`.
     pub fn len(&self) -> usize {
         self.start.len() + self.middle.iter().map(Vec::len).sum::<usize>() + self.end.len()
     }

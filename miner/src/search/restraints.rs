@@ -20,9 +20,9 @@ pub struct Restraints {
 /// Limits on the use of a device. `None`: no limit.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Caps {
-    /// The share of its time in which it searches, above 0, up to 1.
+    /// The share of its time in which the device searches, above 0, up to 1.
     pub share: Option<f64>,
-    /// The temperature at which it pauses, degrees Celsius.
+    /// The temperature at which the device pauses, degrees Celsius.
     pub celsius: Option<f64>,
     /// The power that it may take, watts. GPUs only.
     pub watts: Option<f64>,

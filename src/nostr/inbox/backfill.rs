@@ -30,7 +30,7 @@ pub(super) struct Backfill {
 
 /// A backfill under way.
 struct Running {
-    /// When it began, in Unix seconds by the bot's clock.
+    /// When the backfill began, in Unix seconds by the bot's clock.
     began: u64,
     /// Fetched events. The next page waits until these are processed.
     events: mpsc::Receiver<Arrival>,

@@ -19,13 +19,13 @@ const MOST_BATCHES: usize = 8;
 pub(super) struct Decrypted {
     /// The id of the event, not of the message in it.
     pub id: [u8; 32],
-    /// The relay it came from.
+    /// The relay that sent the event.
     pub url: RelayUrl,
-    /// Whether it is of kind 4 (NIP-04).
+    /// Whether the event is of kind 4 (NIP-04).
     pub is_nip04: bool,
-    /// Whether it has the proof of work that is required in a flood.
+    /// Whether the event has the proof of work that is required in a flood.
     pub paid: bool,
-    /// The message in it, if any.
+    /// The message in the event, if any.
     pub outcome: Outcome,
 }
 

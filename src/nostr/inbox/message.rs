@@ -27,9 +27,9 @@ pub struct IncomingMessage {
     pub seen_on: Vec<String>,
     /// How it was sent. The answer goes the same way.
     pub channel: Channel,
-    /// Whether its author is known to read sealed messages; always true for sealed ones.
+    /// Whether the author is known to read sealed messages; always true for sealed ones.
     pub reads_sealed: bool,
-    /// Whether its outermost event has the proof of work that is required in a flood.
+    /// Whether the outermost event has the proof of work that is required in a flood.
     pub paid: bool,
 }
 

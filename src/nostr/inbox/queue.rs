@@ -24,11 +24,11 @@ const KIBIBYTES_AN_EVENT: usize = 2;
 
 /// A received event, not yet verified.
 pub(super) struct Arrival {
-    /// The relay it came from.
+    /// The relay that sent the event.
     pub url: RelayUrl,
     /// The event.
     pub event: Box<Event>,
-    /// Whether it has the proof of work that is required in a flood.
+    /// Whether the event has the proof of work that is required in a flood.
     pub paid: bool,
     /// The event's share of the queue's memory; `None` for backfilled events, whose pages are
     /// bounded.

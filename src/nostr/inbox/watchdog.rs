@@ -61,7 +61,7 @@ pub struct Watchdog {
     pub relays: Relays,
     /// The vault that seals the test messages.
     pub vault: Vault,
-    /// The clock that dates them.
+    /// The clock that dates the messages.
     pub clock: Clock,
     /// Time between two rounds.
     pub every: Duration,

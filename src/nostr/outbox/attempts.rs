@@ -55,11 +55,11 @@ type Sent = (RelayUrl, Result<(), NostrError>);
 /// The result of sending a message once.
 #[derive(Default)]
 struct Published {
-    /// The relays it is meant for, including those that have it already.
+    /// The relays that the message is meant for, including those that have it already.
     tried: Vec<RelayUrl>,
-    /// Relays that accepted it now.
+    /// Relays that accepted the message now.
     reached: Vec<String>,
-    /// Relays that will never accept it.
+    /// Relays that will never accept the message.
     refused: usize,
 }
 

@@ -55,10 +55,10 @@ const URGENT_TIME: Duration = Duration::from_secs(30);
 pub(super) struct Admission {
     /// Whether the relay has a slot now.
     pub granted: bool,
-    /// Whether it is worth asking again soon: the first relay of an asker gets a slot within a
-    /// second.
+    /// Whether to ask again soon: the first relay of an asker gets a slot within a second.
     pub may_wait: bool,
-    /// Relays that lose their slots to it, or are disconnected already. They leave the client.
+    /// Relays that lose their slots to this one, or are disconnected already. They leave the
+    /// client.
     pub leaving: Vec<RelayUrl>,
 }
 

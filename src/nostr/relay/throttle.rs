@@ -56,9 +56,9 @@ struct Pending {
 #[derive(Debug)]
 struct Owed {
     deliveries: usize,
-    /// When it last answered, or got the first of these events.
+    /// When the host last answered, or got the first of these events.
     since: Instant,
-    /// A delivery timed out, and it has not answered since.
+    /// Whether a delivery timed out, and the host has not answered since.
     is_suspect: bool,
 }
 

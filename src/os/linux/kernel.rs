@@ -45,7 +45,7 @@ impl MemoryFile {
         Ok(file)
     }
 
-    /// Its path, for this process.
+    /// The file's path, for this process.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }

@@ -59,7 +59,7 @@ impl TestSignal {
         signal(SignalKind::user_defined2()).map(TestSignal)
     }
 
-    /// Waits for it.
+    /// Waits for the signal.
     pub async fn next(&mut self) {
         self.0.recv().await;
     }

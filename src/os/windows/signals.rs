@@ -64,7 +64,7 @@ impl TestSignal {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Waits for it.
+    /// Waits for the signal.
     pub async fn next(&mut self) {
         match self.0 {}
     }

@@ -21,7 +21,7 @@ const LEAST_OF_DATA: usize = 3;
 pub struct Draw {
     /// The canary of a pass without other patterns.
     pub pattern: Pattern,
-    /// Whether it is for a GPU, or may be.
+    /// Whether the pattern is for a GPU, or may be.
     pub for_gpu: bool,
 }
 

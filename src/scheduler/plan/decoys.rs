@@ -35,7 +35,7 @@ struct Drawn {
     decoys: Vec<Decoy>,
     /// Counts their changes.
     changes: u64,
-    /// When they changed last.
+    /// When the decoys last changed.
     changed: Option<Instant>,
 }
 

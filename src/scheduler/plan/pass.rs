@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 /// The owner of a pattern and of its hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// The job that asked for it.
+    /// The job that asked for the pattern.
     Job(JobId),
     /// Nobody. The number of hits is compared with the expected number, to tell whether a device
     /// really searches.

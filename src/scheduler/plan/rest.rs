@@ -28,7 +28,7 @@ pub enum Rest {
     Heat {
         /// The last temperature read, degrees Celsius; `None` if it can no longer be read.
         celsius: Option<f64>,
-        /// The temperature at which it pauses.
+        /// The temperature at which the device pauses.
         limit: f64,
     },
 }

@@ -50,7 +50,7 @@ impl Seats {
 /// The search that a job still needs.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Candidates until it is found, on average.
+    /// Candidates until the job is found, on average.
     Candidates(f64),
     /// Seconds of search: a job without a target.
     Seconds(f64),

@@ -20,11 +20,11 @@ pub struct DeviceView {
     pub id: DeviceId,
     /// The maker's name.
     pub name: String,
-    /// The kernel that it runs.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Threads that search.
     pub threads: usize,
-    /// Whether it is in use.
+    /// Whether the device is in use.
     pub health: Health,
     /// Candidates per second by wall time, host included. `None` before the first measurement.
     pub rate: Option<Rate>,

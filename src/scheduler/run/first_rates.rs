@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 
 /// How long a device runs before it is measured.
 pub(super) const WARM_UP: Duration = Duration::from_millis(150);
-/// How long it is measured.
+/// How long the device is then measured.
 pub(super) const MEASURE: Duration = Duration::from_millis(200);
-/// At the end, rates are saved again if they changed by this part.
+/// The least relative change of a rate for which rates are saved again at the end.
 const WORTH_KEEPING: f64 = 0.02;
 
 /// The state of a device's first measurement.
 pub(super) struct FirstRates {
-    /// Whether jobs wait for it.
+    /// Whether jobs wait for its rate.
     holds_jobs: bool,
     /// The measurement ends at this time, if there is a rate by then.
     until: Instant,

@@ -57,7 +57,7 @@ struct Inner {
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
     idle: bool,
-    /// The share of its time in which the operator lets it search.
+    /// The share of its time in which the operator lets the device search.
     share: f64,
 }
 
@@ -204,7 +204,7 @@ impl Record {
         }
     }
 
-    /// Whether its claims are no longer believed.
+    /// Whether the device's claims are no longer believed.
     pub fn is_disbelieved(&self) -> bool {
         self.lock().verdict.is_some()
     }
@@ -238,13 +238,13 @@ impl Record {
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }
 
-    /// Sets the share of its time in which it searches.
+    /// Sets the share of its time in which the device searches.
     pub fn set_share(&self, share: f64) {
         let mut inner = self.lock();
         (inner.share, inner.view.part) = (share, share);
     }
 
-    /// The share of its time in which it searches.
+    /// The share of its time in which the device searches.
     pub fn share(&self) -> f64 {
         self.lock().share
     }
@@ -262,7 +262,7 @@ impl Record {
         self.lock().view.rest.is_some()
     }
 
-    /// The share of its time that it can search.
+    /// The share of its time in which the device can search.
     pub fn part(&self) -> f64 {
         self.lock().view.part
     }

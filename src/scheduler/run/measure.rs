@@ -74,11 +74,11 @@ pub struct Measurement {
 /// The work of one kind of launches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KindMeasurement {
-    /// Whether they compared whole keys.
+    /// Whether the launches compared whole keys.
     pub compares_whole_keys: bool,
     /// Candidates tested.
     pub candidates: u64,
-    /// Time that devices spent on it, all devices together.
+    /// Time that the devices spent on these launches, all devices together.
     pub busy: Duration,
 }
 

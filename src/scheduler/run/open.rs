@@ -17,9 +17,9 @@ pub(in crate::scheduler) struct OpenedDevice {
     pub info: DeviceInfo,
     /// The open device, or why it could not be opened now.
     pub searcher: Result<Box<dyn Searcher>, SearchError>,
-    /// The options for opening it again.
+    /// The options for opening the device again.
     pub options: SearchOptions,
-    /// Whether it is the CPU thread beside GPUs. Its rate is not included in the total.
+    /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
     pub is_side: bool,
 }
 

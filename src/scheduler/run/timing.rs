@@ -14,7 +14,7 @@ pub(super) struct Timing {
     pub measure_from: Instant,
     /// The measurement of whole keys, once it began.
     pub whole: Option<WholeKeysTrial>,
-    /// Its alternation of work and rest.
+    /// The device's alternation of work and rest.
     pub duty: Duty,
 }
 

@@ -50,7 +50,7 @@ pub(in crate::scheduler) struct Worker {
     pub at: usize,
     /// The device of this worker.
     pub id: DeviceId,
-    /// The patterns it searches.
+    /// The patterns that the device searches.
     pub lane: Lane,
     /// The GPUs that this device replaces while none of them works.
     pub stands_in_for: Vec<Arc<Record>>,

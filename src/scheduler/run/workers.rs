@@ -31,7 +31,7 @@ pub struct Workers {
 
 struct Device {
     record: Arc<Record>,
-    /// Whether it is the CPU thread beside GPUs. Its rate is not included in the total.
+    /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
     is_side: bool,
     thread: Option<JoinHandle<()>>,
 }

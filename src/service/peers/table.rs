@@ -62,9 +62,9 @@ impl Held {
 pub(super) struct Figures {
     /// Keys from its tweaks.
     pub keys: u64,
-    /// Requests that it refused.
+    /// Requests that the peer refused.
     pub refused: u64,
-    /// Requests that it did not answer.
+    /// Requests that the peer did not answer.
     pub silent: u64,
     /// Tweaks that fit no open request, or no pattern of it.
     pub wrong: u64,
@@ -75,7 +75,7 @@ pub(super) struct Figures {
 #[derive(Debug, Default)]
 struct OfPeer {
     figures: Figures,
-    /// Time before which it gets no request.
+    /// Time before which the peer gets no request.
     rests_until: Option<Instant>,
     /// The beginning of the hour in which messages are counted, and their number.
     read: Option<(Instant, u32)>,
