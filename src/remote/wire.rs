@@ -18,8 +18,7 @@ pub const LARGEST_HELLO: usize = 512;
 pub const LARGEST_ANSWER: usize = 80 << 10;
 /// The most hits in an answer. At 50 answers a second they are more than a core can verify.
 pub const MOST_HITS: usize = 1 << 11;
-/// The most start points in an order. A GPU of 160 multiprocessors has 27, and a CPU one for each
-/// thread.
+/// The most start points in an order. A GPU of 160 multiprocessors has 27, a CPU one per thread.
 pub const MOST_STARTS: usize = 1024;
 /// The most candidates that an answer may claim. 4,096 of the fastest GPUs test as many in a tenth
 /// of a second.
@@ -100,8 +99,7 @@ pub enum ToWorker {
         order: u64,
         /// The place of the set to search for.
         set: u8,
-        /// The number of the set. If the set has changed when the order begins, the device uses the
-        /// newer one.
+        /// The number of the set. If a newer one is there when the order begins, that is searched.
         generation: u64,
         /// Patterns for this order only.
         own: Vec<String>,
