@@ -1,5 +1,5 @@
-//! Benchmarks the field operations and the search of the CPU kernels: `cargo bench --bench
-//! cpu_kernels`.
+//! Benchmarks the field operations and the search of the CPU kernels:
+//! `cargo bench --bench cpu_kernels`.
 //!
 //! Use it to compare two versions of the code. The rates in `docs/performance.md` come from
 //! `npubbot bench`, which proves them by hits.

@@ -37,8 +37,8 @@ fn heading(t: &Table, job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -
     }
 }
 
-/// How a key fits its pattern: `This npub starts with npub1cat`, `This npub has al7ce, which fits
-/// ~alice`.
+/// How a key fits its pattern: `This npub starts with npub1cat`,
+/// `This npub has al7ce, which fits ~alice`.
 fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
     match pattern.kind() {
         Kind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),

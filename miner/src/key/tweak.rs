@@ -121,8 +121,8 @@ impl fmt::Debug for Offset {
     }
 }
 
-/// An offset and a rotation that turn a start secret `s` into a key: `λ^rotation · (s + offset) mod
-/// n`.
+/// An offset and a rotation that turn a start secret `s` into a key:
+/// `λ^rotation · (s + offset) mod n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Tweak {
     /// Added to the start secret first.

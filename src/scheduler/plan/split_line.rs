@@ -162,8 +162,8 @@ impl SplitLine {
         self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
     }
 
-    /// Number of askers ahead of this one; `None` if the asker has no split job. Costs `O(askers
-    /// ahead)`.
+    /// Number of askers ahead of this one; `None` if the asker has no split job. Costs
+    /// `O(askers ahead)`.
     pub fn askers_before(&self, asker: Asker) -> Option<usize> {
         let line = self.lines.get(&Lane::All)?;
         let oldest = line.askers.get(&asker)?.oldest()?;
