@@ -1,7 +1,7 @@
 //! Names the commit, the target and the features of this build, for `npubbot --version`.
 //!
-//! `NPUBBOT_COMMIT` names the commit; otherwise cargo's record in a package does, or git in a release
-//! build.
+//! `NPUBBOT_COMMIT` names the commit; otherwise cargo's record in a package does, or git in a
+//! release build.
 
 use std::path::Path;
 use std::process::Command;

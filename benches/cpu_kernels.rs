@@ -1,8 +1,8 @@
-//! Benchmarks the field operations and the search of the CPU kernels: `cargo bench --bench
-//! cpu_kernels`.
+//! Benchmarks the field operations and the search of the CPU kernels:
+//! `cargo bench --bench cpu_kernels`.
 //!
-//! For comparing two versions of the code. The rates in `docs/performance.md` come from `npubbot
-//! bench`, which proves them by hits.
+//! Use it to compare two versions of the code. The rates in `docs/performance.md` come from
+//! `npubbot bench`, which proves them by hits.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use npubbot::key::StartPoint;

@@ -1,5 +1,5 @@
-//! How the scheduler's costs grow with the number of open split jobs: `cargo bench --bench
-//! scheduler`.
+//! Measures how the scheduler's costs grow with the number of open split jobs:
+//! `cargo bench --bench scheduler`.
 //!
 //! A change must cost `O(log jobs)`, so from 1,000 to 100,000 jobs the time must less than double.
 

@@ -124,7 +124,7 @@ pub fn relays_toml(data: &[u8]) {
     }
 }
 
-/// Claimed hits as a device's buffer has them, 42 bytes per hit: start point, kind of offset and
+/// Claimed hits in the form of a device's buffer, 42 bytes per hit: start point, kind of offset and
 /// rotation, offset.
 pub fn hits(data: &[u8]) {
     static LAUNCH: OnceLock<(Vault, Arc<Pass>)> = OnceLock::new();
@@ -153,7 +153,7 @@ fn claim(bytes: &[u8]) -> ClaimedHit {
     ClaimedHit { start: word(0) as usize, tweak: Tweak { offset, rotation } }
 }
 
-/// A half point or a tweak, as people paste it. What is read is written back unchanged.
+/// A half point or a tweak, as people paste it. A valid one is written back unchanged.
 pub fn split_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(point) = text.parse::<HalfPoint>() {
@@ -164,8 +164,8 @@ pub fn split_text(data: &[u8]) {
     }
 }
 
-/// A pattern of any kind after the 32 bytes of a key: it is written as it was read, and a set of it
-/// agrees with it.
+/// A pattern of any kind, after the 32 bytes of a key. Its text reads back as the same pattern, and
+/// a set of it gives the same matches.
 pub fn patterns(data: &[u8]) {
     let Some((key, text)) = data.split_first_chunk::<32>() else { return };
     let text = String::from_utf8_lossy(text);

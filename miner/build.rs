@@ -1,4 +1,4 @@
-//! Compiles `kernels/` with nvcc if it is there, and embeds the sources for NVRTC in any case.
+//! Compiles `kernels/` with nvcc if it is installed, and always embeds the sources for NVRTC.
 //! Generates Rust constants from `kernels/constants.h`.
 //!
 //! `NVCC` or `CUDA_HOME` names the compiler; otherwise it is searched in `PATH`.
@@ -12,8 +12,8 @@ use std::{env, fs};
 
 /// Compute capabilities that get machine code.
 const ARCHS: &str = "75,80,86,89,90,100,120";
-/// Architectures with the same PTX, line for line but for their names, as the second one: it is
-/// compiled once for both. The sources ask for no architecture but 8.0 and 10.0
+/// Pairs of architectures with equal PTX except for their names. It is compiled once for both. The
+/// sources distinguish no architectures except 8.0 and 10.0
 /// (`the_kernels_ask_for_no_architecture_that_shares_the_ptx_of_another`).
 const SAME_PTX: [(&str, &str); 3] = [("86", "80"), ("89", "80"), ("120", "100")];
 /// The first that supports all instructions we use also gets PTX, which any newer GPU can run.
@@ -61,7 +61,7 @@ fn find_nvcc() -> Option<PathBuf> {
     home.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file())
 }
 
-/// Compiles for those of `archs` that this nvcc knows. Returns them, and what the assembler says of
+/// Compiles for those of `archs` that this nvcc knows. Returns these, and the assembler's report on
 /// each kernel.
 fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<(String, String), String> {
     let run = |command: &mut Command| {
@@ -87,8 +87,8 @@ fn compile(nvcc: &Path, archs: &str, source: &Path, fatbin: &Path) -> Result<(St
 
 /// The assembler's report as a Rust table of `KernelReport`.
 ///
-/// It first names a kernel (`Compiling entry function 'plain_one' for 'sm_90'`), then says what is
-/// spilled (`44 bytes spill loads`) and used (`Used 128 registers`) by it.
+/// The report first names a kernel (`Compiling entry function 'plain_one' for 'sm_90'`), then its
+/// spills (`44 bytes spill loads`) and registers (`Used 128 registers`).
 fn machine_code(report: &str) -> String {
     let between = |line: &str, before: &str, after: &str| -> Option<String> {
         let (_, rest) = line.split_once(before)?;
@@ -100,7 +100,7 @@ fn machine_code(report: &str) -> String {
         if name.is_some() {
             (kernel, spilled) = (name, None);
         } else if let Some(bytes) = between(line, "spill stores, ", " bytes spill loads") {
-            // Functions that it calls follow the kernel.
+            // Functions that the kernel calls follow it.
             spilled = spilled.or(Some(bytes));
         } else if let Some(registers) = between(line, "Used ", " registers")
             && let Some(((kernel, arch), spilled)) = kernel.take().zip(spilled.take())
@@ -110,7 +110,7 @@ fn machine_code(report: &str) -> String {
             ));
         }
     }
-    // In the order of nvcc's threads they would differ from build to build.
+    // nvcc's threads report in an order that differs from build to build.
     rows.sort();
     format!("&[{}]", rows.join(", "))
 }

@@ -1,5 +1,5 @@
-//! The file in which the calibrations of devices outlive the process. It is a convenience: one that
-//! is missing, damaged or not this user's own is ignored, and the devices are measured anew.
+//! The file that keeps the calibrations of devices from one start to the next. A file that is
+//! missing, damaged or another user's is ignored, and the devices are measured again.
 
 use crate::os::files;
 use crate::search::{Calibration, Calibrations};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Name of the file in the data folder, or in the user's folder for caches.
 const NAME: &str = "devices.json";
-/// The form of the file. Another one is ignored.
+/// The version of the format. A file with another version is ignored.
 const FORM: u32 = 1;
 /// The largest file that is read, in bytes: 64 devices take 30 KiB.
 const LARGEST: u64 = 64 << 10;
@@ -23,7 +23,8 @@ struct Content {
     devices: BTreeMap<String, Calibration>,
 }
 
-/// The calibrations in a folder, kept there from now on. The folder is made with the first of them.
+/// Calibrations that are read from a folder and written to it. The first one to be written makes
+/// the folder.
 pub fn in_folder(folder: &Path) -> Calibrations {
     let file = folder.join(NAME);
     let read = read(&file).unwrap_or_else(|reason| {
@@ -38,7 +39,7 @@ pub fn in_folder(folder: &Path) -> Calibrations {
     })
 }
 
-/// The calibrations of this user, for commands without a bot. Without a folder none are kept.
+/// The calibrations of this user, for commands without a bot. Without a home folder none are kept.
 pub fn of_user() -> Calibrations {
     files::cache_folder().map_or_else(Calibrations::default, |folder| in_folder(&folder))
 }
@@ -61,7 +62,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Calibration>, String> {
     }
 }
 
-/// Writes the file in one step, for its owner alone.
+/// Writes the file in one step. Only its owner can read it.
 fn write(folder: &Path, all: &BTreeMap<String, Calibration>) -> io::Result<()> {
     files::create_folder(folder)?;
     let text = serde_json::to_string_pretty(&Content { form: FORM, devices: all.clone() })?;

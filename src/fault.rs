@@ -17,7 +17,7 @@
 //!
 //! The text of a fault names the step and nothing else, so it reveals no request.
 
-/// The steps of a request from the relay to the key, in order; then the steps outside of it.
+/// The steps of a request from the relay to the key, in order; then all other steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
     /// The jobs still open from the last run are handed to the scheduler.

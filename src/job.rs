@@ -21,9 +21,8 @@ pub struct EncryptionKey(pub [u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RumorId(pub [u8; 32]);
 
-/// A request for a key as the vault itself has read it, with a MAC that only the vault can make. It
-/// is no secret: its holder can have such a key sealed to the author of the message, and to nobody
-/// else.
+/// A request for a key as the vault itself read it, with a MAC that only the vault can make. It is
+/// not secret: its holder can only have such a key sealed to the author of the message.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub Vec<u8>);
 
@@ -51,13 +50,13 @@ pub enum Channel {
 /// Why another bot, a peer, is asked to search for a job too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HandOver {
-    /// It is hard.
+    /// The job is hard.
     Hard,
-    /// It takes too long for this bot alone: it was accepted because a peer may search for it.
+    /// The job takes too long for this bot. It was accepted because a peer may search for it.
     TooLong,
 }
 
-/// A job: what is searched, for whom, and until when.
+/// A job: its patterns, its asker and its time limit.
 ///
 /// The bot creates it, the ledger stores it, and the scheduler searches by it. Its `Debug` output
 /// has neither patterns nor asker, so no log can connect the two.
@@ -67,7 +66,7 @@ pub struct JobSpec {
     pub asker: Asker,
     /// The patterns, at least one. The first match of any of them ends the job, if it has a target.
     pub patterns: Vec<Pattern>,
-    /// The search without a target, if it is one: its rarest key is the result.
+    /// The search without a target, if the job is one: its rarest key is the result.
     pub best: Option<Box<BestSearch>>,
     /// The asker's half point, if the asker keeps half of the key. `None` for a job of the pool.
     pub half: Option<HalfPoint>,
@@ -81,11 +80,11 @@ pub struct JobSpec {
     pub expires_at: u64,
     /// The asker is told at this time, in Unix seconds, that the search takes longer than promised.
     pub notice_at: Option<u64>,
-    /// Why a peer is asked to search for it too; `None` if none is.
+    /// Why a peer is asked to search for the job as well; `None` if none is asked.
     pub hand_over: Option<HandOver>,
 }
 
-/// A search without a target, and what it has come to.
+/// A search without a target, and its best key so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BestSearch {
     /// The family of keys, and the time.
@@ -107,8 +106,8 @@ impl BestSearch {
         self.kept.as_ref().is_none_or(|kept| pattern.difficulty() > kept.difficulty())
     }
 
-    /// Whether it is over: a key is kept, and the time is up or no key is rarer. Without a key, the
-    /// search goes on to the first one.
+    /// Whether the search is over: a key is kept, and the time is up or no key is rarer. Without a
+    /// key, the search goes on to the first one.
     pub fn is_over(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| self.searched >= self.best.time || self.best.family.is_rarest(kept))
     }
@@ -131,7 +130,7 @@ impl JobSpec {
         }
     }
 
-    /// The same as [`JobSpec::local`], for a search without a target.
+    /// A job like that of [`JobSpec::local`], for a search without a target.
     pub fn local_best(best: Best) -> JobSpec {
         JobSpec { best: Some(Box::new(BestSearch::new(best))), ..JobSpec::local(best.family.floor()) }
     }
@@ -169,7 +168,7 @@ impl fmt::Debug for JobSpec {
 
 #[cfg(test)]
 impl JobSpec {
-    /// A job of the pool; or, if `asker` is given, a split job at some half point of theirs.
+    /// A job of the pool or, if `asker` is given, a split job at a half point of that asker.
     pub(crate) fn for_tests(texts: &[&str], asker: Option<Asker>) -> JobSpec {
         let patterns = texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
         let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";

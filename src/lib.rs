@@ -4,7 +4,8 @@
 //! - [`os`]: everything that differs between operating systems
 //! - [`key`], [`pattern`]: public mathematics, and patterns of npubs; [`job`], [`message`]: what
 //!   travels between rooms
-//! - [`search`]: trying candidates; [`remote`]: on other machines; [`vault`]: every secret; [`ledger`]: what must survive
+//! - [`search`]: trying candidates; [`remote`]: on other machines; [`vault`]: every secret;
+//!   [`ledger`]: what must survive
 //! - [`scheduler`]: which job runs where; [`nostr`]: relays; [`bot`]: the conversation
 //! - [`web`]: serves the page for people without an account
 //! - [`control`]: the operator's local socket
@@ -39,6 +40,6 @@ mod token_bucket;
 pub mod vault;
 pub mod web;
 
-// The rooms that need no bot are a package of their own (`miner/`).
+// The rooms that need no bot are in the package `miner/`.
 #[doc(inline)]
 pub use npubbot_miner::{clock, duration, hours, key, pattern, search};

@@ -11,7 +11,7 @@ const SHARES: usize = 32;
 /// another counter, so only the sum has a meaning.
 static IN_USE: [Share; SHARES] = [const { Share(AtomicUsize::new(0)) }; SHARES];
 
-/// One counter, alone on its cache lines.
+/// One counter, with cache lines of its own.
 #[repr(align(128))]
 struct Share(AtomicUsize);
 

@@ -15,11 +15,11 @@ const LONGEST_HINT: usize = 128;
 pub struct WorkWanted {
     /// Leading zero bits of the wrap's id.
     pub bits: u32,
-    /// Time until none is needed any more, if the flood stops now.
+    /// Time until no work is needed any more, if the flood stops now.
     pub ends_in: Duration,
 }
 
-/// The message to which a reply answers. Clients show both in one thread.
+/// The message that a reply answers. Clients show both in one thread.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Answered {
     /// The id of the message.
@@ -40,21 +40,21 @@ impl Answered {
 pub struct OutgoingMessage {
     /// The receiver. Nobody else will be able to read it.
     pub to: Asker,
-    /// How it travels.
+    /// How the message travels.
     pub channel: Channel,
     /// The key that seal and wrap are encrypted to (kind 10044); `None`: the receiver's own.
     /// Without effect by NIP-04.
     pub encryption_key: Option<EncryptionKey>,
     /// Plain text (NIP-17, kind 14).
     pub text: String,
-    /// The message to which it replies, if any.
+    /// The message that this one answers, if any.
     pub in_reply_to: Option<Answered>,
-    /// The subject of its conversation, if it has one.
+    /// The subject of the conversation, if it has one.
     pub subject: Option<String>,
     /// Expiration (NIP-40): relays may delete the wrap from this time on, in Unix seconds.
     pub expires_at: u64,
     /// Earliest date of the rumor, Unix seconds. Clients sort by date, so a result must be dated
-    /// after its acceptance, also if both were made in the same second.
+    /// after its acceptance, even if both were made in the same second.
     pub not_before: u64,
 }
 

@@ -16,7 +16,7 @@ pub struct SearchBar {
 }
 
 impl SearchBar {
-    /// A bar on standard error, invisible if that is no terminal.
+    /// A bar on standard error; invisible if that is not a terminal.
     pub fn new(difficulty: Difficulty) -> SearchBar {
         let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {msg}").expect("a fixed template");
@@ -24,13 +24,13 @@ impl SearchBar {
         SearchBar { bar, difficulty }
     }
 
-    /// A bar of a search for a time, without a target.
+    /// A bar of a search without a target, which ends after a time.
     pub fn of_time() -> SearchBar {
         SearchBar::new(Difficulty::from_bits(0))
     }
 
-    /// Shows the part of its time, 0 to 1, that a search without a target is done with, and the
-    /// rarest pattern that its best key meets.
+    /// Shows a search without a target: the share of its time that is over, 0 to 1, and the rarest
+    /// pattern that its best key meets.
     pub fn show_best(&self, part: f64, rate: Option<Rate>, rarest: Option<&Pattern>) {
         self.bar.set_position((part.clamp(0.0, 1.0) * STEPS as f64) as u64);
         let pace = rate.map_or_else(|| "measuring".to_owned(), |rate| rate.to_string());

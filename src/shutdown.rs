@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Asks the program to end. So does dropping it.
+/// Asks the program to end, also when it is dropped.
 #[derive(Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
@@ -36,8 +36,8 @@ impl Shutdown {
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 
-    /// Runs `round` now and once every `period`, until the program is asked to end. A round that is
-    /// under way then is dropped.
+    /// Runs `round` now and once every `period`, until the program is asked to end. That drops a
+    /// round in progress.
     pub async fn repeat<F: Future<Output = ()>>(&mut self, period: Duration, mut round: impl FnMut() -> F) {
         let mut ticks = tokio::time::interval(period);
         let rounds = async {

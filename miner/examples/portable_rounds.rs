@@ -14,7 +14,7 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let launches: u64 = std::env::args().nth(1).ok_or("how many launches?")?.parse()?;
-    // The length of a launch must not depend on the time that it takes: after the first it is one
+    // The length of a launch must not depend on its time: after the first, each launch is one
     // round.
     let mut searcher = CpuSearcher::open(Some(1), KernelChoice::Portable)?.with_launches_of(Duration::ZERO);
     let patterns = Arc::new(PatternSet::new(vec!["m0ctane".parse()?]));

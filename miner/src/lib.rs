@@ -1,12 +1,12 @@
 //! Searches npubs that match patterns, on CPUs and NVIDIA GPUs, without ever seeing a secret.
 //!
 //! - [`key`]: public mathematics of secp256k1 for this project
-//! - [`pattern`]: what is asked for: grammar, difficulty, whether a full key matches
+//! - [`pattern`]: patterns of keys: grammar, difficulty, whether a full key matches
 //! - [`search`]: trying candidates, on every device behind one trait
 //! - [`clock`], [`duration`], [`hours`]: time as people write it, and a clock for tests
 //!
-//! A package of its own, and the only one that is optimised in a debug build. The bot has its
-//! modules under their names: `npubbot::search` is [`search`].
+//! The only package that is optimised in a debug build. The bot exports these modules under the
+//! same names: `npubbot::search` is [`search`].
 
 pub mod clock;
 pub mod duration;

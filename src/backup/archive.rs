@@ -21,19 +21,19 @@ pub(super) const HALVES: &str = "used-halves";
 pub struct Manifest {
     /// Version of this format.
     pub format: u32,
-    /// Version of the program that made it.
+    /// Version of the program that made the backup.
     pub version: String,
-    /// When it was made, Unix seconds.
+    /// When the backup was made, Unix seconds.
     pub made_at: u64,
 }
 
 /// Why a backup was not made or restored. Nothing was left behind.
 #[derive(Debug, Error)]
 pub enum BackupError {
-    /// The encryption: a wrong passphrase, a file that is none of ours, or one that exists.
+    /// The encryption failed: a wrong passphrase, a file of another kind, or a `to` that exists.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// The ledger in the backup or in the data folder.
+    /// The ledger in the backup or in the data folder cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The backup was made by a later npubbot.
@@ -41,18 +41,18 @@ pub enum BackupError {
         "the backup is of npubbot {version} and has format {format}; this program reads up to {FORMAT}: use a newer one"
     )]
     TooNew {
-        /// Version of the program that made it.
+        /// Version of the program that made the backup.
         version: String,
         /// Version of its format.
         format: u32,
     },
-    /// The backup is cut, damaged, or none.
+    /// The file is a cut or damaged backup, or no backup.
     #[error("the backup is damaged or cut ({reason}); nothing was restored, take another copy")]
     Damaged {
         /// The damage.
         reason: String,
     },
-    /// There is something already at a place where a bot would be restored.
+    /// A file is in the way of the restore.
     #[error("there is {path} already; a bot is restored to an empty place only, so that no half serves twice")]
     Occupied {
         /// The path.

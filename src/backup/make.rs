@@ -12,8 +12,8 @@ use tar::{Builder, Header};
 /// Writes a backup of the bot in `data` with its configuration to the new file `to`. The bot may be
 /// running.
 ///
-/// Errors: no identity, a ledger that cannot be copied, or a `to` that exists. No file is left
-/// then.
+/// Errors: no identity, a ledger that cannot be copied, or a `to` that exists. After an error no
+/// file is left.
 pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Result<(), BackupError> {
     let identity = data.join(IDENTITY);
     if !identity.exists() {
@@ -26,7 +26,7 @@ pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Res
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // The whole file appears at once, or not at all. Both are for their owner only.
+    // The whole file appears at once, or not at all. Only its owner can read it, or the copies.
     let file = tempfile::Builder::new().prefix(".npubbot-backup-").make_in(folder, files::create_new);
     // Its error names the temporary file.
     let file = file.map_err(|error| at(to)(error.kind().into()))?;
@@ -43,7 +43,7 @@ pub fn make(data: &Path, config: &Path, to: &Path, lock: &Lock, now: u64) -> Res
     if ledger::is_present(data) {
         let copy = copies.path().join(LEDGER);
         ledger::copy(data, &copy)?;
-        // After the snapshot: every half that it has is in this file too.
+        // Read after the snapshot, so this file has every half of the snapshot.
         let halves = ledger::used_halves(data)?;
         let mut copied = File::open(&copy).map_err(at(&copy))?;
         let size = copied.metadata().map_err(at(&copy))?.len();

@@ -26,7 +26,7 @@ pub struct Places<'a> {
 /// The whole backup is read and checked before anything is written to its place. At its first start
 /// the bot gives open split jobs up and refuses older requests ([`ledger::restore`]).
 ///
-/// Errors: [`BackupError`]; nothing is left then.
+/// Errors: [`BackupError`]. After an error no file is left.
 pub fn unpack(
     from: &Path,
     unlock: &Unlock,

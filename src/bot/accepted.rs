@@ -4,26 +4,29 @@ use crate::pattern::{Difficulty, Effort, Kind, Pattern, PatternSet};
 
 /// Steps that the difficulties of one message may take to compute: a few milliseconds.
 const STEPS: usize = 1 << 14;
-/// Intervals of a job at most. The longest list of words has 1,794.
+/// Limit on the intervals of one job. The longest list of words has 1,794.
 pub(super) const JOB_INTERVALS: usize = 4096;
-/// Intervals of all open jobs up to which further ones with many are accepted: as many as a list of
-/// 100,000 words has, beside which every job keeps most of its rate.
+/// Limit on the intervals of all open jobs together. It is the size of a list of 100,000 words;
+/// with so long a list, every job still keeps most of its rate.
 pub(super) const ALL_INTERVALS: usize = 1 << 17;
-/// Intervals of a job that is accepted beside any others.
+/// A job with at most this many intervals is accepted, however many the others have.
 pub(super) const FEW_INTERVALS: usize = 64;
 
-/// Tests of whole texts of a job at most.
+/// Limit on the tests of whole texts of one job.
 pub(super) const JOB_TEXT_TESTS: usize = 8;
-/// Tests of whole texts of all open jobs at most: each is made on every key.
+/// Limit on the tests of whole texts of all open jobs. Each test is made on every key.
 pub(super) const ALL_TEXT_TESTS: usize = 32;
-/// Largest part of all keys that all open jobs may have checked in full: four patterns that fix four
-/// characters at the start and have a part elsewhere. A GPU checks more without delay; on a CPU of
-/// two cores these are some thousand keys a second, tens of microseconds each.
+/// Limit on the share of keys that all open jobs together have checked in full. It allows four
+/// patterns that fix four characters at the start and have a part elsewhere. A GPU checks more
+/// without delay; on a CPU of two cores these are some thousand keys a second, tens of microseconds
+/// each.
 pub(super) const ALL_HANDED_ON: f64 = 1.0 / (1 << 18) as f64;
-/// The same part of a job that is accepted beside any others: eight characters at the start.
+/// A job with at most this share is accepted, whatever the others have. Eight characters at the
+/// start have it.
 pub(super) const LITTLE_HANDED_ON: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// The effort for the difficulties of one message: in reading it, and again in deciding about it.
+/// A budget of steps for the difficulties in one message. Reading it and deciding about it get one
+/// each.
 pub(super) fn effort() -> Effort {
     Effort::steps(STEPS)
 }
@@ -33,13 +36,13 @@ pub fn accepted_by_bot(pattern: &Pattern) -> bool {
     pattern.is_searchable() && pattern.text_test_count() <= JOB_TEXT_TESTS
 }
 
-/// The accepted pattern that is nearest to one that is not.
+/// The accepted pattern nearest to a refused one.
 pub fn nearest_accepted(pattern: &Pattern) -> Option<Pattern> {
     let nearest = pattern.nearest_searchable().filter(accepted_by_bot);
     nearest.or_else(|| all_at_the_start(pattern).filter(accepted_by_bot))
 }
 
-/// The same characters at the start, without open places between them.
+/// A pattern with the same characters at the start, without open places between them.
 fn all_at_the_start(pattern: &Pattern) -> Option<Pattern> {
     let text = match pattern.kind() {
         Kind::Parts { start, middle, end, .. } => {
@@ -75,7 +78,7 @@ pub(super) fn text_tests_of(patterns: &[Pattern]) -> usize {
     patterns.iter().map(Pattern::text_test_count).sum()
 }
 
-/// The part of all keys that these patterns have checked in full.
+/// The share of keys that these patterns have checked in full.
 pub(super) fn handed_on_by(patterns: &[Pattern]) -> f64 {
     patterns.iter().map(Pattern::handed_on).sum()
 }

@@ -59,8 +59,8 @@ pub(super) fn explain_best(best: Best, facts: &Facts<'_>) -> Reply {
     }
 }
 
-/// The part of the devices that a search without a target has in the pool. Its keys are rare by
-/// their start.
+/// The share of the devices that a search without a target gets from the pool. Its patterns
+/// restrict the start of a key, so the fast kernel takes them.
 fn pool_part(facts: &Facts<'_>) -> f64 {
     facts.pool_part * facts.top_words_part
 }
@@ -69,8 +69,8 @@ fn explanation(best: Best, part: f64, facts: &Facts<'_>) -> BestExplanation {
     BestExplanation { best, likely: facts.rate.and_then(|rate| best.likely(rate)), takes: takes(best, part, facts) }
 }
 
-/// The time until a search is over that has this part of the devices: its time counts as if it had
-/// all of them.
+/// Time until a search with this share of the devices ends. The time that the asker named counts as
+/// if all devices searched for it.
 fn takes(best: Best, part: f64, facts: &Facts<'_>) -> Duration {
     facts.within(best.time.div_f64(part.max(0.001)))
 }

@@ -127,7 +127,8 @@ fn find(
     };
     let expected = rate.and_then(|rate| difficulty.expected_time(rate));
     let refusal = policy::refusal(patterns, difficulty, half.is_some(), rate, facts);
-    // A split job is never handed over, so no job travels further than to one peer.
+    // A peer is asked with a split request. Split jobs are never handed over, so the request ends
+    // there.
     let hand_over = match half {
         Some(_) => None,
         None => hand_over(refusal.as_ref(), patterns, expected, facts),
@@ -157,7 +158,7 @@ fn find(
         },
     });
     let expires_at = facts.now + facts.limits.give_up_after.as_secs();
-    // The promised time is one within which 95 of 100 jobs are done.
+    // The promised time: 95 of 100 jobs are done by then.
     let most = takes.map(|takes| takes.most.saturating_add(facts.until_hours() + queue));
     let notice_at = most.and_then(|most| facts.notice_at(most, expires_at));
     let (asker, subject) = (request.asker, request.subject.clone());

@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::reply::{Cheaper, Explanation, Reply};
 use crate::pattern::{Pattern, Rate};
 
-/// Patterns of one message that are explained, at most.
+/// The most patterns of one message that are explained.
 const EXPLAINED: usize = 5;
 
 /// The cheaper look-alike of the only pattern, with its expected time.

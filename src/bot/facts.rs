@@ -21,7 +21,7 @@ const HALF_AS_LONG_AGAIN: f64 = 1.5;
 pub struct SplitCost {
     /// Bits.
     pub bits: u32,
-    /// The bot that it is done for.
+    /// The bot for which the work is done.
     pub bot: Npub,
 }
 
@@ -40,30 +40,30 @@ pub struct Facts<'a> {
     pub intervals: usize,
     /// Tests of whole texts that the devices need for all open jobs.
     pub text_tests: usize,
-    /// The part of all keys that the patterns of all open jobs have checked in full.
+    /// The share of keys that the patterns of all open jobs have checked in full.
     pub handed_on: f64,
     /// The rate measured now, all devices together; `None` before the first measurement.
     pub rate: Option<Rate>,
-    /// The same where whole keys are compared.
+    /// The rate where whole keys are compared.
     pub whole_keys_rate: Option<Rate>,
     /// The number of the job, if the message becomes one.
     pub next_job: JobId,
     /// The earlier use of the half in a split request; `None` if it was not used before.
     pub half: Option<HalfUse>,
-    /// The part of the devices the pool has, up to 1.
+    /// The pool's share of the devices, 0 to 1.
     pub pool_part: f64,
-    /// The part of the pool's time for patterns that the fast kernel takes.
+    /// The share of the pool's time for patterns that the fast kernel takes.
     pub top_words_part: f64,
-    /// The part of the pool's time for patterns for which whole keys are compared.
+    /// The share of the pool's time for patterns that need whole keys compared.
     pub whole_keys_part: f64,
-    /// The part of the devices a further split job of this asker would have.
+    /// The share of the devices that a further split job of this asker would have.
     pub split_part: f64,
-    /// The part of the devices each split job of this asker has now.
+    /// The share of the devices that each split job of this asker has now.
     pub own_split_part: f64,
     /// Requests of the pool with a prefix of at most this many bits wait for older ones: a launch
     /// yields a limited number of keys.
     pub easy_bits: u32,
-    /// How long they wait if all devices serve the pool.
+    /// How long easy requests wait if all devices serve the pool.
     pub easy_wait: Duration,
     /// Whether the asker publishes DM relays (kind 10050), so that their client reads sealed
     /// messages. Matters for messages of kind 4 only.
@@ -81,8 +81,7 @@ pub struct Facts<'a> {
     pub hard_from: Duration,
     /// The hours at which the devices search; `None` for always.
     pub hours: Option<&'a Hours>,
-    /// Whether nothing is searched now for a reason that no clock ends: the operator's pause, heat,
-    /// the battery.
+    /// Whether the search stands still with no known end: the operator's pause, heat, the battery.
     pub is_stopped: bool,
     /// Unix seconds.
     pub now: u64,
@@ -107,8 +106,8 @@ impl Facts<'_> {
         Some(self.now.saturating_add(after)).filter(|&at| at < expires_at)
     }
 
-    /// The rate of a split job with this part of the devices. Its launches compare whole keys if one
-    /// of its patterns needs that.
+    /// The rate of a split job with this share of the devices. Its launches compare whole keys if
+    /// one of its patterns needs that.
     pub(super) fn split_rate(&self, patterns: &[Pattern], part: f64) -> Option<Rate> {
         let needs_whole = patterns.iter().any(|pattern| !pattern.begins_selectively());
         let rate = if needs_whole { self.whole_keys_rate } else { self.rate };
@@ -122,7 +121,7 @@ impl Facts<'_> {
         match (patterns.iter().any(is_whole), patterns.iter().all(is_whole)) {
             (false, _) => part_of(self.rate, self.top_words_part),
             (true, true) => part_of(self.whole_keys_rate, self.whole_keys_part),
-            // The job itself makes the kinds share the pool.
+            // This job has patterns of both kinds, so the kinds share the pool.
             (true, false) => {
                 let (top_words, whole_keys) = (part_of(self.rate, 1.0)?, part_of(self.whole_keys_rate, 1.0)?);
                 rate_in_turns(patterns, top_words, whole_keys, &mut effort())

@@ -20,11 +20,11 @@ pub(super) enum Meaning {
     Resend(Option<JobId>),
     /// A question about the meaning and the expected time of these patterns.
     Explain(Vec<Pattern>),
-    /// The same question about a search without a target.
+    /// A question about the meaning and the expected time of a search without a target.
     ExplainBest(Best),
     /// A question about the kinds of patterns.
     Kinds,
-    /// Words that are no patterns, each with the reason; at most three.
+    /// Words that are not patterns, each with the reason; at most three.
     BadWords(Vec<(String, GrammarError)>),
     /// A sentence. All its words could be prefixes, but hardly all are meant. These are the less
     /// common ones.
@@ -42,7 +42,7 @@ pub(super) enum Meaning {
     Split(HalfPoint, Vec<Pattern>),
     /// A search without a target at the asker's own point.
     SplitBest(HalfPoint, Best),
-    /// `split` with a word that is no point, or without a point.
+    /// `split` with a word that is not a point, or without a point.
     BadPoint(Option<HalfPointError>),
     /// `split` and a point, but no prefix.
     PointAlone,
@@ -54,7 +54,7 @@ pub(super) enum Meaning {
     Delete,
     /// Answers in this language from now on.
     Language(Language),
-    /// A question which languages there are.
+    /// A question about the languages that the bot knows.
     Languages,
     Nothing,
 }

@@ -65,7 +65,7 @@ pub(super) fn all_meanings(t: &Table, patterns: &[Pattern], mut room: usize) -> 
         .collect()
 }
 
-/// Meanings in one message at most.
+/// The most meanings in one message.
 const MEANINGS: usize = 5;
 
 fn alike(t: &Table, word: &str) -> String {

@@ -37,8 +37,8 @@ fn heading(t: &Table, job: &Job, pattern: &Pattern, npub: &Npub, found: Found) -
     }
 }
 
-/// How a key fits its pattern: `This npub starts with npub1cat`, `This npub has al7ce, which fits
-/// ~alice`.
+/// How a key fits its pattern: `This npub starts with npub1cat`,
+/// `This npub has al7ce, which fits ~alice`.
 fn fits(t: &Table, pattern: &Pattern, npub: &Npub) -> String {
     match pattern.kind() {
         Kind::Prefix => say!(t, "found-prefix", pattern = pattern.to_string()),
@@ -75,8 +75,8 @@ pub fn lost(job: &Job) -> String {
     say!(Table::of(job.language), "lost", job = job.id.to_string())
 }
 
-/// The notice of a job that was accepted because a peer might search for it, which none does. `refusal`
-/// is what its asker would have been told without peers.
+/// The notice of a job that was accepted in the hope of a peer, and that no peer took. `refusal`:
+/// the answer its asker would have had without peers.
 pub fn not_taken(job: &Job, refusal: &Reply) -> String {
     let said = say!(Table::of(job.language), "not-taken", job = job.id.to_string());
     format!("{said}\n{}", refusal.text(job.language))

@@ -6,8 +6,8 @@ use crate::duration::Span;
 use crate::pattern::{Difficulty, Rate};
 use std::time::Duration;
 
-/// Names of numbers with their size: one for each thousand, as in most languages. A table says how
-/// its language calls them: `billion` is „Milliarde“ and “mil millones”.
+/// Sizes with their names, in steps of a thousand as in most languages. The table of a language
+/// translates the names: `billion` is „Milliarde“ and “mil millones”.
 const THOUSANDS: [(f64, &str); 7] = [
     (1e18, "quintillion"),
     (1e15, "quadrillion"),
@@ -31,7 +31,7 @@ struct Amount {
 fn amount(table: &Table, value: f64) -> Amount {
     let is_myriads = table.say("number-names", &[]) == "myriads";
     let (names, step): (&[_], f64) = if is_myriads { (&MYRIADS, 1e4) } else { (&THOUSANDS, 1e3) };
-    // 995 million would be said as 1000 million: it belongs to the next name.
+    // 995 million would be rounded to 1000 million, so it takes the next name.
     let (size, unit) = names.iter().copied().find(|(size, _)| value >= 0.995 * size).unwrap_or((1.0, "none"));
     let scaled = value / size;
     if scaled >= step {
@@ -78,7 +78,7 @@ pub(super) fn span(table: &Table, time: Duration) -> String {
     }
 }
 
-/// The unit of a span, as the tables name it, and how many there are.
+/// The unit of a span, as the tables name it, and the number of units.
 fn unit_of(span: Span) -> (&'static str, u64) {
     match span {
         Span::Instant => ("instant", 0),

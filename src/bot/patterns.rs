@@ -5,8 +5,8 @@ use super::vocabulary::Speech;
 use super::words::{has_foreign_wildcard, has_pattern_mark};
 use crate::pattern::{Best, Effort, GrammarError, Pattern};
 
-/// Longest text of a pattern, in bytes: a whole key in hex has 69. Classes could make it longer than
-/// a message.
+/// Longest text of a pattern, in bytes: a whole key in hex has 69. Classes could make it longer
+/// than a message.
 const LONGEST: usize = 80;
 
 /// Reads words as patterns. `speech`: the languages of a text around them; `None` if the asker said

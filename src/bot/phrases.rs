@@ -17,7 +17,7 @@ pub(super) fn number(job: JobId) -> String {
     job.0.to_string()
 }
 
-/// The patterns as text: `npub1cat`, or `npub1cat or ~dad, whichever is found first`. As many
+/// The patterns as text: `npub1cat`, or `npub1cat or ~dad, whichever is found first`. Shows as many
 /// as fit into `room` characters, but at least one.
 pub(super) fn any_of(t: &Table, patterns: &[Pattern], room: usize) -> String {
     let mut named: Vec<String> = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn shown(word: &str) -> String {
     start
 }
 
-/// The reason why a word is no pattern, and a remedy.
+/// The reason why a word is not a pattern, and a remedy.
 pub(super) fn grammar_error(t: &Table, error: &GrammarError) -> String {
     match error {
         GrammarError::Prefix { error, look_alike: None } => pattern_error(t, error),
@@ -92,7 +92,7 @@ pub(super) fn grammar_error(t: &Table, error: &GrammarError) -> String {
     }
 }
 
-/// The reason why a word is no prefix, and a remedy.
+/// The reason why a word is not a prefix, and a remedy.
 fn pattern_error(t: &Table, error: &PatternError) -> String {
     let alphabet = std::str::from_utf8(ALPHABET).unwrap_or_default();
     match error {
@@ -115,7 +115,7 @@ fn pattern_error(t: &Table, error: &PatternError) -> String {
     }
 }
 
-/// The reason why a text is no point, and a remedy.
+/// The reason why a text is not a point, and a remedy.
 pub(super) fn point_error(t: &Table, error: HalfPointError) -> String {
     match error {
         HalfPointError::NotAPoint => say!(t, "point-not-a-point"),

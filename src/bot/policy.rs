@@ -18,7 +18,7 @@ const DAY: u64 = 86_400;
 const UNMEASURED_CHARACTERS: u32 = 6;
 /// The longest search without a target that an asker may ask for.
 pub(super) const LONGEST_BEST: Duration = Duration::from_secs(600);
-/// Longest list of prefixes that is repeated in a command, bytes.
+/// Longest list of prefixes that is repeated in a command, in bytes.
 const LONGEST_PREFIXES: usize = 300;
 
 /// The refusal of a request, or `None` if it is accepted. `difficulty` is that of any of the
@@ -56,7 +56,7 @@ pub(super) fn refusal(
             (difficulty.candidates() > most).then_some(Reply::NotMeasured { characters: UNMEASURED_CHARACTERS })
         }
     };
-    // Last, so that nobody works for a request that is refused anyway.
+    // The work is asked for last, so nobody does it for a request that is refused anyway.
     refused.or_else(|| facts.split_work.filter(|_| is_split).map(|cost| work_wanted(prefixes_of(patterns), cost)))
 }
 
@@ -88,7 +88,7 @@ fn owed(is_split: bool, facts: &Facts<'_>) -> Option<Reply> {
     facts.owes.map(Reply::WorkWanted).or_else(|| used.map(Reply::HalfUsed))
 }
 
-/// The refusal for an asker who has as many jobs as one may have.
+/// The refusal for an asker who has reached the limit on open or daily jobs.
 fn too_many(facts: &Facts<'_>) -> Option<Reply> {
     let limits = facts.limits;
     if facts.asker.open.len() >= limits.open_jobs_per_asker {
@@ -125,8 +125,8 @@ fn quoted(pattern: &Pattern) -> String {
     }
 }
 
-/// The refusal of a job that has too many intervals, too many tests of whole texts or too many keys
-/// to check in full: by itself or beside all others.
+/// The refusal of a job that has too many intervals, tests of whole texts or keys to check in full,
+/// alone or together with the open jobs.
 fn too_wide(patterns: &[Pattern], facts: &Facts<'_>) -> Option<Reply> {
     let (intervals, tests, handed_on) = (intervals_of(patterns), text_tests_of(patterns), handed_on_by(patterns));
     if intervals > JOB_INTERVALS {
@@ -157,12 +157,13 @@ fn too_hard(
     facts: &Facts<'_>,
 ) -> Option<Reply> {
     let limit = facts.limits.longest_expected_time;
-    // The time until the hours begin does not count: a bot of the night takes requests by day.
+    // The time until the hours begin does not count: a bot that searches at night accepts requests
+    // by day.
     let expected = facts.takes(difficulty, rate)?.mean;
     if expected <= limit {
         return None;
     }
-    // The longest single prefix that is accepted now; 0 where even one character takes too long.
+    // The longest single prefix that is accepted now; 0 if even one character takes too long.
     let of_prefixes = if is_split { facts.split_rate(&[], facts.split_part) } else { facts.pool_rate(&[]) };
     let of_prefixes = of_prefixes.unwrap_or(rate);
     let within = |characters: &u32| {

@@ -31,8 +31,8 @@ pub(super) fn free_text(words: &[&str], speech: &Speech, effort: &mut Effort) ->
     }
 }
 
-/// `ayuda por favor`, 「使い方を教えて」: a question for help or the status, among words of another
-/// language than English. Other commands must be said alone.
+/// `help` or `status` in a sentence of another language than English: `ayuda por favor`, 「使い方を教えて」.
+/// Other commands must stand alone.
 fn polite_command(words: &[&str], speech: &Speech) -> Option<Meaning> {
     let whole = |word: &str| command(word).map(|(command, _)| command);
     let harmless = |word: &str| match whole(word).or_else(|| speech.command_within(word)) {
@@ -52,9 +52,9 @@ fn wants_elsewhere(words: &[&str], speech: &Speech) -> bool {
     words.iter().any(|word| speech.is_elsewhere(word)) && words.len() > 1 && words.iter().filter(other).count() < 2
 }
 
-/// The patterns of a sentence, where they are certain: written as `npub1…`, with marks as in
-/// `~alice`, or after `starts with`, among words that cannot be meant as prefixes; or the only one in
-/// a sentence of another language than English.
+/// The patterns of a sentence, if they are certain. Among words that cannot be prefixes, a pattern
+/// is certain as `npub1…`, with marks as in `~alice`, or after `starts with`. In a sentence of
+/// another language than English, so is the only word that is no filler.
 fn meant<'a>(words: &[&'a str], speech: &Speech, effort: &mut Effort) -> Option<Vec<&'a str>> {
     let is_npub = |word: &str| word.len() < 58 && word.trim_start_matches("nostr:").starts_with("npub1");
     let mut is_marked = |word: &&str| is_npub(word) || is_certain(word, effort);

@@ -66,7 +66,7 @@ pub enum Reply {
     NotSearched {
         /// The pattern.
         pattern: Pattern,
-        /// The nearest pattern that it does search for.
+        /// The nearest pattern that the bot does search for.
         nearest: Option<Pattern>,
     },
     /// A job whose patterns have too many intervals.
@@ -76,15 +76,15 @@ pub enum Reply {
         /// The limit.
         allowed: usize,
     },
-    /// A job with too many patterns of which the start says little.
+    /// A job with too many patterns that fix little at the start.
     TooManyEnds {
         /// Tests of whole texts.
         asked: usize,
         /// The limit.
         allowed: usize,
     },
-    /// All open jobs together have too many intervals, tests of whole texts or keys to check in full
-    /// for this one.
+    /// All open jobs together have too many intervals, tests of whole texts or keys to check in
+    /// full for this one.
     TooWideNow,
     /// Meanings of patterns, and their expected times.
     Explained {
@@ -118,7 +118,7 @@ pub enum Reply {
         /// The limit.
         allowed: usize,
     },
-    /// The same request is being searched.
+    /// The asker has an open job for the same request.
     AlreadySearching {
         /// The asker's job with the same prefixes.
         job: JobId,
@@ -148,7 +148,7 @@ pub enum Reply {
         /// A look-alike that would be accepted.
         cheaper: Option<Cheaper>,
     },
-    /// No device has a rate, and the request is longer than this many characters.
+    /// No device has a rate yet, and the request is too long to accept without one.
     NotMeasured {
         /// The longest prefix that is accepted now.
         characters: u32,
@@ -199,7 +199,7 @@ pub enum Reply {
     },
     /// The asker chose the language of this answer.
     LanguageSet,
-    /// The languages there are.
+    /// The languages that the bot knows.
     Languages,
 }
 
@@ -210,11 +210,11 @@ pub struct Acceptance {
     pub job: JobId,
     /// The job's patterns.
     pub patterns: Vec<Pattern>,
-    /// Difficulty of any of them.
+    /// Difficulty of any of the patterns.
     pub difficulty: Difficulty,
-    /// How long it takes from the moment that it can begin, if a rate is measured.
+    /// How long the search takes once it can begin, if a rate is measured.
     pub takes: Option<Takes>,
-    /// Why it is not searched now, if so.
+    /// Why the job is not searched now, if so.
     pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
@@ -224,9 +224,9 @@ pub struct Acceptance {
     pub place: Option<usize>,
     /// Whether the request came by NIP-04 and the key will come by NIP-17.
     pub comes_elsewhere: bool,
-    /// Why a peer is asked to search for it too; `None` if none is.
+    /// Why a peer is asked to search for the job as well; `None` if none is asked.
     pub hand_over: Option<HandOver>,
-    /// Whether it takes so long that a split key is worth mentioning.
+    /// Whether the job takes so long that a split key is worth mentioning.
     pub expensive: bool,
     /// A look-alike that is found much sooner.
     pub cheaper: Option<Cheaper>,
@@ -239,7 +239,7 @@ pub struct BestAcceptance {
     pub job: JobId,
     /// The search, with its likely result and its time.
     pub explanation: BestExplanation,
-    /// Why it is not searched now, if so.
+    /// Why the job is not searched now, if so.
     pub rests: Option<Rests>,
     /// Time until the job is searched, if that is worth mentioning.
     pub queue: Duration,
@@ -251,13 +251,13 @@ pub struct BestAcceptance {
     pub comes_elsewhere: bool,
 }
 
-/// The meaning of a search without a target, and what it comes to.
+/// The meaning of a search without a target, its likely result and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BestExplanation {
     /// The search.
     pub best: Best,
-    /// A pattern that its key is probably as rare as. `None` if no rate is measured, or the time is
-    /// too short for any.
+    /// A pattern about as rare as the key will probably be. `None` if no rate is measured, or the
+    /// time is too short for any.
     pub likely: Option<Pattern>,
     /// The time until its key comes.
     pub takes: Duration,
@@ -277,7 +277,7 @@ pub struct Cheaper {
 pub struct Explanation {
     /// The pattern.
     pub pattern: Pattern,
-    /// Whether the bot searches for it.
+    /// Whether the bot searches for the pattern.
     pub is_accepted: bool,
     /// How long a search takes, if a rate is measured.
     pub expected: Option<Takes>,
@@ -294,10 +294,10 @@ pub struct JobLine {
     pub job: JobId,
     /// The job's patterns.
     pub patterns: Vec<Pattern>,
-    /// The search without a target, if it is one.
+    /// The search without a target, if the job is one.
     pub best: Option<BestSearch>,
-    /// Time since it was accepted.
+    /// Time since the job was accepted.
     pub waited: Duration,
-    /// Its mean time and the chance that it is done by now, if a rate is measured.
+    /// The job's mean time and the chance that it is done by now, if a rate is measured.
     pub expected: Option<(Duration, f64)>,
 }

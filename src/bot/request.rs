@@ -1,4 +1,4 @@
-//! Reading messages: what people write becomes a [`Request`].
+//! Reads messages: a person's text becomes a [`Request`].
 
 use super::accepted::effort;
 use super::meaning::Meaning;
@@ -41,8 +41,7 @@ pub struct Request {
     pub(super) subject: Option<String>,
     pub(super) form: Form,
     pub(super) meaning: Meaning,
-    /// Languages other than English to which the words of the message belong; empty if they suggest
-    /// none.
+    /// Languages other than English that the words of the message suggest.
     languages: Vec<Language>,
     /// The only word of the message, if it is a command and could be a prefix.
     pub(super) shadowed: Option<Pattern>,
@@ -55,8 +54,8 @@ impl Request {
         self.work
     }
 
-    /// The language to answer in, if the asker's was `current` so far. Words that several languages
-    /// share change nothing for an asker of one of them.
+    /// The language to answer in. `current`: the asker's language so far. It stays if the words
+    /// belong to several languages and it is one of them.
     pub fn language(&self, current: Language) -> Language {
         match self.languages.first() {
             Some(first) if !self.languages.contains(&current) => *first,
@@ -64,8 +63,8 @@ impl Request {
         }
     }
 
-    /// Whether it is a request that another bot makes as a peer: a split request, or the deletion of
-    /// one. Any other message of a peer answers a request of ours.
+    /// Whether this can be a request from a peer: a split request, or the deletion of one. Any
+    /// other message of a peer answers a request of ours.
     pub fn is_of_a_peer(&self) -> bool {
         self.half().is_some() || matches!(self.form, Form::Deletion(_))
     }
@@ -82,7 +81,7 @@ impl Request {
 /// The kind of a message, besides its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Text in a gift wrap (NIP-17), to us alone.
+    /// Text in a gift wrap (NIP-17), to us only.
     Sealed,
     /// Text in a message of kind 4.
     Nip04,
@@ -110,8 +109,8 @@ pub fn read(rumor: &Rumor) -> Request {
     Request { asker: rumor.author, encryption_key, subject, form, meaning, languages, shadowed, work }
 }
 
-/// The keys that a message asks for, inside the vault; `None` if it asks for none. A job that is
-/// accepted searches for the same.
+/// The keys that a message asks for; `None` if it asks for none. Runs inside the vault, for the
+/// ticket. An accepted job searches for the same keys.
 pub fn asked(rumor: &Rumor) -> Option<Asked> {
     let Request { form: Form::Sealed | Form::Nip04, meaning, .. } = read(rumor) else { return None };
     let (wanted, half) = match meaning {
@@ -201,7 +200,7 @@ fn command(first: &str, rest: &[&str], effort: &mut Effort) -> Option<Reading> {
         }
         _ => return None,
     };
-    // English commands stand in every manual, so they tell nothing about the asker's language.
+    // Every manual has the English commands, so they say nothing about the asker's language.
     let is_english = languages.contains(&Language::English);
     let shadowed = if is_alone && !is_english { Pattern::parse(first).ok() } else { None };
     Some(Reading { meaning, languages: if is_english { Vec::new() } else { languages }, shadowed })

@@ -33,19 +33,19 @@ impl Table {
         TABLES.iter().find(|table| table.language == language).unwrap_or(&TABLES[0])
     }
 
-    /// Reads a file. What cannot be read is left out; a test holds that nothing is.
+    /// Reads a file. Texts that cannot be read are left out; a test checks that there are none.
     fn read(language: Language, source: &str) -> Table {
         let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(readable, _)| readable);
         // The plural rules are those of this language.
         let mut bundle = FluentBundle::new_concurrent(language.code().parse().into_iter().collect());
-        // Otherwise each value stands between two invisible marks of the writing direction.
+        // Otherwise invisible marks of the writing direction surround each value.
         bundle.set_use_isolating(false);
         bundle.add_resource_overriding(resource);
         Table { language, bundle }
     }
 
-    /// The text `id` with its values; the English one if this table lacks it. A test holds that
-    /// none is lacking.
+    /// The text `id` with its values; the English one if this table lacks it. A test checks that no
+    /// table lacks any.
     pub fn say(&self, id: &str, values: &[Value<'_>]) -> String {
         match self.lookup(id, values) {
             Some(text) => text,

@@ -5,12 +5,12 @@ use crate::hours::Calendar;
 use crate::pattern::{Difficulty, NINETY_FIVE_PERCENT, Rate};
 use std::time::Duration;
 
-/// How long a search takes from the moment that it can begin.
+/// How long a search takes once it can begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Takes {
     /// On average.
     pub mean: Duration,
-    /// The time that 95 of 100 searches keep.
+    /// The time within which 95 of 100 searches end.
     pub most: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Facts<'_> {
         })
     }
 
-    /// How long it takes until this time has been searched.
+    /// The time until the devices have searched for this long.
     pub(super) fn within(&self, time: Duration) -> Duration {
         self.calendar().map_or(time, |calendar| calendar.within(time))
     }
@@ -61,7 +61,7 @@ impl Facts<'_> {
         Duration::from_secs(self.hours.map_or(whole, |hours| hours.between(since, self.now)))
     }
 
-    /// Why nothing is searched now; `None` if it is.
+    /// Why nothing is searched now; `None` if the devices search.
     pub(super) fn rests(&self) -> Option<Rests> {
         let wait = self.until_hours().as_secs();
         match (self.is_stopped, wait) {

@@ -21,7 +21,7 @@ pub(super) enum Command {
     Find,
     Explain,
     Language,
-    /// `all` in `cancel all`: no command alone.
+    /// `all` in `cancel all`. It is no command on its own.
     All,
 }
 
@@ -119,9 +119,9 @@ pub(super) fn language_named(word: &str) -> Option<Language> {
 pub(super) struct Speech(Vec<&'static Words>);
 
 impl Speech {
-    /// The languages with the most words of the text, if that is more than English has. One of the
-    /// words must be impossible as a prefix, or all be small talk: whoever asks for `una clave`
-    /// means two prefixes.
+    /// The languages with the most words of the text, if they have more than English. One of the
+    /// words must be impossible as a prefix, or all must be small talk: `una clave` alone means two
+    /// prefixes.
     pub fn of(words: &[&str]) -> Speech {
         let known = |language: &Words| words.iter().filter(|word| language.has(word)).count();
         let is_written = |language: &&Words| {
@@ -152,7 +152,7 @@ impl Speech {
         is_japanese(word) || self.0.iter().any(|words| words.is_filler(word))
     }
 
-    /// Whether a text is small talk: all its words are, or it is Japanese without anything else.
+    /// Whether a text is small talk: every word is, or all of it is Japanese.
     pub fn is_small_talk(&self, words: &[&str]) -> bool {
         words.iter().all(|word| is_japanese(word))
             || self.0.iter().any(|language| words.iter().all(|word| language.small_talk.contains(*word)))
@@ -177,7 +177,7 @@ impl Speech {
     pub fn command_within(&self, word: &str) -> Option<Command> {
         let japanese = self.0.iter().find(|words| words.language == Language::Japanese && is_japanese(word))?;
         let within = japanese.commands.iter().filter(|(part, _)| is_japanese(part) && word.contains(part.as_str()));
-        // Of several, the one that stands first in `Command`.
+        // Of several commands, the first in the order of `Command`.
         within.map(|(_, command)| *command).min_by_key(|command| *command as u8)
     }
 }

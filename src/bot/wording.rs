@@ -1,5 +1,5 @@
-//! The text of each reply, in every language. The words are in the tables; here is which of them
-//! are said, with which values.
+//! The text of each reply. The words are in the tables of texts; this module chooses the texts and
+//! their values.
 
 use super::meanings::{all_meanings, best_means, means};
 use super::numbers::{expected, odds, one_in, span, time_of_day};
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Characters of the longest message: some twenty lines on a phone.
 pub(super) const MOST_CHARACTERS: usize = 1500;
-/// Jobs that have a line of their own in a status, at most.
+/// The most jobs with a line each in a status.
 const JOBS_SHOWN: usize = 5;
 /// Characters available for a job's prefixes in its acceptance, and in a line of a status. Further
 /// prefixes are only counted.

@@ -59,7 +59,7 @@ fn by_script(word: &str) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let mut before: Option<bool> = None;
     for (at, c) in word.char_indices() {
-        // Marks belong to what they follow.
+        // A mark belongs to the character before it.
         let script = if c.is_alphanumeric() { Some(is_japanese_letter(c)) } else { before };
         if before.is_some() && script != before {
             parts.push(&word[start..at]);

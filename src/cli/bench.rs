@@ -65,7 +65,7 @@ fn over_patterns(options: &SearchOptions, seconds: f64, bar: &ProgressBar) -> an
     Ok(rates)
 }
 
-/// Errors: hits that do not fit the candidates that the devices say they tested.
+/// Checks the number of hits. Errors: it does not fit the candidates that the devices report.
 fn trusted(measured: &Measurement) -> anyhow::Result<()> {
     if measured.hits_wrong > 0 || measured.deviation().abs() > 5.0 {
         bail!(

@@ -6,12 +6,12 @@ use crate::scheduler::Measurement;
 
 /// Numbers of patterns that are measured for the plot.
 pub(super) const PATTERNS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
-/// Stretches of time that the plot over time has, at most.
+/// The most points of the plot over time.
 const STRETCHES: usize = 40;
-/// Launches of a stretch, at least: fewer say more about when a launch ends than about the rate.
+/// The fewest launches in a point. With fewer, the moment when a launch ends distorts the rate.
 const LAUNCHES: usize = 8;
 
-/// The rate in each stretch of the measurement: middle in seconds, candidates a second.
+/// The points of the plot over time: middle of the stretch in seconds, candidates a second.
 fn over_time(measured: &Measurement) -> Vec<(f64, f64)> {
     let collected = &measured.collected;
     let stretches = (collected.len() / LAUNCHES).clamp(1, STRETCHES);

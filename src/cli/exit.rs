@@ -29,7 +29,7 @@ Exit codes:
 const NEEDS_OPERATOR: u8 = 2;
 /// Exit code of other errors.
 const FAILED: u8 = 1;
-/// Exit code where no bot runs.
+/// Exit code if no bot runs that could be asked.
 const NOTHING_RUNS: u8 = 3;
 
 /// Prints an error with all its causes to standard error.

@@ -20,15 +20,15 @@ const KNOWN: [(&str, Rates); 2] = [
     ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(58e9)) }),
 ];
 
-/// The pattern by which the rate is measured where whole keys are compared.
+/// The pattern with which the rate for whole keys is measured.
 const ENDING: &str = "*qqqqqq";
 
 /// The rates of a machine, for patterns of both kinds.
 #[derive(Clone, Copy)]
 struct Rates {
-    /// Where the first 32 bits say enough.
+    /// The rate for patterns that the first 32 bits decide.
     top_words: Rate,
-    /// Where whole keys are compared; `None` if that was not measured.
+    /// The rate where whole keys are compared; `None` if that was not measured.
     whole_keys: Option<Rate>,
 }
 
@@ -69,10 +69,10 @@ struct Line {
     expected_seconds: Option<f64>,
     seconds_95: Option<f64>,
     cheaper: Vec<Cheaper>,
-    /// The nearest pattern that the faster kernel searches for, where it is another.
+    /// The nearest pattern that the faster kernel searches for, if that is not this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<String>,
-    /// A pattern that the key of a search without a target is probably as rare as.
+    /// A pattern about as rare as the key of a search without a target will probably be.
     #[serde(skip_serializing_if = "Option::is_none")]
     likely: Option<Likely>,
 }

@@ -93,11 +93,11 @@ impl FleetCommand {
     }
 }
 
-/// Shows the workers of the running bot, and those that were added and have not come.
+/// Shows the workers of the running bot, and added workers that have not come yet.
 fn show(folders: &FolderFlags, is_json: bool) -> anyhow::Result<()> {
     for reply in replies(folders, control::Command::Fleet)? {
         let Reply::Fleet(mut fleet) = reply else { continue };
-        // Where the fleet's own files are elsewhere, only those are known that have come.
+        // If the fleet's files are not here, only the workers that have come are known.
         let added = Setup::open(&folders.find()?.data).map_or_else(|_| Vec::new(), |setup| setup.workers());
         let is_missing = |name: &&WorkerName| !fleet.workers.iter().any(|worker| worker.name == name.as_str());
         let missing: Vec<WorkerStatus> = added.iter().filter(is_missing).map(never_seen).collect();
@@ -145,7 +145,7 @@ fn fleet_text(fleet: &FleetStatus) -> String {
 /// The round trip and the clock of a device, if they are known.
 pub(super) fn echo_text(device: &WorkerDeviceStatus) -> String {
     let Some((time, ahead)) = device.round_trip.zip(device.clock_ahead) else { return String::new() };
-    // The clock is known to half the round trip.
+    // The error of the clock is up to half the round trip.
     let clock = if ahead.abs() < 1.0 { format!("{:+.0} ms", ahead * 1e3) } else { format!("{ahead:+.0} s") };
     format!(", round trip {:.0} ms, clock {clock}", time * 1e3)
 }

@@ -26,7 +26,7 @@ const CONFIG_FILE: &str = "relays.toml";
 /// The data folder that earlier versions took in the working folder if none was named.
 const FORMER_DATA: &str = ".npubbot";
 
-/// Flags that name the two places.
+/// Flags that name the configuration and the data folder.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct FolderFlags {
     #[arg(short, long, global = true, value_name = "FILE")]
@@ -46,7 +46,7 @@ pub(super) struct Folders {
     pub data: PathBuf,
 }
 
-/// Why no place was chosen. Exit code 2.
+/// Why no folders were chosen. Exit code 2.
 #[derive(Debug, Error)]
 pub(super) enum FolderError {
     /// The user has no home folder.
@@ -121,7 +121,7 @@ impl Folders {
     }
 }
 
-/// Whether a folder holds a bot, or what is left of one.
+/// Whether a folder holds a bot, or remains of one.
 fn has_bot(folder: &Path) -> bool {
     [IDENTITY_FILE, LEDGER_FILE].iter().any(|name| folder.join(name).exists())
 }
@@ -180,7 +180,8 @@ impl Places {
         if is_service { Ok(self.system_data.clone()) } else { user.cloned().ok_or(FolderError::NoHome) }
     }
 
-    /// `may_be_here`: whether an earlier version would have read the file in the working folder.
+    /// The configuration file for a data folder. `may_be_here`: whether an earlier version would
+    /// have read the file in the working folder.
     fn config(&self, data: &Path, may_be_here: bool) -> Result<PathBuf, FolderError> {
         let here = self.here.join(CONFIG_FILE);
         let user = self.user.as_ref().map(|(config, _)| config.join(CONFIG_FILE));
@@ -228,7 +229,7 @@ mod tests {
         let mut places = places(top.path());
         let users = Folders { config: at("config/relays.toml"), data: at("data") };
         assert_eq!(places.find(None, None).unwrap(), users);
-        // A file in the working folder is not read, and an empty folder is no bot.
+        // A file in the working folder is not read, and an empty folder is not a bot.
         bot(&places.here, CONFIG_FILE);
         fs::create_dir_all(at("here/.npubbot")).unwrap();
         assert_eq!(places.find(None, None).unwrap(), users);

@@ -13,7 +13,7 @@ pub(super) enum Earlier {
     Fresh,
     /// The half was combined with the same tweak, which gives the same key.
     SameTweak,
-    /// The half was combined with another tweak, so there are two keys that reveal each other.
+    /// The half was combined with another tweak, so two keys exist that reveal each other.
     OtherTweak,
 }
 

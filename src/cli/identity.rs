@@ -77,7 +77,7 @@ impl IdentityFlags {
         })
     }
 
-    /// Writes what opens the identity to a file, for a service that can ask nobody.
+    /// Writes the passphrase or key of the identity to a file, for a service that can ask nobody.
     ///
     /// Errors: those of [`UnlockFlags::keep`].
     pub fn keep_means(&self, file: &Path) -> anyhow::Result<Means> {

@@ -54,8 +54,8 @@ impl Init {
         }
         let is_new = !folders.config.exists();
         if is_new {
-            // A configuration in the data folder must not be what makes that, for all to read; nor
-            // a folder for both, in which others could replace them.
+            // The data folder is made first. Writing the configuration could make it, or its
+            // parent, with permissions that let others read or replace files.
             if let Some(folder) = folders.config.parent()
                 && (folder.starts_with(&folders.data) || folders.data.starts_with(folder))
             {
@@ -64,7 +64,7 @@ impl Init {
             Config::write_new(&folders.config, &self.choices()?)?;
         }
         let vault = self.identity.create(&folders.data).inspect_err(|_| {
-            // Else the next try would leave the answers to the questions aside.
+            // Otherwise the next attempt would find this file and ignore the new answers.
             if is_new {
                 let _ = std::fs::remove_file(&folders.config);
             }
@@ -86,7 +86,7 @@ impl Init {
         Ok(())
     }
 
-    /// The flags; on a terminal, what they leave open is asked.
+    /// The choices from the flags. On a terminal, asks for the missing ones.
     fn choices(&self) -> anyhow::Result<Choices> {
         let mut choices = Choices {
             name: self.name.clone(),

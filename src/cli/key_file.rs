@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A file of keys: nobody else may read it, and every key is on the disk before the next is
-/// searched for.
+/// A file of keys. Only its owner may read it, and each key is on the disk before the search for
+/// the next begins.
 #[derive(Debug)]
 pub(super) struct KeyFile {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct KeyFile {
 }
 
 impl KeyFile {
-    /// Opens or makes the file, for its owner alone.
+    /// Opens the file, or makes it so that only its owner can read it.
     ///
     /// Errors: it cannot be written, or others may read it.
     pub fn open(path: &Path) -> anyhow::Result<KeyFile> {

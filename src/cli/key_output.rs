@@ -51,8 +51,8 @@ impl Output {
         Ok(())
     }
 
-    /// The lines of a key, which spends its start point. They hold the secret, and are cleared when
-    /// they are dropped. `one_in`: how rare a key is that was searched for without a target.
+    /// The lines of a key, cleared when they are dropped because they hold the secret. Making them
+    /// spends the start point. `one_in`: the rarity of a key found without a target.
     pub fn lines(&self, find: &Find, one_in: Option<f64>) -> anyhow::Result<Zeroizing<Vec<u8>>> {
         let mut lines = Zeroizing::new(Vec::with_capacity(1024));
         let (npub, pattern) = (find.hit.npub(), &find.pattern);

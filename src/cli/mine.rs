@@ -24,8 +24,9 @@ use zeroize::Zeroizing;
 /// A search expected to take longer than this gets a hint to cheaper patterns.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Expected candidates of a search that the CPU ends before a GPU has started, which takes 0.4 s on an
-/// H100: 0.14 s of one core with the portable kernel at 60 M/s, as measured on an AMD EPYC (family 25).
+/// The most expected candidates of a search that the CPU ends before a GPU has started. A GPU
+/// starts in 0.4 s (H100); these candidates take one core 0.14 s with the portable kernel at 60 M/s
+/// (AMD EPYC, family 25).
 const QUICK: f64 = (1u64 << 23) as f64;
 
 /// Expected candidates of a search that takes short launches, so that its key is not waited for: about
@@ -108,7 +109,8 @@ impl Mine {
         }
     }
 
-    /// Errors: a text is no pattern or cannot be searched for, or a flag does not go with `best`.
+    /// The request of the command line. Errors: a text is not a pattern or cannot be searched for,
+    /// or a flag does not go with `best`.
     fn wanted(&self) -> anyhow::Result<Wanted> {
         let mut all = match wanted(&self.patterns)? {
             Wanted::Patterns(patterns) => patterns,
@@ -143,8 +145,8 @@ impl Mine {
         Ok(Some(password))
     }
 
-    /// How to search. The CPU is the only device of a search that ends before a GPU has started, unless
-    /// one is named.
+    /// How to search. The CPU is the only device of a search that ends before a GPU has started,
+    /// unless one is named.
     fn options(&self, difficulty: Difficulty) -> SearchOptions {
         let options = self.search.without_bot();
         let is_quick = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= QUICK;
@@ -199,7 +201,8 @@ impl Mine {
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let rate = scheduler.rate_for(patterns);
                     let searched = match rate {
-                        // Candidates of the two kinds do not count the same.
+                        // Candidates of the two kernels do not count the same, so the bar shows
+                        // rate times time.
                         Some(Rate(rate)) if takes_turns => (rate * found_since.elapsed().as_secs_f64()) as u64,
                         _ => scheduler.candidates().saturating_sub(found_at),
                     };

@@ -198,7 +198,7 @@ impl Command {
         match self {
             Command::Serve(_) | Command::Worker(_) => "info",
             Command::Service(service) => service.usual_log_level(),
-            // Its findings say the same.
+            // Its findings say what a warning would say.
             Command::Doctor(_) => "error",
             _ => "warn",
         }

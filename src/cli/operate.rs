@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Time without an answer after which the operator is told that the bot is waited for.
+/// Time without an answer after which the operator is told that the command still waits.
 const NOTICE: Duration = Duration::from_secs(3);
 
 /// Flags of a command without arguments of its own: `pause`, `resume`, `reload`.
@@ -176,7 +176,7 @@ pub(super) fn replies(folders: &FolderFlags, command: Command) -> anyhow::Result
     Ok(replies)
 }
 
-/// Runs what asks the bot, and says so on standard error if that takes long.
+/// Runs a function that asks the bot, and tells the operator on standard error if it takes long.
 pub(super) fn patiently<T>(ask: impl FnOnce() -> T) -> T {
     let (asking, asked) = channel::<()>();
     std::thread::scope(|scope| {
@@ -191,7 +191,7 @@ pub(super) fn patiently<T>(ask: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The state for people, and what keeps the bot from serving according to the answers of its checks.
+/// The state for people, with the failed checks that keep the bot from serving.
 fn status_text(status: &Status, checks: &[Reply]) -> String {
     let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| Rate(rate).to_string());
     let mut text = format!(

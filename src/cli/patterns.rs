@@ -1,4 +1,4 @@
-//! Patterns as they are given on the command line, and their description in words.
+//! Patterns on the command line, and their description in words.
 
 use crate::bot::{accepted_by_bot, nearest_accepted};
 use crate::duration::humanize;
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use std::path::Path;
 use std::time::Duration;
 
-/// Parses patterns as they are typed: commas separate them, too.
+/// Parses patterns. Commas separate them, as spaces do.
 pub(super) fn patterns(words: &[String]) -> anyhow::Result<Vec<Pattern>> {
     let words = words.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|word| !word.is_empty());
     words.map(|word| word.parse().with_context(|| format!("`{word}` is no pattern"))).collect()
@@ -78,7 +78,8 @@ pub(super) fn refusal(pattern: &Pattern) -> String {
     }
 }
 
-/// Why bots do not take a pattern, and what they would take. `None` if they take it.
+/// Why bots do not accept a pattern, and the nearest one that they accept. `None` if they accept
+/// it.
 pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     if accepted_by_bot(pattern) {
         return None;
@@ -87,7 +88,7 @@ pub(super) fn refusal_of_bots(pattern: &Pattern) -> Option<String> {
     Some(format!("bots do not search for `{pattern}`: too little of it is at the start of a key{nearest}"))
 }
 
-/// The turns that patterns take, if they are of both kinds.
+/// A note that patterns of both kinds take turns; `None` if all are of one kind.
 pub(super) fn turns(patterns: &[Pattern]) -> Option<&'static str> {
     let is_fast = |pattern: &Pattern| pattern.begins_selectively();
     (patterns.iter().any(is_fast) && !patterns.iter().all(is_fast)).then_some(

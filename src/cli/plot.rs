@@ -1,5 +1,5 @@
-//! Plots as SVG files: lines and bars with axes. A plotting crate measures its texts with a font
-//! system of its own; these plots leave that to whoever shows them.
+//! Plots as SVG files: lines and bars with axes. Plotting crates bring a font system to measure
+//! text; these plots leave that to the viewer.
 
 use crate::pattern::Rate;
 use std::fmt::Write;
@@ -11,11 +11,11 @@ const LEFT: f64 = 92.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 50.0;
-/// The colours of the series: told apart without colour vision too.
+/// The colours of the series. They differ even for readers without colour vision.
 const COLORS: [&str; 2] = ["#2a6f97", "#e09f3e"];
-/// Ticks of an axis, about.
+/// Approximate number of ticks on an axis.
 const TICKS: f64 = 5.0;
-/// Labels under bars, at most.
+/// The most labels under bars.
 const MOST_LABELS: usize = 8;
 
 /// The widest bar.
@@ -23,11 +23,11 @@ const WIDEST_BAR: f64 = 40.0;
 
 /// One plot of a file.
 pub(super) struct Panel {
-    /// Its title.
+    /// The panel's title.
     pub title: String,
     /// The text under the horizontal axis.
     pub below: String,
-    /// The values in it.
+    /// The panel's values.
     pub shape: Shape,
     /// The text of a value on the vertical axis.
     pub label: fn(f64) -> String,
@@ -44,7 +44,7 @@ pub(super) enum Shape {
         /// Whether the horizontal axis is logarithmic.
         decades: bool,
     },
-    /// Bars, of each series one beside the other.
+    /// Bars, with those of the series side by side.
     Bars {
         /// The text under each group of bars.
         labels: Vec<String>,
@@ -116,7 +116,7 @@ fn draw_line(out: &mut String, points: &[(f64, f64)], decades: bool, y: impl Fn(
 
 fn draw_bars(out: &mut String, labels: &[String], series: &[(String, Vec<f64>)], y: impl Fn(f64) -> f64) {
     let group = (WIDTH - RIGHT - LEFT) / labels.len().max(1) as f64;
-    // Few bars stay slim.
+    // A limit, so that a few bars are not too wide.
     let bar = (0.8 * group / series.len().max(1) as f64).min(WIDEST_BAR);
     let every = labels.len().div_ceil(MOST_LABELS).max(1);
     for (at, label) in labels.iter().enumerate() {
@@ -162,7 +162,7 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, more: &str, text: &str) 
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" {more}>{escaped}</text>");
 }
 
-/// The least of 1, 2, 5, 10, 20, … (and their tenths) that is not less.
+/// The smallest of 1, 2, 5, 10, 20, … (and their tenths) that is at least `least`.
 fn nice(least: f64) -> f64 {
     if !(least.is_finite() && least > 0.0) {
         return 1.0;

@@ -14,7 +14,7 @@ const KEPT: usize = 100;
 /// The most characters of a line.
 const LONGEST: usize = 300;
 
-/// The last lines. Cheap to clone; clones are the same.
+/// The last lines of the log. Cheap to clone; clones share the lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent(Arc<Mutex<VecDeque<String>>>);
 

@@ -14,7 +14,7 @@ pub(super) struct Reload {
     file: PathBuf,
     flags: SearchFlags,
     level: LogLevel,
-    /// A checked configuration that is not taken up yet.
+    /// A checked configuration that `serve` has not taken yet.
     next: Mutex<Option<Box<Config>>>,
     changed: Notify,
 }
@@ -32,7 +32,7 @@ impl Reload {
         let reload = Arc::clone(self);
         tokio::spawn(async move {
             while hangups.next().await.is_some() {
-                // The log has what came of it.
+                // The log has the outcome.
                 let _ = reload.reload();
             }
         });

@@ -1,8 +1,8 @@
 //! The tokio runtime of commands with sockets.
 
-/// Most threads that run tasks. The tasks wait for relays and hand work on: messages are opened in
-/// the vault, the ledger and the search have threads of their own. Each further thread keeps memory
-/// of its own: on 16 cores a flood took 66 MiB with 16 threads and 58 MiB with 4.
+/// The most threads that run tasks. Tasks only wait for relays and pass work on: the vault opens
+/// messages, and the ledger and the search have their own threads. Each further thread costs
+/// memory: on 16 cores a flood took 66 MiB with 16 threads and 58 MiB with 4.
 const MOST_WORKERS: usize = 4;
 
 /// Builds the multi-threaded runtime.

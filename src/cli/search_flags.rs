@@ -31,7 +31,7 @@ impl SearchFlags {
         Config { search: self.over(config.search.clone()), ..config }
     }
 
-    /// Options of a search without a bot. What devices were measured to do best is kept for this user.
+    /// Options of a search without a bot. Calibrations of devices are kept for this user.
     pub fn without_bot(&self) -> SearchOptions {
         self.over(SearchOptions { calibrations: calibration_file::of_user(), ..SearchOptions::default() })
     }

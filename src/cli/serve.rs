@@ -48,9 +48,9 @@ pub(super) struct Serve {
 
 /// The end of one run of the service.
 enum End {
-    /// A signal asked for it.
+    /// A signal asked for the end.
     Stopped,
-    /// The operator wants this configuration.
+    /// The operator has reloaded the configuration: this is the new one.
     Reloaded(Box<Config>),
 }
 

@@ -14,7 +14,7 @@ use nostr::ToBech32;
 use std::ffi::OsString;
 use std::path::{Path, absolute};
 
-/// Name of the file in the data folder with what opens the identity.
+/// Name of the file in the data folder that holds the passphrase or key of the identity.
 const UNLOCK_FILE: &str = "unlock";
 /// Name of the log in the data folder.
 const LOG_FILE: &str = "service.log";
@@ -107,7 +107,7 @@ impl Install {
         service::check(&config)?;
         let identity = identity_file(&data);
         self.identity.need(&identity, &data)?;
-        // A wrong configuration is found now, not by the service.
+        // Finds a wrong configuration now; the service could tell nobody.
         Config::load(&config)?;
         let unlock = self.identity.keep_means(&data.join(UNLOCK_FILE))?;
         let installed = install(&config, &data, unlock.clone());
@@ -124,7 +124,7 @@ impl Install {
     }
 }
 
-/// Installs the service of a bot that this opens. Returns its npub.
+/// Opens the bot's identity as the service will, and installs the service. Returns the npub.
 fn install(config: &Path, data: &Path, unlock: Means) -> anyhow::Result<String> {
     let flag = if matches!(unlock, Means::AgeIdentityFile(_)) { "--age-identity" } else { "--passphrase-file" };
     let words: [OsString; 8] = [
@@ -149,12 +149,12 @@ fn install(config: &Path, data: &Path, unlock: Means) -> anyhow::Result<String> 
 fn path_of(unlock: &Means) -> &Path {
     match unlock {
         Means::PassphraseFile(file) | Means::AgeIdentityFile(file) => file,
-        // Never kept.
+        // A person's answer is never kept in a file.
         Means::Person { .. } => Path::new(""),
     }
 }
 
-/// The flag with which a command finds the service's bot; nothing where it does so by itself.
+/// The flag that a command needs to find the service's bot; empty if it needs none.
 fn flags(data: &Path) -> String {
     let (_, usual) = files::service_folders();
     if data == usual { String::new() } else { format!(" --data {}", files::quoted(data)) }
@@ -164,7 +164,7 @@ impl Remove {
     fn run(self) -> anyhow::Result<()> {
         let data = absolute(self.folders.of_service().data)?;
         service::remove(&data)?;
-        // The identity needs its passphrase again.
+        // From now on the identity needs its passphrase.
         match std::fs::remove_file(data.join(UNLOCK_FILE)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

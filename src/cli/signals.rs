@@ -53,7 +53,7 @@ fn stop(stopper: &Stopper) {
 /// Ends the process. Exit handlers of libraries may hang, and a second call of `exit` would wait
 /// for the first one, so a thread kills the process after [`LAST_GRACE`].
 fn end(code: i32) -> ! {
-    // A service that was asked to stop has stopped, and is not started again.
+    // Otherwise the service manager would start the service again.
     let _ = manager::tell(State::Stopped);
     let last = std::thread::Builder::new().name("last".to_owned());
     let killer = last.spawn(move || {

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Most bits of work that are begun: days on one core.
+/// The most bits of work that are accepted: days on one core.
 const MOST_BITS: u32 = 44;
-/// Time between two steps of the bar.
+/// Time between two updates of the bar.
 const SHOW_EVERY: Duration = Duration::from_millis(50);
 
 /// Flags of `npubbot split`.

@@ -1,5 +1,5 @@
-//! Signs of life for a service manager (systemd, or that of Windows): readiness, and a watchdog that
-//! is fed only while the bot answers. Without a service manager nothing is sent.
+//! Signs of life for a service manager (systemd, or that of Windows): readiness, and a watchdog
+//! that is fed only while the bot answers. Without a service manager nothing is sent.
 
 use crate::os::manager::{self, State};
 use crate::service::Monitor;
@@ -36,8 +36,8 @@ impl ServiceManager {
         send(State::Stopping);
     }
 
-    /// Gives signs of life as long as the bot of `monitor` lives. Run it in the main loop, so that
-    /// a hanging loop gives none either.
+    /// Gives signs of life while the bot of `monitor` lives. Run it in the main loop: then a
+    /// hanging loop gives none.
     pub async fn watch(self, monitor: Monitor) -> Infallible {
         let Some(every) = self.every else { return pending().await };
         loop {

@@ -19,7 +19,7 @@ pub(super) enum NoPassphrase {
     /// Asking failed.
     #[error("the terminal cannot be asked for a passphrase ({0}); use --passphrase-file FILE or --age-identity FILE")]
     Terminal(std::io::Error),
-    /// The file of the passphrase is missing, or is none.
+    /// The file of the passphrase is missing or cannot be read.
     #[error("the passphrase file {file} cannot be read: {error}")]
     File {
         /// Path of the file.
@@ -30,7 +30,7 @@ pub(super) enum NoPassphrase {
     /// The file is empty, or only Enter was typed.
     #[error("the passphrase is empty; it needs at least one character")]
     Empty,
-    /// It was not typed the same twice.
+    /// The two passphrases typed are not equal.
     #[error("the two passphrases differ; nothing was made, start again")]
     Differ,
 }
@@ -53,8 +53,8 @@ impl UnlockFlags {
         obtain(&self.means(prompt, twice)?)
     }
 
-    /// Where the passphrase or key named by the flags is. Without flags, a person at the terminal is
-    /// asked, twice if `twice`. Reads nothing yet.
+    /// Where the passphrase or key named by the flags is. Without flags, a person at the terminal
+    /// is asked, twice if `twice`. Reads nothing yet.
     ///
     /// Errors: a person would be asked, and there is no terminal.
     pub fn means(&self, prompt: &str, twice: bool) -> Result<Means, NoPassphrase> {
@@ -68,8 +68,8 @@ impl UnlockFlags {
         })
     }
 
-    /// Writes the passphrase or key that the flags name, or that is asked for, to a file for this user
-    /// alone, in place of an earlier one. Returns the way to open the secret with it.
+    /// Writes the passphrase or key (from the flags, else from the terminal) to a file that only
+    /// this user can read. Replaces an earlier file. Returns the way to open the secret with it.
     ///
     /// Errors: there is no passphrase or key; those of the file system.
     pub fn keep(&self, file: &Path, prompt: &str) -> anyhow::Result<Means> {

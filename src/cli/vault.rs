@@ -7,14 +7,14 @@ use crate::vault;
 use anyhow::Context;
 use clap::Args;
 
-/// `npubbot vault` has no flags: what it opens comes over the socket.
+/// `npubbot vault`. It has no flags: the socket brings everything it opens.
 #[derive(Args, Debug)]
 pub(super) struct Vault {}
 
 impl Vault {
-    /// Answers the bot at the other end of standard input, until it closes it.
+    /// Answers the bot at the other end of standard input, until the bot closes it.
     ///
-    /// Errors: standard input is no socket, or something else than requests comes.
+    /// Errors: standard input is not a socket, or brings something other than requests.
     pub fn run(self) -> anyhow::Result<()> {
         let unlock = |means: &vault::Means| obtain(means).map_err(|error| format!("{error:#}"));
         vault::answer(unlock, bot::asked).context("this command is a part of `npubbot serve`, which starts it")

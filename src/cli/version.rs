@@ -1,4 +1,4 @@
-//! The version, and what this build was made of.
+//! The version, and the parts of this build.
 
 use crate::search::cuda;
 

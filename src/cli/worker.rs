@@ -33,7 +33,7 @@ pub(super) struct Worker {
     search: SearchFlags,
 }
 
-/// An address that is reached by TLS and nothing else.
+/// An address that only allows TLS.
 fn address(text: &str) -> Result<String, String> {
     let is_tls = text.strip_prefix("tls://").is_some_and(|host| !host.is_empty());
     is_tls.then(|| text.to_owned()).ok_or_else(|| "an address looks like tls://nats.example:4222".to_owned())

@@ -5,7 +5,7 @@ use toml_edit::{Array, DocumentMut, Item, Value};
 /// The configuration file that ships with npubbot: every key with its default.
 pub(super) const SHIPPED: &str = include_str!("../../relays.toml");
 
-/// An operator's choices for a new configuration. The defaults stand for the rest.
+/// An operator's choices for a new configuration. Everything else keeps its default.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     /// The bot's name.

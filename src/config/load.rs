@@ -32,7 +32,7 @@ impl Config {
     /// Writes a configuration with these choices and the defaults to `path`, and makes its folder.
     /// Returns `false` and changes nothing if the file exists.
     ///
-    /// Errors: [`ConfigError::Unwritable`], or a choice that no configuration may have.
+    /// Errors: [`ConfigError::Unwritable`], or a choice that is not allowed.
     pub fn write_new(path: &Path, choices: &Choices) -> Result<bool, ConfigError> {
         let unwritable = |error| ConfigError::Unwritable { file: path.display().to_string(), error };
         let text = choices.text();

@@ -13,9 +13,9 @@ const LONGEST_TEXT: usize = 2000;
 
 /// The file being checked, for error messages.
 pub(super) struct Place<'a> {
-    /// Its text.
+    /// The file's text.
     pub text: &'a str,
-    /// Its name.
+    /// The file's name.
     pub file: &'a str,
 }
 

@@ -1,6 +1,6 @@
 //! Parsing. Every value keeps its position in the file until it is checked.
 //!
-//! `docs/operators/relays-toml.md` is made of the comments here.
+//! `docs/operators/relays-toml.md` is made from these comments.
 
 use super::error::ConfigError;
 use super::place::Place;
@@ -65,8 +65,8 @@ struct Bot {
     visit_askers_relays: Option<bool>,
     /// Age at which relays may delete answers (NIP-40). At least 1 day.
     answers_expire_after: Option<Spanned<String>>,
-    /// Age at which a finished job is deleted from the ledger, counted from its acceptance; of one
-    /// that was given up, counted from then. At least 1 day.
+    /// Age at which an ended job is deleted from the ledger, counted from its acceptance, or from
+    /// when it was given up. At least 1 day.
     keep_finished: Option<Spanned<String>>,
 }
 
@@ -98,21 +98,21 @@ struct RawLimits {
     answers_per_second: Option<Spanned<i64>>,
 }
 
-/// Decoys where the configuration names no number, and at most.
+/// The default number of decoys, and the largest.
 const DECOYS: u32 = 16;
 const MOST_DECOYS: u32 = 256;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Fleet {
-    /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or its
-    /// network only. Empty: no workers.
+    /// Address of the NATS server, `tls://host:port`. With `proxy`, an address of this machine or
+    /// its network only. Empty: no workers.
     server: Option<Spanned<String>>,
     /// Credentials of the bot there. Empty: those that `npubbot fleet init` made, `fleet/bot.creds`
     /// in the data folder.
     credentials: Option<Spanned<String>>,
-    /// Patterns of nobody among those that workers get, 0 to 256. A worker that keeps their hits back
-    /// is dropped, and it cannot tell them from the patterns of askers.
+    /// Patterns that nobody asked for, among those that workers get, 0 to 256. A worker cannot tell
+    /// them from the patterns of askers; one that keeps their hits back is dropped.
     decoys: Option<Spanned<i64>>,
 }
 
@@ -122,8 +122,8 @@ const MOST_PEERS: usize = 8;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Peer {
-    /// Address of another npubbot. It is asked for what takes too long here, and for every second job
-    /// that takes ten minutes or more, as an asker asks for a split key.
+    /// Address of another npubbot. It is asked to search for jobs that take too long here, and for
+    /// every second job that takes ten minutes or more, as an asker asks for a split key.
     npub: Spanned<String>,
 }
 
@@ -141,8 +141,8 @@ struct Web {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Network {
-    /// Address and port of a SOCKS5 proxy, such as Tor's `127.0.0.1:9050`, through which all relays
-    /// are reached and named but those of this machine or its network. Empty: none.
+    /// Address and port of a SOCKS5 proxy, such as Tor's `127.0.0.1:9050`. It resolves and reaches
+    /// all relays except those of this machine or its network. Empty: none.
     proxy: Option<Spanned<String>>,
 }
 

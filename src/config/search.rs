@@ -1,4 +1,4 @@
-//! `[search]`, as it is written and as it is checked.
+//! `[search]`: the raw table and its checks.
 
 use super::error::ConfigError;
 use super::place::Place;
@@ -18,8 +18,8 @@ pub(super) struct Search {
     threads: Option<Spanned<i64>>,
     /// CPU kernel: `auto`, `ifma` or `portable`.
     cpu_kernel: Option<Spanned<String>>,
-    /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are found
-    /// more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
+    /// Whether a launch on a GPU takes at most 30 ms, so that a desktop stays smooth. Keys are
+    /// found more slowly. Without it a launch takes at most 100 ms on a GPU with a display.
     polite: Option<bool>,
     /// Device memory that the search may take on each GPU, `"64 MB"` to `"1024 GB"`. Empty: half of
     /// what is free. About 4 MB for each multiprocessor and 60 MB more are taken in any case.
@@ -81,9 +81,9 @@ const UNITS: [(&str, u64); 2] = [("MB", 1), ("GB", 1000)];
 /// Megabytes that may be given to the search on a GPU.
 const MEGABYTES: RangeInclusive<u64> = 64..=1_024_000;
 
-/// Bytes of device memory that a text like `1 GB` means.
+/// Parses a size of device memory such as `1 GB`, in bytes.
 ///
-/// Errors: what is allowed.
+/// Errors: the allowed values, for the operator.
 pub fn gpu_memory_bytes(text: &str) -> Result<u64, &'static str> {
     let megabytes = UNITS.iter().find_map(|(unit, megabytes)| {
         let number = text.trim().strip_suffix(unit)?.trim_end();

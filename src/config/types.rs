@@ -67,8 +67,8 @@ pub struct BotConfig {
     pub visit_askers_relays: bool,
     /// Age at which relays may delete our answers (NIP-40).
     pub answers_expire_after: Duration,
-    /// Age at which a finished job is deleted from the ledger, counted from its acceptance; of one
-    /// that was given up, counted from then.
+    /// Age at which an ended job is deleted from the ledger, counted from its acceptance, or from
+    /// when it was given up.
     pub keep_finished: Duration,
 }
 
@@ -108,12 +108,12 @@ pub struct FleetConfig {
     pub server: String,
     /// File with the bot's credentials; `None` for `fleet/bot.creds` in the data folder.
     pub credentials: Option<PathBuf>,
-    /// Patterns of nobody among those that workers get.
+    /// Number of decoys: patterns nobody asked for, among those that workers get.
     pub decoys: u32,
 }
 
 impl FleetConfig {
-    /// Whether the server is on this machine or in its network, by its address alone.
+    /// Whether the server is on this machine or in its network, judged by its address.
     pub fn is_near(&self) -> bool {
         let host = self.server.trim_start_matches("tls://");
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
@@ -125,17 +125,18 @@ impl FleetConfig {
     }
 }
 
-/// Other bots that are asked to search for jobs of ours too. None by default.
+/// Peers: other bots that are asked to search for jobs of ours too. None by default.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PeersConfig {
-    /// Their keys, in the order in which they are asked.
+    /// The peers' keys, in the order in which they are asked.
     pub bots: Vec<Asker>,
-    /// Expected time of a hard job, from which every second is handed over. No key of the file.
+    /// Expected time from which a job is hard. Every second hard job is handed over. Not a key of
+    /// the file.
     pub hard_from: Duration,
-    /// Time for an answer to a request; after it a peer is silent. No key of the file.
+    /// Time for an answer to a request; after it a peer counts as silent. Not a key of the file.
     pub answer_within: Duration,
-    /// Time for a key; after it the request is withdrawn, and made again at another start point. No
-    /// key of the file.
+    /// Time for a key; after it the request is withdrawn, and made again at another start point.
+    /// Not a key of the file.
     pub key_within: Duration,
 }
 
@@ -151,10 +152,10 @@ impl Default for PeersConfig {
     }
 }
 
-/// The web page for people without an account, and metrics. Neither is served by default.
+/// The web page for people without an account, and the metrics. Both are off by default.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
-    /// Address and port at which the page is served; `None` if it is not served.
+    /// Address and port of the page; `None` if it is not served.
     pub listen: Option<SocketAddr>,
     /// The address at which people reach the page, `https://…/`. `None` if it is the address it is
     /// served at.

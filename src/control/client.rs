@@ -45,7 +45,7 @@ pub enum ControlError {
 
 /// Sends a request to the bot of a data folder and gives each line of its answer to `each`.
 ///
-/// Errors: [`ControlError`]. A request that is refused is no error: the line says so.
+/// Errors: [`ControlError`]. A refused request is no error; a line of the answer says so.
 pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result<(), ControlError> {
     let path = socket(data);
     let no_answer = |error: io::Error| ControlError::NoAnswer {
@@ -53,7 +53,7 @@ pub fn ask(data: &Path, command: Command, mut each: impl FnMut(Reply)) -> Result
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 format!("it said nothing for {} seconds", PATIENCE.as_secs())
             }
-            // Connections that nobody accepted have filled the queue of the socket.
+            // The socket's queue is full of connections that were not accepted yet.
             io::ErrorKind::NotConnected => "it takes no more connections".to_owned(),
             _ => error.to_string(),
         },

@@ -1,4 +1,4 @@
-//! The local socket of a running bot: the operator's door.
+//! The local socket of a running bot, for its operator.
 //!
 //! One request a connection, as one line of JSON; the answer is lines of JSON, the last of which is
 //! `end`. The socket is a file in the data folder that only its owner and root can open. No secret

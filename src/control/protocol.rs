@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The version of these messages. Another one is refused with words.
+/// The version of these messages. A request of another version is refused with a reason.
 pub(super) const VERSION: u32 = 1;
 
 /// The socket's path in a data folder.
@@ -34,14 +34,14 @@ pub enum Command {
     },
     /// Show askers, those with the most open jobs first.
     Askers {
-        /// How many at most.
+        /// The most askers to show.
         most: usize,
     },
     /// Ignore an asker, make them an ordinary one, or a friend.
     Rule {
         /// The asker's npub.
         npub: String,
-        /// How they are treated from now on.
+        /// How the asker is treated from now on.
         standing: Standing,
     },
     /// Show what the bot did each day.
@@ -116,7 +116,7 @@ pub struct AskerStatus {
     pub messages: u64,
     /// When their last job was accepted, Unix seconds.
     pub last_job_at: Option<u64>,
-    /// How they are treated.
+    /// How the asker is treated.
     pub standing: Standing,
 }
 

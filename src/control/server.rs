@@ -20,7 +20,7 @@ const REQUEST_BYTES: u64 = 4096;
 const REQUEST_TIME: Duration = Duration::from_secs(5);
 /// Time for a request to be carried out and its answer to be read.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
-/// Pause after a connection could not be accepted, as without free file descriptors.
+/// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Carries out the operator's requests.
@@ -36,13 +36,13 @@ impl Door {
     /// Opens the socket in a data folder. The caller holds the folder's lock, so a socket that is
     /// there is left over from a crash and is replaced.
     ///
-    /// Errors: the socket cannot be made, as where its path has more than 107 bytes.
+    /// Errors: the socket cannot be made, for example because its path has more than 107 bytes.
     pub fn open(data: &Path) -> io::Result<Door> {
         local_socket::Door::open(&socket(data)).map(Door)
     }
 
-    /// Serves requests until shutdown. Each connection is a task of its own, and a panic in one
-    /// ends that one.
+    /// Serves requests until shutdown. Each connection is a separate task, and a panic ends only
+    /// that one.
     pub async fn run(mut self, operator: Arc<impl Operator>, mut shutdown: Shutdown) {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
@@ -53,7 +53,7 @@ impl Door {
                     Ok(visitor) => {
                         let operator = Arc::clone(&operator);
                         connections.spawn(async move {
-                            // The other side may leave at any time, and may read the reason itself.
+                            // The other side may leave at any time. It sees the reason itself.
                             let _ = serve(visitor, &*operator).await;
                             drop(place);
                         });
@@ -78,7 +78,8 @@ async fn serve(mut visitor: Visitor, operator: &impl Operator) -> io::Result<()>
     let mut line = Vec::new();
     let mut reader = BufReader::new((&mut visitor).take(REQUEST_BYTES));
     timeout(REQUEST_TIME, reader.read_until(b'\n', &mut line)).await??;
-    // As after a pause of this process: the operator was told that it failed.
+    // The operator has left, as after a pause of this process, and was told that the request
+    // failed. So it is not carried out.
     if is_closed(&visitor) {
         tracing::debug!("a request over the local socket came too late, and is not carried out");
         return Ok(());

@@ -9,7 +9,7 @@ pub struct Status {
     pub version: String,
     /// The bot's address.
     pub npub: String,
-    /// Seconds since it was ready.
+    /// Seconds since the bot was ready.
     pub uptime_seconds: u64,
     /// Candidates a second of all working devices; `null` before the first measurement.
     pub rate: Option<f64>,
@@ -57,23 +57,23 @@ pub struct RelayStatus {
 /// The state of a peer: another bot that is asked to search too.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PeerStatus {
-    /// Its address.
+    /// The peer's address.
     pub npub: String,
-    /// Jobs of this bot that it was asked for and has not ended.
+    /// Jobs of this bot with an open request to the peer.
     pub open_jobs: u64,
-    /// Requests to it in the last 24 hours.
+    /// Requests to the peer in the last 24 hours.
     pub requests_last_day: u64,
-    /// Keys that came of its tweaks, since the start.
+    /// Keys from its tweaks, since the start.
     pub keys: u64,
-    /// Requests that it refused.
+    /// Requests that the peer refused.
     pub refused: u64,
-    /// Requests that it did not answer in time.
+    /// Requests that the peer did not answer in time.
     pub silent: u64,
     /// Tweaks that fit no request.
     pub wrong: u64,
     /// Messages beyond a limit, which were not read.
     pub unread: u64,
-    /// `has room`, or why it gets no further request now.
+    /// `has room`, or why the peer gets no further request now.
     pub state: String,
 }
 
@@ -82,7 +82,7 @@ pub struct PeerStatus {
 pub struct FleetStatus {
     /// Address of their server.
     pub server: String,
-    /// Whether the bot is connected to it.
+    /// Whether the bot is connected to the server.
     pub connected: bool,
     /// The workers that have come since the start, by name.
     pub workers: Vec<WorkerStatus>,
@@ -91,23 +91,23 @@ pub struct FleetStatus {
 /// The state of a worker.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkerStatus {
-    /// Its name.
+    /// The worker's name.
     pub name: String,
-    /// Whether a device of it is there and gets orders.
+    /// Whether one of its devices is connected and gets orders.
     pub connected: bool,
-    /// Candidates a second that its canaries prove, of all devices that are there; 0 before the
-    /// first measurement.
+    /// Candidates a second that its canaries prove, of all connected devices; 0 before the first
+    /// measurement.
     pub proven_rate: f64,
     /// Hits that verified, since the start.
     pub hits: u64,
-    /// Hits that did not.
+    /// Hits that did not verify.
     pub hits_wrong: u64,
-    /// Times since the start that it did nothing with its orders, failed or lied.
+    /// Times since the start that the worker ignored its orders, failed or lied.
     pub errors: u64,
-    /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: ` or
-    /// `out: ` and the reason.
+    /// `working`, `paused` by the operator, `rests ` and until when, `away: `, `gets no orders: `
+    /// or `out: ` and the reason.
     pub state: String,
-    /// Its devices.
+    /// The worker's devices.
     pub devices: Vec<WorkerDeviceStatus>,
 }
 
@@ -118,11 +118,11 @@ pub struct WorkerDeviceStatus {
     pub id: String,
     /// The maker's name.
     pub name: String,
-    /// The kernel that it runs.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Version of the worker's program.
     pub version: String,
-    /// Whether it is there.
+    /// Whether the device is connected.
     pub connected: bool,
     /// As in [`WorkerStatus`].
     pub proven_rate: f64,
@@ -132,9 +132,11 @@ pub struct WorkerDeviceStatus {
     pub hits_wrong: u64,
     /// As in [`WorkerStatus`].
     pub errors: u64,
-    /// Time of a message to it and back, seconds; `null` before the first one and while it is away.
+    /// Time of a message to the device and back, seconds; `null` before the first one and while the
+    /// device is away.
     pub round_trip: Option<f64>,
-    /// Its clock minus the bot's, seconds, to half the round trip; `null` like that.
+    /// The device's clock minus the bot's, seconds, with an error of up to half the round trip;
+    /// `null` as in `round_trip`.
     pub clock_ahead: Option<f64>,
     /// As in [`WorkerStatus`].
     pub state: String,
@@ -151,9 +153,9 @@ pub struct JobStatus {
     pub patterns: Vec<String>,
     /// `pool` or `split`.
     pub kind: String,
-    /// When it was accepted, Unix seconds.
+    /// When the job was accepted, Unix seconds.
     pub accepted_at: u64,
-    /// When it is given up, Unix seconds.
+    /// When the job is given up, Unix seconds.
     pub expires_at: u64,
     /// Candidates per match, on average; `null` if it takes too long to compute.
     pub difficulty: Option<f64>,

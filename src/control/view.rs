@@ -46,17 +46,17 @@ pub struct RelayFigures {
     pub lag_milliseconds: Option<u64>,
 }
 
-/// An open job and how far it is.
+/// An open job and its progress.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobProgress {
     /// The job.
     pub job: JobStatus,
-    /// Seconds since it was accepted.
+    /// Seconds since the job was accepted.
     pub age_seconds: u64,
-    /// The chance, 0 to 1, that a search ends within this age with the job's present part of the
+    /// The chance, 0 to 1, that a search ends within this age with the job's present share of the
     /// devices; `null` without a rate.
     pub chance_so_far: Option<f64>,
-    /// Seconds that it takes from now on average, with its part of the devices: the search has no
+    /// Mean seconds from now until it is found, with its share of the devices. The search has no
     /// memory. `null` without a rate.
     pub seconds_left: Option<f64>,
 }

@@ -18,10 +18,10 @@ pub enum FleetError {
     /// There is a fleet already.
     #[error("there is a fleet in {0}; `npubbot fleet add NAME` adds a worker to it")]
     Exists(PathBuf),
-    /// There is none.
+    /// There is no fleet.
     #[error("there is no fleet in {0}; `npubbot fleet init --host HOST` makes one")]
     Missing(PathBuf),
-    /// The fleet's own file was changed by hand, and wrongly.
+    /// The fleet's own file cannot be read; it was changed by hand.
     #[error("{file}: {reason}")]
     Damaged {
         /// The file.
@@ -29,13 +29,13 @@ pub enum FleetError {
         /// The mistake.
         reason: String,
     },
-    /// The host is none.
+    /// The text is not a host name or address.
     #[error("`{0}` is no host; give the name or the address at which workers reach this machine")]
     Host(String),
-    /// There is such a worker.
+    /// A worker of this name exists.
     #[error("there is a worker {0}; choose another name, or remove it first")]
     Taken(WorkerName),
-    /// There is no such worker.
+    /// No worker of this name exists.
     #[error("there is no worker {0}")]
     Unknown(WorkerName),
     /// No key could be made.

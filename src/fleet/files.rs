@@ -5,7 +5,7 @@ use crate::os::files::create_new;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes a file for its owner alone in one step, in place of an older one.
+/// Writes a file in one step, in place of an older one. Only its owner can read it.
 pub fn write(file: &Path, text: &str) -> Result<(), FleetError> {
     let failed = |error| FleetError::File { file: file.to_owned(), error };
     let folder = file.parent().unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! The configuration of the NATS server: TLS, an account for each user, and what each may do.
+//! The configuration of the NATS server: TLS, and an account for each user with its rights.
 
 use crate::remote::{BOT, LARGEST_ANSWER, LARGEST_TO_WORKER, Permissions, Service, all_pings};
 use crate::search::WorkerName;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 /// Memory for orders on their way, of all workers.
 const MEMORY: &str = "1GB";
-/// Most connections of all users together.
+/// The most connections of all users together.
 const CONNECTIONS: usize = 10_000;
-/// Most connections and subscriptions of a worker. It has one connection, and another one while it
-/// comes back; a request of each device has a subscription.
+/// The most connections and subscriptions of a worker. It has one connection, and a second one
+/// while it reconnects. Each device's request has a subscription.
 const OF_A_WORKER: (usize, usize) = (8, 256);
 
 /// The text of the configuration of a server that keeps its files in `folder`.
@@ -58,7 +58,7 @@ fn exports_to(worker: WorkerName) -> String {
     text
 }
 
-/// The account of a worker, without anybody else's subjects.
+/// The account of a worker. It sees no subjects of others.
 fn account_of(worker: WorkerName, key: &str) -> String {
     let (connections, subscriptions) = OF_A_WORKER;
     let mut text = format!("  {} {{\n", account(worker));
@@ -91,7 +91,7 @@ fn user(key: &str, permissions: &Permissions) -> String {
     )
 }
 
-/// A text in quotes. A path with a quote in it is not expected; it would be refused by the server.
+/// A text in quotes. The server would refuse a path with a quote in it.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

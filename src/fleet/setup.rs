@@ -21,12 +21,12 @@ const SERVER_CONFIG: &str = "nats-server.conf";
 const CERTIFICATE: &str = "server.pem";
 const CERTIFICATE_KEY: &str = "server-key.pem";
 const PROCESS: &str = "nats-server.pid";
-/// The name of the server's program, by which its process is known.
+/// The name of the server's program. It shows whether a process is the server.
 const PROGRAM: &str = "nats-server";
-/// Time that the server has for the first of two reloads.
+/// Time for the server to finish the first of two reloads.
 const BETWEEN_RELOADS: Duration = Duration::from_millis(300);
 
-/// A fleet, as its own file has it.
+/// The content of `fleet.toml`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
@@ -48,7 +48,7 @@ pub struct Setup {
 /// Whether the server took up a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reloaded {
-    /// It was told.
+    /// The server was told.
     Told,
     /// No server of this fleet runs on this machine.
     NotHere,
@@ -123,14 +123,14 @@ impl Setup {
             return Err(FleetError::Unknown(name));
         }
         self.write()?;
-        // A copy elsewhere is worth nothing any more, so it does not matter if this fails.
+        // The credentials are worthless now, so it does not matter if this fails.
         let _ = std::fs::remove_file(self.credentials(name.as_str()));
         Ok(())
     }
 
     /// Tells the server of this fleet to read its configuration again, if it runs on this machine.
-    /// Twice: a new account can use services of another one from the second time on (seen with
-    /// nats-server 2.15.1).
+    /// Each call reloads twice: only the second reload lets a new account use services of another
+    /// one (seen with nats-server 2.15.1).
     pub fn reload(&self) -> Reloaded {
         let first = self.tell_server();
         std::thread::sleep(BETWEEN_RELOADS);

@@ -23,13 +23,13 @@ pub struct Answer {
     pub rumor: RumorId,
     /// Relays where the message was seen.
     pub seen_on: Vec<String>,
-    /// The vault's ticket for what the message asks for; it is kept with a job.
+    /// The vault's ticket for the request in the message. It is kept with the job.
     pub ticket: Option<Ticket>,
-    /// The change that it causes, besides the answer.
+    /// The change that the message causes, besides the answer.
     pub effect: Effect,
     /// The one answer. `None` for messages that are ignored.
     pub reply: Option<GiftWrap>,
-    /// Language of the asker from now on. `None` if it stays.
+    /// Language of the asker from now on; `None` leaves it unchanged.
     pub language: Option<Language>,
 }
 
@@ -81,8 +81,7 @@ pub enum Recorded {
 }
 
 impl Ledger {
-    /// Number of the next accepted job. Between this call and its T1 no other caller may do the
-    /// same.
+    /// Number of the next accepted job. No other caller may take one between this call and its T1.
     pub fn next_job(&self) -> Result<JobId, LedgerError> {
         let query = "SELECT max(coalesce((SELECT max(id) FROM job), 0),
                                 coalesce((SELECT value FROM note WHERE name = 'last_job'), 0)) + 1";

@@ -49,7 +49,7 @@ pub(super) fn silence(transaction: &Transaction<'_>, asker: Asker, now: i64) -> 
     Ok(())
 }
 
-/// Ends the silence of an asker who sent `stop`.
+/// Lets an asker who sent `stop` get messages again.
 pub(super) fn hear_again(transaction: &Transaction<'_>, asker: Asker) -> Result<(), LedgerError> {
     transaction.execute("DELETE FROM silent WHERE asker = ?1", [asker.0])?;
     Ok(())
@@ -84,7 +84,7 @@ pub(super) fn set_language(
     Ok(())
 }
 
-/// Deletes the oldest languages of askers without a job, but for the newest rows.
+/// Deletes the oldest languages of askers without a job, beyond [`LANGUAGES_KEPT`].
 pub(super) fn delete_old_languages(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
     transaction.execute(
         "DELETE FROM language WHERE rowid <= (SELECT max(rowid) FROM language) - ?1

@@ -1,5 +1,5 @@
-//! Jobs without a target: the sealed result of the best key so far, which is replaced by that of a
-//! rarer one, and becomes the job's result when it is over.
+//! Jobs without a target. The ledger keeps the sealed result of the best key so far. A rarer key's
+//! result replaces it; the last one becomes the job's result when the time is up.
 
 use super::error::LedgerError;
 use super::job::JobState;
@@ -14,9 +14,9 @@ use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 impl Ledger {
-    /// Keeps a sealed result in place of the one so far, with the rarest pattern that its key
-    /// meets. Returns `false` and changes nothing if the job is no longer accepted or has a target,
-    /// or if the key kept so far is as rare.
+    /// Replaces the sealed result kept so far. `pattern`: the rarest that the new key meets.
+    /// Returns `false` and changes nothing if the job is no longer accepted or has a target, or if
+    /// the kept key is as rare.
     ///
     /// Errors: [`LedgerError::Misaddressed`] if the result is sealed to another than the job's
     /// asker.
@@ -33,7 +33,7 @@ impl Ledger {
             if result.to.0 != asker {
                 return Err(LedgerError::Misaddressed);
             }
-            // A pattern that cannot be read is replaced by one that can.
+            // If the kept pattern cannot be read, the new one replaces it.
             let before = before.and_then(|text| text.parse::<Pattern>().ok());
             if before.is_some_and(|before| before.difficulty() >= pattern.difficulty()) {
                 return Ok(None);
@@ -51,7 +51,8 @@ impl Ledger {
         Ok(kept.is_some())
     }
 
-    /// Notes how long accepted jobs without a target were searched for so far. It never gets less.
+    /// Records how long accepted jobs without a target have been searched. The time never
+    /// decreases.
     pub fn note_searched(&self, searched: &[(JobId, Duration)]) -> Result<(), LedgerError> {
         self.write(|transaction| {
             let mut note = transaction.prepare_cached(
@@ -67,8 +68,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// T2 of a job without a target: what was kept becomes its result. Returns `false` and changes
-    /// nothing if the job is no longer accepted or nothing was kept.
+    /// T2 of a job without a target: the kept result becomes the job's result. Returns `false` and
+    /// changes nothing if the job is no longer accepted or nothing was kept.
     pub fn deliver_best(&self, job: JobId) -> Result<bool, LedgerError> {
         let now = self.now();
         let done = self.write(|transaction| {

@@ -12,21 +12,21 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Pause while another connection keeps the file busy, and the most such pauses.
+/// Pause before another attempt to copy a busy file. [`BUSY_PAUSES`] limits the attempts.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 const BUSY_PAUSES: u32 = 200;
 
-/// Copies the ledger in `folder` to the new file `to`, also while a bot uses it: one snapshot, by
-/// SQLite's own backup.
+/// Copies the ledger in `folder` to the new file `to`, as one snapshot by SQLite's own backup. A
+/// bot may be using the ledger.
 ///
-/// Errors: there is none, it is damaged, or the copy cannot be written.
+/// Errors: there is no ledger, it is damaged, or the copy cannot be written.
 pub fn copy(folder: &Path, to: &Path) -> Result<(), LedgerError> {
     let from = Connection::open_with_flags(folder.join(FILE), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     schema::refuse_newer(&from, folder)?;
     files::create_new(to).map_err(|error| unusable(to, &error))?;
     let mut copy = Connection::open(to)?;
     let backup = Backup::new(&from, &mut copy)?;
-    // All pages in one step: a snapshot, which a busy writer cannot make start again for ever.
+    // All pages in one step. In several steps, a busy writer could restart the copy for ever.
     for _ in 0..BUSY_PAUSES {
         match backup.step(-1)? {
             StepResult::Done => {
@@ -58,12 +58,12 @@ pub fn used_halves(folder: &Path) -> Result<Vec<u8>, LedgerError> {
 
 /// Makes the ledger of `folder` from a copy and from files of used halves.
 ///
-/// The first start takes it for what it is, an older ledger: open split jobs are given up, because
-/// their halves may have served since, and so are requests from before. Halves in any of the files
-/// never serve again.
+/// The first start treats it as an older ledger. It gives open split jobs up, because their halves
+/// may have been used since, and refuses older requests. Halves in any of the files are never used
+/// again.
 ///
 /// Errors: there is a ledger already, the copy is of a later version or damaged, or a file of used
-/// halves cannot be read. Nothing is left then.
+/// halves cannot be read. After an error no file is left.
 pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), LedgerError> {
     if is_present(folder) {
         return Err(unusable(folder, &io::Error::other("there is a ledger already; it is not overwritten")));
@@ -80,7 +80,7 @@ pub fn restore(folder: &Path, ledger: &Path, halves: &[Vec<u8>]) -> Result<(), L
         history.generation = history.generation.max(one.generation);
         history.families.extend(one.families);
     }
-    // Two generations ahead of the copy, so that no start takes file and ledger for a pair.
+    // Two generations ahead of the copy, so that the first start sees a restore.
     let text = used_halves::closed_text(&history.families, history.generation + 2);
     let (halves, target) = (folder.join(used_halves::FILE), folder.join(FILE));
     let write = || {

@@ -36,8 +36,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The days that are kept up to today, the oldest first: Unix seconds of their beginning, and
-    /// their totals. Days on which nothing happened have zeros.
+    /// The kept days up to today, the oldest first: their beginning in Unix seconds, and their
+    /// totals. Days on which nothing happened have zeros.
     pub fn days(&self) -> Result<Vec<(u64, DayFigures)>, LedgerError> {
         let today = unsigned(self.now() / DAY);
         let first = self.reading(|connection| {

@@ -8,7 +8,7 @@ use rusqlite::Transaction;
 /// Earlier use of a half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HalfUse {
-    /// An open job searches for it, or for a related half.
+    /// An open job searches for this half, or for a related one.
     Open,
     /// A key was found for this half, or for a related half.
     Spent,

@@ -28,16 +28,16 @@ pub struct Job {
     pub rumor: RumorId,
     /// The job's state.
     pub state: JobState,
-    /// When it was accepted, Unix seconds.
+    /// When the job was accepted, Unix seconds.
     pub accepted_at: u64,
     /// Relays where the asker's message was seen: the last choice for the answer.
     pub seen_on: Vec<String>,
-    /// The vault's ticket, without which no key is sealed. `None` for a job from before there were
-    /// tickets, until the first start.
+    /// The vault's ticket; no key is sealed without it. `None` in a job older than tickets, until
+    /// the first start gives it one.
     pub ticket: Option<Ticket>,
     /// Patterns, asker and time limit of the search.
     pub spec: JobSpec,
-    /// The language of its asker when it was read: messages about it are in that.
+    /// The asker's language when this row was read. Messages about the job are in it.
     pub language: Language,
 }
 
@@ -59,7 +59,7 @@ pub struct AskerView {
     pub accepted_last_day: Vec<u64>,
     /// Whether the asker sent `stop` and has not sent `start` since.
     pub silent: bool,
-    /// Whether the ledger has a job of theirs, in any state.
+    /// Whether the ledger has a job of this asker, in any state.
     pub known: bool,
     /// Language of the conversation.
     pub language: Language,

@@ -94,7 +94,7 @@ impl Ledger {
         self.list(&query, [])
     }
 
-    /// Keeps tickets with accepted jobs from before there were tickets.
+    /// Stores tickets with accepted jobs that are older than tickets.
     pub fn keep_tickets(&self, tickets: &[(JobId, Ticket)]) -> Result<(), LedgerError> {
         self.write(|transaction| {
             let mut keep = transaction.prepare_cached("UPDATE job SET ticket = ?2 WHERE id = ?1 AND ticket IS NULL")?;
@@ -166,7 +166,7 @@ pub(super) fn end(
 /// Facts about an asker.
 fn view(connection: &Connection, asker: Asker, now: i64) -> Result<AskerView, LedgerError> {
     let open = format!("SELECT {JOB_COLUMNS} FROM job WHERE asker = ?1 AND state = 'accepted' ORDER BY id");
-    // Their numbers only: reading the patterns of a month's jobs would take time.
+    // Only the numbers: reading the patterns of a month's jobs would take time.
     let results = connection
         .prepare_cached(
             "SELECT job.id FROM job JOIN mail ON mail.result_of = job.id

@@ -16,7 +16,7 @@ use std::path::Path;
 pub enum Look {
     /// No ledger; the first start makes one.
     Absent,
-    /// A running npubbot uses it.
+    /// A running npubbot uses the ledger.
     InUse,
     /// An intact ledger.
     Sound {
@@ -30,7 +30,8 @@ pub enum Look {
         sizes: Sizes,
         /// When a restore was noticed, Unix seconds.
         restored_at: Option<u64>,
-        /// Whether it is older than the file of used halves: the next start notices a restore.
+        /// Whether the ledger is older than the file of used halves. If so, the next start notices
+        /// a restore.
         is_older: bool,
     },
 }

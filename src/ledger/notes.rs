@@ -3,7 +3,7 @@
 use super::error::LedgerError;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Seconds of a day.
+/// Seconds in a day.
 pub(super) const DAY: i64 = 86_400;
 
 /// A number by its name.
@@ -20,7 +20,7 @@ pub(super) fn write_note(transaction: &Transaction<'_>, name: &str, value: i64) 
     Ok(())
 }
 
-/// Keeps the highest job number, before rows of jobs are deleted: none is given twice.
+/// Stores the highest job number before rows of jobs are deleted, so that no number is given twice.
 pub(super) fn note_last_job(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
     let last: Option<i64> = transaction.query_row("SELECT max(id) FROM job", [], |row| row.get(0))?;
     let noted = read_note(transaction, "last_job")?;

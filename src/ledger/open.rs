@@ -24,7 +24,7 @@ const BUSY: Duration = Duration::from_secs(5);
 const FREE_PAGES: i64 = 1024;
 /// Size to which the write-ahead log is cut back, bytes.
 const LARGEST_WAL: i64 = 8 << 20;
-/// Size of the cache of prepared statements: more than there are.
+/// Size of the cache of prepared statements. The program has fewer.
 const STATEMENTS: usize = 128;
 
 /// An open ledger. Cheap to clone; clones share one connection, so there is one writer.
@@ -50,7 +50,7 @@ impl Ledger {
     /// missing folder is made with permissions 0700, a missing file with 0600.
     ///
     /// Errors: [`LedgerError::InUse`], [`LedgerError::TooNew`] (the file is left as it is),
-    /// [`LedgerError::Folder`], [`LedgerError::Corrupt`] if the file is no SQLite file,
+    /// [`LedgerError::Folder`], [`LedgerError::Corrupt`] if the file is not a SQLite file,
     /// [`LedgerError::Database`] for the rest.
     pub fn open(folder: &Path, clock: Clock) -> Result<Ledger, LedgerError> {
         Ledger::open_with(folder, clock, Budget::default())
@@ -130,7 +130,8 @@ impl Ledger {
         done
     }
 
-    /// The damage of the file that a call has met, with the remedy. The process should end then.
+    /// The first damage of the file that a call found, with the remedy. The process should end
+    /// after it.
     pub fn damage(&self) -> Option<&str> {
         self.shared.damage.get().map(String::as_str)
     }
@@ -158,13 +159,13 @@ impl Ledger {
         })
     }
 
-    /// Closes the file, also for all clones, and releases the lock. Waits for a transaction that is
-    /// under way; later ones fail before they write.
+    /// Closes the file for all clones and releases the lock. Waits for a transaction in progress;
+    /// later ones fail before they write.
     pub fn close(&self) {
         let is_recorded = self
             .reading(|connection| Ok(read_note(connection, "generation")? == Some(self.used_halves().generation())));
-        // After a failed T2 the file of used halves is ahead. Without its last line that does not
-        // look like a restore.
+        // After a failed T2 the file of used halves is ahead. Without the closing line, the next
+        // start does not take that for a restore.
         if is_recorded.is_ok_and(|is_recorded| is_recorded) {
             self.used_halves().close();
         }

@@ -22,11 +22,11 @@ pub struct DueMessage {
     pub id: MessageId,
     /// The job whose result it is; `None` for other messages.
     pub result_of: Option<JobId>,
-    /// Whether it is a result, or its asker has an open job.
+    /// Whether the message is a result, or its asker has an open job.
     pub urgent: bool,
     /// The sealed message.
     pub wrap: GiftWrap,
-    /// When it was queued or last asked for again, Unix seconds.
+    /// When the message was queued or last asked for again, Unix seconds.
     pub queued_at: u64,
     /// Earlier attempts.
     pub attempts: u32,
@@ -62,14 +62,14 @@ pub enum Next {
 const DUE: &str = "finished = 0 AND (due_at <= ?1 OR due_set_at > ?1)";
 
 impl Ledger {
-    /// Messages that are due: first the urgent ones, at most `limit`, then at most as many others.
-    /// Of each, new ones come before repeated ones, and the longest due first.
+    /// Messages that are due: first at most `limit` urgent ones, then at most `limit` others. In
+    /// both groups new messages come before repeated ones, and the longest due first.
     pub fn due_messages(&self, limit: usize) -> Result<Vec<DueMessage>, LedgerError> {
         self.due_messages_except(limit, |_| false)
     }
 
-    /// Like [`Ledger::due_messages`], without those for which `is_under_way` is true. They are not
-    /// read and take no places.
+    /// Like [`Ledger::due_messages`], without messages for which `is_under_way` is true. Those are
+    /// not read and do not count towards `limit`.
     pub fn due_messages_except(
         &self,
         limit: usize,

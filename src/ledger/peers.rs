@@ -1,13 +1,13 @@
-//! Requests to peers: other bots that are asked to search for a job too, each time for a start point
-//! of its own.
+//! Requests to peers, other bots that are asked to search for a job too. Each request has its own
+//! start point.
 //!
 //! ```text
 //! asked ── an acceptance ──▶ accepted ── its key, or withdrawn ──▶ over
 //!   └── a refusal, or no answer ──▶ refused
 //! ```
 //!
-//! A request says which job it is for and nothing of its asker. However the job ends, the request
-//! stays until it is withdrawn.
+//! A row names the job and not its asker. The request stays open until it is withdrawn, however the
+//! job ends.
 
 use super::error::LedgerError;
 use super::notes::{DAY, unsigned};
@@ -20,13 +20,13 @@ use rusqlite::params;
 /// State of a request to a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerRequestState {
-    /// It was sent and has no answer.
+    /// The request was sent and has no answer yet.
     Asked,
     /// The peer searches.
     Accepted,
     /// The peer refused, or did not answer in time.
     Refused,
-    /// It has ended otherwise.
+    /// The request has ended in another way.
     Over,
 }
 
@@ -61,12 +61,13 @@ pub struct PeerRequest {
     pub job: Option<JobId>,
     /// The state of the request.
     pub state: PeerRequestState,
-    /// When it was sent, Unix seconds.
+    /// When the request was sent, Unix seconds.
     pub asked_at: u64,
 }
 
 impl Ledger {
-    /// Accepted jobs for which a peer is to be asked, or was asked, oldest first. Only an index is read.
+    /// Accepted jobs that are handed over, whether a peer was asked yet or not, oldest first. Only
+    /// an index is read.
     pub fn handed_over(&self) -> Result<Vec<JobId>, LedgerError> {
         let query = "SELECT id FROM job WHERE state = 'accepted' AND hand_over IS NOT NULL ORDER BY id";
         self.reading(|connection| {
@@ -83,7 +84,7 @@ impl Ledger {
             let mut statement = connection.prepare_cached(query)?;
             let rows = statement.query_map([], |row| {
                 let state: String = row.get(3)?;
-                // The column has no other words.
+                // The column holds no other words.
                 let known = PeerRequestState::ALL.into_iter().find(|known| known.word() == state);
                 Ok(PeerRequest {
                     rumor: RumorId(row.get(0)?),
@@ -135,8 +136,8 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// Ends an open request to a peer, and queues the message that withdraws it. Returns `false` and
-    /// changes nothing if it has ended.
+    /// Ends an open request to a peer, and queues the message that withdraws it. Returns `false`
+    /// and changes nothing if it has ended.
     ///
     /// Errors: [`LedgerError::Misaddressed`] if the message is sealed to another than the peer.
     pub fn end_peer_request(
@@ -165,8 +166,8 @@ impl Ledger {
         Ok(done.is_some())
     }
 
-    /// Deletes ended requests to peers that no limit and no open job needs. A clock that was set back
-    /// leaves dates in the future; a day ahead they count no longer.
+    /// Deletes ended requests to peers that neither a limit nor an open job needs. A clock that was
+    /// set back leaves dates in the future; those more than a day ahead no longer count.
     pub fn clean_peer_requests(&self) -> Result<(), LedgerError> {
         let now = self.now();
         self.write(|transaction| {

@@ -10,13 +10,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 /// A public event to send.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// Its topic. One event is kept per topic.
+    /// The event's topic. One event is kept per topic.
     pub topic: String,
     /// The signed event.
     pub json: String,
-    /// Relays that should have it.
+    /// Relays that should have the event.
     pub relays: Vec<String>,
-    /// When it becomes useless, Unix seconds.
+    /// When the event becomes useless, Unix seconds.
     pub expires_at: Option<u64>,
 }
 
@@ -25,11 +25,11 @@ pub struct Post {
 pub struct DuePost {
     /// The number of the event in the ledger.
     pub id: i64,
-    /// Its topic.
+    /// The event's topic.
     pub topic: String,
     /// The signed event.
     pub json: String,
-    /// Relays that do not have it yet.
+    /// Relays that do not have the event yet.
     pub left: Vec<String>,
 }
 

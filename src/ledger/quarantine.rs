@@ -36,7 +36,7 @@ pub struct Quarantined {
     pub place: String,
     /// The unreadable column, without its content.
     pub reason: String,
-    /// When it was first found, Unix seconds.
+    /// When the row was first found, Unix seconds.
     pub at: u64,
 }
 

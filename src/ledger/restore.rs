@@ -37,8 +37,8 @@ impl Ledger {
         }
     }
 
-    /// When a restore of an older ledger was noticed, Unix seconds. Requests from before that may
-    /// have been answered by the ledger that was lost, so they are refused.
+    /// When a restore of an older ledger was noticed, Unix seconds. The lost ledger may have
+    /// answered earlier requests, so they are refused.
     ///
     /// Errors: [`LedgerError`].
     pub fn restored_at(&self) -> Result<Option<u64>, LedgerError> {

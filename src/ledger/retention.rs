@@ -10,8 +10,9 @@ use std::time::Duration;
 const AT_ONCE: i64 = 10_000;
 
 impl Ledger {
-    /// Deletes ended jobs that were accepted longer than `keep` ago, and given up that long ago if
-    /// they were, oldest first, at most 10,000. Returns their number. Call it hourly.
+    /// Deletes ended jobs that were accepted longer than `keep` ago; a job that was given up must
+    /// also have been given up that long ago. Oldest first, at most 10,000. Returns their number.
+    /// Call it hourly.
     ///
     /// These stay: jobs whose result is kept to be sent again, jobs whose askers have yet to hear
     /// that a restore ended them, ids of messages, used halves, and the highest job number. So no

@@ -108,7 +108,7 @@ fn job(row: &Row<'_>) -> Result<Job, String> {
     })
 }
 
-/// Reads a search without a target, and what it has come to.
+/// Reads a search without a target and its best key so far.
 fn best_search(row: &Row<'_>, text: &str) -> Result<BestSearch, String> {
     let searched: Option<i64> = column(row, 15, "best.searched")?;
     let kept: Option<String> = column(row, 16, "best.pattern")?;

@@ -6,10 +6,10 @@ use super::open::Ledger;
 use crate::job::{Asker, JobId};
 use rusqlite::params;
 
-/// Jobs looked through for their askers, the newest first, besides the open ones.
+/// Number of jobs, newest first, that are searched for askers besides the open ones.
 const JOBS_LOOKED_THROUGH: i64 = 10_000;
 
-/// An operator's rule for an asker. Without one an asker is an ordinary one.
+/// An operator's rule for an asker. Ordinary askers have none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AskerRule {
     /// Messages of the asker are ignored.

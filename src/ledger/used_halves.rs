@@ -134,10 +134,10 @@ impl UsedHalves {
         self.generation
     }
 
-    /// Records a clean stop: from here on, an older ledger was restored.
+    /// Records a clean stop. After it, any older ledger counts as restored.
     pub fn close(&mut self) {
         let generation = self.generation;
-        // Without this line, the next start only knows less.
+        // If this fails, the next start only knows less.
         let _ = self.append(&format!("{generation} closed\n"));
         self.last_use = None;
     }

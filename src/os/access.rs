@@ -1,6 +1,6 @@
 //! Ways to open a file.
 
-/// The way in which an existing or new file is opened. None cuts the file off.
+/// How an existing or new file is opened. No way truncates the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Writing, from the beginning.
@@ -14,7 +14,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether it allows reading.
+    /// Whether this way allows reading.
     pub fn reads(self) -> bool {
         matches!(self, Access::ReadWrite | Access::ReadAppend)
     }

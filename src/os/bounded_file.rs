@@ -1,11 +1,11 @@
-//! A log file that does not grow for ever.
+//! A log file of bounded size.
 
 use super::{Access, files};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Appends to a file. A full one is renamed, in place of the one that was renamed before it.
+/// Appends to a file. A full file is renamed and replaces the one renamed before it.
 pub struct BoundedFile {
     path: PathBuf,
     file: File,
@@ -14,8 +14,8 @@ pub struct BoundedFile {
 }
 
 impl BoundedFile {
-    /// Opens or makes a file, for this user alone. It and the earlier one have at most `largest`
-    /// bytes each, or a single text that is longer.
+    /// Opens a file, or makes it for this user only. It and the earlier file have at most `largest`
+    /// bytes each, or a single longer text.
     ///
     /// Errors: those of the file system.
     pub fn open(path: &Path, largest: u64) -> io::Result<BoundedFile> {

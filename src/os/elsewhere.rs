@@ -1,16 +1,16 @@
-//! Services of Linux, on systems that lack or do not need them.
+//! Stand-ins for services of Linux, on systems that lack or do not need them.
 
-/// Services of Linux.
+/// Stand-ins for `os::linux::kernel`.
 pub mod kernel {
     use std::io;
     use std::path::{Path, PathBuf};
     use tokio::net::TcpStream;
 
-    /// A second handle to a TCP connection. There is none.
+    /// A second handle to a TCP connection, which does not exist here.
     pub struct Tcp;
 
     impl Tcp {
-        /// `None`.
+        /// Always `None`.
         pub fn of(_: &TcpStream) -> Option<Tcp> {
             None
         }
@@ -19,7 +19,7 @@ pub mod kernel {
         pub fn acknowledge_at_once(&self) {}
     }
 
-    /// A file in memory. There is none.
+    /// A file in memory, which does not exist here.
     pub struct MemoryFile;
 
     impl MemoryFile {
@@ -36,7 +36,7 @@ pub mod kernel {
         }
     }
 
-    /// Does nothing: it is glibc's malloc that keeps memory.
+    /// Does nothing: only glibc's malloc needs it.
     pub fn tune_malloc() {}
 
     /// The path by which this program can be started again.
@@ -46,7 +46,7 @@ pub mod kernel {
         std::env::current_exe()
     }
 
-    /// `false`: this is no Linux.
+    /// `false`: this is not Linux.
     pub fn is_in_windows() -> bool {
         false
     }
@@ -65,10 +65,10 @@ pub mod kernel {
     }
 }
 
-/// The walls around the vault process: there are none.
+/// Stand-ins for the walls around the vault process: there are none here.
 #[cfg(unix)]
 pub mod walls {
-    /// The missing walls, each with the loss that this means, for the operator.
+    /// The missing walls, each with its consequence, for the operator.
     pub type Missing = Vec<String>;
 
     /// Does nothing.

@@ -1,16 +1,16 @@
 //! The operating system: everything that differs between Linux, other Unix systems and Windows.
 //!
-//! One interface, one folder for each system. No other room asks which system it runs on, and none
-//! calls one (`tests/it/architecture`); what the search needs is in `search::os` of the miner.
+//! One interface, one folder for each system. No other room asks which system it runs on or calls
+//! it (`tests/it/architecture`). The miner has its own such module, `search::os`.
 //!
 //! - [`files`]: files and folders of one user, room on a disk, the usual places
 //! - [`process`]: rights, crashes, other processes, the terminal
-//! - [`signals`]: requests to stop, to reload, and the end at once
-//! - [`manager`]: who started the bot as a service
+//! - [`signals`]: requests to stop and to reload
+//! - [`manager`]: the service manager that started the bot
 //! - [`service`]: the bot among the services of Windows
-//! - [`local_socket`]: between a running bot and its operator
-//! - [`vault_channel`]: between the bot and its vault process
-//! - [`walls`]: around the vault process
+//! - [`local_socket`]: the socket between a running bot and its operator
+//! - [`vault_channel`]: the channel between the bot and its vault process
+//! - [`walls`]: restrictions on the vault process
 //! - [`kernel`]: services of Linux that other systems lack
 
 mod access;

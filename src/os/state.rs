@@ -6,22 +6,22 @@ use std::path::PathBuf;
 /// The state that a service manager is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It serves.
+    /// The program serves.
     Ready,
-    /// It lives.
+    /// The program still answers.
     Alive,
-    /// It is about to end.
+    /// The program is about to end.
     Stopping,
-    /// It ends now, as it was asked to.
+    /// The program ends now, as requested.
     Stopped,
 }
 
 /// The end of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Its exit code.
+    /// The service's exit code.
     pub code: u8,
-    /// Whether the service manager should start it again.
+    /// Whether the service manager should start the service again.
     pub is_to_restart: bool,
 }
 

@@ -1,7 +1,8 @@
-//! Credentials: the file by which a user of the server proves who it is, and knows the server.
+//! Credentials: the file with which a user of the server proves who it is and recognises the
+//! server.
 //!
-//! It is text in the form of PEM: the seed of the user's NKEY, and the certificate that the server
-//! must show. Nothing else is trusted, so a machine needs no list of authorities.
+//! The file is text in the form of PEM: the seed of the user's NKEY, and the certificate that the
+//! server must show. Nothing else is trusted, so a machine needs no list of authorities.
 
 use super::subjects;
 use crate::os::kernel::MemoryFile;
@@ -41,7 +42,7 @@ pub enum CredentialsError {
         /// Reason of the operating system.
         error: io::Error,
     },
-    /// The file is none of ours.
+    /// The file is not one of ours.
     #[error("{file} has no credentials ({what} is missing); `npubbot fleet add NAME` makes such a file")]
     Incomplete {
         /// The file.
@@ -58,18 +59,18 @@ pub struct Credentials {
     certificate: Certificate,
 }
 
-/// The certificate that the server must show. The library reads it anew for each connection, from a
-/// file.
+/// The certificate that the server must show. The library reads it from a file again for each
+/// connection.
 struct Certificate {
     /// That file.
     path: PathBuf,
-    /// It exists as long as this does.
+    /// Keeps the file in memory alive.
     _memory: Option<MemoryFile>,
 }
 
 impl Certificate {
-    /// The certificate `text` of the credentials in `file`. It is kept in memory where the system has
-    /// such files; elsewhere the file itself is read again.
+    /// Keeps the certificate `text` of the credentials in `file`: in a file in memory if the system
+    /// has such files, otherwise in `file` itself.
     fn keep(text: &str, file: &Path) -> Certificate {
         match MemoryFile::with(text) {
             Ok(memory) => Certificate { path: memory.path(), _memory: Some(memory) },
@@ -112,8 +113,8 @@ impl Credentials {
         &self.user
     }
 
-    /// The options of a connection that is kept up for ever, over TLS and nothing else. They are good
-    /// as long as the credentials live.
+    /// The options of a connection over TLS that is never given up. Valid as long as the
+    /// credentials.
     pub(super) fn options(&self) -> ConnectOptions {
         ConnectOptions::with_nkey(self.seed.clone())
             .name(format!("npubbot {}", self.user))
@@ -130,16 +131,16 @@ impl Credentials {
     }
 }
 
-/// Whether the server does not know the user, as an attempt to connect has shown.
+/// Whether an attempt to connect failed because the server does not know the user.
 pub(super) fn is_refusal(event: &Event) -> bool {
-    // The library hands on the text only.
+    // The library passes on only the text.
     let refusal = ConnectErrorKind::AuthorizationViolation.to_string();
     matches!(event, Event::ClientError(ClientError::Other(text)) if *text == refusal)
 }
 
 /// Whether the server has another certificate than that of the credentials.
 pub(super) fn is_other_server(error: &ConnectError) -> bool {
-    // To the library, a handshake that fails is an error of input and output like any other.
+    // To the library, a failed handshake is an I/O error like any other.
     let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     let tls = io.and_then(io::Error::get_ref).and_then(|inner| inner.downcast_ref::<rustls::Error>());
     matches!(tls, Some(rustls::Error::InvalidCertificate(_)))

@@ -1,26 +1,26 @@
 //! The differences between sets of patterns, each found once for all devices.
 //!
-//! When a job comes or goes, every device gets the same change of the same two sets. To find it takes
-//! a time that grows with the sets, and a whole set is brought into a random order.
+//! When a job comes or goes, every device needs the same difference between the same two sets.
+//! Finding it takes time in proportion to the sets, and a whole set must be shuffled.
 
 use crate::pattern::PatternSet;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Differences that are kept. Some devices may be a few changes behind the others.
+/// Number of differences that are kept. Some devices may be a few changes behind the others.
 const KEPT: usize = 16;
-/// Sets of fewer patterns together are compared faster than a difference is looked up.
+/// Below this total of patterns, comparing two sets is faster than looking their difference up.
 const FEW: usize = 64;
 
-/// The change from one set to another, in random order: that of a set tells which patterns belong
-/// together.
+/// The change from one set to another, in random order, because the order of a set tells which
+/// patterns belong together.
 #[derive(Debug, Default)]
 pub struct Difference {
     /// Patterns that go.
     pub removed: Vec<String>,
     /// Patterns that come.
     pub added: Vec<String>,
-    /// Whether the former set goes as a whole, and the patterns that come are all.
+    /// Whether the old set is replaced: `added` is the whole new set.
     pub is_whole: bool,
 }
 
@@ -45,7 +45,7 @@ impl Difference {
     }
 }
 
-/// The newest differences. Copies are handles to the same.
+/// The newest differences. Cheap to clone; clones share them.
 #[derive(Clone, Default)]
 pub struct Differences(Arc<Mutex<Vec<Known>>>);
 
@@ -56,7 +56,7 @@ struct Known {
 }
 
 impl Differences {
-    /// The change from a set, or from none, to another.
+    /// The change to the set `now`; from an empty set if `before` is `None`.
     ///
     /// Errors: the system gives no randomness.
     pub fn between(
@@ -77,7 +77,7 @@ impl Differences {
             };
             same_before && is(&known.now, now)
         };
-        // Held while it is found: the other devices want the same.
+        // Locked during the search, because the other devices want the same difference.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.iter().find(is_it) {
             return Ok(Arc::clone(&known.difference));
@@ -93,7 +93,7 @@ impl Differences {
     }
 }
 
-/// Brings texts into a random order, all as likely but for a part in 2^40.
+/// Shuffles texts. All orders are equally likely, up to a part in 2^40.
 fn shuffle(texts: &mut [String]) -> Result<(), getrandom::Error> {
     for last in (1..texts.len()).rev() {
         texts.swap(last, (getrandom::u64()? % (last as u64 + 1)) as usize);

@@ -5,7 +5,7 @@
 //!             │ ends: gone (it may say hello again), useless (later), distrusted (never)
 //! ```
 //!
-//! The server is the only one that tells which worker sends: each may publish to its own subjects
+//! Only the server knows which worker sends a message: each worker may publish to its own subjects
 //! only (`subjects.rs`).
 
 use super::credentials::{Credentials, is_refusal};
@@ -29,31 +29,31 @@ use tokio::sync::mpsc;
 
 /// Time after which the server deletes an order that no device has fetched.
 const ORDERS_LIVE: Duration = Duration::from_secs(5);
-/// Messages that the server keeps for one worker at most. A bound in bytes would be reserved, so that
-/// a server of 1 GB took few workers.
+/// The most messages that the server keeps for one worker. The server would reserve a bound in
+/// bytes, and with 1 GB have room for few workers.
 const MOST_MESSAGES: i64 = 1 << 12;
-/// Messages on their way to a device at most: its orders, and parts of a set of patterns.
+/// The most messages in transit to a device: its orders, and parts of a set of patterns.
 const OUTGOING: usize = 4 * MOST_ORDERS;
-/// Messages of a subscription that wait for the bot at most. More are dropped.
+/// The most messages of a subscription that wait for the bot. Further ones are dropped.
 const WAITING: usize = AT_ONCE;
 /// Time after which the server forgets the consumer of a device that is away.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
-/// Time between two looks at who is silent, and at who has said hello.
+/// Time between two checks for silent devices and new hellos.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long the first connection may take before the log says that there is none.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes the devices that come.
+/// Receives each new device.
 pub trait Attach: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static {}
 
 impl<F: Fn(Box<dyn Searcher>) + Clone + Send + Sync + 'static> Attach for F {}
 
-/// The fleet, as operators see it.
+/// The state of the fleet, for operators.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FleetView {
     /// Address of the server.
     pub server: String,
-    /// Whether the bot is connected to it.
+    /// Whether the bot is connected to the server.
     pub connected: bool,
     /// The devices of workers that have come since the start, by name.
     pub devices: Vec<RemoteView>,
@@ -61,7 +61,7 @@ pub struct FleetView {
     pub refused: Vec<(WorkerName, String)>,
 }
 
-/// The workers of a bot. Copies are handles to the same.
+/// The workers of a bot. Cheap to clone; clones share them.
 #[derive(Clone)]
 pub struct Fleet {
     server: Arc<str>,
@@ -73,7 +73,7 @@ struct State {
     connected: bool,
     /// Whether the log has said that the server is away.
     is_told: bool,
-    /// Whether it has said that the server refuses the bot.
+    /// Whether the log has said that the server refuses the bot.
     is_refusal_told: bool,
     since: Instant,
 }
@@ -107,8 +107,8 @@ impl Fleet {
         self.end_all("the bot stops");
     }
 
-    /// Keeps up the connection and hands on the devices that come, until shutdown. Without a server
-    /// it tries again, for ever.
+    /// Keeps the connection up and passes each new device to `attach`, until shutdown. If the
+    /// server is away, it tries again without end.
     pub async fn run(self, credentials: Credentials, attach: impl Attach, mut shutdown: Shutdown) {
         let events = self.clone();
         let options = credentials.options().subscription_capacity(WAITING).retry_on_initial_connect().event_callback(
@@ -228,7 +228,7 @@ impl Fleet {
     }
 }
 
-/// Makes the ways of a new session and hands its device on. Returns when the session is over.
+/// Sets up a new session and passes its device on. Returns when the session is over.
 async fn welcome(client: Client, session: Arc<Session>, differences: Differences, attach: impl Attach) {
     let served = async {
         prepare(&client, session.id).await?;
@@ -238,7 +238,7 @@ async fn welcome(client: Client, session: Arc<Session>, differences: Differences
         let searcher = RemoteSearcher::new(Arc::clone(&session), outgoing, differences)?;
         let (info, version) = (searcher.info(), &session.hello.program);
         tracing::info!(device = %info.id, name = info.name, kernel = info.kernel, version, "a worker's device has come");
-        // The scheduler may wait for the thread of the session before.
+        // The scheduler may wait for the thread of the previous session.
         tokio::task::spawn_blocking(move || attach(Box::new(searcher)));
         let (subject, pings) = (subjects::orders(session.id), subjects::pings(session.id));
         let mut often = tokio::time::interval(PING_EVERY);
@@ -275,7 +275,7 @@ async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error>
         name: name.clone(),
         subjects: vec![subjects::all_orders(id.worker)],
         storage: stream::StorageType::Memory,
-        // Orders are worth nothing after a restart of anybody, and a full stream loses the oldest.
+        // Orders are worthless after any restart, and a full stream drops the oldest.
         max_age: ORDERS_LIVE,
         max_messages: MOST_MESSAGES,
         max_message_size: LARGEST_TO_WORKER as i32,
@@ -289,7 +289,7 @@ async fn prepare(client: &Client, id: RemoteId) -> Result<(), async_nats::Error>
     let config = consumer::pull::Config {
         durable_name: Some(subjects::consumer(id)),
         filter_subject: subjects::orders(id),
-        // No order is sent twice: two workers would stand on one start point.
+        // No order is sent twice, or two workers could search one start point.
         ack_policy: consumer::AckPolicy::None,
         deliver_policy: consumer::DeliverPolicy::All,
         inactive_threshold: FORGOTTEN_AFTER,

@@ -1,5 +1,6 @@
 //! The hellos of workers. The server keeps the newest one of each device, and the bot fetches them
-//! when it has time. So a flood of one worker's hides no other's, and costs the bot little.
+//! when it has time. So a worker that floods hellos hides no other worker, and costs the bot
+//! little.
 
 use super::subjects;
 use super::wire::LARGEST_HELLO;
@@ -11,20 +12,20 @@ use std::time::Duration;
 
 /// Time after which the server forgets a hello.
 const KEPT: Duration = Duration::from_secs(10);
-/// Hellos that are asked for at once. They fit into a subscription of the bot's.
+/// Number of hellos requested at once. They fit into a subscription of the bot.
 pub const AT_ONCE: usize = 64;
-/// Times that the bot asks in one fetch: for the hellos of 4,096 devices together.
+/// The most requests in one fetch. Together they bring the hellos of 4,096 devices.
 const TIMES: usize = 64;
-/// Most hellos that the server keeps.
+/// The most hellos that the server keeps.
 const MOST: i64 = 1 << 17;
-/// Time after which the server forgets a bot that does not ask.
+/// Time after which the server forgets a bot that requests nothing.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// How long a fetch may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A hello, as it came.
 pub struct RawHello {
-    /// The device, as the server knows it.
+    /// The device, by the subject of the hello.
     pub id: RemoteId,
     /// The hello, not read yet.
     pub bytes: Vec<u8>,
@@ -42,10 +43,10 @@ impl Hellos {
         Hellos { client, consumer: None }
     }
 
-    /// The hellos since the last fetch: the newest of each device, but for those that come
-    /// meanwhile.
+    /// The newest hello of each device since the last fetch, without those that arrive during this
+    /// one.
     ///
-    /// Errors: the server is away, or has forgotten the bot. The next call begins anew.
+    /// Errors: the server is away, or has forgotten the bot. The next call starts over.
     pub async fn fetch(&mut self) -> Result<Vec<RawHello>, async_nats::Error> {
         let fetched = match tokio::time::timeout(PATIENCE, self.ask()).await {
             Ok(fetched) => fetched,
@@ -81,7 +82,7 @@ impl Hellos {
     }
 }
 
-/// Has the server keep hellos, and hand on those that come from now on.
+/// Makes the server keep hellos and pass on those that arrive from now on.
 async fn open(client: &Client) -> Result<consumer::PullConsumer, async_nats::Error> {
     let jetstream = jetstream::new(client.clone());
     let config = stream::Config {

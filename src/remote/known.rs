@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Patterns of all sets at most, so that a bot cannot fill the memory of a worker.
+/// The most patterns of all sets together, so that a bot cannot fill a worker's memory.
 const MOST_PATTERNS: usize = 1 << 20;
 
 /// The sets of a device.
@@ -26,7 +26,7 @@ pub struct Set {
     patterns: BTreeMap<String, Pattern>,
 }
 
-/// A change whose last part has not come yet.
+/// A change whose last part has not arrived yet.
 struct Coming {
     set: u8,
     generation: u64,
@@ -37,25 +37,25 @@ struct Coming {
 
 /// A part of a change, as the bot sends it.
 pub struct Part {
-    /// The place of the set.
+    /// The place of the set on the device.
     pub set: u8,
     /// The number of the changed set.
     pub generation: u64,
     /// The number of the set that is changed; `None` for a new one.
     pub base: Option<u64>,
-    /// Whether it is the first part.
+    /// Whether this is the first part.
     pub is_first: bool,
-    /// Whether it is the last part.
+    /// Whether this is the last part.
     pub is_last: bool,
-    /// Patterns that go.
+    /// Patterns to remove.
     pub removed: Vec<String>,
-    /// Patterns that come.
+    /// Patterns to add.
     pub added: Vec<String>,
 }
 
 impl Known {
-    /// Takes a part of a change. One that does not fit leaves the sets as they are; the orders that
-    /// need it are refused.
+    /// Takes a part of a change. If a part does not fit, the sets stay as they are, and orders that
+    /// need the change are refused.
     pub fn take(&mut self, part: Part) {
         let Part { set, generation, base, is_first, is_last, removed, added } = part;
         if is_first {
@@ -86,7 +86,7 @@ impl Known {
     fn finish(&mut self, coming: Coming) {
         let Some(place) = self.sets.get_mut(usize::from(coming.set)) else { return };
         let set = match (coming.base, &mut *place) {
-            // Orders that wait for the set of before keep it: another line has taken its place.
+            // Waiting orders keep the old set, because another line has taken its place.
             (None, place) => place.insert(SharedSet::default()),
             (Some(base), Some(set)) if set.borrow().generation == base => set,
             _ => return,
@@ -99,7 +99,7 @@ impl Known {
         set.generation = coming.generation;
     }
 
-    /// The set at this place, if it has this number now.
+    /// The set at this place, if its present number is `generation`.
     pub fn get(&self, set: u8, generation: u64) -> Option<SharedSet> {
         let set = self.sets.get(usize::from(set))?.as_ref()?;
         (set.borrow().generation == generation).then(|| Rc::clone(set))
@@ -112,7 +112,7 @@ impl Set {
         self.generation
     }
 
-    /// The patterns, and `own` before them; `None` for none.
+    /// A pattern set of `own`, then the patterns of this set; `None` if both are empty.
     pub fn with(&self, own: &[Pattern]) -> Option<PatternSet> {
         let patterns: Vec<Pattern> = own.iter().chain(self.patterns.values()).cloned().collect();
         (!patterns.is_empty()).then(|| PatternSet::new(patterns))

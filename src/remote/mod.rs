@@ -6,11 +6,11 @@
 //! ```
 //!
 //! A worker learns start points and patterns: no secret, no asker, no job. To the scheduler its
-//! device is a `Searcher` like any other, but that its claims count only as far as its canaries
-//! prove them. Everything that a worker can send, or have us compute, is bounded (`wire.rs`, `session.rs`,
-//! `roll.rs`, `pace.rs`).
+//! device is a `Searcher` like any other, except that its claims count only as far as its canaries
+//! prove them. Everything that a worker can send or make us compute is bounded (`wire.rs`,
+//! `session.rs`, `roll.rs`, `pace.rs`).
 //!
-//! An order that is lost is never sent again: the search has no memory, so it costs seconds, and no
+//! A lost order is never sent again. The search has no memory, so the loss costs seconds, and no
 //! start point is ever given to two workers.
 
 mod credentials;

@@ -1,4 +1,4 @@
-//! A worker's device at work: takes orders from a channel, and puts answers into another.
+//! Runs a worker's device: takes orders from a channel, and puts answers into another.
 
 use super::known::{Known, Part, SharedSet};
 use super::session::PATIENCE;
@@ -13,7 +13,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender};
 
-/// Orders that a device keeps at most. The bot sends no more than fit into two seconds.
+/// The most orders that a device keeps. The bot sends no more than fit into two seconds.
 pub const MOST_WAITING: usize = 128;
 
 /// An order that waits for the device.
@@ -31,13 +31,13 @@ struct Device<'a> {
     answers: &'a Sender<Vec<u8>>,
     known: Known,
     waiting: VecDeque<Waiting>,
-    /// The orders that the device searches, with the numbers of the sets that it searches for.
+    /// The orders that the device searches, each with the number of its set.
     in_flight: VecDeque<(u64, u64)>,
 }
 
-/// Searches what is ordered, until the channel of messages is closed.
+/// Carries out orders until the channel of messages is closed.
 ///
-/// Errors: the device failed. The order at hand is answered with that.
+/// Errors: the device failed. The answer to the order says so.
 pub fn serve(
     searcher: &mut dyn Searcher,
     messages: &mut Receiver<Vec<u8>>,
@@ -46,7 +46,8 @@ pub fn serve(
     let (known, waiting, in_flight) = (Known::default(), VecDeque::new(), VecDeque::new());
     let mut device = Device { searcher, answers, known, waiting, in_flight };
     loop {
-        // All that has come, before anything begins: a change of a set is for the orders that wait.
+        // Reads all messages before it starts an order, because a change of a set also applies to
+        // waiting orders.
         while device.waiting.len() < MOST_WAITING {
             match messages.try_recv() {
                 Ok(message) => device.hear(&message),
@@ -91,7 +92,7 @@ impl Device<'_> {
     fn begin(&mut self, waiting: Waiting) {
         let Waiting { order, set, own, starts, came } = waiting;
         if came.elapsed() > PATIENCE {
-            // The bot does not wait for it any more.
+            // The bot no longer waits for this order.
             return;
         }
         let set = set.borrow();
@@ -122,14 +123,14 @@ impl Device<'_> {
 
     fn say(&self, order: u64, result: Result<Found, Refusal>) {
         if let Ok(bytes) = encode(&FromWorker::Answer(Answer { order, result })) {
-            // If nobody takes answers any more, the worker is about to end.
+            // If nobody takes the answers, the worker is about to end.
             let _ = self.answers.blocking_send(bytes);
         }
     }
 }
 
-/// A report as an answer. Of too many hits it has the first ones, and claims as many candidates as
-/// belong to them.
+/// A report as an answer. If there are too many hits, it keeps the first ones and claims only a
+/// matching number of candidates.
 fn found(generation: u64, report: LaunchReport) -> Found {
     let all = report.hits.len().max(1);
     let kept = all.min(MOST_HITS);
@@ -154,7 +155,7 @@ mod tests {
         StartPoint::new(PublicKey::from_secret_key(SECP256K1, &SecretKey::from_slice(&[byte; 32]).unwrap()))
     }
 
-    /// The answers of a device of one thread to these messages.
+    /// The answers of a single-threaded device to these messages.
     fn answers(messages: &[ToWorker]) -> Vec<Answer> {
         let (orders, mut received) = channel(64);
         let (answers, mut sent) = channel(64);
@@ -185,7 +186,7 @@ mod tests {
         ToWorker::Order { order, set: 2, generation, own, starts }
     }
 
-    /// The hits of an answer that begin so.
+    /// Number of hits of an answer whose npub begins with `prefix`.
     fn begins_with(answer: &Answer, start: StartPoint, prefix: &str) -> usize {
         let npub = |hit: &Hit| VerifiedHit::recompute(start, hit.tweak()).unwrap().npub().to_string();
         let found = answer.result.clone().unwrap();
@@ -209,7 +210,7 @@ mod tests {
         let mut messages = vec![set(7, None, &[], &["qq"])];
         messages.extend((1..4).map(|number| order(number, 7, &["zz"], vec![start(3)])));
         messages.push(set(8, Some(7), &["qq"], &["pp"]));
-        // Another line in its place is not for them.
+        // Waiting orders do not use the set of another line in that place.
         messages.push(set(9, None, &[], &["rr"]));
         let answers = answers(&messages);
         for answer in &answers {

@@ -1,22 +1,23 @@
-//! The pace of a worker: how many start points are drawn for it.
+//! The pace of a worker: a limit on the start points drawn for it.
 //!
-//! A worker chooses how many start points an order of its has, and how fast it answers. Each one
-//! costs the vault a multiplication, whether the worker searches or not.
+//! A worker chooses the number of start points in its orders, and how fast it answers. Each start
+//! point costs the vault a multiplication, whether the worker searches it or not.
 
 use super::wire::MOST_STARTS;
 use crate::token_bucket::TokenBucket;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Start points a second for all devices of a worker together, in all its sessions. Eight GPUs with
+/// Start points a second for all devices and sessions of a worker together. Eight GPUs with
 /// launches of 20 ms use 8,800.
 const STARTS: u32 = 10_000;
-/// Start points at once. Every device begins with a few orders.
+/// Start points that a worker may take at once. Every device begins with a few orders.
 const AT_ONCE: u32 = 20_000;
 
 const _: () = assert!(AT_ONCE as usize > 8 * MOST_STARTS);
 
-/// Start points that a worker may still have. Its devices share it, and it outlasts their sessions.
+/// The start points that a worker may still take. Its devices share this, and it outlives their
+/// sessions.
 pub struct Pace(Mutex<TokenBucket>);
 
 impl Default for Pace {
@@ -26,7 +27,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Takes the start points of an order. Returns how long the order has to wait.
+    /// Takes the start points of an order. Returns how long the order must wait.
     pub fn take(&self, starts: usize, now: Instant) -> Duration {
         let starts = u32::try_from(starts).unwrap_or(u32::MAX);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take_many(now, starts)

@@ -1,7 +1,7 @@
-//! Pings: how long a message takes to a worker and back, and how far its clock is from the bot's.
+//! Pings: they measure the round trip to a worker, and how far its clock is from the bot's.
 //!
-//! A ping goes beside the orders, so it waits for none of them. Its number is drawn at random, so
-//! its answer cannot be sent before it has come. The clock is what the worker says.
+//! A ping has its own subject, so it does not wait for orders. Its number is random, so it cannot
+//! be answered before it arrives. The clock is as the worker says.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ const KEPT: Duration = Duration::from_secs(20);
 pub struct Echo {
     /// Time from the ping to its answer.
     pub round_trip: Duration,
-    /// The worker's clock minus the bot's, milliseconds. It is off by half the round trip at most.
+    /// The worker's clock minus the bot's, milliseconds. The error is at most half the round trip.
     pub clock_ahead: i64,
 }
 
@@ -30,7 +30,7 @@ pub struct Pings {
 struct Open {
     number: u64,
     sent: Instant,
-    /// The bot's clock then, Unix milliseconds.
+    /// The bot's clock when the ping was sent, Unix milliseconds.
     clock: u64,
 }
 
@@ -47,7 +47,7 @@ impl Pings {
         let round_trip = now.saturating_duration_since(open.sent);
         let half_way = i128::from(open.clock) + (round_trip / 2).as_millis() as i128;
         let ahead = i128::from(clock) - half_way;
-        // Two clocks of 64 bits may be further apart than fits.
+        // The difference of two 64-bit clocks may not fit.
         let clock_ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
         self.last = Some((now, Echo { round_trip, clock_ahead }));
         true

@@ -1,5 +1,5 @@
-//! The roll: which workers' devices are there, which may come back when, and who is dropped. No
-//! I/O.
+//! The roll: a list of the workers' devices, with their sessions, the pauses before new ones, and
+//! the dropped workers. No I/O.
 
 use super::pace::Pace;
 use super::pings::Echo;
@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Devices on the roll at most.
+/// The most devices on the roll.
 const MOST: usize = 4096;
-/// Workers whose refusal is remembered at most.
+/// The most workers whose refusal is remembered.
 const MOST_REFUSED: usize = 4096;
-/// Sessions without use in a row after which a worker is dropped.
+/// Number of useless sessions in a row after which a worker is dropped.
 const USELESS_AT_MOST: u32 = 5;
 /// Sessions of one device that may begin within [`OFTEN`]. Each costs the bot a thread and some
 /// requests to the server.
 const BEGINNINGS: usize = 8;
 /// See [`BEGINNINGS`].
 const OFTEN: Duration = Duration::from_secs(120);
-/// Pause after the first session without use. Doubles with each.
+/// Pause after the first useless session. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A device of a worker.
@@ -31,17 +31,17 @@ pub struct RemoteView {
     pub id: RemoteId,
     /// The maker's name, as the worker says.
     pub name: String,
-    /// The kernel that it runs.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Version of the worker's program.
     pub program: String,
-    /// `None` while it is there; else why it is away.
+    /// Why the device is away; `None` while it is connected.
     pub away: Option<String>,
     /// Sessions that ended because it did nothing, failed or lied, since the bot's start.
     pub errors: u64,
-    /// Round trip and clock as the last ping has shown them; `None` while it is away.
+    /// Round trip and clock, from the last ping; `None` while it is away.
     pub echo: Option<Echo>,
-    /// Whether its worker was started more often than is allowed, a short while ago.
+    /// Whether the device's worker was recently started more often than is allowed.
     pub comes_too_often: bool,
 }
 
@@ -49,12 +49,11 @@ pub struct RemoteView {
 pub enum Visit {
     /// A session begins.
     Begins(Arc<Session>),
-    /// Nothing begins: the device is there already, or gets no orders now.
+    /// No session begins: the device has one, or gets no orders now.
     GoesOn,
-    /// Nothing begins: the device has begun too often. `is_news`: the operator was not told within
-    /// [`OFTEN`].
+    /// No session begins: the device has begun too many.
     TooOften {
-        /// Whether the operator is to be told.
+        /// Whether to tell the operator, who was not told within [`OFTEN`].
         is_news: bool,
     },
 }
@@ -64,15 +63,15 @@ struct Place {
     session: Arc<Session>,
     /// Whether the end of the session was noted.
     is_noted: bool,
-    /// Sessions without use in a row.
+    /// Useless sessions in a row.
     useless: u32,
-    /// Sessions without use, and lies, of all time.
+    /// Useless sessions and lies so far.
     errors: u64,
-    /// It gets no session before this.
+    /// Time before which the device gets no session.
     not_before: Instant,
     /// The last [`BEGINNINGS`] times at which a session began.
     began: VecDeque<Instant>,
-    /// When it last came too often.
+    /// When the device last began sessions too often.
     too_often: Option<Instant>,
 }
 
@@ -82,11 +81,11 @@ pub struct Roll {
     places: BTreeMap<RemoteId, Place>,
     /// Workers that get no session any more.
     dropped: BTreeMap<WorkerName, String>,
-    /// Workers whose hellos cannot be read, while that is so.
+    /// Workers whose last hello could not be read.
     unread: BTreeMap<WorkerName, String>,
-    /// When the log last told of such a worker, or of one that comes too often.
+    /// When the log last named a worker in `unread`, or one that comes too often.
     told: BTreeMap<WorkerName, Instant>,
-    /// How fast the workers get start points.
+    /// The limits on start points, by worker.
     paces: BTreeMap<WorkerName, Arc<Pace>>,
 }
 
@@ -142,7 +141,7 @@ impl Roll {
         Visit::TooOften { is_news: self.may_tell(id.worker, now) }
     }
 
-    /// Whether the log may tell of a worker, at most once in [`OFTEN`].
+    /// Whether the log may name a worker: at most once in [`OFTEN`].
     fn may_tell(&mut self, worker: WorkerName, now: Instant) -> bool {
         let may_tell = match self.told.get(&worker) {
             Some(told) => now >= *told + OFTEN,
@@ -154,8 +153,8 @@ impl Roll {
         may_tell
     }
 
-    /// Notes that a worker's hello cannot be read. Returns whether that is news, at
-    /// most once in [`OFTEN`].
+    /// Notes that a worker's hello cannot be read. Returns whether to log it: at most once in
+    /// [`OFTEN`].
     pub fn refuse_message(&mut self, worker: WorkerName, reason: String, now: Instant) -> bool {
         let is_news = self.unread.get(&worker) != Some(&reason);
         let has_room = self.unread.contains_key(&worker) || self.unread.len() < MOST_REFUSED;
@@ -165,7 +164,7 @@ impl Roll {
         is_news && has_room && self.may_tell(worker, now)
     }
 
-    /// Ends silent sessions, and notes those that ended. Returns the workers that are dropped now.
+    /// Ends silent sessions, and notes ended ones. Returns the workers that this drops.
     pub fn look(&mut self, now: Instant) -> Vec<(WorkerName, String)> {
         let mut dropped = Vec::new();
         for (id, place) in &mut self.places {

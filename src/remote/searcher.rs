@@ -15,16 +15,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// How far ahead orders reach. The server deletes one that was not fetched after five seconds.
+/// How far ahead orders are sent. The server deletes an order that was not fetched within five
+/// seconds.
 const AHEAD: Duration = Duration::from_secs(2);
-/// Orders on the way at the beginning, and at least.
+/// The fewest orders in transit, and the number at the beginning.
 const FEWEST_ORDERS: usize = 2;
-/// Orders on the way at most.
+/// The most orders in transit.
 pub const MOST_ORDERS: usize = 64;
-/// Orders a second to one device at most, and at once. The start points of all devices of a worker
-/// have a bound of their own (`pace.rs`).
+/// The most orders to one device: a second, and at once. A separate limit bounds the start points
+/// of all devices of a worker (`pace.rs`).
 const ORDERS: (u32, u32) = (50, MOST_ORDERS as u32);
-/// Weight of the newest answer in the mean time between two.
+/// Weight of the newest answer in the mean time between two answers.
 const NEWEST: f64 = 0.2;
 
 /// The device of a worker.
@@ -37,11 +38,11 @@ pub struct RemoteSearcher {
     last_order: u64,
     /// The sets that the worker has.
     sets: SentSets,
-    /// The differences between sets that all devices have in common.
+    /// The differences between sets, shared with all devices.
     differences: Differences,
     /// The line of the next launch.
     line: u64,
-    /// The orders on the way: line and number of the set of each.
+    /// The orders in transit: line and set number of each.
     launches: VecDeque<(u64, u64)>,
     /// See [`Searcher::ahead`].
     ahead: usize,
@@ -95,8 +96,8 @@ impl RemoteSearcher {
         self.outgoing.try_send(bytes).map_err(|_| failed("the server does not take its orders".to_owned()))
     }
 
-    /// Makes sure that the worker has the patterns of a launch but the first, which is searched for
-    /// in this launch alone. Returns the place and the number of that set.
+    /// Makes sure that the worker has the patterns of a launch, except the first: that is the
+    /// canary, which belongs to this launch only. Returns the place and the number of the set.
     fn share(&mut self, patterns: &PatternSet) -> Result<(u8, u64), SearchError> {
         let behind =
             || Arc::new(PatternSet::new(patterns.iter().skip(1).map(|(_, pattern)| pattern.clone()).collect()));
@@ -107,8 +108,8 @@ impl RemoteSearcher {
         Ok((set, generation))
     }
 
-    /// How far the order is ahead, among those on the way, whose set of this number was searched for
-    /// in place of that of an older order of the same line.
+    /// How far ahead, among the orders in transit, the newer order of this line is whose set
+    /// `generation` the worker used for an older one.
     fn ahead_of(&self, line: u64, generation: u64) -> Option<usize> {
         self.launches.iter().position(|launch| *launch == (line, generation)).map(|at| at + 1)
     }
@@ -121,7 +122,7 @@ impl RemoteSearcher {
         }
     }
 
-    /// Learns the pace of the answers.
+    /// Updates the mean time between answers.
     fn note_answer(&mut self) {
         let now = Instant::now();
         if let Some(last) = self.last_answer.replace(now) {
@@ -129,7 +130,7 @@ impl RemoteSearcher {
             self.between = Some(self.between.map_or(newest, |mean| mean + NEWEST * (newest - mean)));
         }
         if self.launches.is_empty() {
-            // The time until the next order is no time of work.
+            // The time until the next order is idle time.
             self.last_answer = None;
         }
     }
@@ -198,7 +199,7 @@ impl Searcher for RemoteSearcher {
         Ok(LaunchReport {
             candidates: found.candidates,
             hits: found.hits.iter().map(claim).collect(),
-            // Nobody is busy with an order before it is sent.
+            // The device cannot have been busy with the order before it was sent.
             busy: Duration::from_micros(found.busy_micros).min(age),
             is_cut_short: false,
         })
@@ -246,14 +247,14 @@ mod tests {
         ToWorker::read(&sent.try_recv().unwrap()).unwrap()
     }
 
-    /// The added patterns of the next message, sorted, and the number of the set.
+    /// The set number of the next message, and its added patterns, sorted.
     fn added(sent: &mut mpsc::Receiver<Vec<u8>>) -> (u64, Vec<String>) {
         let ToWorker::Patterns { generation, mut added, .. } = next(sent) else { panic!("no patterns") };
         added.sort();
         (generation, added)
     }
 
-    /// The number of the set, and the own patterns, of the next message.
+    /// The set number of the next message, and its own patterns.
     fn ordered(sent: &mut mpsc::Receiver<Vec<u8>>) -> (u64, Vec<String>) {
         let ToWorker::Order { generation, own, starts, .. } = next(sent) else { panic!("no order") };
         assert_eq!(starts.len(), 1);
@@ -286,7 +287,8 @@ mod tests {
 
     #[test]
     fn an_answer_names_the_order_whose_patterns_were_searched_for_and_no_other_set() {
-        // Four orders: two of a line, one of another, and one of the first with a job more.
+        // Four orders: two of one line, one of another, and one of the first line with a further
+        // job.
         let open = || {
             let (mut searcher, session, mut sent) = searcher();
             let mut orders = Vec::new();
@@ -313,7 +315,7 @@ mod tests {
             searcher.collect().unwrap();
             assert_eq!(searcher.ahead(), ahead, "order {at}");
         }
-        // The set of another line, one that is none, and one of before.
+        // The set of another line, an unknown one, and an older one.
         for (at, wrong) in [(0, orders[2].1 - orders[0].1), (0, 99), (3, orders[0].1.wrapping_sub(newest))] {
             let (mut searcher, session, orders) = open();
             for earlier in &orders[..at] {

@@ -1,4 +1,4 @@
-//! One connection of a worker's device to the bot: its orders on the way, and their answers.
+//! One connection of a worker's device to the bot: its open orders and their answers.
 
 use super::pace::Pace;
 use super::pings::{Echo, Pings, unix_millis};
@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long an order may stay unanswered. Orders reach two seconds ahead.
+/// How long an order may stay unanswered. Orders are sent two seconds ahead.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a device may be silent.
 pub const SILENCE: Duration = Duration::from_secs(7);
-/// Answers to no open order that are believed to be late ones: a second, and at once.
+/// Answers to no open order that count as late ones: how many a second, and at once.
 const STRAYS: (u32, u32) = (1, 128);
 
 /// Why a session has ended.
@@ -40,9 +40,9 @@ impl End {
 pub struct Session {
     /// The device.
     pub id: RemoteId,
-    /// Its hello, as it came.
+    /// The device's hello, as received.
     pub hello: Hello,
-    /// How fast its worker gets start points.
+    /// The limit on its worker's start points.
     pub pace: Arc<Pace>,
     state: Mutex<State>,
     changed: Condvar,
@@ -58,7 +58,7 @@ struct State {
     end: Option<End>,
 }
 
-/// An order on the way.
+/// An order in transit.
 struct OpenOrder {
     number: u64,
     starts: usize,
@@ -67,7 +67,7 @@ struct OpenOrder {
 }
 
 impl State {
-    /// Counts an answer that nothing waits for. A few are late ones.
+    /// Counts an answer to no open order. A few may be late answers.
     fn stray(&mut self, now: Instant) -> Result<(), End> {
         if self.strays.take(now).is_zero() {
             return Ok(());
@@ -100,7 +100,7 @@ impl Session {
 
     /// Waits for the end of the session.
     pub async fn over(&self) {
-        // The sender lives as long as this.
+        // The sender lives as long as the session.
         let _ = self.over.subscribe().wait_for(|is_over| *is_over).await;
     }
 
@@ -141,7 +141,7 @@ impl Session {
         self.lock().pings.echo(now)
     }
 
-    /// Takes an answer of the device. What no honest worker sends ends the session.
+    /// Takes an answer of the device. An answer that no honest worker sends ends the session.
     pub fn accept(&self, bytes: &[u8]) {
         if let Err(end) = self.take(bytes) {
             self.end(end);
@@ -150,7 +150,7 @@ impl Session {
 
     fn take(&self, bytes: &[u8]) -> Result<(), End> {
         let distrusted = |what: &str| End::Distrusted(format!("its answer is none: {what}"));
-        // It is decoded outside of the lock, and bounded before that.
+        // The size is checked first; decoding needs no lock.
         if bytes.len() > LARGEST_ANSWER {
             return Err(distrusted(&format!("{} bytes", bytes.len())));
         }
@@ -181,7 +181,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the answer to the oldest order. Returns it with the time since that was sent.
+    /// Waits for the answer to the oldest order. Returns it with the time since the order was sent.
     pub fn wait(&self) -> Result<(Found, Duration), End> {
         let mut state = self.lock();
         loop {
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(session.ended(), None);
         session.accept(&answer(5, found(0)));
         for _ in 0..STRAYS.1 {
-            // The second answer to an order is as good as one to none.
+            // A second answer to an order counts as an answer to none.
             session.accept(&answer(5, found(1)));
         }
         assert!(matches!(session.ended(), Some(End::Distrusted(_))));

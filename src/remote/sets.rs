@@ -1,15 +1,15 @@
 //! The sets of patterns that a device has been sent, and the differences to the next ones.
 //!
-//! Launches of one line search for the same jobs, in turn with those of other lines. A device keeps
-//! the set of each line that is in use, and gets what changes in it. It searches the orders that
-//! wait with the newest set of their line, so a new job waits for none of them.
+//! A line is a sequence of launches for the same jobs; lines take turns. A device keeps the set of
+//! each line in use and gets the changes to it. It searches waiting orders with the newest set of
+//! their line, so a new job does not wait for them.
 
 use super::differences::{Difference, Differences};
 use super::wire::{LARGEST_TO_WORKER, ToWorker};
 use crate::pattern::PatternSet;
 use std::sync::Arc;
 
-/// Sets that a device keeps at once. That of the line that was not used for longest goes first.
+/// The most sets that a device keeps. The set of the least recently used line is dropped first.
 pub const SETS: usize = 8;
 /// Bytes of patterns in one message.
 const PART: usize = LARGEST_TO_WORKER / 2;
@@ -18,7 +18,7 @@ const PART: usize = LARGEST_TO_WORKER / 2;
 pub struct SentSets {
     sets: Vec<SentSet>,
     last_generation: u64,
-    /// Counts the launches, to know which line was not used for longest.
+    /// Number of launches so far, to find the least recently used line.
     launches: u64,
 }
 
@@ -31,11 +31,11 @@ struct SentSet {
 
 /// The set of a launch, as the device knows it.
 pub struct Shared {
-    /// Its place among the sets of the device.
+    /// The set's place among the sets of the device.
     pub set: u8,
-    /// Its number.
+    /// The set's number.
     pub generation: u64,
-    /// Messages that the device needs before.
+    /// Messages to send to the device before the order.
     pub messages: Vec<ToWorker>,
 }
 
@@ -45,8 +45,8 @@ impl SentSets {
         SentSets { sets: Vec::new(), last_generation, launches: 0 }
     }
 
-    /// Notes that a launch of this line searches for these patterns. Takes a time that does not grow
-    /// with them while they are the same set.
+    /// Notes that a launch of this line searches for these patterns. Takes constant time while the
+    /// set is the same.
     ///
     /// Errors: the system gives no randomness.
     pub fn share(
@@ -64,7 +64,7 @@ impl SentSets {
             None => Some(differences.between(None, patterns)?),
         };
         if let (Some(set), None) = (known, &change) {
-            // Perhaps in another order.
+            // The order may differ.
             (set.patterns, set.used) = (Arc::clone(patterns), self.launches);
             return Ok(Shared { set: at as u8, generation: set.generation, messages: Vec::new() });
         }
@@ -81,14 +81,14 @@ impl SentSets {
         Ok(Shared { set: at as u8, generation, messages })
     }
 
-    /// The place of a set that is not needed, or the first free one.
+    /// The first free place, or that of the least recently used set.
     fn room(&self) -> usize {
         let oldest = (0..self.sets.len()).min_by_key(|&at| self.sets[at].used);
         oldest.filter(|_| self.sets.len() >= SETS).unwrap_or(self.sets.len())
     }
 }
 
-/// A change in messages of a size that is allowed.
+/// A change as messages of the allowed size.
 fn parts(set: u8, generation: u64, base: Option<u64>, change: &Difference) -> Vec<ToWorker> {
     let mut parts: Vec<(Vec<String>, Vec<String>)> = vec![Default::default()];
     let mut bytes = 0;
@@ -129,7 +129,7 @@ mod tests {
         texts.iter().map(|&text| text.to_owned()).collect()
     }
 
-    /// Base, removed and added patterns of a change in one message, sorted.
+    /// The base of a change in one message, and its removed and added patterns, sorted.
     fn change(shared: &Shared) -> (Option<u64>, Vec<String>, Vec<String>) {
         let [ToWorker::Patterns { base, removed, added, is_first: true, is_last: true, .. }] = &shared.messages[..]
         else {

@@ -1,13 +1,13 @@
-//! The subjects, streams and consumers of a worker, and what each user of the server may do.
+//! The subjects, streams and consumers of a worker, and the rights of each user of the server.
 //!
-//! Each worker has a stream of its own for its orders, with one consumer for each of its devices.
-//! No subject of one worker is a subject of another, so one cannot take or answer the other's
-//! orders. There are no acknowledgements to forge: an order that is lost is not sent again.
+//! Each worker has its own stream of orders, with one consumer for each of its devices. Workers
+//! share no subject, so none can take or answer another's orders. There are no acknowledgements to
+//! forge: a lost order is not sent again.
 //!
-//! Each worker has an account of its own. The subjects at which it publishes, and at which it asks
-//! the server for its orders, are services of the bot's account. So the server's answers stay in
-//! the worker's account, whatever subject it names for them: within one account, a worker could
-//! have the server speak at the subjects of another.
+//! Each worker has its own account. The subjects at which it publishes and asks the server for
+//! orders are services of the bot's account. So the server's answers stay in the worker's account,
+//! whatever reply subject the worker names. Within one account, a worker could make the server
+//! publish to another worker's subjects.
 
 use crate::search::{MOST_DEVICES, RemoteId, WorkerName};
 
@@ -15,18 +15,18 @@ use crate::search::{MOST_DEVICES, RemoteId, WorkerName};
 const ROOT: &str = "npubbot";
 /// The first token of the subjects at which answers of the server arrive.
 const INBOX: &str = "npubbot-inbox";
-/// Where a worker finds the server's requests. At the usual place, `$JS.API`, its own account has
-/// others, which refuse.
+/// The prefix of the server's API for workers. At the usual `$JS.API` a worker finds the API of its
+/// own account, which refuses it.
 pub const API: &str = "npubbot-api";
 /// The name of the bot's user.
 pub const BOT: &str = "bot";
 
-/// The subject at which a device says, again and again, that it is there.
+/// The subject of the hellos that a device repeats.
 pub fn hello(id: RemoteId) -> String {
     format!("{ROOT}.{}.{}.hello", id.worker, id.device)
 }
 
-/// The stream that keeps the newest hello of each device. No worker has that name.
+/// The stream that keeps the newest hello of each device. No worker can have this name.
 pub const HELLOS: &str = "npubbot_hellos";
 
 /// The hellos of all workers' devices.
@@ -78,12 +78,12 @@ pub fn consumer(id: RemoteId) -> String {
     id.device.to_string()
 }
 
-/// The subjects at which answers of the server to this user arrive begin with this.
+/// The beginning of the subjects at which the server's answers to this user arrive.
 pub fn inbox(user: &str) -> String {
     format!("{INBOX}.{user}")
 }
 
-/// The rights of a user: subjects at which it may publish, and those that it may hear.
+/// The rights of a user: the subjects to which it may publish and subscribe.
 pub struct Permissions {
     /// Subjects.
     pub publish: Vec<String>,
@@ -93,16 +93,16 @@ pub struct Permissions {
 
 /// A service of the bot's account that a worker may use.
 pub struct Service {
-    /// Its subject in the bot's account.
+    /// The service's subject in the bot's account.
     pub subject: String,
-    /// The subject at which the worker finds it.
+    /// The service's subject in the worker's account.
     pub local: String,
     /// Whether a request has several answers.
     pub is_streamed: bool,
 }
 
 impl Service {
-    /// Those of a worker: everything that it publishes.
+    /// The services of a worker: everything that it publishes.
     pub fn of_worker(worker: WorkerName) -> Vec<Service> {
         let told = |what: &str| {
             let subject = format!("{ROOT}.{worker}.*.{what}");
@@ -117,7 +117,7 @@ impl Service {
 }
 
 impl Permissions {
-    /// Those of the bot.
+    /// The rights of the bot.
     pub fn of_bot() -> Permissions {
         Permissions {
             publish: vec![format!("{ROOT}.*.*.orders"), format!("{ROOT}.*.*.pings"), "$JS.API.>".to_owned()],
@@ -125,7 +125,7 @@ impl Permissions {
         }
     }
 
-    /// Those of a worker: its own subjects.
+    /// The rights of a worker: its own subjects.
     pub fn of_worker(worker: WorkerName) -> Permissions {
         Permissions {
             publish: Service::of_worker(worker).into_iter().map(|service| service.local).collect(),

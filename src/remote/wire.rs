@@ -1,37 +1,37 @@
 //! The messages between a bot and its workers, in postcard's encoding, with their bounds.
 //!
-//! An order is public data: start points, and patterns without their jobs. Nothing of it tells who
-//! asked, and no secret of a start point ever leaves the vault.
+//! An order is public data: start points, and patterns without their jobs. It does not tell who
+//! asked, and start secrets never leave the vault.
 
 use crate::key::{Offset, Rotation, StartPoint, Tweak};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Version of everything here. A worker of another version gets no orders.
+/// Version of these messages. A worker of another version gets no orders.
 pub const VERSION: u16 = 1;
-/// Largest message to a worker, bytes; a set of patterns that is larger goes in several.
+/// Largest message to a worker, bytes. A larger set of patterns is sent in several.
 pub const LARGEST_TO_WORKER: usize = 512 << 10;
 /// Largest hello, bytes.
 pub const LARGEST_HELLO: usize = 512;
-/// Largest answer, bytes: [`MOST_HITS`] hits of 36 bytes each, and some more.
+/// Largest answer, bytes: [`MOST_HITS`] hits of 36 bytes each, and some room.
 pub const LARGEST_ANSWER: usize = 80 << 10;
-/// Most hits in an answer. At 50 answers a second they are more than a core verifies.
+/// The most hits in an answer. At 50 answers a second they are more than a core can verify.
 pub const MOST_HITS: usize = 1 << 11;
-/// Most start points in an order. A GPU of 160 multiprocessors has 27, and a CPU one for each thread.
+/// The most start points in an order. A GPU of 160 multiprocessors has 27, a CPU one per thread.
 pub const MOST_STARTS: usize = 1024;
-/// Most candidates that an answer may claim: what 4,096 of the fastest GPUs test in a tenth of a
-/// second.
+/// The most candidates that an answer may claim. 4,096 of the fastest GPUs test as many in a tenth
+/// of a second.
 pub const MOST_CANDIDATES: u64 = 1 << 46;
 /// Longest text in a hello, bytes.
 const LONGEST_TEXT: usize = 64;
-/// Most threads that a device may claim.
+/// The most threads that a device may claim.
 const MOST_THREADS: u32 = 1 << 16;
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Error)]
 pub enum WireError {
-    /// It is larger than any message of its kind.
+    /// The message is larger than any of its kind.
     #[error("{0} bytes are more than such a message has")]
     TooLarge(usize),
     /// The bytes do not decode.
@@ -40,23 +40,23 @@ pub enum WireError {
     /// The worker speaks another version than [`VERSION`].
     #[error("it speaks version {0} of the fleet's messages, and this bot {VERSION}; both need the same npubbot")]
     Version(u16),
-    /// A part of it is beyond its bounds.
+    /// A part of the message is out of bounds.
     #[error("{0}")]
     OutOfBounds(&'static str),
 }
 
-/// A device says that it is there.
+/// A hello: a device is ready for orders.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// [`VERSION`] of the worker.
     pub version: u16,
     /// Version of its program.
     pub program: String,
-    /// A number that each start of the worker draws anew.
+    /// A number that each start of the worker draws again.
     pub session: u64,
     /// The maker's name of the device.
     pub name: String,
-    /// The kernel that runs on it.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Threads that search.
     pub threads: u32,
@@ -73,7 +73,7 @@ impl Hello {
     }
 }
 
-/// A message of the bot to a device.
+/// A message from the bot to a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToWorker {
     /// A part of a change of a set of patterns, in random order.
@@ -82,15 +82,15 @@ pub enum ToWorker {
         set: u8,
         /// The number that the set has from now on.
         generation: u64,
-        /// The number that it had before; `None` for a new set.
+        /// The number that the set had before; `None` for a new set.
         base: Option<u64>,
-        /// Whether it is the first part.
+        /// Whether this is the first part.
         is_first: bool,
-        /// Whether it is the last part.
+        /// Whether this is the last part.
         is_last: bool,
-        /// Patterns that go.
+        /// Patterns to remove.
         removed: Vec<String>,
-        /// Patterns that come.
+        /// Patterns to add.
         added: Vec<String>,
     },
     /// Search around these start points.
@@ -99,23 +99,23 @@ pub enum ToWorker {
         order: u64,
         /// The place of the set to search for.
         set: u8,
-        /// Its number. Where it has a newer one by the time the order begins, that is searched for.
+        /// The number of the set. If a newer one is there when the order begins, that is searched.
         generation: u64,
-        /// Patterns that are searched for in this order alone.
+        /// Patterns for this order only.
         own: Vec<String>,
         /// The start points, 33 bytes each.
         starts: Vec<StartPoint>,
     },
 }
 
-/// A message of the bot to a device that goes beside the orders.
+/// A message from the bot to a device, outside the stream of orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ping {
     /// A random number.
     pub number: u64,
 }
 
-/// A message of a device to the bot.
+/// A message from a device to the bot.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The answer to an order.
@@ -134,18 +134,18 @@ pub enum FromWorker {
 pub struct Answer {
     /// The number of the order.
     pub order: u64,
-    /// The claims, or why it was not searched.
+    /// The claims, or why the order was not searched.
     pub result: Result<Found, Refusal>,
 }
 
 /// Why a worker does not search an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
-    /// It lacks the set of patterns, or a pattern is none.
+    /// The worker lacks the set, or a text is not a pattern.
     Patterns,
-    /// The number of start points is not its own.
+    /// The number of start points is not the one that the worker announced.
     Starts,
-    /// Its device failed.
+    /// The worker's device failed.
     Device,
 }
 
@@ -191,7 +191,7 @@ pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
     postcard::to_stdvec(message).map_err(|_| WireError::Malformed)
 }
 
-/// Decodes a message of at most `largest` bytes, with nothing behind it.
+/// Decodes a message of at most `largest` bytes, with nothing after it.
 fn decode<T: DeserializeOwned>(bytes: &[u8], largest: usize) -> Result<T, WireError> {
     if bytes.len() > largest {
         return Err(WireError::TooLarge(bytes.len()));
@@ -203,7 +203,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], largest: usize) -> Result<T, WireEr
 }
 
 impl Hello {
-    /// Reads a hello. Of one of another version, nothing but the version is read.
+    /// Reads a hello. If it has another version, only the version is read.
     pub fn read(bytes: &[u8]) -> Result<Hello, WireError> {
         match postcard::take_from_bytes::<u16>(bytes) {
             Ok((version, _)) if version != VERSION && bytes.len() <= LARGEST_HELLO => {
@@ -224,7 +224,7 @@ impl Hello {
         Ok(hello)
     }
 
-    /// A text for a hello: what of it is printable, as far as it fits.
+    /// Makes a text fit for a hello: only printable characters, cut to the allowed length.
     pub fn text(text: &str) -> String {
         text.chars().filter(|c| *c == ' ' || c.is_ascii_graphic()).take(LONGEST_TEXT).collect()
     }
@@ -251,8 +251,8 @@ impl Ping {
 }
 
 impl FromWorker {
-    /// Reads a message of a worker. Whether the start points of an answer are those of the order is
-    /// not checked.
+    /// Reads a message from a worker. Does not check the start points of an answer against the
+    /// order.
     pub fn read(bytes: &[u8]) -> Result<FromWorker, WireError> {
         let message = decode(bytes, LARGEST_ANSWER)?;
         let FromWorker::Answer(answer) = &message else { return Ok(message) };
@@ -390,7 +390,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// No message of anybody with a credential crashes the bot.
+        /// No message, from anybody with credentials, crashes the bot.
         #[test]
         fn random_bytes_are_refused_or_read(bytes: Vec<u8>) {
             let _ = (FromWorker::read(&bytes), Ping::read(&bytes), Hello::read(&bytes), ToWorker::read(&bytes));

@@ -1,4 +1,4 @@
-//! The worker: connects to the server of a bot and searches what it is ordered.
+//! The worker: connects to the server of a bot and carries out its orders.
 
 use super::credentials::{Credentials, is_other_server, is_refusal};
 use super::orders;
@@ -25,11 +25,11 @@ use tokio::task::JoinSet;
 
 /// Time between two hellos.
 const HELLO_EVERY: Duration = Duration::from_secs(2);
-/// Pause before the next attempt of what did not work.
+/// Pause before a failed attempt is repeated.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// Orders that are fetched at once at most. The bot sends no more than fit into two seconds.
+/// The most orders fetched at once. The bot sends no more than fit into two seconds.
 const FETCHED: usize = 32;
-/// How long a fetch waits for orders, and how often the server says meanwhile that it is there.
+/// How long a fetch waits for orders, and how often the server sends a sign of life meanwhile.
 const FETCH: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(2));
 /// Answers that wait to be sent.
 const ANSWERS: usize = 16;
@@ -43,19 +43,19 @@ pub enum WorkerError {
     /// The credentials are not those of a worker.
     #[error("these are the credentials of `{user}`, and that is no worker: {error}")]
     NoWorker {
-        /// The user they name.
+        /// The user that the credentials name.
         user: String,
-        /// The mistake in it.
+        /// The mistake in that name.
         error: NoName,
     },
-    /// The server does not accept the worker.
+    /// The server refuses the worker.
     #[error(
         "the server {server} refuses this worker, or is another one ({reason}); ask its operator for new credentials"
     )]
     Refused {
         /// Address of the server.
         server: String,
-        /// Its answer.
+        /// The server's answer.
         reason: String,
     },
     /// Every device failed.
@@ -95,10 +95,10 @@ pub fn open_devices(options: &SearchOptions) -> Result<Vec<Box<dyn Searcher>>, S
     }
 }
 
-/// Works for the bot of this server until shutdown. A server that is away is tried again, for ever.
+/// Works for the bot of this server until shutdown. If the server is away, it tries again without
+/// end.
 ///
-/// Errors: [`WorkerError`]; with a server that refuses the credentials, or without a working device,
-/// nothing can be done here.
+/// Errors: [`WorkerError`] if the server refuses the credentials, or no device works.
 pub async fn run_worker(
     server: &str,
     credentials: Credentials,
@@ -167,7 +167,7 @@ async fn connect(server: &str, credentials: &Credentials, refused: &Arc<Notify>)
 /// Logs that the server is away, once, and that it is back.
 fn note(event: &Event, is_away: &AtomicBool, refused: &Notify) {
     match event {
-        // The library tells so of an attempt to connect again.
+        // The library reports it at an attempt to reconnect.
         event if is_refusal(event) => refused.notify_one(),
         Event::Connected if is_away.swap(false, Ordering::Relaxed) => tracing::info!("the server is back"),
         Event::Disconnected if !is_away.swap(true, Ordering::Relaxed) => {
@@ -177,7 +177,7 @@ fn note(event: &Event, is_away: &AtomicBool, refused: &Notify) {
     }
 }
 
-/// One device at work. Returns when it has failed.
+/// Runs one device. Returns when it has failed.
 async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Searcher>) {
     let info = searcher.info().clone();
     let hello = Hello {
@@ -210,7 +210,7 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
         }
     };
     tokio::select! {
-        // The thread has ended: it holds the other side.
+        // The thread holds the other side, so it has ended.
         () = answering => {}
         () = greet(&client, id, &hello) => {}
         () = echo(&client, id) => {}
@@ -218,7 +218,7 @@ async fn work(client: Client, id: RemoteId, session: u64, searcher: Box<dyn Sear
     }
 }
 
-/// Answers pings, whatever orders wait.
+/// Answers pings, without waiting for orders.
 async fn echo(client: &Client, id: RemoteId) {
     let Ok(mut pings) = client.subscribe(subjects::pings(id)).await else { return };
     while let Some(message) = pings.next().await {
@@ -228,11 +228,12 @@ async fn echo(client: &Client, id: RemoteId) {
             return;
         }
     }
-    // A server with an older configuration lets nobody hear pings. The device works without.
+    // A server with an older configuration forbids this subscription. The device works without
+    // pings.
     std::future::pending().await
 }
 
-/// Says hello again and again.
+/// Repeats the hello.
 async fn greet(client: &Client, id: RemoteId, hello: &Hello) {
     let Ok(bytes) = encode(hello) else { return };
     let mut often = tokio::time::interval(HELLO_EVERY);
@@ -245,12 +246,12 @@ async fn greet(client: &Client, id: RemoteId, hello: &Hello) {
     }
 }
 
-/// Fetches orders as fast as the device takes them. Returns when it takes none any more.
+/// Fetches orders as fast as the device takes them. Returns when the device takes no more.
 async fn fetch(client: &Client, id: RemoteId, orders: mpsc::Sender<Vec<u8>>) {
     let jetstream = jetstream::with_prefix(client.clone(), subjects::API);
     let (stream, consumer) = (subjects::stream(id.worker), subjects::consumer(id));
     loop {
-        // The bot makes both when it hears a hello.
+        // The bot makes stream and consumer when it reads a hello.
         if let Ok(consumer) = jetstream.get_consumer_from_stream(&consumer, &stream).await {
             let consumer: PullConsumer = consumer;
             let builder = consumer.stream().max_messages_per_batch(FETCHED).expires(FETCH.0).heartbeat(FETCH.1);

@@ -15,9 +15,9 @@
 //! `plan::split_line`). Every start point is fresh and serves one launch, so it yields at most one
 //! find, and a crash loses nothing: the search has no memory.
 //!
-//! A job without a target (`best`) is in the passes with patterns that are rarer than its best key
-//! so far. Its key is kept by the handler, its patterns are raised, and when it was searched for its
-//! time, the handler is told.
+//! A job without a target (`best`) is in the passes with patterns rarer than its best key so far.
+//! When a rarer key is found, the handler keeps it and the patterns are raised. When the job's time
+//! is up, the handler is told.
 
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
@@ -61,21 +61,21 @@ pub struct Scheduler {
     pool: Arc<Pool>,
     workers: Workers,
     vault: Vault,
-    /// The way to the verifier, for devices that come later; `None` at the end.
+    /// The channel to the verifier, for devices added later; `None` at the end.
     launches: Option<SyncSender<Delivered>>,
     verifier: Option<JoinHandle<()>>,
 }
 
 impl Scheduler {
     /// Opens the devices and starts the search. `handler` gets the finds, one at a time; its answer
-    /// says whether the job is done. A closure may take its place.
+    /// says whether the job is done. It may be a closure.
     pub fn start(options: &SearchOptions, vault: Vault, handler: impl FindHandler) -> Result<Scheduler, SearchError> {
         let surroundings = Surroundings::new(Clock::System);
         Scheduler::start_with(options, Arc::new(search::open), surroundings, vault, handler)
     }
 
-    /// [`Scheduler::start`] on a machine with this clock, power supply and thermometers, and with a
-    /// replacement for [`crate::search::open`], so that a test can observe a device.
+    /// [`Scheduler::start`] with a given clock, power supply, thermometers and replacement for
+    /// [`crate::search::open`], for tests.
     pub fn start_with(
         options: &SearchOptions,
         opener: OpenDevice,
@@ -90,7 +90,7 @@ impl Scheduler {
         Ok(Scheduler { pool, workers, vault, launches: Some(sender), verifier: Some(verifier) })
     }
 
-    /// Adds a device of a worker on another machine. It searches until it fails; then it has to be
+    /// Adds a device of a worker on another machine. It searches until it fails; then it must be
     /// added again. Its claims count only as far as its canaries prove them.
     pub fn attach(&self, searcher: Box<dyn Searcher>) {
         if let Some(launches) = self.launches.clone().filter(|_| !self.pool.is_closed()) {
@@ -98,8 +98,8 @@ impl Scheduler {
         }
     }
 
-    /// Sets how many decoys stand beside the patterns of jobs in the launches of devices on other
-    /// machines. A device that does not report their hits is dropped.
+    /// Sets the number of decoys in the launches of devices on other machines. A device that does
+    /// not report their hits is dropped.
     pub fn set_decoys(&self, decoys: usize) {
         self.workers.decoys.set_wanted(decoys);
     }
@@ -109,7 +109,7 @@ impl Scheduler {
         self.pool.insert(job, spec);
     }
 
-    /// The open jobs without a target, and what they have come to.
+    /// The open jobs without a target, with their best keys so far.
     pub fn best(&self) -> Vec<(JobId, BestSearch)> {
         self.pool.best()
     }
@@ -147,12 +147,12 @@ impl Scheduler {
         self.workers.rate()
     }
 
-    /// The same for launches that compare whole keys: estimated until one was measured.
+    /// The rate of launches that compare whole keys. Estimated until one was measured.
     pub fn whole_keys_rate(&self) -> Option<Rate> {
         self.workers.rate_of(Compared::WholeKeys)
     }
 
-    /// The same for a job of the pool with these patterns: those of the two kinds take turns.
+    /// The rate of a job of the pool with these patterns. Patterns of both kinds take turns.
     pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
         rate_in_turns(patterns, self.rate()?, self.whole_keys_rate()?, &mut Effort::steps(STEPS))
     }
@@ -173,14 +173,12 @@ impl Scheduler {
         self.pool.pause(paused);
     }
 
-    /// Why nothing is searched now though devices work: each of them rests. The reason of the one
-    /// that goes on first.
+    /// Why every working device rests, if so: the reason of the device that goes on first.
     pub fn rest(&self) -> Option<Rest> {
         self.workers.rest()
     }
 
-    /// Whether nothing is searched now for a reason that no clock ends: the operator's pause, heat,
-    /// the battery.
+    /// Whether the search stands still with no known end: the operator's pause, heat, the battery.
     pub fn is_stopped(&self) -> bool {
         self.is_paused() || self.rest().is_some_and(|rest| !matches!(rest, Rest::Hours { .. }))
     }
@@ -198,7 +196,7 @@ impl Scheduler {
 }
 
 impl Drop for Scheduler {
-    /// Waits for the launches in flight. Finds that were not handed on are lost together with their
+    /// Waits for the launches in flight. Finds that did not reach the handler are lost with their
     /// start points; their jobs are searched again after the next start.
     fn drop(&mut self) {
         self.pool.close();

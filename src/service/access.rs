@@ -1,7 +1,7 @@
-//! The operator's rules for askers, as the service applies them: messages of a denied asker are
-//! ignored, and a friend has higher limits.
+//! Applies the operator's rules for askers: messages of a denied asker are ignored, and a friend
+//! has higher limits.
 //!
-//! The ledger keeps the rules; here they are in memory, because every message is checked. Only the
+//! The ledger keeps the rules. A copy is here in memory, because every message is checked. Only the
 //! operator adds rules, so strangers cannot make the table grow.
 
 use crate::config::Limits;
@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Factor by which a friend's open jobs and jobs a day exceed those of other askers.
 pub(super) const FRIEND_FACTOR: usize = 10;
 
-/// The rules, and a count of ignored messages. Cheap to clone; clones are the same.
+/// The rules, and a count of ignored messages. Cheap to clone; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Access(Arc<Shared>);
 
@@ -63,7 +63,7 @@ impl Access {
         self.rule(asker) == Some(AskerRule::Friend)
     }
 
-    /// The limits that hold for an asker.
+    /// The limits for an asker.
     pub fn limits<'a>(&self, asker: Asker, limits: &'a Limits) -> Cow<'a, Limits> {
         if !self.is_friend(asker) {
             return Cow::Borrowed(limits);

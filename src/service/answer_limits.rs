@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 const WINDOW: Duration = Duration::from_secs(3600);
 /// The most askers whose answers are counted, 100 bytes each. The oldest window is dropped first.
 const MOST_ASKERS: usize = 10_000;
-/// After a pause, this many seconds' worth of answers may be given at once.
+/// Seconds' worth of answers that may be given at once after a pause.
 const BURST_SECONDS: f64 = 10.0;
 
 /// Whether a message may be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// Yes.
+    /// The message may be answered.
     Answer,
-    /// Only with the notice that the next answer comes after this time.
+    /// The answer is the notice that the next answer comes after this time.
     Notice(Duration),
-    /// No: the notice was already given.
+    /// The message is not answered: the notice was already given.
     Silence,
 }
 
@@ -63,7 +63,7 @@ impl AnswerLimits {
         }
     }
 
-    /// Takes one of the answers to all askers. `false` if there is none now.
+    /// Takes one of the answers to all askers. `false` if none is left now.
     pub fn take(&mut self, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.refilled).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + earned).min(self.per_second * BURST_SECONDS);

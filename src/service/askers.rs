@@ -33,7 +33,7 @@ fn status(asker: AskerTotals) -> AskerStatus {
     }
 }
 
-/// Words about a text that is no npub. A secret key is not repeated.
+/// An error text for a text that is not an npub. It does not repeat a secret key.
 fn not_an_npub(text: &str) -> String {
     match text.trim().to_lowercase().starts_with("nsec") {
         true => "that is a secret key, and the history of your shell may have it now; name the npub".to_owned(),
@@ -44,7 +44,7 @@ fn not_an_npub(text: &str) -> String {
 /// Sets how an asker is treated; returns words for the operator. A denial ends the asker's open
 /// jobs without a word to them.
 ///
-/// Errors: words too.
+/// Errors: words for the operator.
 pub(super) fn set(context: &Context, scheduler: &Scheduler, npub: &str, to: Standing) -> Result<String, String> {
     let key = PublicKey::from_bech32(npub).map_err(|_| not_an_npub(npub))?;
     let rule = match to {

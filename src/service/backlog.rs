@@ -16,7 +16,7 @@ const MOST_WAITING: usize = 1000;
 /// Time between two log lines about messages left on the relays.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// A message whose turn it is, read once.
+/// A message whose turn it is, with its meaning.
 pub(super) struct Waiting {
     /// The message.
     pub message: IncomingMessage,
@@ -24,12 +24,12 @@ pub(super) struct Waiting {
     pub request: Request,
 }
 
-/// A message that waits for its turn. It is read then, so that floods are not read.
+/// A message that waits for its turn. It is only read then, so that a flood costs no reading.
 struct Held {
     message: IncomingMessage,
     /// The meaning of the message, if its turn came and its half was in use.
     request: Option<Request>,
-    /// Whether its asker has an open job, if that was looked up.
+    /// Whether the message's asker has an open job, if that was looked up.
     has_job: Option<bool>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// An empty one. `access` knows whose messages are ignored; `pulse` is told how many wait.
+    /// An empty backlog. `access` knows whose messages are ignored; `pulse` is told how many wait.
     pub fn new(access: Access, pulse: Pulse) -> Backlog {
         Backlog { access, pulse, ..Backlog::default() }
     }
@@ -54,8 +54,7 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// Adds a message, unless its asker is denied: such a message is only counted. It takes no row
-    /// and no turn.
+    /// Adds a message. If its asker is denied, the message is only counted and takes no turn.
     pub fn push(&mut self, message: IncomingMessage) {
         if self.access.ignores(message.rumor.author) {
             return;
@@ -75,7 +74,7 @@ impl Backlog {
         let mut left = VecDeque::new();
         for mut next in self.waiting.drain(..) {
             let asker = next.message.rumor.author;
-            // The asker's later messages wait too, so that their order is kept.
+            // The asker's later messages also wait, so that their order is kept.
             let may = askers.insert(asker)
                 && taken.len() < AT_ONCE
                 && (limits.take(now) || *next.has_job.get_or_insert_with(|| has_job(asker)));

@@ -1,9 +1,9 @@
-//! An attacker inside the network process, for tests of debug builds: at SIGUSR2 it looks through
-//! all memory of this process and uses its end of the vault's socket as one would who has taken it
-//! over.
+//! An attacker inside the network process, for tests of debug builds. At SIGUSR2 it looks through
+//! all memory of this process and uses its end of the vault's socket, like an intruder who has
+//! taken the process over.
 //!
 //! `NPUBBOT_TEST_CAPTURED` names a folder. The attacker finds its own npub in the file `attacker`
-//! there, and writes what it got: `memory`, and a line for each success in `report`.
+//! there, and writes its loot: `memory`, and a line for each success in `report`.
 
 use super::context::Context;
 use super::tickets::order;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Start points that are open while memory is written.
 const STARTS: usize = 24;
-/// Requests of each of the flood's threads.
+/// Number of requests from each thread of the flood.
 const FLOOD: usize = 2000;
 
 /// Waits for SIGUSR2, if a test asks for it.
@@ -44,7 +44,7 @@ pub(super) fn arm(context: &Context) {
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// The captured process, and a receiver for keys.
+/// The captured process, and the npub that is to receive keys.
 struct Attacker<'a> {
     context: &'a Context,
     folder: PathBuf,
@@ -91,7 +91,7 @@ impl<'a> Attacker<'a> {
         let (own, theirs) = (ticket(&self.own)?, ticket(&self.victim)?);
         let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
         let tried = match at / 2 % 6 {
-            // As it is; replayed for each further start point.
+            // The attacker's ticket unchanged; replayed for each further start point.
             0 => {
                 if at.is_multiple_of(2) {
                     own
@@ -99,7 +99,7 @@ impl<'a> Attacker<'a> {
                     theirs
                 }
             }
-            // The other one's.
+            // The honest asker's ticket.
             1 => {
                 if at.is_multiple_of(2) {
                     theirs
@@ -131,7 +131,8 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Events of every range of kinds, in the bot's name and in the attacker's.
+    /// Asks for signatures of events of every range of kinds, in the bot's name and in the
+    /// attacker's.
     fn ask_for_signatures(&mut self) -> Outcome {
         let signer = self.context.vault.signer();
         for kind in (0..1500).chain(10_000..10_100).chain([22_242, 24_133, 27_235]).chain(30_000..32_000) {
@@ -145,7 +146,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// The texts of keys, given in the file `keys`, each sealed to the attacker by both channels.
+    /// Asks for messages to the attacker with the keys from the file `keys`, by both channels.
     fn seal_keys(&mut self) -> Outcome {
         for key in fs::read_to_string(self.folder.join("keys"))?.lines() {
             for channel in [Channel::Sealed, Channel::Nip04] {
@@ -174,8 +175,8 @@ impl<'a> Attacker<'a> {
         });
     }
 
-    /// A new vault might make tickets of earlier jobs: it is asked first, and the file that says
-    /// that they are made is gone.
+    /// A new vault makes tickets for jobs older than tickets. So the attacker removes the file that
+    /// says that this is done, ends the vault, and asks first.
     fn end_the_vault(&mut self) -> Outcome {
         fs::remove_file(fs::read_to_string(self.folder.join("tickets"))?)?;
         let vault = &self.context.vault;
@@ -203,7 +204,7 @@ impl<'a> Attacker<'a> {
     }
 }
 
-/// A hit of a start point that meets a pattern, and the step at which it is.
+/// A hit of a start point that meets a pattern, with its step.
 fn found(point: &StartPoint, pattern: &Pattern) -> (i64, VerifiedHit) {
     let rotation = Rotation::ALL[0];
     let mut hits = (1..).filter_map(|step| {
@@ -213,7 +214,7 @@ fn found(point: &StartPoint, pattern: &Pattern) -> (i64, VerifiedHit) {
     hits.find(|(_, hit)| pattern.matches(&hit.npub())).unwrap_or_else(|| unreachable!("the numbers have no end"))
 }
 
-/// The ticket with other bytes in place of some.
+/// The ticket with some bytes replaced.
 fn replaced(ticket: &Ticket, from: &[u8], to: &[u8]) -> Ticket {
     let mut bytes = ticket.0.clone();
     if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {

@@ -21,8 +21,8 @@ pub(super) fn answer(message: &IncomingMessage, text: String, now: u64, bot: &Bo
     }
 }
 
-/// A message about a job that answers no new message: a result or a notice. It is encrypted to the key
-/// in force now.
+/// A message that the bot sends on its own about a job: a result or a notice. It is encrypted to
+/// the key in force now.
 pub(super) fn about(job: &Job, text: String, now: u64, context: &Context) -> OutgoingMessage {
     let Context { config, encryption_keys, .. } = context;
     let (asker, used) = (job.spec.asker, job.spec.encryption_key);

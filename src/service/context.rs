@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// A wake-up for one waiting task. Cheap to clone; clones are the same wake-up.
+/// A wake-up for one waiting task. Cheap to clone; clones share the wake-up.
 ///
 /// A call made while nobody waits is kept for the next wait. Several such calls count as one.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ pub(super) struct Wakes {
     pub post: Wake,
     /// The last status of this run is published; the publisher may end.
     pub goodbye: Wake,
-    /// A job may be handed over to a peer, or is no longer wanted of one.
+    /// A job may be handed over to a peer, or a request to one withdrawn.
     pub peers: Wake,
     /// The watchdog found a relay that no longer delivers: subscribe again.
     pub deaf: Wake,
@@ -57,7 +57,7 @@ pub(super) struct Wakes {
     pub ping: Wake,
 }
 
-/// Everything that all parts of the service use. Cheap to clone.
+/// The state that all parts of the service share. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Context {
     pub vault: Vault,
@@ -76,7 +76,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Whether an asker is a friend of the operator, and the limits that hold for them.
+    /// Whether an asker is a friend of the operator, and the asker's limits.
     pub fn limits_of(&self, asker: Asker) -> (bool, Cow<'_, Limits>) {
         (self.access.is_friend(asker), self.access.limits(asker, &self.config.limits))
     }

@@ -1,4 +1,4 @@
-//! Messages between their decision and the record of it.
+//! Messages that are decided but not recorded yet.
 
 use crate::job::{Asker, JobId, RumorId, Ticket};
 use crate::language::Language;
@@ -23,7 +23,7 @@ pub(super) struct Decided {
 }
 
 impl Decided {
-    /// A message that is only noted as seen.
+    /// A message that gets no answer and is only recorded as seen.
     pub fn unanswered(message: &IncomingMessage) -> Decided {
         Decided {
             asker: message.rumor.author,

@@ -1,4 +1,4 @@
-//! The devices, for the operator.
+//! Descriptions of the devices, for the operator.
 
 use crate::control::DeviceStatus;
 use crate::pattern::Rate;

@@ -21,17 +21,17 @@ pub(super) fn finding(what: &'static str, verdict: Verdict, text: impl Into<Stri
 
 /// Time limit for a relay.
 const PATIENCE: Duration = Duration::from_secs(7);
-/// With less room than this on the disk, SQLite may fail at any moment.
+/// Bytes on the disk below which SQLite may fail at any moment.
 pub(super) const FULL: u64 = 1 << 20;
 /// Name of the check of the disk.
 const DISK: &str = "disk";
-/// With less room than this, the operator is told.
+/// Bytes on the disk below which the operator is warned.
 const LITTLE: u64 = 256 << 20;
 /// Time limit for a relay through a proxy: Tor takes long to make a circuit to an onion service.
 const PATIENCE_OF_PROXIES: Duration = Duration::from_secs(60);
 
-/// Runs every check. Asks the bot of the data folder too, if it runs. Changes nothing, and opens no
-/// identity.
+/// Runs every check, including those of the running bot of the data folder, if there is one.
+/// Changes nothing, and opens no identity.
 pub async fn doctor(config: &Path, data: &Path, identity: &Path) -> Vec<Finding> {
     let config = Config::load(config);
     let mut findings = devices(config.as_ref().ok().map(|config| &config.search));

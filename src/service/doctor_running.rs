@@ -71,7 +71,7 @@ fn search(devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
     findings
 }
 
-/// The part of its time that a device has, if it has not all of it.
+/// The share of its time that a device can search, if less than all.
 fn part(device: &DeviceView) -> String {
     if device.part < 0.995 { format!(", {:.0} % of the time", 100.0 * device.part) } else { String::new() }
 }
@@ -91,7 +91,8 @@ fn relays(states: &[(String, bool)]) -> Vec<Finding> {
     findings
 }
 
-/// The vault process; `trouble` says why it does not work, `missing_walls` what it works without.
+/// The vault process. `trouble` says why it does not work; `missing_walls` are the restrictions
+/// that it lacks.
 fn vault(trouble: Option<String>, missing_walls: &[String]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = missing_walls
         .iter()

@@ -23,7 +23,7 @@ impl RefreshKeys {
         shutdown.repeat(ROUND, || self.round()).await;
     }
 
-    /// One lookup an asker, one after the other. Askers who write with their own key need none.
+    /// Looks the askers up one after the other. Askers who write with their own key need no lookup.
     async fn round(&self) {
         let open = match self.context.ledger.open_jobs() {
             Ok(open) => open,

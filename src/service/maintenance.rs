@@ -1,4 +1,4 @@
-//! Work that is done at fixed times: expires jobs, deletes old rows, updates the public status.
+//! Periodic work: expires jobs, deletes old rows, updates the public status.
 
 use super::compose;
 use super::context::Context;
@@ -20,7 +20,7 @@ const ROUND: Duration = Duration::from_secs(30);
 /// Rounds between two cleanings of the ledger, and between two lines in the log.
 const ROUNDS_AN_HOUR: u32 = 120;
 
-/// The task that does this work.
+/// The task that does the periodic work.
 #[derive(Clone)]
 pub(super) struct Maintenance {
     pub context: Context,
@@ -47,8 +47,8 @@ impl Maintenance {
                     continue;
                 }
                 () = tick => {
-                    // A wall clock that jumps ahead must not expire every job, so the time that
-                    // really passed is an upper bound.
+                    // A wall clock that jumps ahead must not expire every job, so the measured time
+                    // is an upper bound.
                     self.give_up_old_jobs(self.context.clock.now().min(began_at + began.elapsed().as_secs()));
                     self.tell_of_late_jobs();
                     self.tell_of_lost_jobs();
@@ -123,8 +123,8 @@ impl Maintenance {
         }
     }
 
-    /// Notes how long jobs without a target were searched for: a restart repeats at most the time of
-    /// a round.
+    /// Records how long jobs without a target were searched. A restart repeats at most the time
+    /// since the last round.
     fn note_searched(&self) {
         let best = self.scheduler.best().into_iter().map(|(job, search)| (job, search.searched));
         if let Err(error) = self.context.ledger.note_searched(&best.collect::<Vec<_>>()) {

@@ -45,7 +45,7 @@ pub(super) fn collect(bot: &Maintenance, relays: &[(String, bool)], since: Syste
     page.text()
 }
 
-/// The search.
+/// Metrics of the search.
 fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     let devices = bot.scheduler.devices();
     let ids: Vec<String> = devices.iter().map(|device| device.id.to_string()).collect();
@@ -76,7 +76,7 @@ fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.gauge("search_paused", "Whether the search is paused.", is_paused)
 }
 
-/// The workers on other machines. Their devices are among the others.
+/// Metrics of the workers on other machines. Their devices are with the other devices.
 fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
     let connected = f64::from(u8::from(fleet.connected));
     page.gauge("fleet_connected", "Whether the server of the workers is connected.", connected)?;
@@ -92,7 +92,7 @@ fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
     let errors = each().map(|(id, device)| ([id], device.errors));
     let help = "Times that a worker's device did nothing with its orders, failed or lied.";
     page.counters("fleet_device_errors_total", help, ["device"], errors)?;
-    // Whatever versions a worker names, there are two series for it at most.
+    // At most two series for each worker, whatever versions it names.
     let own = env!("CARGO_PKG_VERSION");
     let versions = each().filter(|(_, device)| device.away.is_none()).map(|(id, device)| {
         let version = if device.program == own { own } else { "other" };
@@ -106,7 +106,7 @@ fn workers(page: &Page, fleet: &FleetView) -> Result<(), MetricsError> {
     page.gauges("fleet_device_clock_ahead_seconds", "A worker's clock minus the bot's.", ["device"], clocks)
 }
 
-/// Other bots that are asked to search too.
+/// Metrics of the peers.
 fn peers(page: &Page, peers: &[PeerStatus]) -> Result<(), MetricsError> {
     let open = peers.iter().map(|peer| ([peer.npub.as_str()], peer.open_jobs as f64));
     page.gauges("peer_open_jobs", "Jobs of this bot that a peer was asked for.", ["peer"], open)?;
@@ -119,7 +119,7 @@ fn peers(page: &Page, peers: &[PeerStatus]) -> Result<(), MetricsError> {
     page.counters("peer_answers_total", help, ["peer", "outcome"], figures)
 }
 
-/// Messages that were not answered, by cause.
+/// Metrics of unanswered messages, by cause.
 fn messages(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     let dropped = bot.context.vault.dropped();
     let names = dropped.map(|(cause, _)| snake_case(&format!("{cause:?}")));
@@ -128,7 +128,7 @@ fn messages(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.counters("messages_dropped_total", "Messages left unanswered, by cause.", ["cause"], all)
 }
 
-/// Jobs, the outbox, and the sizes of the ledger.
+/// Metrics of jobs, the outbox and the sizes of the ledger.
 fn ledger(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     let ledger = &bot.context.ledger;
     let (totals, sizes) = (ledger.totals()?, ledger.sizes()?);
@@ -166,7 +166,7 @@ fn snake_case(name: &str) -> String {
     text
 }
 
-/// Metrics that are put together for one answer.
+/// The metrics of one answer.
 #[derive(Default)]
 struct Page(Registry);
 

@@ -113,7 +113,7 @@ impl Service {
 
     /// [`Service::start`] with the search paused: no device searches before it is resumed.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Service::start`].
     pub async fn start_paused(
         config: Config,
         data: &Path,
@@ -171,7 +171,8 @@ impl Service {
         let mut tasks = tasks::start(context.clone(), Arc::clone(&scheduler), relays.clone()).await;
         if let (Some(fleet), Some(credentials)) = (&context.fleet, credentials) {
             scheduler.set_decoys(config.fleet.as_ref().map_or(0, |config| config.decoys as usize));
-            // A session that outlasts the stop keeps no scheduler.
+            // A weak handle, so that a session that outlasts the stop does not keep the scheduler
+            // alive.
             let (scheduler, shutdown) = (Arc::downgrade(&scheduler), context.shutdown.clone());
             let attach = move |searcher| {
                 if let Some(scheduler) = scheduler.upgrade() {
@@ -183,7 +184,7 @@ impl Service {
         Ok(Service { context, scheduler, ledger, relays, stopper, tasks })
     }
 
-    /// The running service, as monitoring sees it.
+    /// The view of the running service for monitoring.
     pub fn monitor(&self) -> Monitor {
         let (context, scheduler) = (self.context.clone(), Arc::clone(&self.scheduler));
         Monitor::new(Maintenance { context, scheduler, relays: self.relays.clone() })
@@ -240,20 +241,20 @@ impl Service {
         self.scheduler.pause(true);
     }
 
-    /// Limits the size of the ledger, for tests of a full disk.
+    /// The ledger, for tests: a test of a full disk limits its size.
     #[doc(hidden)]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Ends cleanly within two seconds. What is not sent yet is in the ledger and goes out after
-    /// the next start.
+    /// Ends cleanly within two seconds. Unsent messages are in the ledger and are sent after the
+    /// next start.
     pub async fn stop(mut self) {
         fault::before(Step::Stop);
         self.stopper.stop();
         self.scheduler.close();
         if let Some(fleet) = &self.context.fleet {
-            // Orders reach seconds ahead.
+            // Workers have orders for seconds, which nobody waits for.
             fleet.close();
         }
         let tasks_end = async { while self.tasks.join_next().await.is_some() {} };

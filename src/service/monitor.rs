@@ -1,4 +1,5 @@
-//! The running bot, as monitoring sees it: whether it lives, whether it can serve, and its metrics.
+//! The view of the running bot for monitoring: whether it lives, whether it can serve, and its
+//! metrics.
 
 use super::doctor::FULL;
 use super::maintenance::Maintenance;
@@ -10,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// Longest time that a batch of messages may take. A full disk is waited for between batches.
+/// Longest time that a batch of messages may take. The wait for a full disk is between batches.
 const LONGEST_BATCH: Duration = Duration::from_secs(60);
 /// Time to answer a health check over HTTP.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
@@ -20,7 +21,7 @@ const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
 pub struct Monitor {
     bot: Maintenance,
     since: SystemTime,
-    /// Held while a query of the ledger is under way, so that only one can hang.
+    /// Locked during a query of the ledger, so that only one can hang.
     asking: Arc<Mutex<()>>,
 }
 
@@ -47,7 +48,7 @@ impl Monitor {
         let hangs = |_| "the ledger does not answer".to_owned();
         let asking = timeout(patience, Arc::clone(&self.asking).lock_owned()).await.map_err(hangs)?;
         let ledger = context.ledger.clone();
-        // Its answer may be an error, as of a damaged file: that has a remedy of its own.
+        // The answer may be an error, for example about a damaged file: other code handles that.
         let query = tokio::task::spawn_blocking(move || {
             let _ = ledger.sizes();
             drop(asking);
@@ -79,7 +80,7 @@ impl Monitor {
     }
 }
 
-/// The part without which a bot serves nobody; `free`: bytes left on its disk, if that is known.
+/// The missing part without which the bot serves nobody. `free`: bytes left on its disk, if known.
 fn missing(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'static str> {
     match (is_connected, works) {
         (false, _) => Some("no relay is connected"),
@@ -88,13 +89,13 @@ fn missing(is_connected: bool, works: bool, free: Option<u64>) -> Option<&'stati
     }
 }
 
-/// The service that runs now, if one does: a change of the configuration replaces it. Cheap to
-/// clone; clones are the same.
+/// The running service, if there is one. A change of the configuration replaces it. Cheap to clone;
+/// clones share it.
 #[derive(Clone, Default)]
 pub struct Monitors(Arc<RwLock<Option<Monitor>>>);
 
 impl Monitors {
-    /// Sets the service that runs now; `None` while one starts or stops.
+    /// Sets the running service; `None` while one starts or stops.
     pub fn set(&self, monitor: Option<Monitor>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = monitor;
     }

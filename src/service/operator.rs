@@ -14,10 +14,10 @@ use crate::pattern::{Difficulty, Rate};
 use crate::remote::Fleet;
 use std::time::Instant;
 
-/// Changes to the whole program that a running service cannot make itself. An error is words for
+/// Changes to the whole program that a running service cannot make itself. An error is a text for
 /// the operator.
 pub trait Levers: Send + Sync + 'static {
-    /// Reads the configuration again and, if it is right, has the bot take it up.
+    /// Reads the configuration again and, if it is valid, makes the bot use it.
     fn reload(&self) -> Result<String, String>;
 
     /// Sets the level of the log.
@@ -29,7 +29,7 @@ pub trait Levers: Send + Sync + 'static {
 
 /// Carries out the operator's requests.
 pub(super) struct OperatorRequests<L> {
-    /// The parts of the service, and the way to give a job up.
+    /// The parts of the service. Gives jobs up.
     pub maintenance: Maintenance,
     /// When the bot was ready.
     pub since: Instant,

@@ -1,14 +1,14 @@
-//! Signs of life of the parts that the bot cannot work without.
+//! Signs of life of the essential parts of the bot.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Signs of life. Cheap to clone; clones are the same.
+/// Signs of life. Cheap to clone; clones share them.
 ///
-/// The maintenance task answers a ping with a beat. The thread of requests has no such moment, as
-/// it waits for messages, so it notes when it began with a batch.
+/// The maintenance task answers a ping with a beat. The thread of requests cannot, because it waits
+/// for messages; it notes when it began a batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pulse(Arc<Shared>);
 
@@ -19,7 +19,7 @@ struct Shared {
     waiting: AtomicU64,
 }
 
-/// Ends the note that a batch is attended to, also after a panic.
+/// Notes that a batch is in progress, until it is dropped, even by a panic.
 pub(super) struct Attending(Pulse);
 
 impl Pulse {
@@ -33,13 +33,13 @@ impl Pulse {
         self.0.beats.subscribe()
     }
 
-    /// Notes that a batch of messages is attended to until the value is dropped.
+    /// Notes that a batch of messages is in progress until the value is dropped.
     pub fn attend(&self) -> Attending {
         self.set_attending(Some(Instant::now()));
         Attending(self.clone())
     }
 
-    /// How long the batch under way has taken; `None` between two.
+    /// How long the present batch has taken; `None` between two batches.
     pub fn attending_for(&self) -> Option<Duration> {
         self.0.attending.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
     }
@@ -49,7 +49,7 @@ impl Pulse {
         self.0.waiting.store(messages as u64, Ordering::Relaxed);
     }
 
-    /// Messages that wait for their answer.
+    /// Number of messages that wait for their answer.
     pub fn waiting(&self) -> u64 {
         self.0.waiting.load(Ordering::Relaxed)
     }

@@ -29,7 +29,7 @@ const MOST_TAKEN_BACK: usize = 8;
 /// Pause before checking for new messages while others wait for their turn.
 const HELD_PAUSE: Duration = Duration::from_millis(20);
 
-/// Answers messages, on a thread of its own: it waits for the disk.
+/// Answers messages, on its own thread because it waits for the disk.
 pub(super) struct Requests {
     context: Context,
     scheduler: Arc<Scheduler>,
@@ -84,7 +84,7 @@ impl Requests {
                 backlog.push(message);
             }
             if self.context.shutdown.is_stopping() {
-                // The relay still has them: they are answered after the next start.
+                // The relay still has these messages. They are answered after the next start.
                 return;
             }
             let batch = backlog.take(&mut self.limits(), |asker| self.comes_first(asker), Instant::now());
@@ -123,8 +123,8 @@ impl Requests {
         }
     }
 
-    /// Answers one message. An answer that is not recorded is not given, so a full disk, say, is
-    /// waited for. A message that can never be recorded holds up no other.
+    /// Answers one message. No answer is given before it is recorded, so this waits while the disk
+    /// is full, for example. A message that can never be recorded is dropped and holds up no other.
     fn attend_one(&self, waiting: &Waiting) {
         let mut panics = 0;
         loop {
@@ -300,7 +300,7 @@ impl Requests {
             now,
         };
         let decision = match bot::decide(request, &facts) {
-            // The ledger that was replaced by the restore may have answered this message.
+            // The ledger before the restore may have answered this message.
             Decision::Accept { .. } if self.predates_restore(message)? => Decision::Say(Reply::Restored),
             decision => decision,
         };
@@ -323,7 +323,7 @@ impl Requests {
         let language = request.language(asker.language);
         let text = reply.map(|reply| bot::answer(request, &reply, language));
         let reply = text.map(|text| compose::answer(message, text, now, &self.context.config.bot));
-        // A message without an answer says nothing, and whoever is forgotten has no language.
+        // A message without an answer changes no language, and a forgotten asker has none.
         let is_kept = language != asker.language && reply.is_some() && !matches!(effect, Effect::Forget);
         let open = asker.open.iter().map(|job| job.id).collect();
         let taken_back = message.rumor.takes_back.iter().take(MOST_TAKEN_BACK).copied().collect();
@@ -332,7 +332,7 @@ impl Requests {
         Ok(Decided { asker: author, rumor, seen_on, ticket, effect, reply, language, taken_back, open })
     }
 
-    /// The work that a split request costs and lacks.
+    /// The proof of work that a split request lacks; `None` if it needs no more.
     fn split_cost(&self, request: &Request, bits: Option<u32>) -> Option<SplitCost> {
         let bot = self.context.vault.public_key().to_bytes();
         let work = request.half().zip(request.split_work());

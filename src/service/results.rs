@@ -1,5 +1,5 @@
-//! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once, so its result is
-//! either recorded or lost for ever.
+//! Turns a find into a sealed result and records it (T2). A start point can be redeemed only once,
+//! so its result is either recorded or lost for ever.
 
 use super::compose;
 use super::context::Context;
@@ -19,8 +19,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 pub(super) struct Results(pub Context);
 
 impl FindHandler for Results {
-    /// Redeems a find and records the result, or keeps it as the best so far of a job without a
-    /// target. If that is not possible, the search for the job goes on.
+    /// Redeems a find. Records the result, or keeps it as the best so far of a job without a
+    /// target. If that fails, the search for the job goes on.
     fn found(&mut self, find: Find) -> FindOutcome {
         let job = match self.0.ledger.open_job(find.job) {
             Ok(Some(job)) => job,
@@ -72,8 +72,8 @@ impl Results {
         };
         let ticket = job.ticket.as_ref().ok_or(VaultError::ForeignTicket)?;
         if job.spec.half.is_some() {
-            // A tweak for another half would be useless, and would relate two keys: the ticket names
-            // the half.
+            // The ticket names the half. A tweak for another half would be useless, and would
+            // relate two keys.
             let tweak = self.0.vault.reveal(find.start, &find.hit, ticket)?;
             return self.0.vault.seal(&message(notices::tweak_found(job, &find.pattern, &npub, found, &tweak)));
         }
@@ -82,8 +82,8 @@ impl Results {
         self.0.vault.redeem(find.start, &find.hit, ticket, newer.as_ref(), &message(before), &after)
     }
 
-    /// T2, or a part of it. Until it is recorded, the sealed result exists only here, so this waits
-    /// while the disk fails. A job that has ended meanwhile is done.
+    /// Runs T2, or a part of it. Until it is recorded, the sealed result exists only here, so this
+    /// waits while the disk fails. A job that has ended meanwhile is done.
     fn record(&self, job: JobId, what: &str, transaction: impl Fn() -> Result<bool, LedgerError>) -> FindOutcome {
         loop {
             match transaction() {
@@ -108,9 +108,9 @@ impl Results {
     }
 }
 
-/// Whether the find is for a pattern of the job, and its npub matches that pattern; of a job without
-/// a target, whether it is rarer than the best key so far. The verifier has checked that; this
-/// second check makes sure that no asker gets a key for another request.
+/// Whether the find is for a pattern of the job, and its npub matches that pattern. For a job
+/// without a target, whether it is rarer than the best key so far. The verifier has checked this
+/// already; the second check makes sure that no asker gets a key for another request.
 fn is_for(job: &Job, find: &Find) -> bool {
     let npub = find.hit.npub();
     match &job.spec.best {
@@ -143,7 +143,7 @@ mod tests {
         results: Results,
         keys: Keys,
         asker: Asker,
-        /// The search of the jobs that are accepted.
+        /// The search without a target for the jobs that `accept` makes; `None` for a prefix.
         best: Option<Box<BestSearch>>,
         _stopper: Stopper,
         _folder: TempDir,
@@ -244,7 +244,8 @@ mod tests {
         assert!(!bench.is_open(job));
     }
 
-    /// A key of a job without a target is named by the rarest pattern of its family that it meets.
+    /// A key of a job without a target is recorded with the rarest pattern of its family that it
+    /// meets.
     #[test]
     fn a_find_that_its_family_does_not_know_is_not_kept() {
         let mut bench = bench();
@@ -270,7 +271,7 @@ mod tests {
         assert!(!bench.is_open(job));
     }
 
-    /// The key of the request, unless the asker announced another one since.
+    /// That is the key of the request, unless the asker announced another one since.
     #[test]
     fn a_result_is_encrypted_to_the_key_in_force_when_it_is_sealed() {
         let (bench, used, later) = (bench(), Keys::generate(), Keys::generate());

@@ -43,8 +43,8 @@ fn rounded(Rate(rate): Rate) -> Rate {
     Rate((rate / unit).round() * unit)
 }
 
-/// The expected time for a prefix of this many characters, short and with its unit: `13 s`,
-/// `7 min`, `3.6 h`. Tenths at the finest.
+/// The expected time for a prefix of this many characters, with its unit and at most one decimal:
+/// `13 s`, `7 min`, `3.6 h`.
 fn expected(characters: u32, Rate(rate): Rate) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;

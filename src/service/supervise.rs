@@ -28,7 +28,7 @@ where
     Box::new(move || Box::pin(run(stop())))
 }
 
-/// Runs `task` until it ends by itself, and again after each panic. `name` is for the log.
+/// Runs `task` until it returns, and again after each panic. `name` is for the log.
 pub(super) async fn supervise(name: &'static str, mut task: Task) {
     loop {
         // A set, so that the run ends when this future is dropped.

@@ -1,18 +1,18 @@
-//! Tickets of open jobs from before there were tickets. The vault makes them once, at the first
-//! start of a bot with tickets.
+//! Tickets for open jobs that are older than tickets. The vault makes them once, at the first start
+//! of a version with tickets.
 
 use crate::ledger::{Job, Ledger, LedgerError};
 use crate::vault::{self, Asked, Order, Vault, Wanted};
 use std::path::Path;
 
-/// Jobs whose tickets are made together, so that the request fits a frame.
+/// The most jobs in one request for tickets, so that it fits a frame.
 const AT_ONCE: usize = 64;
 
-/// Gives open jobs their tickets, and records that all have one. For the start, before the vault
-/// gets any other request.
+/// Gives open jobs their tickets, and records that all have one. Call it at the start, before the
+/// vault gets any other request.
 ///
-/// Errors: those of the ledger. What the vault refuses is logged: such jobs give no key, and their
-/// askers are told when their time is up.
+/// Errors: those of the ledger. A job that the vault refuses is logged. It gives no key, and its
+/// asker is told when its time is up.
 pub(super) fn complete(vault: &Vault, ledger: &Ledger, data: &Path) -> Result<(), LedgerError> {
     let lacking: Vec<Job> = ledger.open_jobs()?.into_iter().filter(|job| job.ticket.is_none()).collect();
     for jobs in lacking.chunks(AT_ONCE) {

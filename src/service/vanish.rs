@@ -1,5 +1,5 @@
-//! Requests to vanish (NIP-62): once an hour the relays are queried for them, and the data of those
-//! askers is deleted.
+//! Requests to vanish (NIP-62). Once an hour the relays are queried for them, and the data of their
+//! authors is deleted.
 
 use super::context::Context;
 use crate::job::Asker;
@@ -40,7 +40,7 @@ impl Vanish {
         }
     }
 
-    /// Deletes what is not newer than `at` (Unix seconds). The asker may have returned since.
+    /// Deletes the asker's data up to `at` (Unix seconds). The asker may have returned since.
     fn forget(&self, asker: Asker, at: u64) -> Result<(), LedgerError> {
         let Some(open) = self.context.ledger.forget(asker, at)? else { return Ok(()) };
         for job in open {

@@ -52,7 +52,7 @@ pub(super) fn jobs(
     Ok(bot.context.ledger.open_jobs()?.iter().take(MOST_JOBS).map(progress).collect())
 }
 
-/// A job of this difficulty and its state, with its progress.
+/// The progress of a job.
 fn progress(
     scheduler: &Scheduler,
     job: &Job,
@@ -78,7 +78,8 @@ fn progress(
     }
 }
 
-/// The chance after `age` seconds, and the mean time from now on, with this part of a rate.
+/// The chance that the search has ended after `age` seconds, and the mean time from now on, with
+/// this share of a rate.
 fn figures(difficulty: Difficulty, Rate(rate): Rate, part: f64, age: u64) -> (f64, Option<f64>) {
     let rate = Rate(rate * part);
     let left = difficulty.expected_time(rate).map(|time| time.as_secs_f64());

@@ -1,4 +1,4 @@
-//! The workers on other machines, for the operator.
+//! Descriptions of the workers on other machines, for the operator.
 
 use super::devices::state_of;
 use super::doctor::finding;
@@ -12,11 +12,11 @@ use crate::search::WorkerName;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Seconds by which two clocks may differ without a word.
+/// Seconds of difference between two clocks from which the operator is told.
 const CLOCKS_AGREE: f64 = 60.0;
-/// Seconds of a round trip that are worth a word.
+/// Seconds of a round trip from which the operator is told.
 const SLOW: f64 = 1.0;
-/// Words for a worker that is turned away now and then.
+/// The text about a worker that is sometimes turned away.
 const TOO_OFTEN: &str = "it is started too often, or two machines share its credentials";
 
 /// The state of all workers. `devices`: those of the scheduler, with the proven figures.
@@ -79,7 +79,7 @@ fn device_status(view: &RemoteView, record: Option<&DeviceView>, is_paused: bool
     }
 }
 
-/// The state of the server, of every worker, and what is wrong with it.
+/// The state of the server and of every worker, with their faults.
 pub(super) fn findings(fleet: FleetView, devices: &[DeviceView], is_paused: bool) -> Vec<Finding> {
     let (refused, views) = (fleet.refused.clone(), fleet.devices.clone());
     let FleetStatus { server, connected, workers } = status_of(fleet, devices, is_paused);
@@ -107,7 +107,7 @@ pub(super) fn findings(fleet: FleetView, devices: &[DeviceView], is_paused: bool
     findings
 }
 
-/// Faults of a device that is there: of its version, its clock, its network.
+/// Faults of a connected device: its version, its clock, its network.
 fn about(device: &WorkerDeviceStatus) -> Vec<Finding> {
     let WorkerDeviceStatus { id, version, round_trip, clock_ahead, .. } = device;
     let mut texts = Vec::new();

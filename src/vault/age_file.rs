@@ -46,7 +46,7 @@ pub(super) fn create(path: &Path, unlock: &Unlock, text: &SecretText, source: So
     write(path, &Locker::new(path, unlock)?.lock(path, text)?, source)
 }
 
-/// Writes a file that is locked already to a new file at `path` (permissions 0600).
+/// Writes a locked file's bytes to a new file at `path` (permissions 0600).
 ///
 /// Errors: [`VaultError::FileExists`], [`VaultError::File`], [`VaultError::NoRandomness`].
 pub(super) fn write(path: &Path, locked: &[u8], source: Source) -> Result<(), VaultError> {
@@ -66,7 +66,7 @@ pub(super) fn refuse_existing(path: &Path) -> Result<(), VaultError> {
 
 /// Reads the text in a file.
 ///
-/// Errors: [`VaultError::File`] if it is missing, unreadable or no `age` file;
+/// Errors: [`VaultError::File`] if the file is missing, unreadable or not an `age` file;
 /// [`VaultError::WrongKey`] if `unlock` does not open it.
 pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultError> {
     let size = fs::metadata(path).map_err(|error| unusable(path, error))?.len();
@@ -77,14 +77,14 @@ pub(super) fn open(path: &Path, unlock: &Unlock) -> Result<SecretText, VaultErro
     unlock_file(path, unlock, &locked)
 }
 
-/// The means that lock a file. Once it is made, no further file is read.
+/// The key that locks a file, already read from its source.
 pub(super) enum Locker {
     Passphrase(SecretString),
     Recipients(Vec<x25519::Recipient>),
 }
 
 impl Locker {
-    /// The means of `unlock`, for a file at `path`, which is named in errors.
+    /// Reads the key or passphrase of `unlock`. Errors name `path`.
     ///
     /// Errors: [`VaultError::WrongKey`].
     pub(super) fn new(path: &Path, unlock: &Unlock) -> Result<Locker, VaultError> {
@@ -165,7 +165,7 @@ pub(super) fn passphrase_encryptor(passphrase: &SecretString) -> Result<Encrypto
     Encryptor::with_recipients(std::iter::once(&key as &dyn age::Recipient))
 }
 
-/// The key that a passphrase gives, for a file of bearable cost.
+/// The key from a passphrase. It refuses files above the cost [`WORK`].
 pub(super) fn passphrase_identity(passphrase: &SecretString) -> scrypt::Identity {
     let mut key = scrypt::Identity::new(passphrase.clone());
     key.set_max_work_factor(WORK);

@@ -30,7 +30,7 @@ impl Announcement {
         (event.kind == ANNOUNCEMENT && announcement.json.len() <= LONGEST).then_some(announcement)
     }
 
-    /// Reads and verifies the JSON of an announcement; `None` if it is none.
+    /// Reads and verifies the JSON of an announcement; `None` for anything else.
     pub(super) fn verify(json: &str) -> Option<Announcement> {
         let event = Event::from_json(json).ok().filter(|_| json.len() <= LONGEST)?;
         VerifiedEvent::check(event).and_then(|event| Announcement::read(&event))
@@ -56,13 +56,13 @@ impl Announcement {
         self.dated
     }
 
-    /// Whether it is this author's own and names this key.
+    /// Whether the announcement is by this author and names this key.
     pub(super) fn confirms(&self, author: Asker, key: Option<EncryptionKey>) -> bool {
         self.identity == author && key.is_some() && self.key() == key
     }
 }
 
-/// The key in the first `n` tag; `None` without one, or if it is no point of the curve.
+/// The key in the first `n` tag; `None` without one, or if it is not a point of the curve.
 pub(super) fn named_key(tags: &Tags) -> Option<PublicKey> {
     let named = tags.iter().find_map(|tag| match tag.as_slice() {
         [name, key, ..] if name == "n" => Some(key),

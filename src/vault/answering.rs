@@ -1,4 +1,5 @@
-//! The vault process: opens the identity or a half, then answers requests until the bot closes the channel.
+//! The vault process: opens the identity or a half, then answers requests until the bot closes the
+//! channel.
 
 use super::error::VaultError;
 use super::frame::{self, Sender, lock};
@@ -14,7 +15,7 @@ use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Barrier, Mutex};
 
-/// Most threads that answer.
+/// The most threads that answer.
 const MOST_THREADS: usize = 16;
 
 /// Requests read and not yet taken by a thread, each with its number.
@@ -24,9 +25,9 @@ struct Incoming<S> {
 }
 
 impl<S: Read> Incoming<S> {
-    /// One of `threads` equal shares of the requests that wait; none at the end. The thread that
-    /// finds none reads the next frame. A long request is a share by itself, because the answers to
-    /// a share go back together.
+    /// One of `threads` equal shares of the waiting requests; empty at the end. If no request
+    /// waits, the thread reads the next frame. A long request is a share of its own, because the
+    /// answers to a share go back together.
     fn next(&mut self, threads: usize) -> io::Result<Vec<(u64, Request)>> {
         while self.read.is_empty() {
             match frame::read(&mut self.stream)? {
@@ -40,12 +41,12 @@ impl<S: Read> Incoming<S> {
     }
 }
 
-/// Serves the bot that started this process, until it closes the channel. `unlock` obtains the
-/// passphrase or key that the bot named; its error is a text for the operator. `reader` reads what
-/// messages ask for. For a process that does nothing else: before the first request it gives up
-/// every right that answering does not need.
+/// Serves the bot that started this process, until the bot closes the channel. `unlock` obtains the
+/// passphrase or key that the bot named; its error is a text for the operator. `reader` reads the
+/// requests in messages. Use it in a process that does nothing else: before the first request it
+/// gives up every right that answering does not need.
 ///
-/// Errors: there is no channel; those of the channel; something else than frames.
+/// Errors: there is no channel, the channel fails, or it brings something other than frames.
 pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Reader) -> io::Result<()> {
     kernel::name_vault();
     kernel::close_inherited_files();
@@ -53,7 +54,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     let (input, output) = vault_channel::own_end()?;
     let mut incoming = Incoming { stream: input, read: VecDeque::new() };
     let sender = Sender::new(output);
-    // No beginning: the bot has ended already.
+    // Without a first item the bot has ended already.
     let Some(beginning) = frame::read::<Beginning>(&mut incoming.stream)?.and_then(|mut items| items.pop()) else {
         return Ok(());
     };
@@ -66,7 +67,7 @@ pub fn answer(unlock: impl FnOnce(&Means) -> Result<Unlock, String>, reader: Rea
     missing_walls.extend(walls::enclose());
     let (incoming, all_there) = (Mutex::new(incoming), Barrier::new(threads));
     std::thread::scope(|scope| {
-        // Held until the walls are up, so that no thread takes a request before.
+        // Locked until the walls are up, so that no thread takes a request earlier.
         let closed = lock(&incoming);
         let work = || {
             all_there.wait();

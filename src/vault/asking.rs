@@ -1,4 +1,4 @@
-//! Requests of ours to other bots: known by their ids, and withdrawn by these.
+//! Our requests to other bots. Their ids identify the answers, and withdraw the requests.
 
 use super::error::VaultError;
 use super::no_key::without_keys;
@@ -9,19 +9,19 @@ use crate::job::{Asker, RumorId};
 use crate::message::{GiftWrap, OutgoingMessage};
 
 impl Vault {
-    /// Seals a message, and returns the id by which its answers name it.
+    /// Seals a message, and returns the id that its answers will name.
     ///
     /// Errors: as [`Vault::seal`].
     pub fn seal_request(&self, message: &OutgoingMessage) -> Result<(GiftWrap, RumorId), VaultError> {
         let now = self.clock.now();
-        // The text as it is sealed.
+        // The id is that of the text as it is sealed.
         let message = OutgoingMessage { text: without_keys(&message.text).into_owned(), ..message.clone() };
         let id = seal::rumor_id(&self.public_key(), now, &message)?;
         Ok((sealed(self.link.ask(Request::Seal { message, now })?)?, id))
     }
 
-    /// Seals a deletion (NIP-09) of a message of ours, for its receiver alone: a bot cancels the job
-    /// that the message asked for, and answers nothing.
+    /// Seals a deletion (NIP-09) of one of our messages, for its receiver only. A bot then cancels
+    /// the job of that message and does not answer.
     ///
     /// Errors: as [`Vault::seal`].
     pub fn retract(&self, to: Asker, deleted: RumorId, expires_at: u64) -> Result<GiftWrap, VaultError> {

@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 pub enum Opened {
     /// A message of a verified author.
     Message(Rumor),
-    /// A message whose author has to be looked up.
+    /// A message whose author must be looked up.
     Claim(Claim),
 }
 
 /// A message whose seal is signed by another key than that of the author it names.
 ///
-/// Clients with decoupled encryption keys seal so: Coop, and Jumble for older clients. An
-/// impostor's message looks the same. Only the author's own announcement (kind 10044) tells them
+/// Some clients with decoupled encryption keys seal like this: Coop, and Jumble for older clients.
+/// An impostor's message looks the same. Only the author's own announcement (kind 10044) tells them
 /// apart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Claim {
-    /// The author in it is only claimed, and its ticket gives no key. Its encryption key is the
-    /// signer of the seal.
+    /// The message. Its author is only claimed, and its ticket gives no key. Its encryption key is
+    /// the signer of the seal.
     rumor: Rumor,
 }
 

@@ -1,7 +1,7 @@
-//! Jobs from before there were tickets. Theirs are made once: at the first start of a bot with
-//! tickets, before the vault gets any other request. From then on a file in the bot's data folder
-//! says that they are made. An identity that was made since says so in its own file, and never gets
-//! any: nobody who removes the file can change that.
+//! Jobs that are older than tickets. Their tickets are made once: at the first start of a version
+//! with tickets, before the vault gets any other request. From then on a file in the bot's data
+//! folder says that this is done. A newer identity says in its own encrypted file that it has no
+//! such jobs, so removing the other file changes nothing.
 
 use super::request::Request;
 use crate::os::files;
@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file beside the identity. Its content is for people.
+/// The file beside the identity. Only its existence counts; its content is for people.
 const FILE: &str = "tickets";
 const CONTENT: &str = "Every open job of this bot has its ticket. While this file is here, the vault makes none \
                        without a message that asks for it.\n";
@@ -27,16 +27,16 @@ pub fn all_jobs_have_tickets(data: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether the vault still makes tickets of earlier jobs.
+/// Whether the vault still makes tickets for jobs that are older than tickets.
 pub(super) struct EarlierJobs(AtomicBool);
 
 impl EarlierJobs {
-    /// None: the identity is new.
+    /// For a new identity: the vault makes no such tickets.
     pub(super) fn none() -> EarlierJobs {
         EarlierJobs(AtomicBool::new(false))
     }
 
-    /// Those of the bot whose identity file is at `identity`.
+    /// For the bot whose identity file is at `identity`.
     pub(super) fn beside(identity: &Path) -> EarlierJobs {
         EarlierJobs(AtomicBool::new(!identity.with_file_name(FILE).exists()))
     }
@@ -48,7 +48,7 @@ impl EarlierJobs {
         }
     }
 
-    /// Whether their tickets are made now.
+    /// Whether such tickets are made now.
     pub(super) fn are_open(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -93,7 +93,7 @@ pub enum VaultError {
     /// The operating system's generator failed.
     #[error("the operating system gives no randomness; nothing is searched until it does")]
     NoRandomness,
-    /// A start point yields at most one key.
+    /// The start point is spent: it yields at most one key.
     #[error("this start point is spent or was never opened")]
     StartSpent,
     /// The hit does not lead from the start point it was claimed for.
@@ -102,10 +102,10 @@ pub enum VaultError {
     /// The ticket was altered, or made with another identity, or its asker is only claimed.
     #[error("the ticket of this job is none of this bot's vault")]
     ForeignTicket,
-    /// The key or tweak is not one that the ticket was made for.
+    /// The ticket does not ask for this key or tweak.
     #[error("no ticket asks for such a key")]
     NotAsked,
-    /// Tickets of jobs from before there were tickets are made once.
+    /// Tickets for jobs older than tickets were made already.
     #[error("jobs without a ticket are of an earlier version, and their time is over")]
     TooLate,
     /// The text or file is not a half of a split key.
@@ -114,7 +114,7 @@ pub enum VaultError {
     /// Half and tweak do not give the requested key.
     #[error(transparent)]
     Combine(#[from] CombineError),
-    /// A half is only in the vault process that opened it or drew it.
+    /// The half was only in a vault process that has ended.
     #[error("the vault process has ended and the half in it is gone; run the command again")]
     HalfGone,
     /// The receiver's key is not a point of the curve, or the text is too long for NIP-44.
@@ -138,13 +138,13 @@ pub enum VaultError {
         /// The problem.
         reason: String,
     },
-    /// The vault process has ended and does not work again yet.
+    /// The vault process has ended and is not back yet.
     #[error("the vault process has ended; it is started again")]
     Gone,
-    /// A mistake of ours inside the vault, or another answer than the one to the request.
+    /// A bug inside the vault, or an answer that does not fit the request.
     #[error("the vault failed at this request")]
     Failed,
-    /// Writing the key to the output failed. It does not cross the wall.
+    /// Writing the key to the output failed. This error stays on the bot's side.
     #[error("the key could not be written: {0}")]
     #[serde(skip)]
     Output(std::io::Error),

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Version of frames and items. Both sides are the same program, so any other is a mistake.
+/// Version of frames and items. Both sides are the same program, so any other version is a bug.
 const VERSION: u8 = 1;
 /// Bytes of version and length.
 const HEAD: usize = 5;
@@ -24,7 +24,7 @@ pub(super) fn encode(item: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// Reads the next frame and decodes its items; `None` at the end of the stream.
 ///
-/// Errors: another version, a frame too large, something else than whole items, and those of the
+/// Errors: another version, a frame too large, bytes that are not whole items, and those of the
 /// stream.
 pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Vec<T>>> {
     let mut head = [0; HEAD];
@@ -52,8 +52,8 @@ fn invalid(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::E
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// The writing end, shared by threads. What they send while one of them writes goes together in
-/// the next frame.
+/// The writing end, shared by threads. Items sent while a thread writes go together in the next
+/// frame.
 pub(super) struct Sender<W> {
     waiting: Mutex<Vec<Vec<u8>>>,
     stream: Mutex<W>,
@@ -67,7 +67,7 @@ impl<W: Write> Sender<W> {
 
     /// Sends encoded items. When this returns, this thread or another has written them, or failed.
     ///
-    /// Errors: those of the stream, which then misses items for good.
+    /// Errors: those of the stream, which has then lost items.
     pub(super) fn send(&self, items: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
         lock(&self.waiting).extend(items);
         let mut stream = lock(&self.stream);
@@ -84,7 +84,7 @@ impl<W: Write> Sender<W> {
     }
 }
 
-/// Writes a frame, whose head is filled in here, and empties it but for the head.
+/// Fills in the head of a frame, writes the frame, and empties it except for the head.
 fn write(stream: &mut impl Write, frame: &mut Vec<u8>) -> io::Result<()> {
     let length = u32::try_from(frame.len() - HEAD).map_err(invalid)?;
     frame[0] = VERSION;

@@ -1,5 +1,6 @@
-//! The asker's side of a split key: draws a half, stores it, and combines it with a tweak. All in
-//! the vault process of `npubbot split` and `npubbot combine`; [`super::HalfVault`] is the handle.
+//! The asker's side of a split key: draws a half, stores it, and combines it with a tweak. It runs
+//! in the vault process of `npubbot split` and `npubbot combine`; [`super::HalfVault`] is the
+//! handle.
 
 use super::age_file::{self, Locker};
 use super::error::{CombineError, VaultError};
@@ -39,7 +40,7 @@ impl Half {
         Ok(Half { key, point })
     }
 
-    /// The bytes of an age file with the half and its prefixes. `path` is named in errors.
+    /// The bytes of an age file with the half and its prefixes. Errors name `path`.
     ///
     /// Errors: [`VaultError::File`].
     pub(super) fn locked(&self, path: &Path, locker: &Locker, prefixes: &[Pattern]) -> Result<Vec<u8>, VaultError> {

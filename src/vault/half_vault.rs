@@ -18,8 +18,9 @@ use std::sync::Arc;
 /// Longest typed or piped text that is read as a half, in bytes.
 const ROOM_FOR_TYPING: usize = 1024;
 
-/// A handle to a vault process that holds one secret half. The process ends with it, and the half is
-/// in no other: after a vault process that ended, every call fails with [`VaultError::HalfGone`].
+/// A handle to a vault process that holds one secret half. The process ends with the handle. The
+/// half is nowhere else, so if the process ends early, every call fails with
+/// [`VaultError::HalfGone`].
 pub struct HalfVault {
     link: Link,
     point: HalfPoint,
@@ -33,8 +34,8 @@ impl fmt::Debug for HalfVault {
 }
 
 impl HalfVault {
-    /// Draws a new half: 256 bits from the operating system. `file` is where [`HalfVault::keep`]
-    /// will store it, with the means that lock it; the vault process obtains the passphrase now.
+    /// Draws a new half: 256 bits from the operating system. `file`: where [`HalfVault::keep`] will
+    /// store it, and the means that lock it. The vault process obtains the passphrase now.
     ///
     /// Errors: [`VaultError::FileExists`], [`VaultError::Locked`], [`VaultError::WrongKey`],
     /// [`VaultError::NoRandomness`], [`VaultError::Process`].
@@ -53,8 +54,8 @@ impl HalfVault {
         HalfVault::start(HalfOpening::File(file, means))
     }
 
-    /// Reads `nhalf1…` from a pipe or a terminal. Spaces, empty lines and `#` lines are skipped. The
-    /// text is cleared here once the vault process has it.
+    /// Reads `nhalf1…` from a pipe or a terminal. Spaces, empty lines and `#` lines are skipped.
+    /// The text is cleared here once the vault process has it.
     ///
     /// Errors: [`VaultError::NotAHalf`], [`VaultError::Process`].
     pub fn read(input: impl Read) -> Result<HalfVault, VaultError> {
@@ -115,7 +116,7 @@ impl HalfVault {
         }
     }
 
-    /// Writes the nsec of that key, without a line break.
+    /// Writes the nsec of the combined key, without a line break.
     ///
     /// Errors: as [`HalfVault::combine`], and [`VaultError::Output`].
     pub fn write_nsec(
@@ -127,7 +128,7 @@ impl HalfVault {
         write(&self.show(combine(tweak, patterns, Some(Form::Nsec)))?, output)
     }
 
-    /// That key, locked with a password (NIP-49).
+    /// The combined key, locked with a password (NIP-49).
     ///
     /// Errors: as [`HalfVault::combine`], and [`VaultError::NoRandomness`].
     pub fn ncryptsec(&self, tweak: &SplitTweak, patterns: &[Pattern], password: &str) -> Result<String, VaultError> {

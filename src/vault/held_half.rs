@@ -17,7 +17,7 @@ pub(super) struct HeldHalf {
 }
 
 impl HeldHalf {
-    /// Draws, opens or reads a half, and all the files that this needs.
+    /// Draws, opens or reads a half, with all the files that this needs.
     ///
     /// Errors: [`VaultError::Locked`], [`VaultError::File`], [`VaultError::WrongKey`],
     /// [`VaultError::NotAHalf`], [`VaultError::NoRandomness`].

@@ -1,5 +1,5 @@
-//! The bot's identity at rest: one line with its nsec in an `age` file, and one that tells whether
-//! the identity is older than tickets.
+//! The bot's identity at rest: an `age` file with the nsec on one line, and a line that tells
+//! whether the identity is older than tickets.
 
 use super::age_file::{self, unusable};
 use super::error::VaultError;
@@ -9,13 +9,13 @@ use super::secret::Signing;
 use std::path::Path;
 
 /// The line of an identity that never had a job without a ticket. It is inside the encrypted file,
-/// so whoever can change the bot's files cannot take it away. Older versions skip it.
+/// so nobody who can only change the bot's files can remove it. Older versions skip it.
 const TICKETS: &str = "# Every job of this identity has its ticket.";
 
-/// An identity that was opened.
+/// An opened identity.
 pub(super) struct OpenedIdentity {
     pub(super) bot: Signing,
-    /// Whether it may have jobs from before there were tickets.
+    /// Whether the identity may have jobs that are older than tickets.
     pub(super) is_older_than_tickets: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The way to the secrets: a process of its own, or this process.
+//! The connection to the secrets, which are in the vault process or in this one.
 
 use super::error::VaultError;
 use super::process::Process;
@@ -7,8 +7,8 @@ use super::secrets::Secrets;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a request waits for a vault process that has ended: longer than it takes to start
-/// again, and shorter than a stop may take.
+/// How long a request waits for a vault process that has ended. Longer than a new start takes,
+/// shorter than a clean stop may take.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Where the secrets are. Cheap to clone.
@@ -54,9 +54,9 @@ impl Link {
         }
     }
 
-    /// The answers to requests that cross the wall together, however long the vault process is
-    /// away. If it ends again and again, each is asked by itself, and only the one that ends it is
-    /// refused.
+    /// The answers to requests that cross the wall together. Waits as long as the vault process is
+    /// away. If the process ends again and again, the requests are sent one by one, and only the
+    /// one that ends it is refused.
     pub(super) fn ask_patiently(&self, requests: Vec<Request>) -> Vec<Answer> {
         let process = match self {
             Link::Process(process) => process,

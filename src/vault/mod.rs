@@ -1,9 +1,9 @@
 //! Every secret: the identity in its age file, the open start secrets, and derived keys until they
 //! are sealed.
 //!
-//! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, `split` and `combine`,
-//! written once to the caller's output. The types that hold one are in private modules, so no other
-//! room can name them:
+//! A secret leaves this room only sealed to its asker, or, for `npubbot mine`, `split` and
+//! `combine`, written once to the caller's output. The types that hold one are in private modules,
+//! so no other room can name them:
 //!
 //! ```compile_fail,E0603
 //! use npubbot::vault::secret::Start;
@@ -13,8 +13,8 @@
 //! use npubbot::vault::half::Half;
 //! ```
 //!
-//! Every command has all this in a process of its own (`npubbot vault`), which [`answer`]s requests.
-//! [`Vault`] is the handle to it, [`HalfVault`] that of an asker's own commands.
+//! Every command keeps these secrets in a separate process (`npubbot vault`), which [`answer`]s
+//! requests. [`Vault`] is the handle to it; the commands of askers use [`HalfVault`].
 //!
 //! One start point yields at most one key: two keys of one start secret reveal each other.
 //! `secrets` removes the start point from the table before it derives anything, so there is

@@ -1,7 +1,7 @@
-//! Texts that might hold a secret key. The vault seals none but those it has derived itself.
+//! Texts that might hold a secret key. The vault seals no key except those it has derived itself.
 //!
-//! What might be one is replaced, not refused: an answer may repeat 64 digits that its asker sent,
-//! and is sealed together with the answers to others.
+//! A possible key is replaced; the message is not refused. An answer may repeat 64 digits that its
+//! asker sent, and it is sealed together with the answers to other askers.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ const HEX_DIGITS: usize = 64;
 /// The mark in place of a text that might be a key.
 const PLACE: &str = "…";
 
-/// The text without what might be a key: an nsec, or 64 hexadecimal digits or more in a row, in any
-/// case of letters.
+/// The text without possible keys: an nsec, or 64 or more hexadecimal digits in a row, in upper or
+/// lower case.
 pub(super) fn without_keys(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     let mut kept = String::new();

@@ -34,12 +34,12 @@ pub enum Means {
 pub(super) struct Ready {
     /// The public key of the identity.
     pub(super) key: [u8; 32],
-    /// The walls that could not be raised, each with what it would have kept.
+    /// The walls that could not be raised, each with its consequence.
     pub(super) missing_walls: Vec<String>,
 }
 
 impl Means {
-    /// The same means for a further start of the process.
+    /// The means for a further start of the process.
     pub(super) fn again(self) -> Means {
         match self {
             Means::Person { .. } => Means::Person {
@@ -54,29 +54,29 @@ impl Means {
 /// The first item that a vault process reads.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Beginning {
-    /// It is the vault of a bot.
+    /// The vault of a bot.
     Bot(Opening),
-    /// It has no identity, and gives keys to the person who started it.
+    /// A vault without an identity. It shows keys to the person who started it.
     Local,
-    /// The same with the half of an asker.
+    /// The vault of an asker's command, with that asker's half.
     Half(HalfOpening),
 }
 
 impl Beginning {
-    /// The same for a further start of the process: the identity is there now.
+    /// The beginning of a further start of the process, when the identity exists.
     pub(super) fn again(self) -> Beginning {
         match self {
             Beginning::Bot(opening) => {
                 Beginning::Bot(Opening { is_new: false, means: opening.means.again(), ..opening })
             }
-            // A new half cannot be drawn in the place of another one, and a person need not type
-            // twice: the command fails, and can be run again.
+            // A new half cannot replace a lost one, and a person need not type it again. The
+            // command fails, and can be run again.
             Beginning::Local | Beginning::Half(_) => Beginning::Local,
         }
     }
 
-    /// The action of a person without which the process cannot start again, for the bot's terminal
-    /// and `doctor`.
+    /// The action that a person must take before the process can start again, for the bot's
+    /// terminal and `doctor`.
     pub(super) fn need(&self) -> Option<&'static str> {
         match self {
             Beginning::Bot(Opening { means: Means::Person { .. }, .. }) => {
@@ -86,8 +86,8 @@ impl Beginning {
         }
     }
 
-    /// Why a process with another key cannot follow; `None` if it can, because the key is a passing
-    /// one.
+    /// Why a later process must not have another key; `None` if it may, because the key is a
+    /// temporary one.
     pub(super) fn other_identity(&self) -> Option<String> {
         match self {
             Beginning::Bot(opening) => Some(format!("{} holds another identity now", opening.file.display())),
@@ -99,7 +99,7 @@ impl Beginning {
 /// The half with which the vault process of an asker's command begins.
 #[derive(Serialize, Deserialize)]
 pub(super) enum HalfOpening {
-    /// A new one; with a file and the means that will lock it, if it is to be stored.
+    /// A new half; with a file and the means that will lock it, if it will be stored.
     New(Option<(PathBuf, Means)>),
     /// The half in a file, and the means that open it.
     File(PathBuf, Means),
@@ -112,7 +112,7 @@ pub(super) enum HalfOpening {
 pub struct Opening {
     /// The identity file.
     pub file: PathBuf,
-    /// The means that unlock it.
+    /// The means that unlock the identity.
     pub means: Means,
     /// Whether to make the identity and its file.
     pub is_new: bool,

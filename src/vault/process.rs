@@ -19,10 +19,10 @@ const COMMAND: &str = "vault";
 /// The name of the program in lists of processes.
 const NAME: &str = "npubbot";
 
-/// How often a request is sent whose vault process ended before it answered. A request that ends
-/// every vault must not do so for ever.
+/// How often a request is sent if the vault process ends before it answers. The limit stops a
+/// request that ends every vault process.
 const ATTEMPTS: usize = 3;
-/// A vault process that lived shorter is started again after a pause.
+/// Life of a vault process below which the next start waits for a pause.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 /// Pause before a further start. Doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -53,7 +53,7 @@ struct State {
     is_closed: bool,
     /// Why the last start failed.
     trouble: Option<String>,
-    /// Walls that the process works without.
+    /// The walls that could not be raised.
     missing_walls: Vec<String>,
     /// Number of the last request.
     last: u64,
@@ -80,7 +80,7 @@ impl Process {
 
     /// [`Process::start`] with another program.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Process::start`].
     pub(super) fn start_program(program: &Path, beginning: Beginning) -> Result<Process, VaultError> {
         let started = spawn(program, &beginning)?;
         for wall in &started.missing_walls {
@@ -103,12 +103,12 @@ impl Process {
         self.shared.key
     }
 
-    /// Id of the process; `None` while it is not there.
+    /// Id of the process; `None` while there is none.
     pub(super) fn id(&self) -> Option<u32> {
         lock(&self.shared.state).process_id
     }
 
-    /// The walls that the process works without.
+    /// The walls of the process that could not be raised.
     pub(super) fn missing_walls(&self) -> Vec<String> {
         lock(&self.shared.state).missing_walls.clone()
     }
@@ -122,8 +122,8 @@ impl Process {
         }
     }
 
-    /// Sends requests together and waits for their answers, which have the order of the requests. A
-    /// process that ends meanwhile is waited for, at most `patience`, and asked again.
+    /// Sends requests together and waits for their answers, in the order of the requests. If the
+    /// process ends meanwhile, waits at most `patience` for the next one and asks again.
     ///
     /// Errors: [`VaultError::Gone`].
     pub(super) fn ask(&self, requests: &[Request], patience: Duration) -> Result<Vec<Answer>, VaultError> {
@@ -132,7 +132,7 @@ impl Process {
         for _ in 0..ATTEMPTS {
             let open: Vec<usize> = (0..answers.len()).filter(|&at| answers[at].is_none()).collect();
             let answered = self.shared.send(requests, &open, deadline)?;
-            // It ends when each has its answer, or when the process has ended.
+            // The loop ends when each request has its answer, or the process has ended.
             for (at, answer) in answered {
                 answers[at] = Some(answer);
             }
@@ -156,7 +156,7 @@ impl Drop for Process {
 }
 
 impl Shared {
-    /// Sends those of the requests that `open` names, once there is a process.
+    /// Sends the requests with the indices `open`, once there is a process.
     fn send(
         &self,
         requests: &[Request],
@@ -174,12 +174,12 @@ impl Shared {
             state.waiting.insert(number, (at, answer.clone()));
         }
         drop(state);
-        // If it fails, the process has ended, which the watching thread sees too.
+        // If this fails, the process has ended, and the watching thread sees that.
         let _ = sender.send(items);
         Ok(answered)
     }
 
-    /// Waits for a process. Errors: none is there in time, or there will be none.
+    /// Waits for a process. Errors: there is none in time, or there will be none.
     fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
@@ -215,7 +215,7 @@ impl Shared {
                 let mut state = lock(&self.state);
                 for (number, answer) in answers {
                     if let Some((at, to)) = state.waiting.remove(&number) {
-                        // Who no longer waits needs no answer.
+                        // If nobody waits any more, the answer is not needed.
                         let _ = to.send((at, answer));
                     }
                 }
@@ -236,8 +236,8 @@ impl Shared {
         }
     }
 
-    /// Marks the process as gone, so that whoever waits for an answer asks again. Returns whether
-    /// the vault is closed.
+    /// Marks the process as gone, so that waiting callers ask again. Returns whether the vault is
+    /// closed.
     fn disconnect(&self) -> bool {
         let mut state = lock(&self.state);
         (state.sender, state.closer, state.process_id) = (None, None, None);
@@ -294,7 +294,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Starts a process and has it open what it shall.
+/// Starts a process and makes it open its identity or half.
 fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
     let (mut child, mut ends) = vault_channel::start(program, NAME, COMMAND).map_err(no_process)?;
     let sender = Sender::new(ends.writer);
@@ -309,8 +309,8 @@ fn spawn(program: &Path, beginning: &Beginning) -> Result<Started, VaultError> {
     }
 }
 
-/// Tells a new process what to open, and waits for the key of the identity and the walls that are
-/// missing. This takes as long as a person takes to type a passphrase.
+/// Tells a new process what to open, and waits for the key of the identity and the missing walls.
+/// This may take until a person has typed a passphrase.
 fn greet(
     sender: &Sender<Writer>,
     reader: &mut Reader,

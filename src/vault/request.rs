@@ -1,5 +1,6 @@
-//! Requests that cross the wall of the vault, and their answers. No secret is in either, but for the
-//! keys and halves that a local vault shows to the person who started it, and passwords of theirs.
+//! Requests that cross the wall of the vault, and their answers. Neither holds a secret, except the
+//! keys and halves that a local vault shows to the person who started it, and that person's
+//! passwords.
 
 use super::claim::Opened;
 use super::error::{UnwrapError, VaultError};
@@ -18,7 +19,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub(super) enum Request {
     /// Draw start secrets; with `half`, blindings of that half point.
     OpenStarts {
-        /// How many; `secrets::MOST_STARTS` at most.
+        /// Number of start points, at most `secrets::MOST_STARTS`.
         count: u32,
         half: Option<HalfPoint>,
     },
@@ -40,21 +41,22 @@ pub(super) enum Request {
     Reveal { start: StartId, hit: Hit, ticket: Ticket },
     /// Replace the ticket of a claim by one that gives keys. The announcement confirms the author.
     Confirm { ticket: Ticket, announcement: String },
-    /// Make the tickets of jobs from before there were tickets.
+    /// Make the tickets for jobs that are older than tickets.
     TicketEarlier(Vec<Order>),
-    /// Spend a start point and give its key to the person at this machine. Only a local vault does.
+    /// Spend a start point and give its key to the person at this machine. Only a local vault does
+    /// this.
     Show { start: StartId, hit: Hit, form: Form },
     /// Do something with the half that this process has opened or drawn.
     Half(HalfRequest),
     /// Seal a message without a key.
     Seal { message: OutgoingMessage, now: u64 },
-    /// Seal a deletion of a message of ours to this receiver.
+    /// Seal a deletion of one of our messages to this receiver.
     Retract { to: Asker, deleted: RumorId, expires_at: u64, now: u64 },
     /// Open a gift wrap.
     Unwrap(String),
     /// Open a message of kind 4.
     OpenNip04(String),
-    /// Sign a public event, which is unsigned so far.
+    /// Sign an unsigned public event.
     Sign(String),
     /// Do what the walls forbid, for tests.
     #[cfg(debug_assertions)]
@@ -81,7 +83,7 @@ impl BreakOut {
     }
 }
 
-/// Start points whose drawing takes longer than opening a message.
+/// Number of start points from which drawing them takes much longer than opening a message.
 const MANY_STARTS: u32 = 64;
 
 impl Request {
@@ -94,7 +96,7 @@ impl Request {
 /// A request about an asker's half.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum HalfRequest {
-    /// Tell its point, and the patterns in its file.
+    /// Return its point, and the patterns in its file.
     Describe,
     /// Lock the half and these patterns for the file that was named at the beginning.
     Lock {
@@ -103,7 +105,7 @@ pub(super) enum HalfRequest {
     },
     /// Show the half.
     Show,
-    /// Combine the half with a tweak. Without a form, only the key's npub is answered.
+    /// Combine the half with a tweak. Without a form, the answer is only the key's npub.
     Combine {
         tweak: SplitTweak,
         #[serde(with = "texts")]
@@ -133,11 +135,11 @@ pub(super) enum Answer {
     Message(Result<Rumor, UnwrapError>),
     /// The signed event.
     Signed(String),
-    /// Any request can be refused.
+    /// The vault refused the request.
     Refused(VaultError),
 }
 
-/// The form of a key that is shown.
+/// The form in which a key is shown.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Form {
     Nsec,
@@ -151,7 +153,7 @@ pub(super) enum Form {
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub(super) struct Shown(pub(super) String);
 
-/// A hit as it is claimed to the vault, which recomputes it.
+/// A claimed hit. The vault recomputes it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Hit {
     pub(super) point: StartPoint,

@@ -4,8 +4,8 @@ use crate::job::{Asker, EncryptionKey, RumorId, Ticket};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Content of a seal, checked: its author signed the seal, and its id was recomputed. Its `Debug`
-/// output shows no content.
+/// The checked content of a seal: the author signed the seal, and the id was recomputed. Its
+/// `Debug` output shows no content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rumor {
     /// The recomputed id (NIP-01).

@@ -27,7 +27,7 @@ const DELETION: u16 = 5;
 /// Seal and wrap get random dates up to this many seconds in the past (NIP-59).
 const BACKDATED: u64 = 2 * 86_400;
 
-/// Rumors are padded to a multiple of this many bytes. So the length of a wrap does not show
+/// Rumors are padded to a multiple of this many bytes, so that the length of a wrap does not show
 /// whether the answer has a key in it.
 const BUCKET: usize = 2048;
 
@@ -47,8 +47,8 @@ struct RumorJson<'a> {
 /// If the receiver has an encryption key (kind 10044), both layers are encrypted to it. Rumor and
 /// wrap name the receiver's own key, which relays and clients look for.
 ///
-/// Errors: [`VaultError::Unsealable`] if the asker is no point of the curve or the text is longer
-/// than NIP-44 allows (64 KiB); [`VaultError::NoRandomness`].
+/// Errors: [`VaultError::Unsealable`] if the asker is not a point of the curve or the text is
+/// longer than NIP-44 allows (64 KiB); [`VaultError::NoRandomness`].
 pub(super) fn seal(
     bot: &Signing,
     source: Source,
@@ -60,7 +60,7 @@ pub(super) fn seal(
     wrap(bot, source, now, message, rumor)
 }
 
-/// Seals a deletion of a message of ours, for its receiver alone.
+/// Seals a deletion of one of our messages, for its receiver only.
 ///
 /// Errors: as [`seal`].
 pub(super) fn retraction(

@@ -1,8 +1,8 @@
 //! Types that hold a secret. None of them can be printed, cloned or serialised, and each clears its
 //! memory on drop.
 //!
-//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. Some copies
-//! are out of our reach: libsecp256k1 and the NIP-44 code work in registers and on the stack, and
+//! A secret stays in one heap allocation, so moving its owner leaves no copy behind. We cannot
+//! clear some copies: libsecp256k1 and the NIP-44 code work in registers and on the stack, and
 //! `age` buffers the identity while it encrypts its file.
 
 use super::error::VaultError;
@@ -237,7 +237,7 @@ impl Signing {
         scalar.with_key(|key| Signing(keys(key)))
     }
 
-    /// The content of the identity file: the nsec on a line, and a line of another kind.
+    /// The content of the identity file: the nsec on one line, then `line`.
     pub(super) fn nsec_and(&self, line: &str) -> Result<SecretText, fmt::Error> {
         let mut text = SecretText::with_capacity(NSEC_LENGTH + line.len() + 2);
         write_bech32(&mut text, NSEC, self.0.secret_key().as_secret_bytes().iter().copied())?;

@@ -1,4 +1,4 @@
-//! The holder of every secret. It answers requests; only what an answer has room for leaves it.
+//! The holder of every secret. It answers requests, and nothing leaves it except in an answer.
 
 use super::announcement::Announcement;
 use super::claim::Opened;
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Most start points in one request, so that the answer fits a frame.
+/// The most start points in one request, so that the answer fits a frame.
 pub(super) const MOST_STARTS: u32 = 8192;
 
 /// The identity, the open start points, and the reader of messages. Clones share all of it.
@@ -36,7 +36,7 @@ pub(super) struct Secrets {
     starts: Arc<StartPoints>,
     source: Source,
     reader: Reader,
-    /// Whether the keys are for the person at this machine. There is no identity then.
+    /// Whether the keys are for the person at this machine. If so, there is no stored identity.
     is_local: bool,
     /// The half of the person at this machine.
     half: Option<Arc<HeldHalf>>,
@@ -45,11 +45,10 @@ pub(super) struct Secrets {
     redeemed: Arc<Mutex<TokenBucket>>,
 }
 
-/// Messages opened a second, and at once. A bot decrypts 2,000 a second unless it is told
-/// otherwise.
+/// The most messages opened: a second, and at once. By default a bot decrypts 2,000 a second.
 const OPENED: (u32, u32) = (10_000, 40_000);
 
-/// Start points redeemed a second, and at once.
+/// The most start points redeemed: a second, and at once.
 const REDEEMED: (u32, u32) = (1_000, 10_000);
 
 impl Secrets {
@@ -90,7 +89,7 @@ impl Secrets {
         let bucket = |(per_second, burst)| Arc::new(Mutex::new(TokenBucket::new(per_second, burst)));
         let (opened, redeemed) = (bucket(OPENED), bucket(REDEEMED));
         let (bot, earlier) = (Arc::new(bot), Arc::new(earlier));
-        // Without a reader no message asks for a key.
+        // A local vault has no reader: no message can ask it for a key.
         Ok(Secrets {
             bot,
             starts,
@@ -130,8 +129,8 @@ impl Secrets {
         self.bot.public_key()
     }
 
-    /// Answers a request. It trusts nothing in it: hits are recomputed, events verified. Above a
-    /// rate that no honest bot has, it waits.
+    /// Answers a request. Trusts nothing in it: hits are recomputed, events verified. Above a rate
+    /// that no honest bot reaches, it waits.
     pub(super) fn answer(&self, request: Request) -> Answer {
         self.earlier.note(&request);
         let limit = match request {
@@ -206,7 +205,7 @@ impl Secrets {
         })
     }
 
-    /// The message with the ticket for what it asks for.
+    /// The message with the ticket for its request.
     fn with_ticket(&self, opened: Opened) -> Opened {
         match opened {
             Opened::Message(rumor) => Opened::Message(Rumor { ticket: self.ticket(Author::Verified, &rumor), ..rumor }),
@@ -225,8 +224,8 @@ impl Secrets {
         ticket::read(&self.bot, author, ticket)
     }
 
-    /// Seals a text. What might be a key in it or in the subject, which is the asker's, is left
-    /// out.
+    /// Seals a text. Possible keys are cut from the text, and from the subject, which the asker
+    /// wrote.
     fn seal(&self, mut message: OutgoingMessage, now: u64) -> Result<GiftWrap, VaultError> {
         message.text = without_keys(&message.text).into_owned();
         message.subject = message.subject.map(|subject| without_keys(&subject).into_owned());
@@ -278,8 +277,8 @@ impl Secrets {
         Ok(split)
     }
 
-    /// The key of a start point, if `order` asks for it; without an order, any. Removes the start
-    /// point from the table first, so that it yields at most one key.
+    /// The key of a start point, if `order` asks for it; without an order, any key. Removes the
+    /// start point from the table first, so that it yields at most one key.
     fn derive(&self, start: StartId, hit: &Hit, order: Option<&Order>) -> Result<DerivedKey, VaultError> {
         let start = self.starts.spend(start)?;
         let hit = recompute(start.point(), hit)?;
@@ -296,7 +295,7 @@ impl Secrets {
     }
 }
 
-/// The hit, recomputed, if it is one of the start point at `point`.
+/// The recomputed hit, if it belongs to the start point at `point`.
 fn recompute(point: Option<StartPoint>, hit: &Hit) -> Result<VerifiedHit, VaultError> {
     let point = point.filter(|point| *point == hit.point).ok_or(VaultError::ForeignHit)?;
     VerifiedHit::recompute(point, hit.tweak).ok_or(VaultError::ForeignHit)

@@ -18,7 +18,7 @@ pub(super) struct StartPoints {
 }
 
 struct Open {
-    /// The number given last.
+    /// The last number given.
     last: u64,
     starts: HashMap<StartId, Kind>,
 }
@@ -32,8 +32,8 @@ enum Kind {
 }
 
 impl StartPoints {
-    /// An empty table. Its numbers begin anywhere, so that they are no numbers of the vault process
-    /// before this one.
+    /// An empty table. Its numbers begin at a random place, so that they differ from those of an
+    /// earlier vault process.
     pub(super) fn new(source: Source) -> Result<StartPoints, VaultError> {
         let mut first = [0; 8];
         source(&mut first)?;
@@ -50,7 +50,7 @@ impl StartPoints {
     /// Draws a blinding of an asker's half point and adds it to the table.
     pub(super) fn open_split(&self, half: &HalfPoint, source: Source) -> Result<(StartId, StartPoint), VaultError> {
         let start = SplitStart::draw(*half, source)?;
-        // The sum is infinity only with the probability of guessing a key.
+        // The sum is infinity with the probability of guessing a key.
         let point = start.point().ok_or(VaultError::NoRandomness)?;
         Ok((self.keep(Kind::Split(start)), point))
     }
@@ -63,8 +63,8 @@ impl StartPoints {
         id
     }
 
-    /// Removes one of our own start points. If the number belongs to a split start point, that is
-    /// removed and refused.
+    /// Removes one of our own start points. A split start point with this number is removed too,
+    /// but refused.
     pub(super) fn spend(&self, id: StartId) -> Result<Start, VaultError> {
         match self.lock().starts.remove(&id) {
             Some(Kind::Own(start)) => Ok(start),
@@ -72,8 +72,7 @@ impl StartPoints {
         }
     }
 
-    /// Removes a split start point. If the number belongs to one of our own, that is removed and
-    /// refused.
+    /// Removes a split start point. One of our own with this number is removed too, but refused.
     pub(super) fn spend_split(&self, id: StartId) -> Result<SplitStart, VaultError> {
         match self.lock().starts.remove(&id) {
             Some(Kind::Split(start)) => Ok(start),

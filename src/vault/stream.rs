@@ -17,9 +17,10 @@ pub enum Lock {
     Recipient(String),
 }
 
-/// A writer that encrypts for `lock`; call `finish` at the end. `path` is named in errors.
+/// A writer that encrypts for `lock`. Call `finish` at the end. Errors name `path`.
 ///
-/// Errors: [`VaultError::WrongKey`] for an empty passphrase, a file without a key, or no recipient.
+/// Errors: [`VaultError::WrongKey`] for an empty passphrase, a file without a key, or an invalid
+/// recipient.
 pub fn encrypt<W: Write>(path: &Path, lock: &Lock, writer: W) -> Result<StreamWriter<W>, VaultError> {
     let keys: Vec<x25519::Recipient> = match lock {
         Lock::Unlock(Unlock::Passphrase(passphrase)) if passphrase.expose_secret().is_empty() => {
@@ -42,9 +43,9 @@ pub fn encrypt<W: Write>(path: &Path, lock: &Lock, writer: W) -> Result<StreamWr
     encryptor.map_err(|error| unusable(path, error))?.wrap_output(writer).map_err(|error| unusable(path, error))
 }
 
-/// A reader of the text of an encrypted file. It fails at the end of a file that was cut.
+/// A reader of the text of an encrypted file. If the file was cut, it fails at the end.
 ///
-/// Errors: [`VaultError::File`] if it is no age file; [`VaultError::WrongKey`].
+/// Errors: [`VaultError::File`] if it is not an age file; [`VaultError::WrongKey`].
 pub fn decrypt<'a, R: Read + 'a>(path: &Path, unlock: &Unlock, reader: R) -> Result<impl Read + 'a, VaultError> {
     let file =
         Decryptor::new(reader).map_err(|_| unusable(path, "it is no age file, or it was cut; name the right file"))?;

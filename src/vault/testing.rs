@@ -30,7 +30,7 @@ impl Vault {
 
     /// [`Vault::redeem`] with a ticket for any key to the receiver of the message.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Vault::redeem`].
     pub fn redeem_any(
         &self,
         start: StartId,

@@ -1,6 +1,6 @@
-//! Tickets: the vault's own record of what an asker asked for. The process that talks to strangers
-//! keeps them and can read them, but makes and changes none. With one it can have a key sealed to
-//! the asker who asked for such a key, and to nobody else.
+//! Tickets: the vault's own records of askers' requests. The process that talks to strangers keeps
+//! and reads tickets, but cannot make or change one. With a ticket it can only have a requested key
+//! sealed to the asker who requested it.
 //!
 //! A ticket is an [`Order`] in postcard's encoding, followed by its MAC: HMAC-SHA256 (RFC 2104)
 //! under a key that is derived from the identity, so a ticket outlives both processes.
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a MAC.
 const MAC: usize = 32;
 
-/// Reads the request in a message, inside the vault. `None`: it asks for no key.
+/// Reads the request in a message, inside the vault; `None` if it asks for no key.
 pub type Reader = fn(&Rumor) -> Option<Asked>;
 
 /// Keys that a message asks for.
@@ -80,7 +80,7 @@ impl Order {
         Some(Order { asker: author, rumor: id, dated: created_at, encryption_key, asked: reader(rumor)? })
     }
 
-    /// The order, if this key was asked for: a whole one, or one of which the asker has `half`.
+    /// Checks that the order asks for this key: a whole key, or one of which the asker has `half`.
     ///
     /// Errors: [`VaultError::NotAsked`].
     pub(super) fn allow(&self, npub: &Npub, half: Option<&HalfPoint>) -> Result<(), VaultError> {
@@ -97,12 +97,12 @@ impl Order {
     }
 }
 
-/// How far the author of a message is known when its ticket is made.
+/// How far a message's author is verified when the vault makes the ticket.
 #[derive(Clone, Copy)]
 pub(super) enum Author {
-    /// By their signature.
+    /// The author signed the seal.
     Verified,
-    /// By a claim, which their announcement may confirm. Such a ticket gives no key.
+    /// The author is only claimed, until an announcement confirms it. Such a ticket gives no key.
     Claimed,
 }
 
@@ -118,14 +118,14 @@ impl Author {
 
 /// Makes the ticket of an order.
 ///
-/// Errors: [`VaultError::Failed`]. It does not happen.
+/// Errors: [`VaultError::Failed`], which does not happen.
 pub(super) fn issue(bot: &Signing, author: Author, order: &Order) -> Result<Ticket, VaultError> {
     let mut bytes = postcard::to_stdvec(order).map_err(|_| VaultError::Failed)?;
     bytes.extend(bot.mac(author.label(), &bytes));
     Ok(Ticket(bytes))
 }
 
-/// Reads a ticket that this vault has made, or one before it with the same identity.
+/// Reads a ticket of this vault, or of an earlier one with the same identity.
 ///
 /// Errors: [`VaultError::ForeignTicket`].
 pub(super) fn read(bot: &Signing, author: Author, ticket: &Ticket) -> Result<Order, VaultError> {

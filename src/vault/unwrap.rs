@@ -56,13 +56,13 @@ pub(super) fn open_nip04(bot: &Signing, message: &VerifiedEvent) -> Result<Rumor
     })
 }
 
-/// Opens `wrap` with the bot's key, without a ticket; the order of the checks is the order of
+/// Opens `wrap` with the bot's key, without a ticket. The checks are in the order of
 /// [`UnwrapError`].
 ///
-/// A seal may name the key it is encrypted with in an `n` tag (kind 10044). The author's signature
-/// covers the tag. Without one it is encrypted with the key that signed it.
+/// A seal may name its encryption key in an `n` tag (kind 10044). The author's signature covers the
+/// tag. Without the tag, the key that signed the seal also encrypted it.
 ///
-/// The wrap's own signature is of a one-time key and says nothing; the inbox has checked it.
+/// The wrap's own signature is by a one-time key and proves nothing; the inbox has checked it.
 pub(super) fn unwrap(bot: &Signing, wrap: &Event) -> Result<Opened, UnwrapError> {
     if !has_bearable_size(wrap) {
         return Err(UnwrapError::TooLarge);
@@ -101,7 +101,7 @@ fn open_seal(json: &str) -> Result<Event, UnwrapError> {
 fn open_rumor(us: &PublicKey, seal: &Event, named: Option<PublicKey>, json: &str) -> Result<Opened, UnwrapError> {
     let rumor = UnsignedEvent::from_json(json).map_err(|_| UnwrapError::BadRumor)?;
     let is_own = rumor.pubkey == seal.pubkey;
-    // Who names a key signs with their own.
+    // A seal that names a key must be signed by its author.
     if !is_own && (named.is_some() || [&rumor.pubkey, &seal.pubkey].contains(&us)) {
         return Err(UnwrapError::Impostor);
     }
@@ -147,7 +147,7 @@ fn receivers<'a>(tags: impl Iterator<Item = &'a [String]>) -> impl Iterator<Item
     })
 }
 
-/// Whether an event is at most as large as a wrap may be.
+/// Whether an event is within the size limit of wraps.
 pub(super) fn has_bearable_size(event: &Event) -> bool {
     event.content.len() <= LARGEST && json_length(event).is_some_and(|length| length <= LARGEST)
 }

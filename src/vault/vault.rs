@@ -33,8 +33,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A handle to the vault, which owns every secret: the identity and the open start points. Cheap to
 /// clone; clones share both.
 ///
-/// With [`Vault::start`] the secrets are in a process of their own, and every call is a request to
-/// it. A call waits for 1.5 s while that process is started again, then fails with
+/// With [`Vault::start`] the secrets are in a separate process, and every call is a request to it.
+/// While that process is started again, a call waits for 1.5 s, then fails with
 /// [`VaultError::Gone`].
 #[derive(Clone)]
 pub struct Vault {
@@ -62,7 +62,7 @@ impl Vault {
 
     /// [`Vault::start`] with the program at `path`, for tests.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Vault::start`].
     #[cfg(any(test, feature = "test-util"))]
     pub fn start_program(path: &Path, opening: Opening) -> Result<Vault, VaultError> {
         Process::start_program(path, Beginning::Bot(opening)).map(|process| Vault::of(Link::Process(Arc::new(process))))
@@ -70,7 +70,7 @@ impl Vault {
 
     /// [`Vault::start_local`] with the program at `path`, for tests.
     ///
-    /// Errors: as there.
+    /// Errors: as [`Vault::start_local`].
     #[cfg(any(test, feature = "test-util"))]
     pub fn start_local_program(path: &Path) -> Result<Vault, VaultError> {
         Process::start_program(path, Beginning::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
@@ -94,15 +94,15 @@ impl Vault {
         Secrets::open(path, unlock).map(Vault::here)
     }
 
-    /// Starts a vault process without an identity, for `npubbot mine` and `bench`. It alone shows
-    /// keys.
+    /// Starts a vault process without an identity, for `npubbot mine` and `bench`. Only such a
+    /// vault shows keys.
     ///
     /// Errors: [`VaultError::Process`], [`VaultError::NoRandomness`].
     pub fn start_local() -> Result<Vault, VaultError> {
         Process::start(Beginning::Local).map(|process| Vault::of(Link::Process(Arc::new(process))))
     }
 
-    /// The same in this process, for tests.
+    /// [`Vault::start_local`] in this process, for tests.
     ///
     /// Errors: [`VaultError::NoRandomness`].
     pub fn without_identity() -> Result<Vault, VaultError> {
@@ -143,8 +143,7 @@ impl Vault {
         }
     }
 
-    /// The walls of the operating system that the vault process works without, each with what it
-    /// would have kept.
+    /// The walls of the vault process that could not be raised, each with its consequence.
     pub fn missing_walls(&self) -> Vec<String> {
         match &self.link {
             Link::Process(process) => process.missing_walls(),
@@ -152,7 +151,7 @@ impl Vault {
         }
     }
 
-    /// Has the vault process do what its walls forbid.
+    /// Makes the vault process try something that its walls forbid.
     ///
     /// Errors, if the walls stand: [`VaultError::Failed`] for a file, [`VaultError::Gone`] for a
     /// socket.
@@ -195,8 +194,8 @@ impl Vault {
         Ok(starts)
     }
 
-    /// Removes start points that will not be redeemed. Unknown ones are ignored. A vault process
-    /// that is away has lost them anyway.
+    /// Removes start points that will not be redeemed. Unknown ones are ignored. If the vault
+    /// process is away, it has lost them anyway.
     pub fn discard(&self, starts: &[StartId]) {
         for some in starts.chunks(MOST_STARTS as usize) {
             let _ = self.link.ask(Request::Discard(some.to_vec()));
@@ -204,11 +203,11 @@ impl Vault {
     }
 
     /// Spends the start point, derives the key and seals it to the author of the ticket, whoever
-    /// `message.to` is. It is encrypted to the key in `announcement`, if that is their own and
-    /// newer than the message that asked; else to the key that the message was encrypted with. The
-    /// text is `message.text`, the nsec on a line of its own, then `after`. A key is always sealed
-    /// (NIP-17), also if the message's channel is NIP-04. The start point is spent before anything
-    /// is derived, so an error never allows a second try.
+    /// `message.to` is. It is encrypted to the key in `announcement`, if the author made that after
+    /// the request; otherwise to the key of the request. The text is `message.text`, the nsec on a
+    /// line of its own, then `after`. A key is always sealed (NIP-17), even if the message's
+    /// channel is NIP-04. The start point is spent before anything is derived, so an error never
+    /// allows a second try.
     ///
     /// Errors: [`VaultError::ForeignTicket`], which spends nothing; [`VaultError::StartSpent`],
     /// [`VaultError::ForeignHit`], [`VaultError::NotAsked`], [`VaultError::Unsealable`],
@@ -228,11 +227,11 @@ impl Vault {
         sealed(self.link.ask(Request::Redeem { start, hit, ticket, announcement, message, after, now })?)
     }
 
-    /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of a
-    /// bot shows no key, so it refuses.
+    /// Spends the start point and writes the nsec, without a line break, to `output`. The vault of
+    /// a bot refuses: it shows no key.
     ///
-    /// Errors: [`VaultError::NotAsked`] of the vault of a bot; those of [`Vault::redeem`], and
-    /// [`VaultError::Output`]; the start point is spent then, too.
+    /// Errors: [`VaultError::NotAsked`] from the vault of a bot; those of [`Vault::redeem`];
+    /// [`VaultError::Output`], with which the start point is also spent.
     pub fn redeem_to(&self, start: StartId, hit: &VerifiedHit, output: &mut dyn Write) -> Result<(), VaultError> {
         let nsec = self.show(start, hit, Form::Nsec)?;
         output.write_all(nsec.0.as_bytes()).and_then(|()| output.flush()).map_err(VaultError::Output)
@@ -280,10 +279,11 @@ impl Vault {
         }
     }
 
-    /// The tickets of jobs from before there were tickets, in their order. They are made once: see
-    /// [`super::all_jobs_have_tickets`].
+    /// The tickets for jobs that are older than tickets, in the order of `orders`. They are made
+    /// once: see [`super::all_jobs_have_tickets`].
     ///
-    /// Errors: [`VaultError::TooLate`], also after any other request; [`VaultError::Gone`].
+    /// Errors: [`VaultError::TooLate`] if they were made, or after any other request;
+    /// [`VaultError::Gone`].
     pub fn tickets_of_earlier(&self, orders: Vec<Order>) -> Result<Vec<Ticket>, VaultError> {
         match self.link.ask(Request::TicketEarlier(orders))? {
             Answer::Tickets(tickets) => Ok(tickets),
@@ -294,7 +294,7 @@ impl Vault {
     /// Seals a message to its asker: rumor, seal and wrap (NIP-17, NIP-59), or kind 4 if its
     /// channel is NIP-04.
     ///
-    /// Errors: [`VaultError::Unsealable`] if the asker's key is no key or the text is too long,
+    /// Errors: [`VaultError::Unsealable`] if the asker's key is invalid or the text is too long,
     /// [`VaultError::NoRandomness`], [`VaultError::Gone`].
     pub fn seal(&self, message: &OutgoingMessage) -> Result<GiftWrap, VaultError> {
         sealed(self.link.ask(Request::Seal { message: message.clone(), now: self.clock.now() })?)
@@ -302,7 +302,7 @@ impl Vault {
 
     /// Seals messages, on all cores, and returns the wraps in their order.
     ///
-    /// Errors: those of [`Vault::seal`], if any message has one.
+    /// Errors: those of [`Vault::seal`], if it fails for any message.
     pub fn seal_all(&self, messages: Vec<OutgoingMessage>) -> Result<Vec<GiftWrap>, VaultError> {
         let now = self.clock.now();
         let requests = messages.into_iter().map(|message| Request::Seal { message, now }).collect();
@@ -311,8 +311,8 @@ impl Vault {
 
     /// Opens gift wraps and messages of kind 4 (NIP-04) to us, on all cores, and checks each as far
     /// as its kind allows, in the order of [`UnwrapError`]. The caller checks kind and date of a
-    /// rumor, and looks up the author of a claim. Waits however long the vault process is away,
-    /// because a message that does not open is ignored.
+    /// rumor, and looks up the author of a claim. Waits as long as the vault process is away,
+    /// because a message that fails to open is ignored for good.
     pub fn open_all(&self, events: &[VerifiedEvent]) -> Vec<Result<Opened, UnwrapError>> {
         // The vault checks the size again; a larger event need not cross the wall.
         let is_small = |event: &&VerifiedEvent| unwrap::has_bearable_size(event);
@@ -333,8 +333,9 @@ impl Vault {
         self.open_all(std::slice::from_ref(event)).pop().expect("one result an event")
     }
 
-    /// The message in a claim, if `announcement`, the newest of its author, names the key that
-    /// signed the seal. Its ticket is good from then on. Waits like [`Vault::open_all`].
+    /// The message in a claim, if `announcement` names the key that signed the seal. Pass the
+    /// author's newest announcement. The returned ticket gives keys. Waits like
+    /// [`Vault::open_all`].
     ///
     /// Errors: [`UnwrapError::Impostor`].
     pub fn confirm(&self, claim: Claim, announcement: Option<&Announcement>) -> Result<Rumor, UnwrapError> {
@@ -343,7 +344,7 @@ impl Vault {
         let (ticket, announcement) = (ticket.clone(), announcement.json().to_owned());
         match self.link.ask_patiently(vec![Request::Confirm { ticket, announcement }]).pop() {
             Some(Answer::Tickets(mut tickets)) => Ok(Rumor { ticket: tickets.pop(), ..rumor }),
-            // The bot has seen the same, so this is a vault that will not come back.
+            // The bot's own check above passed, so the vault is gone for good.
             _ => self.count(Err(UnwrapError::Impostor)),
         }
     }

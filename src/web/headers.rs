@@ -1,5 +1,4 @@
-//! The headers of every reply. The content security policy is that of the page itself, made
-//! stricter.
+//! The headers of every reply. The content security policy is the page's own, made stricter.
 
 use super::page::PAGE;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -41,8 +40,8 @@ fn policy(relays: &[RelayUrl]) -> String {
     kept.map(str::to_owned).chain(added).collect::<Vec<_>>().join("; ")
 }
 
-/// The origin, such as `wss://relay.example:8080`. `None` if the host has characters that have a
-/// meaning in a policy.
+/// The origin, such as `wss://relay.example:8080`. `None` if the host has characters with a meaning
+/// in a policy.
 fn origin(relay: &RelayUrl) -> Option<String> {
     let (scheme, rest) = relay.as_str().split_once("://")?;
     let authority = rest.split('/').next()?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Bounds on what clients can use up.
+/// Bounds on the resources that clients can use up.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     /// Simultaneous connections. Further ones are closed without being read.

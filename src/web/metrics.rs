@@ -1,8 +1,8 @@
-//! The server for monitoring: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever
-//! restarts or routes.
+//! The server for monitoring: `/metrics` for Prometheus, `/healthz` and `/readyz` for service
+//! managers and load balancers.
 //!
-//! Each answer is made at most once a second and given to everybody who asks meanwhile, so that
-//! nobody makes the bot work by asking often.
+//! Each answer is made at most once a second and given to all requests until then, so that frequent
+//! requests cost the bot no work.
 
 use super::listener::{self, Bounds};
 use super::server::WebError;
@@ -18,18 +18,18 @@ use tokio::sync::Mutex;
 
 /// Bounds of this server. Monitoring takes one or two connections.
 const BOUNDS: Bounds = Bounds { connections: 8, head: Duration::from_secs(5), connection: Duration::from_secs(30) };
-/// Time for which an answer is given again.
+/// Time for which an answer is reused.
 const KEPT: Duration = Duration::from_secs(1);
 /// The version of Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The bot, as monitoring asks for it.
+/// The view of the bot that monitoring needs.
 pub trait Monitored: Send + Sync + 'static {
     /// All metrics in Prometheus's text format; `None` while the bot starts.
     fn metrics(&self) -> impl Future<Output = Option<String>> + Send;
-    /// Whether the bot works. An error says in words what does not answer.
+    /// Whether the bot works. The error names the part that does not answer.
     fn health(&self) -> impl Future<Output = Result<(), String>> + Send;
-    /// Whether the bot can serve askers now. An error says in words what is missing.
+    /// Whether the bot can serve askers now. The error names the missing part.
     fn readiness(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
@@ -66,13 +66,13 @@ impl MetricsServer {
         Ok(MetricsServer { listener })
     }
 
-    /// The address that it listens at.
+    /// The address at which the server listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// Serves until the shutdown, on a thread of its own: a bot that hangs may have all threads of
-    /// its runtime hang, and still has to be called unhealthy.
+    /// Serves until the shutdown, on a separate thread: in a bot that hangs, all threads of its
+    /// runtime may hang, and the answer must still be "unhealthy".
     ///
     /// Errors: the thread or its runtime cannot be made.
     pub fn start(self, bot: impl Monitored, shutdown: Shutdown) -> std::io::Result<()> {
@@ -134,7 +134,7 @@ fn said(answer: Result<String, String>) -> (StatusCode, Bytes) {
     }
 }
 
-/// The kept answer if it is new enough, else a new one. Others who ask meanwhile wait for it.
+/// The kept answer if it is new enough, otherwise a new one. Other requests wait while it is made.
 async fn recent(kept: &Kept, make: impl Future<Output = (StatusCode, Bytes)>) -> (StatusCode, Bytes) {
     let mut kept = kept.lock().await;
     if let Some((_, status, body)) = kept.as_ref().filter(|(made, ..)| made.elapsed() < KEPT) {

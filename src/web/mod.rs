@@ -4,7 +4,7 @@
 //! relays. This room holds no secret and knows no job: an attacker who controls it can serve
 //! another page, but nothing else.
 //!
-//! At another address, for the operator's monitoring only, it serves metrics and health.
+//! At another address it serves metrics and health, for the operator's monitoring only.
 
 mod headers;
 mod listener;

@@ -8,7 +8,7 @@ pub(super) const PAGE: &str = include_str!("../../web/dist/index.html");
 /// SHA-256 of the page, hex, as `web/dist/page.sha256` publishes it.
 pub const PAGE_SHA256: &str = include_str!("../../web/dist/page.sha256").split_at(64).0;
 
-/// Relays named in the page's address. The page accepts no more (`web/src/link.ts`).
+/// The most relays in the page's address. The page accepts no more (`web/src/link.ts`).
 const MOST_RELAYS: usize = 6;
 
 /// The address of the page, with the bot and its relays behind `#`, which browsers do not send to

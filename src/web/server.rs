@@ -89,7 +89,7 @@ impl WebServer {
         &self.link
     }
 
-    /// The address that it listens at.
+    /// The address at which the server listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }

@@ -1,6 +1,6 @@
-//! The integration tests: npubbot as askers, relays, operators and GPUs meet it.
+//! The integration tests: npubbot from the view of askers, relays, operators and GPUs.
 //!
-//! `support` holds the harness and everything that two files use.
+//! `support` holds the harness and everything that several files use.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

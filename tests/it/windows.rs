@@ -1,5 +1,5 @@
-//! The Windows program under Wine. `just check-windows` builds it, and names it and the program that
-//! runs it in a console of its own (`tests/windows/console.c`).
+//! The Windows program under Wine. `just check-windows` builds it, and passes its path and that of
+//! the program that runs it in a console (`tests/windows/console.c`).
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -148,7 +148,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// `npubbot serve` under Wine, in a console of its own.
+/// `npubbot serve` under Wine, in its own console.
 struct Console {
     child: Child,
     deeds: ChildStdin,
@@ -175,7 +175,7 @@ impl Console {
         home.folder.path().join("console.log")
     }
 
-    /// Ends the bot; returns its exit code and the time that it took.
+    /// Ends the bot by `deed`. Returns its exit code and the time taken.
     fn end_by(mut self, deed: &str) -> (u32, Duration) {
         writeln!(self.deeds, "{deed}").unwrap();
         let line = self.lines.next().expect("the console says how it ended").unwrap();
@@ -228,8 +228,8 @@ async fn under_wine_a_bot_ended_by_force_delivers_later() {
 const STOPPED: u32 = 1;
 const RUNNING: u32 = 4;
 
-/// Asks the service manager to start or stop the service. Returns the state that it reaches, its exit
-/// code and the time that it took.
+/// Asks the service manager to start or stop the service. Returns the state that it reaches, its
+/// exit code and the time that it took.
 fn manage(request: &str) -> (u32, u32, Duration) {
     let output = wine("service.exe").arg(request).output().unwrap();
     let said = text(&output.stdout);
@@ -250,10 +250,11 @@ async fn under_wine_a_service_is_installed_stopped_in_the_middle_of_a_job_delive
         }
         run(&words)
     };
-    // What an earlier run has left behind.
+    // An earlier run may have left a service behind.
     service("remove");
     assert_eq!(manage("query").0, 0);
-    // Whoever may replace the configuration chooses what the service does.
+    // Nobody but the administrators may replace the configuration, which decides what the service
+    // does.
     let folder = config.parent().unwrap();
     set_mode(folder, 0o755);
     let open = service("install");
@@ -266,7 +267,7 @@ async fn under_wine_a_service_is_installed_stopped_in_the_middle_of_a_job_delive
     let bot = PublicKey::from_bech32(bot.trim()).unwrap();
     let again = service("install");
     assert!(!again.status.success() && text(&again.stderr).contains("installed already"), "{again:?}");
-    // What opens the identity is kept for nobody but the service.
+    // Only the service can read what opens the identity.
     for path in [data.clone(), data.join("identity.age"), data.join("unlock")] {
         let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
         assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());

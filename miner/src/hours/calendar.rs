@@ -1,19 +1,19 @@
-//! How long a search takes that goes on within the hours only.
+//! How long a search takes if it only runs within the hours.
 
 use super::Hours;
 use std::time::Duration;
 
-/// Days that are looked at one by one; later ones count as these on average.
+/// Number of days that are looked at one by one. Later days count as their average.
 const DAYS: u32 = 14;
-/// The longest time that is told, in seconds: more than anybody waits.
+/// The longest time that is reported, in seconds: more than anybody waits.
 const LONGEST: f64 = 1e15;
 
-/// The hours from a time on.
+/// The hours of the search, seen from one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calendar {
     /// Time until the hours begin; zero within them.
     wait: Duration,
-    /// From then on: seconds within the hours, and seconds until they begin again.
+    /// After the wait, alternately: seconds within the hours, and seconds until they begin again.
     turns: Vec<(f64, f64)>,
 }
 
@@ -24,7 +24,7 @@ impl Hours {
         let (wait, begin, rest) = match (self.contain(unix_seconds), changes.as_slice()) {
             (true, changes) => (0, unix_seconds, changes),
             (false, [begin, rest @ ..]) => (begin - unix_seconds, *begin, rest),
-            // Spans that no day has would be refused, so this never ends.
+            // There are spans on every day, so the hours never end for good.
             (false, []) => (u64::from(DAYS) * 86_400, unix_seconds, [].as_slice()),
         };
         let mut turns = Vec::new();
@@ -37,8 +37,7 @@ impl Hours {
         Calendar { wait: Duration::from_secs(wait), turns }
     }
 
-    /// Seconds between two times that are within the hours. More than 60 days are not looked at
-    /// one by one.
+    /// Seconds within the hours between two times. Beyond 60 days they are estimated.
     pub fn between(&self, from: u64, until: u64) -> u64 {
         const MOST_DAYS: u64 = 60;
         let whole = until.saturating_sub(from);
@@ -60,10 +59,10 @@ impl Calendar {
         self.wait
     }
 
-    /// The mean time that a search takes from the beginning of the hours on, if it takes `mean` on
-    /// average without pauses. It has no memory, so it is still under way at the k-th pause with the
-    /// chance `exp(-sₖ / mean)`, where `sₖ` is the time searched before: each pause is waited for
-    /// with this chance.
+    /// The mean time of a search from the beginning of the hours on. `mean`: its mean time without
+    /// pauses. The search has no memory, so it is still running at the k-th pause with the chance
+    /// `exp(-sₖ / mean)`, where `sₖ` is the time searched before. Each pause counts with this
+    /// chance.
     pub fn mean(&self, mean: Duration) -> Duration {
         let mean = mean.as_secs_f64();
         let (mut searched, mut pauses) = (0.0, 0.0);
@@ -74,7 +73,7 @@ impl Calendar {
         seconds(mean + pauses + mean * chance(searched, mean) * self.pause_per_search())
     }
 
-    /// The time within which `search` has been searched, from the beginning of the hours on.
+    /// The time from the beginning of the hours until `search` has been searched.
     pub fn within(&self, search: Duration) -> Duration {
         let (mut left, mut passed) = (search.as_secs_f64(), 0.0);
         for (open, closed) in &self.turns {
@@ -94,7 +93,7 @@ impl Calendar {
     }
 }
 
-/// The chance that a search with this mean time is still under way.
+/// The chance that a search with this mean time is still running.
 fn chance(searched: f64, mean: f64) -> f64 {
     if mean > 0.0 { (-searched / mean).exp() } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! Hours of the day: `22:00-07:00`, in a time zone, with its changes to summer time.
+//! Hours of the day, such as `22:00-07:00`, in a time zone with its changes to summer time.
 
 mod calendar;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use jiff::{Timestamp, ToSpan};
 /// The spelling that [`Hours::parse`] reads, for error texts.
 pub const ALLOWED: &str = "spans like \"22:00-07:00\" or \"07:00-09:30, 22:00-24:00\"";
 
-/// Spans in one text, at most.
+/// The most spans in one text.
 const MOST_SPANS: usize = 24;
 const MINUTES_A_DAY: u16 = 24 * 60;
 
@@ -42,12 +42,12 @@ impl Span {
     fn parse(text: &str) -> Option<Span> {
         let (from, to) = text.split_once('-')?;
         let (from, to) = (minute(from.trim())?, minute(to.trim())?);
-        // Whether an equal pair is nothing or the whole day, nobody could tell.
+        // An equal pair could mean nothing or the whole day.
         (from != to && from < MINUTES_A_DAY).then_some(Span { from, to })
     }
 }
 
-/// The minute of the day: `00:00` to `24:00`, two digits each.
+/// Parses a time of day, `00:00` to `24:00` with two digits each, to minutes.
 fn minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |digits: &str| {
@@ -94,7 +94,7 @@ impl Hours {
             return Vec::new();
         };
         let mut edges = self.edges(from, until);
-        // Where clocks jump over an edge, the hours change at the jump.
+        // If clocks jump over an edge, the hours change at the jump.
         let jumps = self.zone.following(from).map(|jump| jump.timestamp());
         edges.extend(jumps.take_while(|&jump| jump <= until));
         edges.retain(|&edge| edge > from && edge <= until);
@@ -148,7 +148,7 @@ fn timestamp(unix_seconds: u64) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(unix_seconds).ok()?).ok()
 }
 
-/// The zone of a name; of the system if it is empty.
+/// The zone of this name; the system's if the name is empty.
 fn time_zone(name: &str) -> Result<TimeZone, String> {
     if name.is_empty() {
         return Ok(TimeZone::try_system().unwrap_or(TimeZone::UTC));

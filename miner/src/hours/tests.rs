@@ -9,7 +9,8 @@ use std::time::Duration;
 const BEFORE_SPRING: u64 = 1_774_656_000;
 /// 2026-10-24 00:00 UTC, the day before they go back.
 const BEFORE_AUTUMN: u64 = 1_792_800_000;
-/// Zones with and without summer time, one that shifts by half an hour, and one that left out a day.
+/// Zones with and without summer time, one that shifts by half an hour, and one that left out a
+/// day.
 const ZONES: [&str; 6] =
     ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"];
 

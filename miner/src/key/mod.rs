@@ -1,7 +1,7 @@
 //! secp256k1 for this project: public mathematics only, no secret.
 //!
-//! A search begins at a [`StartPoint`] `P` and returns a [`Tweak`]. [`candidate`] computes the npub
-//! of both with libsecp256k1 alone, which checks the claims of a device.
+//! A search begins at a [`StartPoint`] `P` and returns a [`Tweak`]. [`candidate`] computes their
+//! npub with libsecp256k1 only, to check the claims of a device.
 
 mod hit;
 mod npub;

@@ -54,7 +54,7 @@ impl HalfPoint {
         is_long_hex || (is_key && word.len() >= 58)
     }
 
-    /// The point as libsecp256k1 has it.
+    /// The point in libsecp256k1's form.
     pub fn public_key(&self) -> &PublicKey {
         &self.0
     }
@@ -150,7 +150,7 @@ pub struct SplitTweak {
 /// Reason why a text is not a tweak, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SplitTweakError {
-    /// The text does not start as a tweak does.
+    /// The text does not start like a tweak.
     #[error("a tweak starts with ntweak1; copy the whole word from the bot's message")]
     NotATweak,
     /// The text is bech32 of another kind, with this human-readable part.
@@ -258,7 +258,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(text.parse::<HalfPoint>(), Err(expected), "{text}");
-            // An asker who sends a secret instead of the point must be told.
+            // An asker who sends a secret instead of the point must be warned.
             assert!(expected != HalfPointError::Secret || HalfPoint::is_meant(text), "{text}");
         }
         // About 50 of 100 x-coordinates belong to no point of the curve.

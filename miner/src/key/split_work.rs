@@ -4,8 +4,8 @@
 //! work(n) = leading zero bits of SHA-256(SHA-256("npubbot split work 1" ‖ B ‖ H) ‖ n)
 //! ```
 //!
-//! `B` is the bot's x-only key (32 bytes), `H` the half point (SEC 1, 33 bytes), `n` the number
-//! (8 bytes, big-endian). It goes into the text, because clients add no work to gift wraps. A half
+//! `B` is the bot's x-only key (32 bytes), `H` the half point (SEC 1, 33 bytes), `n` the number (8
+//! bytes, big-endian). The work is in the text, because clients add no work to gift wraps. A half
 //! has at most one open job, so each open job costs its own work.
 
 use super::split::HalfPoint;
@@ -14,18 +14,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// First word of what is hashed.
+/// The first bytes of the hashed message.
 const DOMAIN: &[u8] = b"npubbot split work 1";
 /// Beginning of the word in a message.
 const WORD: &str = "work:";
-/// Numbers tried between two looks at what the other threads have.
+/// Number of tries between two checks whether another thread has found one.
 const AT_ONCE: u64 = 1 << 14;
 
 /// The number, written `work:` and up to 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitWork(pub u64);
 
-/// A text that is no [`SplitWork`].
+/// Error for a text that is not a [`SplitWork`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("work is written as work: and up to 16 hexadecimal digits")]
 pub struct NoWork;
@@ -52,7 +52,7 @@ impl FromStr for SplitWork {
 pub struct WorkTarget([u8; 32]);
 
 impl WorkTarget {
-    /// `bot` is its x-only public key.
+    /// A target. `bot`: its x-only public key.
     pub fn new(bot: &[u8; 32], half: &HalfPoint) -> WorkTarget {
         let mut engine = sha256::Hash::engine();
         for part in [DOMAIN, bot, &half.serialize()] {
@@ -71,8 +71,8 @@ impl WorkTarget {
         zeros as u32 * 8 + hash.get(zeros).map_or(0, |byte| byte.leading_zeros())
     }
 
-    /// Searches work of at least this many bits on several threads: 2^bits numbers on average.
-    /// `tried` counts them meanwhile. `None` if no number has that many.
+    /// Searches for work of at least this many bits on several threads, which takes 2^bits tries on
+    /// average. `tried` counts them meanwhile. `None` if no number has so many bits.
     pub fn search(&self, bits: u32, threads: usize, tried: &AtomicU64) -> Option<SplitWork> {
         let (next, is_found) = (AtomicU64::new(0), AtomicBool::new(false));
         let search = || {

@@ -14,7 +14,7 @@ impl StartPoint {
         StartPoint(point)
     }
 
-    /// The point as libsecp256k1 has it.
+    /// The point in libsecp256k1's form.
     pub fn public_key(&self) -> &PublicKey {
         &self.0
     }

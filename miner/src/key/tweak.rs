@@ -1,4 +1,4 @@
-//! The answer of a search: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
+//! The result of a search: an offset and a rotation. The key is `λ^rotation · (s + offset) mod n`.
 
 use super::npub::Npub;
 use super::start_point::StartPoint;
@@ -107,7 +107,7 @@ impl Offset {
         Offset(scalar)
     }
 
-    /// The offset as libsecp256k1 has it.
+    /// The offset in libsecp256k1's form.
     pub fn scalar(&self) -> &Scalar {
         &self.0
     }
@@ -121,8 +121,8 @@ impl fmt::Debug for Offset {
     }
 }
 
-/// An offset and a rotation that turn a start secret `s` into a key: `λ^rotation · (s + offset) mod
-/// n`.
+/// An offset and a rotation that turn a start secret `s` into a key:
+/// `λ^rotation · (s + offset) mod n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Tweak {
     /// Added to the start secret first.

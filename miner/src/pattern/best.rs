@@ -23,7 +23,7 @@ const EQUAL: RangeInclusive<usize> = 5..=13;
 /// Letters of words on the ladder.
 const LETTERS: RangeInclusive<usize> = 6..=9;
 
-/// Hits a second that a search begins with at most, where no pattern of a ladder is harder.
+/// The most hits a second that a search begins with, unless the most frequent patterns have more.
 const FIRST_HITS: f64 = 50.0;
 
 /// The most keys that one search keeps, each rarer than the one before: the patterns of all
@@ -41,7 +41,7 @@ static LADDERS: LazyLock<[Vec<Pattern>; 3]> = LazyLock::new(|| {
     [ladder("zeros:", ZEROS), ladder("=", EQUAL), ladder("words:", LETTERS)]
 });
 
-/// A family of patterns, by which keys are compared.
+/// A family of patterns that ranks keys by rarity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Family {
     /// Zero bits, equal characters or a word at the start.
@@ -52,10 +52,10 @@ pub enum Family {
     Words,
 }
 
-/// A search without a target: for the rarest key that is seen in this time.
+/// A search without a target: for the rarest key seen in this time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Best {
-    /// The family by which keys are compared.
+    /// The family that ranks the keys.
     pub family: Family,
     /// Time of the search itself, whole seconds.
     pub time: Duration,
@@ -79,7 +79,7 @@ impl Family {
         met.max_by(|one, other| by_difficulty(one, other)).cloned()
     }
 
-    /// The patterns that hold all keys which are rarer than `level`: at most one of each ladder.
+    /// The patterns that together hold all keys rarer than `level`: at most one of each ladder.
     /// Empty if none is rarer.
     pub fn rarer_than(self, level: Difficulty) -> Vec<Pattern> {
         self.first_that(|pattern| pattern.difficulty() > level)
@@ -115,7 +115,7 @@ impl Family {
 }
 
 impl Best {
-    /// `surprise`: the longest word at the start that is seen in ten seconds.
+    /// `surprise`: the longest word at the start seen in ten seconds.
     pub const SURPRISE: Best = Best { family: Family::Words, time: Duration::from_secs(10) };
 
     /// Reads `best`, a family, and a time, or `surprise`. `None` if the first word is neither.
@@ -145,8 +145,8 @@ impl Best {
         }
     }
 
-    /// A pattern that the best key is as rare as, or rarer, in one search of two at least; the
-    /// rarest such pattern. `None` if the search is too short for any.
+    /// The rarest pattern that the best key of at least one search in two reaches or exceeds.
+    /// `None` if the search is too short for any.
     pub fn likely(self, rate: Rate) -> Option<Pattern> {
         let candidates = rate.0 * self.time.as_secs_f64();
         let is_likely = |pattern: &&Pattern| {

@@ -1,25 +1,25 @@
 //! The exact chance that a random key has one of several shapes.
 //!
-//! A key's text is read from left to right. What is known of all shapes together after some
-//! characters is a state; characters are independent, so the chance of each state follows from
-//! those one character before. Overlapping shapes are counted once.
+//! A key's text is read from left to right. A state is how far all shapes are matched after some
+//! characters. Characters are independent, so the chances of the states follow from those one
+//! character before. Overlapping shapes are counted once.
 //!
-//! The six characters of the checksum are no free choice, but a linear map of the data onto all
-//! 2^30 values. Given any 46 characters of the data they are still uniform, as any six consecutive
-//! characters of a BCH code of this length can be solved for (BIP-173). Shapes that fix more
-//! together with an ending are refused by the grammar. That x is below p and on the curve changes
-//! a chance by less than 2^-120 of itself.
+//! The six characters of the checksum are not free: they are a linear map of the data onto all 2^30
+//! values. Given any 46 characters of the data they are still uniform, because any six consecutive
+//! characters of a BCH code of this length can be solved for (BIP-173). The grammar refuses shapes
+//! that fix more characters together with an ending. The conditions that x is below p and on the
+//! curve change a chance by less than 2^-120 of itself.
 
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use super::shape::Shape;
 use std::collections::HashMap;
 
-/// Steps after which a computation is given up, and steps for each shape of a large set.
+/// Steps after which a computation is given up. A large set has more, for each of its shapes.
 const MOST_STEPS: usize = 1 << 22;
 const STEPS_PER_SHAPE: usize = 1 << 11;
 
-/// Steps that computations of difficulties may still take: a step is one shape of a state and one
-/// kind of character, some tens of nanoseconds. Patterns that share one are bounded together.
+/// A budget of steps for computing difficulties. A step is one shape of a state and one kind of
+/// character, some tens of nanoseconds. Patterns that share a budget are bounded together.
 #[derive(Clone, Debug)]
 pub struct Effort {
     left: usize,
@@ -27,17 +27,17 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// This many steps, for all computations that share it.
+    /// A budget of this many steps.
     pub fn steps(count: usize) -> Effort {
         Effort { left: count, per_shape: 0 }
     }
 
-    /// The most that one computation may take: some tens of milliseconds, more for large sets.
+    /// The largest budget for one computation: some tens of milliseconds, more for large sets.
     pub fn full() -> Effort {
         Effort { left: MOST_STEPS, per_shape: STEPS_PER_SHAPE }
     }
 
-    /// Takes steps. `None` if there are not as many.
+    /// Takes steps from the budget; `None` if too few are left.
     fn take(&mut self, steps: usize) -> Option<()> {
         self.left = self.left.checked_sub(steps)?;
         Some(())
@@ -49,7 +49,7 @@ impl Effort {
 struct State {
     /// Index of the shape.
     shape: u32,
-    /// 0 in the start; 1 and on in the parts of the middle; then in the end.
+    /// 0 in the start; from 1 in the parts of the middle; the last in the end.
     stage: u32,
     /// Bit `n` is set if the last `n + 1` characters are the first of the part.
     progress: u64,
@@ -68,8 +68,8 @@ struct Steps<'a> {
     /// For each part of the middle of each shape and each value, the places of the part that it
     /// fits.
     fits: Vec<Vec<[u64; 32]>>,
-    /// For each value, the shapes without a start whose first part it may begin. Such a shape waits
-    /// for its first part all the time, and is no part of a state while nothing has begun.
+    /// For each value, the shapes without a start whose first part it may begin. Such a shape
+    /// always waits for its first part, and is not in a state before the part begins.
     begins: [Vec<u32>; 32],
 }
 
@@ -110,7 +110,7 @@ pub fn chance_of_any(shapes: &[Shape], effort: &mut Effort) -> Option<f64> {
 }
 
 /// Groups the characters of one place by the shapes that accept them there. Returns one character
-/// of each group, and the part of all characters that is in the group.
+/// of each group, and the share of characters in the group.
 fn kinds_of_characters(shapes: &[Shape], at: usize) -> Vec<(u8, f64)> {
     let possible = if at == LAST_OF_DATA { CharacterSet::PADDED } else { CharacterSet::ANY };
     let mut kinds = vec![possible.0];
@@ -147,7 +147,7 @@ impl Steps<'_> {
         Steps { shapes, fits, begins }
     }
 
-    /// Whether the state is that of a shape without a start of which nothing has begun.
+    /// Whether this is a shape without a start, whose first part has not begun.
     fn is_idle(&self, state: State) -> bool {
         state.stage == 1 && state.progress == 0 && {
             let shape = &self.shapes[state.shape as usize];
@@ -155,7 +155,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The states after one more character; `None` if some shape is met.
+    /// The states after one more character; `None` if some shape is matched.
     fn advanced(&self, known: &[State], at: usize, value: u8) -> Option<Vec<State>> {
         let begun = self.begins[usize::from(value)].iter();
         let begun = begun.filter(|&&shape| known.binary_search_by_key(&shape, |state| state.shape).is_err());
@@ -197,7 +197,7 @@ impl Steps<'_> {
     }
 }
 
-/// The state on entering a stage, or after a character of the start: empty parts are passed over.
+/// The state on entering a stage, or after a character of the start. Skips empty parts.
 fn entered(shape: &Shape, mut state: State, at: usize) -> Next {
     if state.stage == 0 {
         if at < shape.start.len() {

@@ -27,7 +27,7 @@ impl CharacterSet {
         value_of(character).map(|value| CharacterSet(1 << value))
     }
 
-    /// Whether it has this 5-bit value.
+    /// Whether the set has this 5-bit value.
     pub fn contains(self, value: u8) -> bool {
         self.0 >> value & 1 == 1
     }

@@ -3,11 +3,11 @@
 use super::pattern::Pattern;
 use super::shape::Shape;
 
-/// Words of all shapes of a set at most: 64 MiB on a device. The host checks the keys of larger
+/// The most words of all shapes of a set: 64 MiB on a device. The host checks the keys of larger
 /// sets.
 const MOST_WORDS: usize = 1 << 24;
 
-/// Conditions on the keys inside the intervals of a [`super::PatternSet`], besides the intervals.
+/// Further conditions on keys inside the intervals of a [`super::PatternSet`].
 ///
 /// The words of a pattern are the number of its shapes, then each shape: its lengths, then its
 /// character sets. The lengths are one word, `start | parts << 8 | end << 16 | within << 24`; the
@@ -25,16 +25,16 @@ pub struct Checks {
 /// An interval of one pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// The least value of the upper 64 bits of x.
+    /// The smallest value of the upper 64 bits of x.
     pub first: u64,
-    /// The largest such value.
+    /// The largest value of the upper 64 bits of x.
     pub last: u64,
-    /// Index of the pattern's first word; [`Member::ALL`] if the interval says all.
+    /// Index of the pattern's first word; [`Member::ALL`] if every key of the interval matches.
     pub words: u32,
 }
 
 impl Member {
-    /// Value of [`Member::words`] where every key of the interval matches.
+    /// Value of [`Member::words`] if every key of the interval matches.
     pub const ALL: u32 = u32::MAX;
 }
 

@@ -1,8 +1,9 @@
 //! The checksum of an npub as a linear map over GF(2), by tables.
 //!
-//! Bech32's checksum (BIP-173) is an affine function of the data bits: that of a key is the
+//! Bech32's checksum (BIP-173) is an affine function of the data bits. The checksum of a key is the
 //! exclusive or of the constant [`ChecksumTables::zero`] and one entry for each byte of the key.
-//! The tables are made from libraries' npubs of single bits, so no second encoder can disagree.
+//! The tables are made from npubs that a library encodes, one for each single bit, so there is no
+//! second encoder that could disagree.
 
 use super::shape::values_of;
 use crate::key::Npub;
@@ -13,7 +14,7 @@ pub const CHECKSUM_BITS: u32 = 30;
 
 /// Tables of the checksum.
 pub struct ChecksumTables {
-    /// The part of each value of each byte of a key, the most significant byte first.
+    /// The contribution of each value of each byte of a key, the most significant byte first.
     pub bytes: [[u32; 256]; 32],
     /// The checksum of the key zero.
     pub zero: u32,
@@ -46,7 +47,7 @@ impl ChecksumTables {
     }
 }
 
-/// The checksum as an encoder writes it.
+/// The checksum from the encoded text.
 fn checksum_of_text(npub: &Npub) -> u32 {
     values_of(npub)[52..].iter().fold(0, |sum, &value| sum << 5 | u32::from(value))
 }

@@ -20,7 +20,7 @@ impl Difficulty {
         (chance > 0.0).then(|| Difficulty((1.0 / chance).max(1.0)))
     }
 
-    /// Difficulty of a match that a candidate is with this chance, above 0.
+    /// The difficulty if a candidate matches with this chance, above 0.
     pub(super) fn from_chance(chance: f64) -> Difficulty {
         Difficulty((1.0 / chance).max(1.0))
     }

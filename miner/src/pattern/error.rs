@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Reason why a text is not a pattern. Its text says what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum GrammarError {
-    /// No pattern of characters, for the reason that also holds for a prefix.
+    /// A pattern of characters that is invalid for the same reason as a prefix.
     #[error("{error}{}", look_alike_hint(.look_alike))]
     Prefix {
         /// The reason.
@@ -21,7 +21,7 @@ pub enum GrammarError {
     /// `[` without `]`, or nothing between them, or `]` alone.
     #[error("write several characters for one place as [s5]")]
     Class,
-    /// A number that is missing, no number or out of range.
+    /// A number that is missing, malformed or out of range.
     #[error("after `{keyword}` comes a number from {least} to {most}, like {keyword}{example}")]
     Number {
         /// The word before the number.
@@ -33,16 +33,16 @@ pub enum GrammarError {
         /// A number that works.
         example: usize,
     },
-    /// No hexadecimal digits, or more than a key has.
+    /// A text that is not hexadecimal, or has more digits than a key.
     #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f, like hex:c0de or hex:*beef")]
     Hex,
-    /// A number after `@` that leaves no room, or without parts anywhere before it.
+    /// A number after `@` that is too small for the parts before it, or without such parts.
     #[error("`@` follows a word between stars and says within how many characters, like *alice*@12")]
     Within,
     /// More characters than can be chosen together.
     #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MOST_CHOSEN)]
     TooMany(usize),
-    /// An ending whose seventh character from the end cannot be there.
+    /// An ending whose seventh character from the end is impossible there.
     #[error("the seventh character from the end is always q or s{}", or_else(.0))]
     Ending(Option<String>),
     /// The difficulty takes too long to compute.

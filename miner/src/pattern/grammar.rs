@@ -1,4 +1,4 @@
-//! The grammar: what people write becomes a [`Pattern`]. `docs/askers/patterns.md` is its table.
+//! The grammar: reads a person's text as a [`Pattern`]. `docs/askers/patterns.md` has the table.
 //!
 //! No word is both a plain prefix and of another kind: every keyword has a character that cannot
 //! occur in an npub.
@@ -21,7 +21,7 @@ const EQUAL: RangeInclusive<usize> = 2..=51;
 const EQUAL_ANYWHERE: RangeInclusive<usize> = 2..=12;
 /// The number of bits that `zeros:` may ask for.
 const ZEROS: RangeInclusive<usize> = 1..=255;
-/// Least number of letters of `words` alone.
+/// The default number of letters of `words`.
 const LETTERS: usize = 5;
 
 impl FromStr for Pattern {
@@ -34,7 +34,7 @@ impl FromStr for Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern of any kind, as `FromStr` does, with a bound on the time: for texts of
+    /// Reads a pattern of any kind, like `FromStr`, with a bound on the time. For texts of
     /// strangers.
     ///
     /// Errors: [`GrammarError`]; `TooIntricate` once the effort is used up.
@@ -56,7 +56,7 @@ fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     }
     match text {
         "words" => return words(LETTERS),
-        // They are read before single words are: see `Best`.
+        // `Best` reads these before single words are read.
         "best" | "surprise" => return Err(GrammarError::Best),
         _ => {}
     }
@@ -130,7 +130,7 @@ fn words(letters: usize) -> Result<Pattern, GrammarError> {
 /// A pattern of many shapes, made at its first use.
 type Made = OnceLock<Result<Pattern, GrammarError>>;
 
-/// The pattern of some shapes: made once, and copies share its tables.
+/// The pattern of some shapes. It is made once, and copies share its tables.
 fn once(made: &Made, text: String, kind: Kind, shapes: impl FnOnce() -> Vec<Shape>) -> Result<Pattern, GrammarError> {
     made.get_or_init(|| Pattern::from_shapes(text, kind, shapes(), &mut Effort::full())).clone()
 }

@@ -3,13 +3,13 @@
 use super::character_set::CharacterSet;
 use super::shape::Shape;
 
-/// Number of intervals that a shape may always have: a filter of so few costs nothing.
+/// Number of intervals that a shape may always have, because a filter of so few costs nothing.
 const FREE: u64 = 64;
 /// The most intervals of one shape.
 const MOST: u64 = 4096;
 /// A share of keys so small that finer intervals save nothing.
 const RARE: f64 = 1.0 / (1u64 << 40) as f64;
-/// Characters that lie in the upper 64 bits with all their bits.
+/// Characters that lie completely in the upper 64 bits.
 const WHOLE: usize = 12;
 
 /// Intervals of the upper 64 bits of x: sorted, disjoint, both ends included. They contain every
@@ -32,13 +32,13 @@ impl Intervals {
         Intervals { list: joined(list), is_exact }
     }
 
-    /// The part of all keys that the intervals contain, 0 to 1.
+    /// The share of keys that the intervals contain, 0 to 1.
     pub fn share(&self) -> f64 {
         share_of(&self.list)
     }
 }
 
-/// The part of all keys in disjoint intervals, 0 to 1.
+/// The share of keys in disjoint intervals, 0 to 1.
 pub fn share_of(intervals: &[(u64, u64)]) -> f64 {
     intervals.iter().map(|&(first, last)| ((last - first) as f64 + 1.0) / 64f64.exp2()).sum()
 }
@@ -56,10 +56,10 @@ pub fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     joined
 }
 
-/// Adds the intervals of characters at the start. Returns whether they say all of it.
+/// Adds the intervals of characters at the start. Returns whether they are exact.
 fn add(start: &[CharacterSet], list: &mut Vec<(u64, u64)>) -> bool {
     let restricted = start.iter().rposition(|&set| set != CharacterSet::ANY).map_or(0, |at| at + 1);
-    // Ranges of the number that the characters so far are.
+    // Ranges of the number that the characters so far form.
     let (mut ranges, mut bits, mut is_exact) = (vec![(0u64, 0u64)], 0, restricted <= WHOLE + 1);
     for (at, &set) in start[..restricted.min(WHOLE + 1)].iter().enumerate() {
         let (set, width) = if at < WHOLE {
@@ -67,7 +67,7 @@ fn add(start: &[CharacterSet], list: &mut Vec<(u64, u64)>) -> bool {
         } else if set == CharacterSet::ANY {
             break;
         } else {
-            // Four bits of this character: its values go in pairs.
+            // Only four bits of this character count, so its values form pairs.
             let pairs = (set.0 | set.0 >> 1) & 0x5555_5555;
             is_exact &= pairs * 3 == set.0;
             (CharacterSet((0..16).fold(0, |half, pair| half | (pairs >> (2 * pair) & 1) << pair)), 4)

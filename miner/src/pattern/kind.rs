@@ -1,11 +1,11 @@
-//! Kinds of patterns, for those who describe them.
+//! Kinds of patterns, for describing them in words.
 
-/// The kind of a pattern, with what a description needs.
+/// The kind of a pattern, with the values that a description needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Characters after `npub1`: `m0ctane`.
     Prefix,
-    /// Characters after `npub1`, where some places accept any or several characters: `m0?tane`,
+    /// Characters after `npub1`, with places that accept any or several characters: `m0?tane`,
     /// `[s5]at`.
     Open,
     /// A word after `npub1` in any spelling that looks like it: `~alice`.

@@ -1,5 +1,5 @@
-//! Characters with which keys of a pattern can begin, go on, or end: from them other patterns are
-//! made that cost a device little beside it.
+//! Characters with which keys of a pattern can begin, continue or end. Other patterns are made from
+//! them that cost a device little in the same launch.
 
 use super::alphabet::{ALPHABET, value_of};
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
@@ -8,8 +8,8 @@ use super::pattern::Pattern;
 use super::shape::Shape;
 use std::ops::Range;
 
-/// Each of these takes characters of the alphabet, `other`, and returns as many. Each character is
-/// kept where the pattern allows it, and is one that it allows where not.
+/// Each of these takes characters of the alphabet, `other`, and returns as many. A character that
+/// the pattern allows at its place is kept; any other is replaced by an allowed one.
 impl Pattern {
     /// Characters that keys of this pattern can begin with.
     pub fn start_like(&self, other: &str) -> String {
@@ -19,22 +19,22 @@ impl Pattern {
         all_like((0..).map(|at| set_at(shape, at)), other)
     }
 
-    /// The last characters of keys whose checksum this pattern restricts; `None` if it restricts
-    /// none at a fixed place there.
+    /// The last characters of keys of this pattern; `None` if it restricts no fixed place of the
+    /// checksum.
     pub fn end_like(&self, other: &str) -> Option<String> {
         let shape = self.restricting(LAST_OF_DATA + 1..NPUB_CHARACTERS)?;
         Some(all_like((NPUB_CHARACTERS - other.len()..).map(|at| set_at(&shape, at)), other))
     }
 
-    /// The characters before the last of the data, of which a key has only one bit; `None` if this
-    /// pattern restricts none of them at a fixed place.
+    /// The characters just before the last one of the data (which holds only one bit of a key);
+    /// `None` if this pattern restricts no fixed place among them.
     pub fn data_end_like(&self, other: &str) -> Option<String> {
         let from = LAST_OF_DATA - other.len();
         let shape = self.restricting(from..LAST_OF_DATA)?;
         Some(all_like((from..).map(|at| set_at(&shape, at)), other))
     }
 
-    /// Whether characters anywhere, one run of them, are all it asks for.
+    /// Whether the pattern is only one run of characters anywhere.
     pub fn is_a_run(&self) -> bool {
         let Kind::Parts { start, middle, within: None, end } = self.kind() else { return false };
         start.is_empty() && middle.len() == 1 && end.is_empty()
@@ -53,7 +53,7 @@ fn set_at(shape: &Shape, place: usize) -> CharacterSet {
     *shape.start.get(place).or(of_end).unwrap_or(&CharacterSet::ANY)
 }
 
-/// The characters of `other`, or one of the set where they are not in their set.
+/// The characters of `other`; any that is not in its set is replaced by one of the set.
 fn all_like(sets: impl Iterator<Item = CharacterSet>, other: &str) -> String {
     let like = |(set, value): (CharacterSet, u8)| {
         let value = if set.contains(value) { value } else { set.nth(u32::from(value) % set.len()) };

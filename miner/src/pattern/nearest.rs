@@ -1,11 +1,11 @@
-//! Patterns beside the one that was asked for: the nearest that is searched for at full rate, and
-//! cheaper ones that look alike.
+//! Patterns near a given one: the nearest that is searched for at full rate, and cheaper
+//! look-alikes.
 
 use super::chance::Effort;
 use super::kind::Kind;
 use super::pattern::Pattern;
 
-/// A look-alike is worth naming if it is found this many times as fast.
+/// How many times as fast a look-alike must be found to be worth naming.
 const WORTH_NAMING: f64 = 1.9;
 
 impl Pattern {
@@ -35,8 +35,7 @@ impl Pattern {
         self.cheaper_within(&mut Effort::full())
     }
 
-    /// The same as [`Pattern::cheaper`], without patterns whose difficulty takes more than
-    /// `effort`.
+    /// [`Pattern::cheaper`] without patterns whose difficulty takes more than `effort`.
     pub fn cheaper_within(&self, effort: &mut Effort) -> Vec<Pattern> {
         if !matches!(self.kind(), Kind::Prefix | Kind::Open | Kind::Parts { .. }) || self.as_str().starts_with('~') {
             return Vec::new();

@@ -10,11 +10,11 @@ use super::pattern::Pattern;
 use super::prefix::{MAX_CHARACTERS, PatternError, spellings};
 use super::shape::Shape;
 
-/// Places of a part within the first characters, up to which each is an alternative of its own that
-/// says all at the start.
+/// A part that has at most this many places within the first characters becomes one alternative for
+/// each place, with all characters at the start.
 const FEW_PLACES: usize = 3;
 
-/// A part as it is written, and the sets of its places.
+/// A written part, and the sets of its places.
 struct Part {
     text: String,
     sets: Vec<CharacterSet>,
@@ -67,7 +67,7 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     Pattern::from_shapes(written, kind, alternatives(shape), effort)
 }
 
-/// A pattern of characters at the start alone.
+/// A pattern of characters at the start only.
 fn starting(mark: &str, start: &Part, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let plain = |error| GrammarError::Prefix { error, look_alike: None };
     if start.sets.is_empty() {
@@ -147,7 +147,7 @@ fn check(shape: &Shape, mark: &str, end: &str) -> Result<(), GrammarError> {
     let padding = LAST_OF_DATA.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at).map(|set| (at, set)));
     match padding {
         Some((at, set)) if set.intersection(CharacterSet::PADDED) == CharacterSet::NONE => {
-            // A class is more than one character of the text: no spelling is named then.
+            // A class is more than one character of the text, so no spelling is suggested.
             let is_plain = end.chars().count() == shape.end.len();
             let respelled = || end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect::<String>();
             Err(GrammarError::Ending(is_plain.then(|| format!("{mark}*{}", respelled()))))

@@ -1,4 +1,4 @@
-//! One pattern: what a key must look like.
+//! One pattern: a description of keys.
 
 use super::chance::{Effort, chance_of_any};
 use super::character_set::CharacterSet;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Largest part of all keys that a device may hand on to be checked in full: four fixed characters.
+/// The largest share of keys that a device may have checked in full: that of four fixed characters.
 const MOST_HANDED_ON: f64 = 1.0 / (1 << 20) as f64;
 
 /// Description of keys, in the grammar of `docs/askers/patterns.md`. At least one npub
@@ -32,7 +32,7 @@ enum Form {
     Shapes(Arc<Shapes>),
 }
 
-/// The alternatives of a pattern that is no prefix, with what follows from them.
+/// The alternatives of a pattern other than a prefix, with values computed from them.
 struct Shapes {
     kind: Kind,
     list: Vec<Shape>,
@@ -51,7 +51,7 @@ impl Pattern {
         Ok(Pattern { text, form: Form::Range(first, last) })
     }
 
-    /// A pattern of alternatives. Those that no key can have are left out.
+    /// A pattern of alternatives. Impossible ones are left out.
     ///
     /// Errors: there is none, every key has one, or the difficulty takes more than `effort`.
     pub(super) fn from_shapes(
@@ -72,7 +72,7 @@ impl Pattern {
         Ok(Pattern { text, form: Form::Shapes(Arc::new(Shapes { kind, list, intervals, chance })) })
     }
 
-    /// The pattern as it is written, without `npub1`, in lower case and without spaces.
+    /// The pattern in its normal spelling: without `npub1`, in lower case and without spaces.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -90,8 +90,8 @@ impl Pattern {
         }
     }
 
-    /// Binary logarithm of the difficulty, rounded. Of a prefix, the leading bits of x that it
-    /// fixes, 5 to 256.
+    /// Binary logarithm of the difficulty, rounded. For a prefix, the number of leading bits of x
+    /// that it fixes, 5 to 256.
     pub fn bits(&self) -> u32 {
         match &self.form {
             Form::Range(..) => (self.text.len() as u32 * 5).min(256),
@@ -107,7 +107,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the key has it.
+    /// Whether the key matches.
     pub fn matches(&self, npub: &Npub) -> bool {
         match &self.form {
             Form::Range(first, last) => *first <= npub.0 && npub.0 <= *last,
@@ -118,8 +118,8 @@ impl Pattern {
         }
     }
 
-    /// The characters of a matching key that met the pattern, parts joined by `…`: which word, or
-    /// which spelling. `None` if the key does not match.
+    /// The characters of a key that match, such as the word or the spelling; parts are joined by
+    /// `…`. `None` if the key does not match.
     pub fn met_by(&self, npub: &Npub) -> Option<String> {
         if !self.matches(npub) {
             return None;
@@ -139,7 +139,7 @@ impl Pattern {
         }
     }
 
-    /// Number of intervals that a device's filter needs for it.
+    /// Number of intervals that a device's filter needs for the pattern.
     pub fn interval_count(&self) -> usize {
         match &self.form {
             Form::Range(..) => 1,
@@ -155,8 +155,8 @@ impl Pattern {
         }
     }
 
-    /// The part of all keys, 0 to 1, that a filter by its intervals hands on to be checked in full.
-    /// Zero if the intervals say all, or too little for such a filter.
+    /// The share of keys, 0 to 1, that pass a filter by its intervals and need a full check. Zero
+    /// if the intervals are exact, or too wide for such a filter.
     pub fn handed_on(&self) -> f64 {
         match &self.form {
             Form::Shapes(shapes) if !shapes.intervals.is_exact && self.begins_selectively() => shapes.intervals.share(),
@@ -184,8 +184,8 @@ impl Pattern {
         }
     }
 
-    /// Whether the first 32 bits of x say enough for the fast kernel: either all of it or as much
-    /// as four characters do.
+    /// Whether the first 32 bits of x restrict the key enough for the fast kernel: either
+    /// completely or as much as four characters do.
     pub fn begins_selectively(&self) -> bool {
         match &self.form {
             Form::Range(..) => true,

@@ -13,13 +13,13 @@ pub enum PatternError {
     /// Nothing follows `npub1`.
     #[error("there is no prefix in it; send 1 to {MAX_CHARACTERS} of the characters {}", alphabet_text())]
     Empty,
-    /// Longer than an npub, with the number of characters.
+    /// Longer than an npub; the number of characters.
     #[error("{0} characters are too many; an npub has {MAX_CHARACTERS} that can be chosen, so send at most that many")]
     TooLong(usize),
     /// A character that bech32 does not have.
     #[error("“{character}” cannot occur in an npub{}", suggestion(.nearest))]
     Forbidden {
-        /// The first such character, in lower case.
+        /// The first forbidden character, in lower case.
         character: char,
         /// Spellings of the whole text that are possible, the most similar first; empty if none is
         /// similar.
@@ -42,7 +42,7 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
-/// Removes what people write around a pattern: spaces, capitals, `nostr:`, `npub1`, `/`.
+/// Removes spaces, capitals, `nostr:`, `npub1` and `/` around a pattern.
 pub(super) fn bare(written: &str) -> String {
     let lower = written.trim().to_lowercase();
     let bare = lower.strip_prefix("nostr:").unwrap_or(&lower).trim_start_matches('/');
@@ -65,7 +65,8 @@ pub(super) fn range_of(text: &str) -> Result<([u8; 32], [u8; 32]), PatternError>
     range(&values).ok_or(PatternError::Impossible)
 }
 
-/// Up to three spellings of `text` in characters that can occur; those that `stays` are kept.
+/// Up to three spellings of `text` in characters that can occur. Characters for which `stays` is
+/// true are kept.
 pub(super) fn spellings(text: &str, stays: impl Fn(char) -> bool) -> Vec<String> {
     let respell = |choice: usize| {
         text.chars()

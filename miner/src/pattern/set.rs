@@ -1,4 +1,4 @@
-//! The patterns of one launch: which of them a key matches, and the intervals that a device filters
+//! The patterns of one launch: which of them match a key, and the intervals that a device filters
 //! by.
 
 use super::chance::{Effort, chance_of_any};
@@ -11,8 +11,8 @@ use super::text_tests::TextTests;
 use crate::key::Npub;
 use std::sync::{Arc, OnceLock};
 
-/// Intervals of a set at most: what a device's filter has room for. Where there are more, those
-/// with the smallest gaps between them are joined.
+/// The most intervals of a set, for which a device's filter has room. If there are more, those with
+/// the smallest gaps between them are joined.
 pub const MOST_INTERVALS: usize = 1 << 20;
 
 /// Index of a pattern in its set.
@@ -32,7 +32,7 @@ pub struct PatternSet {
     first_member: Vec<u32>,
     is_exact: bool,
     compares_whole_keys: bool,
-    /// Patterns behind these, in a set that others have too. It shares none itself.
+    /// Further patterns, in a set that other sets share too. That set shares none itself.
     shared: Option<Arc<PatternSet>>,
     /// The same patterns in a set that shares none, made at its first use.
     flat: OnceLock<Box<PatternSet>>,
@@ -58,12 +58,13 @@ impl PatternSet {
         PatternSet { patterns, intervals, members, first_member, is_exact, compares_whole_keys, shared, flat }
     }
 
-    /// A set of `own`, and behind them the patterns of `shared`. Made, and compared with keys, in a
-    /// time that does not grow with `shared`. What a device filters by is made at its first use.
+    /// A set of `own`, then the patterns of `shared`. Making it and comparing it with keys takes a
+    /// time that does not grow with `shared`. The tables for a device's filter are made at their
+    /// first use.
     pub fn before(own: Vec<Pattern>, shared: &Arc<PatternSet>) -> PatternSet {
         let own = PatternSet::new(own);
         if shared.shared.is_some() || own.members.len() + shared.members.len() > MOST_INTERVALS {
-            // Where intervals are joined, all of them decide which.
+            // Which intervals are joined depends on all of them.
             return PatternSet::new(
                 own.patterns.iter().chain(shared.iter().map(|(_, pattern)| pattern)).cloned().collect(),
             );
@@ -76,7 +77,7 @@ impl PatternSet {
         }
     }
 
-    /// The patterns that are behind its own, if it was made by [`PatternSet::before`].
+    /// The shared patterns after the set's own, if the set was made by [`PatternSet::before`].
     pub fn shared(&self) -> Option<&Arc<PatternSet>> {
         self.shared.as_ref()
     }
@@ -146,39 +147,39 @@ impl PatternSet {
     }
 
     /// Conditions on the keys inside the intervals, for devices that check them. `None` if the
-    /// intervals say all, or if there are too many for a device.
+    /// intervals are exact, or if there are too many conditions for a device.
     pub fn checks(&self) -> Option<Checks> {
         let PatternSet { patterns, members, first_member, .. } = self.flat();
         if self.is_exact { None } else { Checks::new(patterns, members, first_member) }
     }
 
-    /// Whether the first 32 bits of a pattern say too little for the faster kernel.
+    /// Whether some pattern needs whole keys compared, because its first 32 bits restrict too
+    /// little.
     pub fn compares_whole_keys(&self) -> bool {
         self.compares_whole_keys
     }
 
-    /// Tests of whole texts, for the kernel that compares these. `None` if the first 32 bits say
-    /// enough of every pattern, and the faster kernel does.
+    /// Tests of whole texts, for the kernel that compares whole keys. `None` if the faster kernel
+    /// can search every pattern by the first 32 bits.
     pub fn text_tests(&self) -> Option<TextTests> {
         let tests = || TextTests::new(self.iter().flat_map(|(_, pattern)| TextTest::of(pattern)).collect());
         self.compares_whole_keys().then(tests)
     }
 
-    /// Whether the key is inside an interval. A device that searches the intervals hands such keys
-    /// on.
+    /// Whether the key is inside an interval. A device that filters by intervals reports such keys.
     pub fn may_match(&self, npub: &Npub) -> bool {
         let top = top_of(&npub.0);
         self.interval_of(top).is_some() || self.shared.as_ref().is_some_and(|shared| shared.interval_of(top).is_some())
     }
 
-    /// Expected number of candidates until any pattern matches; `None` for the empty set. Patterns
-    /// that overlap are counted once, but for sets that are too intricate: there the sum of the
-    /// chances is taken.
+    /// Expected number of candidates until any pattern matches; `None` for the empty set.
+    /// Overlapping patterns are counted once. In sets that are too intricate for that, the chances
+    /// are added.
     pub fn difficulty(&self) -> Option<Difficulty> {
         self.difficulty_within(&mut Effort::full())
     }
 
-    /// The same as [`PatternSet::difficulty`]; a set that takes more than `effort` is too
+    /// [`PatternSet::difficulty`] with a bound: a set that takes more than `effort` is too
     /// intricate.
     pub fn difficulty_within(&self, effort: &mut Effort) -> Option<Difficulty> {
         if self.is_empty() {
@@ -218,7 +219,7 @@ fn merged(members: &[(u64, u64, u32)], gap: u64) -> (Vec<(u64, u64)>, Vec<u32>) 
 }
 
 /// The gap up to which neighbours must be joined so that at most `most` intervals are left; `None`
-/// if there are no more now.
+/// if there are few enough already.
 fn gap_to_close(intervals: &[(u64, u64)], most: usize) -> Option<u64> {
     let excess = intervals.len().checked_sub(most).filter(|&excess| excess > 0)?;
     let mut gaps: Vec<u64> = intervals.windows(2).map(|pair| pair[1].0 - pair[0].1 - 1).collect();
@@ -281,7 +282,7 @@ mod tests {
     }
 
     proptest! {
-        /// With shared patterns and without, a set says the same of every key.
+        /// A set gives the same answers about every key, whether patterns are shared or not.
         #[test]
         fn shared_patterns_are_as_good_as_own_ones(
             x in any::<[u8; 32]>(),

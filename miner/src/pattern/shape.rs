@@ -1,4 +1,4 @@
-//! Shapes: what a key's text must look like. A pattern is one shape or several alternatives.
+//! Shapes: descriptions of a key's text. A pattern is one shape or several alternatives.
 
 use super::character_set::{CharacterSet, LAST_OF_DATA, NPUB_CHARACTERS};
 use crate::key::Npub;
@@ -11,7 +11,7 @@ pub type Values = [u8; NPUB_CHARACTERS];
 pub struct Shape {
     /// Characters from the first on. Sets of all characters stand for `?`.
     pub start: Vec<CharacterSet>,
-    /// Parts after the start, in this order, without overlap, each as early as it can be.
+    /// Parts after the start, in this order and without overlap, each as early as possible.
     pub middle: Vec<Vec<CharacterSet>>,
     /// The middle ends within this many characters.
     pub within: usize,
@@ -20,7 +20,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of characters at the start alone.
+    /// The shape of characters at the start only.
     pub fn starting(start: Vec<CharacterSet>) -> Shape {
         Shape { start, middle: Vec::new(), within: NPUB_CHARACTERS, end: Vec::new() }
     }
@@ -35,13 +35,13 @@ impl Shape {
         NPUB_CHARACTERS - self.end.len()
     }
 
-    /// Characters that it names or leaves open by `?`.
+    /// Number of characters that the shape names or leaves open by `?`.
     pub fn len(&self) -> usize {
         self.start.len() + self.middle.iter().map(Vec::len).sum::<usize>() + self.end.len()
     }
 
-    /// Removes what cannot occur from the last character of the data. `false` if nothing is left of
-    /// some set.
+    /// Removes impossible values from the sets for the last character of the data. `false` if a set
+    /// becomes empty.
     pub fn respect_padding(&mut self) -> bool {
         let end_from = self.end_from();
         if let Some(set) = self.start.get_mut(LAST_OF_DATA) {
@@ -70,7 +70,7 @@ impl Shape {
         true
     }
 
-    /// Indices of the characters that met it in a key that has the shape: ranges, ascending.
+    /// Indices of the characters that match in a key with this shape: ranges, ascending.
     pub fn met_by(&self, values: &Values) -> Vec<(usize, usize)> {
         let fits =
             |part: &[CharacterSet], at: usize| part.iter().zip(&values[at..]).all(|(set, &value)| set.contains(value));

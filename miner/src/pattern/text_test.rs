@@ -22,15 +22,15 @@ pub const UNUSED_BITS: u32 = 10;
 /// The lowest bit of every character of a word.
 pub const LOWEST_BITS: u64 = 0x0084_2108_4210_8421;
 
-/// Tests of a pattern at most for the kernel that compares whole texts.
+/// The most tests of a pattern for the kernel that compares whole texts.
 const MOST_TESTS: usize = 64;
 
-/// Largest part of all keys that a pattern's tests may let pass: confirming one takes as long as
+/// The largest share of keys that a pattern's tests may let pass. Confirming a key takes as long as
 /// testing some thousands.
 const MOST_PASSING: f64 = 1.0 / (1 << 16) as f64;
 
-/// Keys that may pass for each match, where more than [`MOST_PASSING`] pass: confirming these takes
-/// less than a tenth of a second.
+/// The most keys that may pass for each match if more than [`MOST_PASSING`] pass. Confirming them
+/// takes less than a tenth of a second.
 const PASSING_A_MATCH: f64 = 4096.0;
 
 /// Characters of a run that every device compares.
@@ -45,7 +45,7 @@ pub struct TextTest {
     pub anywhere: Option<Anywhere>,
 }
 
-/// Neighbouring characters at some place.
+/// A run of characters at any of some places.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Anywhere {
     /// The characters.
@@ -74,7 +74,7 @@ impl TextTest {
         pattern.shapes().iter().map(of_shape).collect()
     }
 
-    /// The part of random keys that passes, about.
+    /// The approximate share of random keys that pass.
     fn share(&self) -> f64 {
         let fixed: u32 = self.fixed.iter().map(|(_, mask, _)| mask.count_ones()).sum();
         let anywhere = self.anywhere.as_ref().map_or(1.0, |Anywhere { run, places }| {
@@ -105,8 +105,8 @@ impl TextTest {
 }
 
 impl Pattern {
-    /// Whether the devices can search for it, with one of two kernels. The one that compares whole
-    /// texts takes patterns of few alternatives whose tests few other keys pass.
+    /// Whether one of the two kernels can search for the pattern. The kernel that compares whole
+    /// texts takes patterns with few alternatives whose tests pass few other keys.
     pub fn is_searchable(&self) -> bool {
         if self.begins_selectively() {
             return true;
@@ -118,7 +118,8 @@ impl Pattern {
         passing <= MOST_PASSING.max(PASSING_A_MATCH / self.difficulty().candidates())
     }
 
-    /// Number of tests of texts that it adds to a launch; zero if the fast kernel takes it.
+    /// Number of tests of texts that the pattern adds to a launch; zero if the fast kernel takes
+    /// it.
     pub fn text_test_count(&self) -> usize {
         match self.kind() {
             _ if self.begins_selectively() => 0,
@@ -139,7 +140,7 @@ fn of_shape(shape: &Shape) -> TextTest {
     shape.start.iter().enumerate().for_each(|(at, &set)| fix(at, set));
     shape.end.iter().enumerate().for_each(|(at, &set)| fix(shape.end_from() + at, set));
     let fixed = (0..5).filter(|&word| masks[word] != 0).map(|word| (word, masks[word], values[word])).collect();
-    // The part that is hardest to meet. The others are left to the whole check.
+    // The part that is hardest to match. The full check tests the others.
     let bits = |part: &[CharacterSet]| part.iter().map(|&set| common_bits(set).0.count_ones()).sum::<u32>();
     let anywhere = shape.middle.iter().max_by_key(|part| bits(part)).map(|part| {
         let repeated = |&set: &CharacterSet| {

@@ -3,10 +3,10 @@
 use super::checksum::{CHECKSUM_BITS, ChecksumTables};
 use super::text_test::{TextTest, UNUSED_BITS};
 
-/// Bits that a [`ChecksumTest`] compares at least: one key in 256 passes then.
+/// The fewest bits that a [`ChecksumTest`] compares: with these, one key in 256 passes.
 const LEAST_BITS: u32 = 8;
 
-/// Values that a [`ChecksumTest`] has at most.
+/// The most values of a [`ChecksumTest`].
 const MOST_VALUES: usize = 8;
 
 /// The tests of a pattern set. A key that fails all of them matches no pattern.
@@ -14,21 +14,21 @@ const MOST_VALUES: usize = 8;
 pub struct TextTests {
     /// Tests that read no part of the checksum.
     pub of_keys: Vec<TextTest>,
-    /// Tests that read a part of it.
+    /// Tests that read a part of the checksum.
     pub of_checksums: Vec<TextTest>,
-    /// A test that every text passes which passes one of [`TextTests::of_checksums`].
+    /// A quick test for [`TextTests::of_checksums`]: every text that passes one of them passes it.
     pub first: Option<ChecksumTest>,
 }
 
-/// Two bytes of the checksum, of which some bits have one of a few values.
+/// A test of two bytes of the checksum: some of their bits must have one of a few values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChecksumTest {
     /// The bytes, counted from the lowest of the checksum's 30 bits.
     pub bytes: [usize; 2],
     /// The bits that are compared, in each of the two bytes.
     pub mask: [u8; 2],
-    /// Their values less the checksum of zero (exclusive or), each different, other bits zero. So
-    /// these are linear in the bits of the key.
+    /// The allowed values, less the checksum of zero (exclusive or), which makes them linear in the
+    /// bits of the key. All differ; uncompared bits are zero.
     pub sums: Vec<[u8; 2]>,
 }
 
@@ -47,7 +47,8 @@ impl TextTests {
 }
 
 impl ChecksumTest {
-    /// The test of the bits that all of these fix; `None` if these are few, or have many values.
+    /// The test of the bits that all of these tests fix; `None` if there are few such bits, or many
+    /// values.
     fn common(tests: &[TextTest]) -> Option<ChecksumTest> {
         let bits = tests.iter().map(fixed_bits).collect::<Vec<_>>();
         let mask = bits.iter().map(|&(mask, _)| mask).reduce(|all, mask| all & mask)?;

@@ -2,12 +2,12 @@
 
 use super::{Effort, Pattern, PatternSet, Rate};
 
-/// The rate of a search for all of these patterns: the one at which the time that it takes belongs
-/// to the difficulty of all of them.
+/// The rate of a search for all of these patterns: their common difficulty divided by the mean time
+/// of the search.
 ///
-/// Patterns of which the first 32 bits say too little ([`Pattern::begins_selectively`]) are searched
-/// by comparing whole keys, which has a rate of its own. Where there are patterns of both kinds, each
-/// kind has half of the time. `None` for no pattern, or more than `effort` allows.
+/// Patterns that the first 32 bits restrict too little ([`Pattern::begins_selectively`]) are
+/// searched by comparing whole keys, at another rate. If there are patterns of both kinds, each
+/// kind has half of the time. `None` without a pattern, or if it takes more than `effort`.
 pub fn rate_in_turns(patterns: &[Pattern], top_words: Rate, whole_keys: Rate, effort: &mut Effort) -> Option<Rate> {
     let (of_top_words, of_whole_keys): (Vec<Pattern>, Vec<Pattern>) =
         patterns.iter().cloned().partition(Pattern::begins_selectively);

@@ -1,5 +1,5 @@
-//! Lists of words: the one that is built in, and those of a file. A letter that cannot occur in an
-//! npub (`b`, `i`, `o`) stands for its look-alikes; all others stand for themselves.
+//! Lists of words: the built-in one, and those in files. A letter that cannot occur in an npub
+//! (`b`, `i`, `o`) stands for its look-alikes; all others stand for themselves.
 
 use super::alphabet::{look_alikes, value_of};
 use super::character_set::CharacterSet;
@@ -8,20 +8,20 @@ use super::pattern::Pattern;
 use super::shape::Shape;
 use thiserror::Error;
 
-/// The built-in words, separated by spaces and line ends. Lines that begin with `#` are no words.
+/// The built-in words, separated by spaces and line ends. Lines that begin with `#` are comments.
 const BUILT_IN: [&str; 2] = [include_str!("words/english.txt"), include_str!("words/japanese.txt")];
 
 /// Letters of the shortest and of the longest word that `words` may ask for.
 pub const SHORTEST_WORD: usize = 4;
 pub const LONGEST_WORD: usize = 9;
 
-/// Words of a file at most.
+/// The most words in a file.
 const MOST_WORDS: usize = 100_000;
 
 /// Reason why a list of words cannot be searched for.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum WordError {
-    /// A line is no pattern.
+    /// A line is not a pattern.
     #[error("line {line}, “{word}”: {error}")]
     Word {
         /// Number of the line, from 1.
@@ -44,8 +44,8 @@ fn built_in() -> impl Iterator<Item = &'static str> {
     lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
 }
 
-/// Characters of an npub that look like those that people ask for: built-in words, one after
-/// another. `draw` chooses a number below its argument.
+/// Characters that look like a person's request: built-in words, one after another. `draw` chooses
+/// a number below its argument.
 pub fn word_like(characters: usize, mut draw: impl FnMut(usize) -> usize) -> String {
     let words: Vec<&str> = built_in().collect();
     let mut text = String::new();
@@ -74,9 +74,8 @@ fn set_of(letter: char) -> CharacterSet {
     })
 }
 
-/// The patterns of a file with a word on each line: in any case of letters, at most 100,000.
-/// Empty lines and those that begin with `#` are skipped. A word may also be a pattern of any other
-/// kind.
+/// The patterns of a text with a word on each line, in upper or lower case, at most 100,000. Empty
+/// lines and those that begin with `#` are skipped. A word may also be a pattern of any other kind.
 ///
 /// Errors: [`WordError`].
 pub fn patterns_of_words(text: &str) -> Result<Vec<Pattern>, WordError> {

@@ -1,12 +1,12 @@
-//! Calibrations: the figures that measuring a device gives. Whoever opens devices may keep them from one
-//! start to the next; this room knows no file.
+//! Calibrations: the measured figures of devices. The caller may keep them from one start to the
+//! next; this room knows no file.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Calibrations kept, at most. One more, and all others are measured anew.
+/// The most calibrations kept. With one more, all others are dropped and measured again.
 pub const MOST_CALIBRATIONS: usize = 64;
 
 /// The longest name of a variant, in bytes.
@@ -22,7 +22,7 @@ pub struct Calibration {
     /// Candidates per second by wall time, where top words are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_words: Option<f64>,
-    /// The same where whole keys are.
+    /// Candidates per second by wall time, where whole keys are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_keys: Option<f64>,
 }
@@ -33,15 +33,15 @@ pub struct Calibration {
 pub struct Choice {
     /// The name of the kernel's variant.
     pub variant: String,
-    /// Prefix products per thread that fitted into memory. With another number the variants differ
-    /// in another way.
+    /// Prefix products per thread that fitted into memory. With another number, another variant may
+    /// be best.
     pub prefixes: u32,
     /// Table entries per thread and second of each kind of kernel.
     pub speeds: [f64; 3],
 }
 
 impl Calibration {
-    /// Whether a device can have been measured so. Another one comes from a damaged file.
+    /// Whether a device can have these figures. If not, they come from a damaged file.
     pub fn is_plausible(&self) -> bool {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0 && rate < 1e18;
         let is_choice = |choice: &Choice| {
@@ -53,12 +53,12 @@ impl Calibration {
     }
 }
 
-/// The calibrations of all devices by their keys, shared by those who measure. Without a file
-/// ([`Calibrations::kept_by`]) it is empty and stays so: every start measures.
+/// The calibrations of all devices by their keys, shared by all users. Without
+/// [`Calibrations::kept_by`] it stays empty, and every start measures.
 #[derive(Clone, Default)]
 pub struct Calibrations(Option<Arc<Kept>>);
 
-/// Writes all calibrations to where they are kept.
+/// Writes all calibrations to their place.
 type Save = Box<dyn Fn(&BTreeMap<String, Calibration>) + Send + Sync>;
 
 struct Kept {
@@ -67,8 +67,8 @@ struct Kept {
 }
 
 impl Calibrations {
-    /// Begins with these, and has `save` keep all of them after each change. Those that cannot have
-    /// been measured are left out.
+    /// Begins with the calibrations `all`, and calls `save` with all of them after each change.
+    /// Implausible ones are left out.
     pub fn kept_by(
         mut all: BTreeMap<String, Calibration>,
         save: impl Fn(&BTreeMap<String, Calibration>) + Send + Sync + 'static,
@@ -120,7 +120,7 @@ mod tests {
         Choice { variant: "tensor".to_owned(), prefixes: 512, speeds: [speed, 2e4, 1e4] }
     }
 
-    /// Calibrations, and the number of them each time that they were saved.
+    /// Calibrations, and their number each time they were saved.
     fn counted(all: BTreeMap<String, Calibration>) -> (Calibrations, Arc<Mutex<Vec<usize>>>) {
         let kept: Arc<Mutex<Vec<usize>>> = Arc::default();
         let saved = Arc::clone(&kept);

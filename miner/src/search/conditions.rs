@@ -4,24 +4,24 @@
 use super::functionals::Bits;
 use crate::pattern::{Anywhere, Run, TextTest};
 
-/// Bits that a quick test compares at least: fewer would let too many keys pass.
+/// The fewest bits that a quick test compares. Fewer would let too many keys pass.
 pub const LEAST_BITS: usize = 12;
 /// Characters of a text.
 pub const CHARACTERS: usize = 58;
 /// Characters of a text before its checksum.
 pub const DATA_CHARACTERS: usize = 52;
 
-/// One of the conditions of a test. A key whose text passes the test meets one of them.
+/// One of the conditions of a test. A key whose text passes the test meets at least one of them.
 pub enum Condition {
     /// Bits of the key and of its checksum have these values.
     End(Bits),
-    /// Bits of the key alone, neighbouring ones, have these values.
+    /// Neighbouring bits of the key (not of its checksum) have these values.
     Run(Bits),
-    /// So many equal characters are somewhere in the text.
+    /// This many equal characters are somewhere in the text.
     Equal(usize),
 }
 
-/// The conditions of a test. None, if no key passes it.
+/// The conditions of a test; empty if no key passes it.
 pub fn conditions_of(test: &TextTest) -> Vec<Condition> {
     let characters = test.fixed.iter().flat_map(|&(word, mask, value)| {
         let part = move |bits: u64, at: usize| (bits >> (55 - 5 * at) & 31) as u8;
@@ -42,7 +42,8 @@ pub fn conditions_of(test: &TextTest) -> Vec<Condition> {
     }
 }
 
-/// The characters of a run that begins at a place. What reaches into the checksum is an end.
+/// The condition for a run that begins at a place. A run that reaches into the checksum is an
+/// `End`.
 fn run_at(run: &[(u64, u64)], place: usize) -> Option<Condition> {
     let part = |bits: u64| (bits & 31) as u8;
     let characters = run.iter().enumerate().map(|(at, &(mask, value))| (place + at, part(mask), part(value)));

@@ -26,7 +26,7 @@ impl fmt::Display for DeviceId {
 }
 
 impl FromStr for DeviceId {
-    /// Words for the operator.
+    /// The error, in words for the operator.
     type Err = String;
 
     fn from_str(text: &str) -> Result<DeviceId, String> {

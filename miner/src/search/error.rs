@@ -17,13 +17,13 @@ pub enum SearchError {
     NoSuchDevice {
         /// The device asked for.
         asked: String,
-        /// Why it cannot be used.
+        /// The reason why the device cannot be used.
         reason: String,
     },
     /// This processor cannot run the kernel.
     #[error("this processor has no {asked}; use `--cpu-kernel auto`")]
     UnsupportedCpuKernel {
-        /// The instructions it lacks.
+        /// The instructions that the processor lacks.
         asked: &'static str,
     },
     /// The device stopped working.
@@ -34,7 +34,7 @@ pub enum SearchError {
         /// The error of the device or its driver.
         reason: String,
     },
-    /// The device said what no honest device says. It gets no more work.
+    /// The device sent a message that no honest device sends. It gets no more work.
     #[error("{device} is not to be trusted: {reason}")]
     Distrusted {
         /// The device.

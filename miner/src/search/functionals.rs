@@ -3,19 +3,19 @@
 use crate::pattern::ChecksumTables;
 use std::collections::BTreeMap;
 
-/// Bits of a key. Above them the bits of the checksum are counted.
+/// Number of bits of a key. The bits of the checksum are numbered after them.
 const KEY_BITS: usize = 256;
-/// Bits that a group of tests compares at most.
+/// The most bits that a group of tests compares.
 const MOST_COMMON: usize = 64;
 
-/// Bits of a text that have a value: 0 to 255 are those of the key, the lowest first, and 256 to
-/// 285 those of the checksum.
+/// Bits of a text with their values. Bits 0 to 255 are those of the key, the lowest first, and 256
+/// to 285 those of the checksum.
 #[derive(Clone, Default, Debug)]
 pub struct Bits(BTreeMap<usize, bool>);
 
 impl Bits {
-    /// The bits of characters: place, mask and value of each. `None` if no text has them, because
-    /// four bits of the last character before the checksum are zero.
+    /// The bits of characters, each given by place, mask and value. `None` if no text has them,
+    /// because four bits of the last character before the checksum are zero.
     pub fn of_characters(characters: impl Iterator<Item = (usize, u8, u8)>) -> Option<Bits> {
         let mut bits = BTreeMap::new();
         for (place, mask, value) in characters {
@@ -37,7 +37,8 @@ impl Bits {
         self.0.len()
     }
 
-    /// Mask and value of up to 64 bits of the key, from this bit upwards. No text has others above.
+    /// Mask and value of up to 64 bits of the key, from this bit upwards. Bits above the key have
+    /// none.
     pub fn word(&self, from: usize, count: usize) -> (u64, u64) {
         let range = self.0.range(from..(from + count).min(KEY_BITS));
         range.fold((0, 0), |(mask, value), (bit, &is_set)| {
@@ -62,16 +63,16 @@ impl Bits {
     }
 }
 
-/// Masks of bits of a key, as limbs: the parity of these bits is even in every key that has one of
-/// `tests`. They are independent of each other.
+/// Masks of bits of a key, as limbs. In every key that has one of `tests`, the bits of each mask
+/// have even parity. The masks are linearly independent.
 pub fn even_parities(tests: &[&Bits]) -> Vec<[u32; 8]> {
     let Some((first, others)) = tests.split_first() else { return Vec::new() };
     let has_all = |bit: &usize| others.iter().all(|test| test.0.contains_key(bit));
     let common: Vec<usize> = first.0.keys().copied().filter(has_all).take(MOST_COMMON).collect();
     let zero = ChecksumTables::get().zero;
-    // The values of the common bits, less the checksum of zero: so they are linear in the key.
+    // The values of the common bits, less the checksum of zero, which makes them linear in the key.
     let value = |test: &Bits, bit: usize| test.0[&bit] != (bit >= KEY_BITS && zero >> (bit - KEY_BITS) & 1 == 1);
-    // Gauss: each pivot is set in one of the rows only.
+    // Gaussian elimination: each pivot is set in only one of the rows.
     let mut rows: Vec<(usize, u64)> = Vec::new();
     for test in tests {
         let row = common.iter().enumerate().fold(0, |row, (at, &bit)| row | u64::from(value(test, bit)) << at);
@@ -95,7 +96,7 @@ pub fn even_parities(tests: &[&Bits]) -> Vec<[u32; 8]> {
         .collect()
 }
 
-/// The bits of the key that a bit of the text is the parity of, up to a constant.
+/// The bits of the key whose parity is this bit of the text, up to a constant.
 fn mask_of(bit: usize) -> [u32; 8] {
     let mut mask = [0; 8];
     if bit < KEY_BITS {

@@ -2,7 +2,7 @@
 //!
 //! A [`Searcher`] is one device. It takes a [`Launch`] (start points and patterns), tests a stretch
 //! of candidates around each start point, and reports every tweak whose npub may match. Launches
-//! are memoryless: each brings fresh start points, and nothing of one matters to the next. The
+//! are memoryless: each brings fresh start points and is independent of the one before. The
 //! mathematics is in `docs/developers/search.md`.
 
 mod calibration;

@@ -1,4 +1,4 @@
-//! NVIDIA's management library (NVML), loaded at run time where there is one.
+//! NVIDIA's management library (NVML), loaded at run time if it is installed.
 
 use libloading::Library;
 use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -10,7 +10,7 @@ const TEMPERATURE_OF_GPU: c_int = 0;
 /// `NVML_CLOCK_SM` of nvml.h.
 const CLOCK_OF_PROCESSORS: c_int = 1;
 
-/// A GPU in NVML. The library stays loaded as long as this lives.
+/// A GPU in NVML. The library stays loaded as long as this value lives.
 #[derive(Debug)]
 pub(super) struct Gpu {
     nvml: Library,
@@ -98,7 +98,7 @@ impl Gpu {
         (code == SUCCESS).then_some(f64::from(milliwatts) / 1e3)
     }
 
-    /// The least and the greatest power limit that the GPU takes, watts.
+    /// The smallest and the largest power limit that the GPU accepts, watts.
     pub fn power_limits(&self) -> Option<(f64, f64)> {
         let (mut least, mut most): (c_uint, c_uint) = (0, 0);
         // SAFETY: as for `joules`; both pointers are valid.
@@ -114,7 +114,7 @@ impl Gpu {
         (code == SUCCESS).then_some((f64::from(least) / 1e3, f64::from(most) / 1e3))
     }
 
-    /// Sets the power limit, watts. Returns whether the driver did; it lets root only.
+    /// Sets the power limit, watts. Returns whether the driver did it; only root may.
     pub fn set_power_limit(&self, watts: f64) -> bool {
         // SAFETY: the function has this type (nvml.h), and the handle is of this library.
         unsafe {
@@ -138,8 +138,8 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and this
-        // undoes it.
+        // SAFETY: the function has this type (nvml.h). `open` initialised the library once, and
+        // this undoes it.
         unsafe {
             if let Ok(shutdown) = self.nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlShutdown\0") {
                 shutdown();

@@ -13,7 +13,7 @@ pub fn open(device: DeviceId, options: &SearchOptions) -> Result<Box<dyn Searche
     match device {
         DeviceId::Cpu => Ok(Box::new(cpu::CpuSearcher::open(options.threads, options.cpu_kernel)?)),
         DeviceId::Cuda(ordinal) => cuda::open(ordinal, options),
-        // Workers come by themselves; nobody opens them.
+        // Workers connect to the bot; nobody opens them.
         DeviceId::Remote(_) => Err(SearchError::UnknownDevice { asked: device.to_string() }),
     }
 }

@@ -48,14 +48,14 @@ pub struct SearchOptions {
     pub cpu_kernel: KernelChoice,
     /// Whether a launch on a GPU takes at most 30 ms, so that people can work at its screen.
     pub polite: bool,
-    /// The device memory that the search may take on each GPU, in bytes; `None` for half of what is
-    /// free. The tables and buffers that every search needs are taken in any case.
+    /// The device memory that the search may take on each GPU, in bytes; `None` for half of the
+    /// free memory. The tables and buffers that every search needs are taken in any case.
     pub gpu_memory: Option<u64>,
-    /// The shared memory that a block of threads may have, in bytes; `None` for what the GPU has. A
-    /// smaller value makes it run the kernels of GPUs that have no more, for tests and measurements.
+    /// The most shared memory that a block of threads may have, in bytes; `None` for all that the GPU
+    /// has. A smaller value selects the kernels of GPUs that have no more, for tests and measurements.
     pub shared_memory: Option<u32>,
-    /// When devices rest, and how much of them may be used.
+    /// When devices rest, and limits on their use.
     pub restraints: Restraints,
-    /// Figures of devices that earlier starts measured.
+    /// Figures of devices, measured by earlier starts.
     pub calibrations: Calibrations,
 }

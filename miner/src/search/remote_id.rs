@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Longest name of a worker, bytes.
 const LONGEST: usize = 24;
-/// Most devices of one worker.
+/// The most devices of one worker.
 pub const MOST_DEVICES: u8 = 16;
 
 /// The name of a worker: 1 to 24 of `a` to `z`, `0` to `9` and `-`. It is one token of a subject.
@@ -16,7 +16,7 @@ pub struct WorkerName {
     text: [u8; LONGEST],
 }
 
-/// A text that is no [`WorkerName`].
+/// Error for a text that is not a [`WorkerName`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("a worker's name has 1 to {LONGEST} characters: a to z, 0 to 9 and -, and is not `bot`")]
 pub struct NoName;
@@ -25,7 +25,7 @@ impl WorkerName {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         let length = self.text.iter().position(|&byte| byte == 0).unwrap_or(LONGEST);
-        // It has ASCII only.
+        // The name is ASCII.
         std::str::from_utf8(&self.text[..length]).unwrap_or_default()
     }
 }

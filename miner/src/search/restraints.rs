@@ -1,28 +1,28 @@
-//! When devices rest, and how much of them may be used: the operator's choice.
+//! The operator's settings for when devices rest, and limits on their use.
 
 use super::device::DeviceId;
 use crate::hours::Hours;
 use std::collections::BTreeMap;
 
-/// When devices rest, and how much of them may be used. By default always and all.
+/// When devices rest, and limits on their use. By default there are none.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Restraints {
     /// The hours at which devices search; `None` for always.
     pub hours: Option<Hours>,
     /// Whether devices rest while the machine runs on its battery.
     pub pause_on_battery: bool,
-    /// The caps of devices that have none of their own.
+    /// The caps of devices without caps in `of_device`.
     pub caps: Caps,
-    /// Caps of single devices. A value that one of them lacks is that of all.
+    /// Caps of single devices. A missing value is taken from `caps`.
     pub of_device: BTreeMap<DeviceId, Caps>,
 }
 
-/// How much of a device may be used. `None`: all of it.
+/// Limits on the use of a device. `None`: no limit.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Caps {
-    /// The share of its time in which it searches, above 0, up to 1.
+    /// The share of its time in which the device searches, above 0, up to 1.
     pub share: Option<f64>,
-    /// The temperature at which it pauses, degrees Celsius.
+    /// The temperature at which the device pauses, degrees Celsius.
     pub celsius: Option<f64>,
     /// The power that it may take, watts. GPUs only.
     pub watts: Option<f64>,
@@ -39,7 +39,7 @@ impl Restraints {
         }
     }
 
-    /// Whether nothing is restrained that has to be watched. Shares need no watching.
+    /// Whether no setting needs watching. Shares need none.
     pub fn need_no_watch(&self) -> bool {
         let plain = |caps: &Caps| caps.celsius.is_none() && caps.watts.is_none();
         self.hours.is_none() && !self.pause_on_battery && plain(&self.caps) && self.of_device.values().all(plain)

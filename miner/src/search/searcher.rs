@@ -19,23 +19,23 @@ pub struct Launch {
     pub remaining: Option<Remaining>,
 }
 
-/// The early stop: once a start point has enough hits of the launch's other patterns, only these
-/// patterns are still searched there.
+/// The patterns that remain after the early stop: once a start point has enough hits of the
+/// launch's other patterns, only these are still searched there.
 #[derive(Clone, Debug)]
 pub struct Remaining {
     /// A subset of the launch's patterns.
     pub patterns: Arc<PatternSet>,
-    /// Whether to go on searching for these. If not, the start point is done at the early stop.
+    /// Whether to go on searching for these. If not, the start point is finished at the early stop.
     pub is_wanted: bool,
 }
 
-/// The result of a launch, as the device claims it.
+/// The claimed result of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchReport {
     /// Distinct npubs tested, each against every pattern.
     pub candidates: u64,
-    /// The hits. Every candidate of the launch that matches a pattern is among them. Others within
-    /// the intervals of the patterns ([`PatternSet::intervals`]) may be, too.
+    /// The hits. They include every candidate of the launch that matches a pattern, and may include
+    /// others within the intervals of the patterns ([`PatternSet::intervals`]).
     pub hits: Vec<ClaimedHit>,
     /// Time the device itself was busy.
     pub busy: Duration,
@@ -43,7 +43,7 @@ pub struct LaunchReport {
     pub is_cut_short: bool,
 }
 
-/// A tweak whose npub is within the intervals of the launch's patterns, as the device claims.
+/// A tweak whose npub, by the device's claim, is within the intervals of the launch's patterns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ClaimedHit {
     /// Index of the start point in [`Launch::starts`].
@@ -52,7 +52,7 @@ pub struct ClaimedHit {
     pub tweak: Tweak,
 }
 
-/// Launches by top words as they are expected of a device, measured when it was opened or before.
+/// Expected figures of a device's launches by top words, measured when it was opened or before.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
     /// Candidates per second.
@@ -77,7 +77,7 @@ pub trait Searcher: Send {
         None
     }
 
-    /// Its launches to come; `None` if the first one has to show how they are.
+    /// The expected figures of its launches; `None` if only the first launch can show them.
     fn expected(&self) -> Option<Expected> {
         None
     }
@@ -92,17 +92,18 @@ pub trait Searcher: Send {
         Ok(())
     }
 
-    /// Names the line of the next launch. Launches of one line search for the same jobs: a device that
-    /// has been given a later launch of a line may search for its patterns in earlier ones.
+    /// Names the line of the next launch. Launches of one line search for the same jobs. Once a
+    /// device has a later launch of a line, it may use its patterns in earlier launches of the
+    /// line.
     fn begin_line(&mut self, _line: u64) {}
 
-    /// How many launches after the one collected last the launch was whose patterns were searched
-    /// for, but the first; 0 if these were its own.
+    /// Which later launch lent its patterns, except the first, to the launch collected last: the
+    /// number of launches between them; 0 if it used its own.
     fn ahead(&self) -> usize {
         0
     }
 
-    /// Tells the device that its claims are not believed any more, for this reason.
+    /// Tells the device that its claims are no longer believed, for this reason.
     fn distrust(&mut self, _reason: &str) {}
 
     /// Starts a launch, or queues it behind earlier ones. Returns before the search ends, if the

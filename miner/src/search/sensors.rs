@@ -34,12 +34,12 @@ pub struct SensorValues {
 }
 
 impl Sensors {
-    /// The sensors of a device; none if they cannot be read.
+    /// The sensors of a device. Unreadable ones have no values.
     pub fn open(device: DeviceId) -> Sensors {
         Sensors::below(Path::new("/sys"), device)
     }
 
-    /// The same, with another folder in place of `/sys`.
+    /// [`Sensors::open`] with another folder in place of `/sys`.
     pub(super) fn below(sys: &Path, device: DeviceId) -> Sensors {
         Sensors(match device {
             DeviceId::Cuda(ordinal) => {
@@ -64,8 +64,8 @@ impl Sensors {
     }
 }
 
-/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, of its own
-/// driver or else of the firmware; the clock of its first core in kilohertz.
+/// The processor's sensors below `/sys`: its thermometer in thousandths of a degree, from its own
+/// driver or else from the firmware; the clock of its first core in kilohertz.
 fn processor(sys: &Path) -> Kind {
     let is_thermometer = |folder: &PathBuf| {
         let name = std::fs::read_to_string(folder.join("name")).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The machine around the devices.
+/// The machine of the devices: its clock, power supply and thermometers.
 #[derive(Debug)]
 pub struct Surroundings {
     clock: Clock,
@@ -24,7 +24,7 @@ impl Surroundings {
         Surroundings::below(Path::new("/sys"), clock)
     }
 
-    /// The same with another folder in place of `/sys`.
+    /// [`Surroundings::new`] with another folder in place of `/sys`.
     pub fn below(sys: &Path, clock: Clock) -> Surroundings {
         Surroundings { clock, sys: sys.to_owned(), sensors: Mutex::default() }
     }
@@ -85,7 +85,7 @@ impl Surroundings {
     }
 }
 
-/// A capped GPU. Dropped, it has its former limit again.
+/// A capped GPU. Dropping this restores the earlier limit.
 #[derive(Debug)]
 pub struct PowerCap {
     gpu: Gpu,
@@ -94,7 +94,7 @@ pub struct PowerCap {
 
 impl Drop for PowerCap {
     fn drop(&mut self) {
-        // Nobody is left to tell if that fails; the next start caps it again.
+        // If this fails, there is nobody left to tell. The next start caps the GPU again.
         self.gpu.set_power_limit(self.former);
     }
 }

@@ -36,7 +36,7 @@ fn a_request_by_day_is_told_when_the_search_begins_and_how_long_it_takes_then() 
     let said = reply.text(English);
     assert!(said.contains(&format!("My devices rest until {at} and search again then.")), "{said}");
     assert!(said.contains("That takes about 7 min, rarely more than 21."), "as without the pause: {said}");
-    // The asker is not told that it is late before it could begin.
+    // A notice that the job is late never comes before the search could begin.
     assert!(spec.notice_at.unwrap() > begins + 21 * 60, "{:?}", spec.notice_at);
 }
 

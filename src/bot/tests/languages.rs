@@ -40,8 +40,8 @@ fn every_listed_word_can_be_written() {
     }
 }
 
-/// A command of another language takes no prefix away, but for these: English has the same commands
-/// as words that could be prefixes, and the answer tells how to search for them.
+/// Commands of other languages must not hide prefixes. The exceptions are those that English hides
+/// too; their answer tells how to search for them.
 #[test]
 fn a_command_that_could_be_a_prefix_is_harmless_and_says_how_to_search_for_it() {
     let mut shadowed = BTreeSet::new();

@@ -140,7 +140,7 @@ pub(super) fn answers(filling: &Filling) -> Vec<Reply> {
         cheaper: cheaper.clone(),
     };
     let family = [Family::Any, Family::Zeros, Family::Words][count % 3];
-    // A bot names no longer one than it accepts.
+    // A bot suggests no search longer than it accepts.
     let best = Best { family, time: Duration::from_secs(1 + filling.seconds % 86_400) };
     let search = BestSearch { kept: yes.then(|| patterns[0].clone()), ..BestSearch::new(best) };
     let explained_best = BestExplanation { best, likely: rate.map(|_| patterns[0].clone()), takes: time };
@@ -284,7 +284,7 @@ fn variant(reply: &Reply) -> usize {
     }
 }
 
-/// Texts that are no replies: key, tweak, notices, apology.
+/// Texts other than replies: key, tweak, notices, apology.
 pub(super) fn notices(filling: &Filling, language: Language) -> Vec<String> {
     let (job, pattern, npub) = (filling.jobs[0], &filling.patterns[0], Npub([filling.count as u8; 32]));
     let waited = Duration::from_secs(filling.seconds);

@@ -100,7 +100,7 @@ fn no_pattern_is_read_as_another() {
 /// Searched and refused patterns on both sides of the limit.
 #[test]
 fn a_pattern_whose_text_can_hardly_be_tested_is_refused_with_the_nearest() {
-    // The bits in which `q` and `l` agree are none, so a test of the text excludes no key.
+    // `q` and `l` have no bit in common, so a test of the text excludes no key.
     for (text, nearest) in [
         ("*[ql][ql][ql][ql][ql][ql][ql][ql]*", Some("[lq][lq][lq][lq][lq][lq][lq][lq]")),
         ("m*[ql][ql][ql][ql][ql][ql][ql][ql]", Some("m[lq][lq][lq][lq][lq][lq][lq][lq]")),
@@ -138,7 +138,7 @@ fn the_expected_time_includes_the_turns_of_the_two_kinds() {
     near(seconds("m0ctane", &beside), 2.0 * seven / 80e6);
     near(seconds("*al7cet", &idle), end / 20e6);
     near(seconds("*al7cet", &beside), 2.0 * end / 20e6);
-    // Each half of the time: what is found by one or the other.
+    // Each kind has half of the time, and either may find the key.
     let both = 1.0 / (40e6 / seven + 10e6 / end);
     near(seconds("m0ctane *al7cet", &idle), both);
     near(seconds("m0ctane *al7cet", &beside), both);

@@ -91,11 +91,11 @@ fn long_jobs_and_every_second_hard_one_are_handed_over_and_no_others() {
         [None, Some(HandOver::Hard), None, Some(HandOver::Hard)]
     );
     assert_eq!([1, 2].map(|job| reason("qqqqqqqqqq", &at(job))), [Some(HandOver::TooLong); 2]);
-    // Without room all is as without peers.
+    // If the peers have no room, the answers are those of a bot without peers.
     let full = Facts { peers_have_room: false, ..at(2) };
     assert_eq!(reason("qqqqqqqq", &full), None);
     assert!(spec("qqqqqqqqqq", &full).is_none());
-    // What a bot is asked for as a peer it does not hand on.
+    // A bot that is asked as a peer does not hand the job on.
     let split = |prefix: &str| request_to_peer(&Npub(POINT), &[prefix.parse().unwrap()]);
     assert_eq!(reason(&split("qqqqqqqq"), &at(2)), None);
     assert!(spec(&split("qqqqqqqqqq"), &at(2)).is_none());
@@ -104,7 +104,7 @@ fn long_jobs_and_every_second_hard_one_are_handed_over_and_no_others() {
     assert!(spec("best 3h", &at(2)).is_none());
 }
 
-/// All other refusals stay: nobody gets more of a peer than of this bot.
+/// All other refusals stay: a peer gives nobody more than this bot would.
 #[test]
 fn other_refusals_stand() {
     let (limits, idle) = (limits(), AskerView::default());

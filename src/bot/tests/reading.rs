@@ -1,4 +1,4 @@
-//! Reading: what people write, and what is understood.
+//! Reading: texts that people write, and their meanings.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! The devices on the screen of `npubbot top`: those of the bot's machine with their sensors, and
-//! those of workers with what the bot knows of them.
+//! those of workers with the bot's figures.
 
 use super::palette::Palette;
 use crate::cli::fleet::echo_text;
@@ -11,11 +11,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Row, Table};
 
-/// Devices that are shown; the title has the rate of all.
+/// The most devices shown. The title has the rate of all of them.
 pub(super) const MOST_DEVICES: usize = 8;
 /// Words before the number of a worker's device.
 const OF_WORKERS: &str = "worker ";
-/// Widths of the column of names: of this machine's devices, and with workers.
+/// Widths of the column of names: without workers, and with them.
 const NAMES: (u16, u16) = (7, 12);
 
 /// Draws the devices.
@@ -36,7 +36,7 @@ pub(super) fn draw_devices(frame: &mut Frame<'_>, area: Rect, view: &View, palet
     frame.render_widget(Table::new(rows, widths).block(block), area);
 }
 
-/// The title: devices that have no room, and the server of the workers.
+/// The title: the number of devices not shown, and the server of the workers.
 fn title(view: &View, palette: Palette) -> Line<'static> {
     let hidden = view.status.devices.len().saturating_sub(MOST_DEVICES);
     let mut parts = vec![Span::raw(match hidden {
@@ -97,7 +97,7 @@ mod tests {
     use crate::control::{FleetStatus, WorkerStatus};
     use std::time::Instant;
 
-    /// A bot with a GPU and a worker's.
+    /// A bot with one GPU of its own and one of a worker.
     fn with_worker(connected: bool) -> Model {
         let mut view = view();
         view.status.devices[1].id = "worker ann:0".to_owned();

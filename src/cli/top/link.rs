@@ -1,4 +1,4 @@
-//! The bot's answers, fetched by a thread of its own: keys work while the bot hangs.
+//! The bot's answers, fetched by a separate thread, so that keys work while the bot hangs.
 
 use super::model::Model;
 use crate::control::{self, Command, Reply, View};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks at the bot.
 const EVERY: Duration = Duration::from_secs(1);
-/// A bot that takes longer to answer is said to hang or to be busy.
+/// If an answer takes longer, the screen says that the bot hangs or is busy.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// A view of the bot, nothing after another request, or the reason why there is none.
+/// A view of the bot; `None` after another request; or the reason why there is no answer.
 type Answer = Result<Option<Box<View>>, String>;
 
-/// The thread that asks the bot, and the request it is at.
+/// The thread that asks the bot, and its present request.
 #[derive(Debug)]
 pub(super) struct Link {
     commands: Sender<Command>,
     answers: Receiver<Answer>,
     /// When the request under way was sent.
     asked: Option<Instant>,
-    /// The request after the one under way, other than for the state.
+    /// The next request other than for the state.
     next: Option<Command>,
     /// When the state is asked for next.
     due: Instant,
@@ -41,12 +41,13 @@ impl Link {
         Ok(Link { commands, answers, asked: None, next: None, due: Instant::now() + EVERY })
     }
 
-    /// Has `command` carried out once the request under way is answered. The last one counts.
+    /// Asks the bot to carry out `command` after the present request. A later call replaces a
+    /// waiting command.
     pub fn request(&mut self, command: Command) {
         self.next = Some(command);
     }
 
-    /// Gives the model what came since, and sends the next request if it is due. Returns whether the
+    /// Gives new answers to the model, and sends the next request if it is due. Returns whether the
     /// model changed.
     pub fn turn(&mut self, model: &mut Model) -> bool {
         let now = Instant::now();

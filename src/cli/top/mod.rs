@@ -42,7 +42,7 @@ impl Top {
     pub fn run(self) -> anyhow::Result<()> {
         let data = self.folders.find()?.data;
         let mut model = Model::default();
-        // Where no bot runs the terminal stays as it is.
+        // Asked before the terminal changes: if no bot runs, an error line is enough.
         patiently(|| look(&data, &mut model))?;
         if !std::io::stdout().is_terminal() {
             bail!("`top` needs a terminal; `npubbot status` prints to files and pipes");
@@ -60,7 +60,7 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut Link, model: &mut M
     let palette = Palette::of_environment();
     let mut is_changed = true;
     loop {
-        // Nothing is written while nothing changes: it may go over a slow line.
+        // Draws only after a change, because the connection may be slow.
         if link.turn(model) || is_changed {
             terminal.draw(|frame| draw(frame, model, palette))?;
         }
@@ -81,7 +81,7 @@ fn watch(terminal: &mut ratatui::DefaultTerminal, link: &mut Link, model: &mut M
                 KeyCode::PageDown => model.scroll(10),
                 _ => {}
             },
-            // The terminal has another size: it is drawn again.
+            // After a change of the terminal's size, everything is drawn again.
             _ => {}
         }
     }

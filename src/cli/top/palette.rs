@@ -2,10 +2,10 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// The colours: none if `NO_COLOR` is set.
+/// The colours of the screen; none if `NO_COLOR` is set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Palette {
-    /// Whether there are any.
+    /// Whether colours are used.
     pub has_colors: bool,
 }
 
@@ -15,17 +15,17 @@ impl Palette {
         Palette { has_colors: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
 
-    /// Text of a colour, if there are any.
+    /// The style of a text in this colour, or plain without colours.
     pub fn color(self, color: Color) -> Style {
         if self.has_colors { Style::new().fg(color) } else { Style::new() }
     }
 
-    /// Something as it should be.
+    /// The style of a good state.
     pub fn good(self) -> Style {
         self.color(Color::Green)
     }
 
-    /// Something that needs a look. Without colours it is bold.
+    /// The style of a state that needs attention. Without colours it is bold.
     pub fn bad(self) -> Style {
         self.color(Color::Red).add_modifier(Modifier::BOLD)
     }

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// The smallest terminal that has room for everything.
 const SMALLEST: (u16, u16) = (80, 24);
-/// Lines of one event, at most.
+/// The most lines of one event.
 const EVENT_LINES: usize = 3;
 const KEYS: &str = " q quit   p pause or go on   ↑ ↓ move through the jobs";
 
@@ -154,7 +154,7 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
         Row::new([name, format!("{} open", peer.open_jobs), format!("{} keys", peer.keys)]).style(style)
     });
     let widths = [Constraint::Min(16), Constraint::Length(7), Constraint::Length(9)];
-    // The number also counts those that have no room.
+    // The number counts all peers, even those that do not fit.
     let title = match view.status.peers.len() {
         0 => " Relays ".to_owned(),
         count => format!(" Relays, peers: {count} "),
@@ -162,7 +162,8 @@ fn draw_relays(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette)
     frame.render_widget(Table::new(relays.chain(peers), widths).block(Block::bordered().title(title)), area);
 }
 
-/// The newest events that fit. A long one goes on in the next line: its reason is at its end.
+/// The newest events that fit. A long event continues on the next line, because its reason is at
+/// the end.
 fn draw_events(frame: &mut Frame<'_>, area: Rect, view: &View, palette: Palette) {
     let block = Block::bordered().title(" Events ");
     let inner = block.inner(area);

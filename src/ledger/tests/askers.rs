@@ -1,5 +1,4 @@
-//! Halves that can be used once, askers who want no messages or no data kept, notices, days and
-//! public events.
+//! Halves that can be used once, `stop` and `delete`, notices, days and public events.
 
 use super::*;
 use crate::key::HalfPoint;

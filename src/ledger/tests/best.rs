@@ -1,4 +1,4 @@
-//! Jobs without a target: what is kept of them, and how they end.
+//! Jobs without a target: their kept result, and how they end.
 
 use super::*;
 use crate::job::BestSearch;
@@ -104,7 +104,7 @@ fn the_half_of_a_split_job_is_used_when_its_best_key_is_sent() {
     assert_eq!(bench.ledger.half_use(&half).unwrap(), Some(HalfUse::Spent));
 }
 
-/// A restored ledger may have kept a tweak that an asker got a better one for.
+/// The asker may have got a better tweak than the one in a restored ledger.
 #[test]
 fn a_restore_ends_split_jobs_with_what_they_kept() {
     let bench = bench();

@@ -1,4 +1,4 @@
-//! The size of a ledger has a bound.
+//! The bound on a ledger's size.
 
 use super::*;
 use std::fs;
@@ -16,7 +16,7 @@ fn with_budget(budget: Budget) -> Bench {
 fn numbered(number: u32) -> [u8; 32] {
     let mut bytes = [9; 32];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
-    // A hash, because rows fill pages differently when ids are random.
+    // A hash, because random ids fill the pages differently.
     nostr::hashes::Hash::to_byte_array(<nostr::hashes::sha256::Hash as nostr::hashes::Hash>::hash(&bytes))
 }
 

@@ -1,5 +1,4 @@
-//! Behaviour of the ledger. The tests are inside the room, because they interfere with its
-//! connection.
+//! Behaviour of the ledger. The tests are inside the room because they use its private connection.
 
 mod answers;
 mod askers;

@@ -192,9 +192,9 @@ impl Run {
         }
     }
 
-    /// A peer is asked for a job, answers, or is asked no more.
+    /// A peer is asked for a job, answers, or has its request withdrawn.
     fn peers(&mut self) {
-        // One that was asked for, or none.
+        // A known request, or an unknown one.
         let asked: Vec<RumorId> = self.reference.requests.keys().copied().chain([RumorId([0; 32])]).collect();
         let rumor = asked[self.rng.random_range(0..asked.len())];
         match self.rng.random_range(0..4) {
@@ -295,7 +295,7 @@ impl Run {
         }
     }
 
-    /// Checks what must be true after each step.
+    /// Checks the conditions that hold after each step.
     fn check(&self, who: u8) {
         let view = self.ledger().asker_view(asker(who)).unwrap();
         let expected = self.reference.view(who, self.clock.now());

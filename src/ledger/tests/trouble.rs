@@ -3,8 +3,8 @@
 use super::*;
 use std::time::{Duration, Instant};
 
-/// Leaves no room for another page. In write-ahead mode a page is needed only when a table grows by
-/// one, so the rows are made large enough for that.
+/// Leaves no room for another page. In write-ahead mode a row needs a new page only if the table is
+/// full, so the rows are large.
 fn fill(bench: &Bench) {
     bench.ledger.limit_pages(1).unwrap();
 }
@@ -112,8 +112,8 @@ fn the_file_holds_nothing_but_wraps_keys_and_patterns() {
     assert_eq!(columns.join(" "), expected, "a new column is looked at twice: it must hold no secret in the clear");
 }
 
-/// This query runs every half minute beside ten thousand open jobs. The index leads to the expired
-/// ones without reading another row.
+/// This query runs every half minute, with up to ten thousand open jobs. The index finds the
+/// expired ones without reading another row.
 #[test]
 fn jobs_past_their_time_are_found_without_reading_the_others() {
     let bench = bench();

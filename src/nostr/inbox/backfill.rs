@@ -30,7 +30,7 @@ pub(super) struct Backfill {
 
 /// A backfill under way.
 struct Running {
-    /// When it began, in Unix seconds by the bot's clock.
+    /// When the backfill began, in Unix seconds by the bot's clock.
     began: u64,
     /// Fetched events. The next page waits until these are processed.
     events: mpsc::Receiver<Arrival>,
@@ -53,7 +53,7 @@ impl Backfill {
         self.schedule.overflowed(Instant::now());
     }
 
-    /// Whether a backfill is to be started.
+    /// Whether to start a backfill now.
     pub fn is_due(&self) -> bool {
         self.running.is_none() && self.schedule.is_due(Instant::now())
     }

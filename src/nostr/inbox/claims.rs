@@ -1,5 +1,5 @@
-//! Claims wait here until their author's announcement (kind 10044) is looked up. The stream does
-//! not wait.
+//! Lookups for claims: messages whose author must be confirmed by an announcement (kind 10044). A
+//! claim waits here; the stream does not.
 //!
 //! Anybody can claim to be anybody, so lookups and memory are bounded. A claim that finds no room
 //! is left to a backfill.
@@ -24,7 +24,7 @@ const KIBIBYTES_A_CLAIM: usize = 2;
 /// Pauses after lookups that some relay did not answer.
 const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
 
-/// A claim and what is known of its wrap.
+/// A claim, with the known facts of its wrap.
 pub(super) struct ClaimedMessage {
     /// The message, whose author is only claimed.
     pub claim: Claim,
@@ -34,7 +34,7 @@ pub(super) struct ClaimedMessage {
     pub paid: bool,
 }
 
-/// Lookups under way. They end with the inbox; the relays still have the messages.
+/// Lookups in progress. They end with the inbox; the relays still have the messages.
 pub(super) struct ClaimLookups {
     relays: Relays,
     keys: Arc<EncryptionKeys>,
@@ -82,7 +82,7 @@ impl ClaimLookups {
                     _ => break found.announcement,
                 }
             };
-            // The vault may be a process of its own, so this waits.
+            // The vault may be another process, so this call blocks.
             let confirmed = tokio::task::spawn_blocking(move || vault.confirm(claim, announcement.as_ref()));
             match confirmed.await.unwrap_or(Err(UnwrapError::Impostor)) {
                 Ok(rumor) => {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::task::JoinHandle;
 
-/// The most events that wait for the next batch, and so the most in a batch.
+/// The most events in a batch, and so the most that wait for the next one.
 const BATCH: usize = 16;
 /// The most batches processed at once.
 const MOST_BATCHES: usize = 8;
@@ -19,13 +19,13 @@ const MOST_BATCHES: usize = 8;
 pub(super) struct Decrypted {
     /// The id of the event, not of the message in it.
     pub id: [u8; 32],
-    /// The relay it came from.
+    /// The relay that sent the event.
     pub url: RelayUrl,
-    /// Whether it is of kind 4 (NIP-04).
+    /// Whether the event is of kind 4 (NIP-04).
     pub is_nip04: bool,
-    /// Whether it has the proof of work that is required in a flood.
+    /// Whether the event has the proof of work that is required in a flood.
     pub paid: bool,
-    /// The message in it, if any.
+    /// The message in the event, if any.
     pub outcome: Outcome,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Decrypted {
 pub(super) enum Outcome {
     /// A message.
     Message(Rumor),
-    /// A message whose author is to be looked up.
+    /// A message whose author must be looked up.
     Claim(Claim),
     /// The event holds nothing that can be answered.
     Ignored,
@@ -87,11 +87,11 @@ impl Decryptions {
         }
     }
 
-    /// Starts a batch of what waits, if another may run.
+    /// Starts a batch with the waiting events, if another batch may run.
     fn start(&mut self) {
         if self.batches.len() < self.most && !self.waiting.is_empty() {
             let (vault, batch) = (self.vault.clone(), std::mem::take(&mut self.waiting));
-            // The vault may be a process of its own, so this waits.
+            // The vault may be another process, so this call blocks.
             self.batches.push_back(tokio::task::spawn_blocking(move || decrypt(&vault, batch)));
         }
     }
@@ -115,7 +115,7 @@ fn decrypt(vault: &Vault, batch: Vec<Arrival>) -> Vec<Decrypted> {
     decrypted
 }
 
-/// Opens events, and after a panic each of them by itself.
+/// Opens events together, and after a panic one by one.
 fn open_all(vault: &Vault, events: &[VerifiedEvent]) -> Vec<Outcome> {
     try_open(vault, events).unwrap_or_else(|| {
         tracing::error!("decrypting wraps panicked; trying once more, one by one");
@@ -183,7 +183,7 @@ mod tests {
             decryptions.add(Arrival { url: url.clone(), event: Box::new(event), paid: false, room: None });
             most = most.max(decryptions.batches.len());
         }
-        // No batch has ended from the point of view of this task, so each began with one event.
+        // This task has seen no batch end, so each began with one event.
         assert_eq!((most, added.len()), (decryptions.most, decryptions.most + BATCH));
         let mut ended = Vec::new();
         while let Some(decrypted) = decryptions.next().await {

@@ -2,7 +2,7 @@
 //!
 //! The work is in the id of the gift wrap, because nothing else can be checked before decryption,
 //! the expensive step. A wrap without work is never refused; it waits. Only requests of new askers
-//! are refused while too many come.
+//! are refused during a flood.
 
 use crate::message::WorkWanted;
 use nostr_sdk::Event;

@@ -10,7 +10,7 @@ use std::time::Duration;
 const LARGEST: usize = 128 * 1024;
 /// The most tags of a wrap.
 const MOST_TAGS: usize = 64;
-/// Older messages are not answered.
+/// Age beyond which messages are not answered.
 const OLDEST: Duration = Duration::from_secs(7 * 86_400);
 /// Allowance for clocks that are ahead.
 const AHEAD: Duration = Duration::from_secs(3600);
@@ -25,11 +25,11 @@ pub struct IncomingMessage {
     pub rumor: Rumor,
     /// Relays where its wrap was seen.
     pub seen_on: Vec<String>,
-    /// How it was sent, and so how it is answered.
+    /// How it was sent. The answer goes the same way.
     pub channel: Channel,
-    /// Whether its author is known to read sealed messages; always true for sealed ones.
+    /// Whether the author is known to read sealed messages; always true for sealed ones.
     pub reads_sealed: bool,
-    /// Whether its outermost event has the proof of work that is required in a flood.
+    /// Whether the outermost event has the proof of work that is required in a flood.
     pub paid: bool,
 }
 

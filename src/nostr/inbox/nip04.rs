@@ -1,5 +1,5 @@
-//! NIP-04 messages wait here until we know whether their author reads sealed ones. The stream does
-//! not wait.
+//! Lookups for NIP-04 messages: whether their author reads sealed ones. A message waits here; the
+//! stream does not.
 //!
 //! Anybody can write from a new key each time, so lookups and memory are bounded. A message that
 //! finds no room is left to a backfill.
@@ -23,7 +23,7 @@ const KIBIBYTES_A_MESSAGE: usize = 2;
 const PAUSES: [Duration; 4] =
     [Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(420)];
 
-/// Lookups under way. They end with the inbox; the relays still have the messages.
+/// Lookups in progress. They end with the inbox; the relays still have the messages.
 pub(super) struct Nip04Lookups {
     relays: Relays,
     relay_lists: Arc<RelayLists>,
@@ -46,9 +46,9 @@ impl Nip04Lookups {
         self.under_way.is_empty()
     }
 
-    /// Looks up whether the author of a message reads sealed messages, in a task, and then forwards
-    /// the message. If lookups fail for ten minutes, it is forwarded as from an author who does
-    /// not. Returns `false` if there is no room.
+    /// Looks up in a task whether the author of a message reads sealed messages, then forwards the
+    /// message. If lookups fail for ten minutes, the author counts as one who does not. Returns
+    /// `false` if there is no room.
     pub fn begin(&mut self, mut message: IncomingMessage, out: &mpsc::Sender<IncomingMessage>) -> bool {
         self.is_idle();
         let size = (message.rumor.content.len() / 1024 + KIBIBYTES_A_MESSAGE) as u32;

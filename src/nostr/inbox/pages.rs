@@ -18,14 +18,14 @@ const OLDEST: u64 = 7 * 86_400;
 const PAGE: usize = 500;
 /// Events requested if a single second has more than a page; some relays return that many.
 const FULL_SECOND: usize = 10_000;
-/// A page with this many events may be incomplete.
+/// Number of events from which a page may be incomplete.
 const CUT: usize = 100;
 /// The most pages of one relay in a backfill; the rest is left to the next one.
 const PAGES: usize = 200;
 /// Time limit for one page.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The oldest date of wraps to fetch, as wraps are dated.
+/// The date from which wraps are fetched. It allows for backdated wraps.
 pub(super) fn since(last_contact: Option<u64>, now: u64) -> Timestamp {
     let oldest = now.saturating_sub(OLDEST);
     let contact = last_contact.map_or(oldest, |contact| contact.clamp(oldest, now));

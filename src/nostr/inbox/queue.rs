@@ -24,11 +24,11 @@ const KIBIBYTES_AN_EVENT: usize = 2;
 
 /// A received event, not yet verified.
 pub(super) struct Arrival {
-    /// The relay it came from.
+    /// The relay that sent the event.
     pub url: RelayUrl,
     /// The event.
     pub event: Box<Event>,
-    /// Whether it has the proof of work that is required in a flood.
+    /// Whether the event has the proof of work that is required in a flood.
     pub paid: bool,
     /// The event's share of the queue's memory; `None` for backfilled events, whose pages are
     /// bounded.
@@ -43,7 +43,7 @@ pub(super) struct Queues {
     pub plain: mpsc::Receiver<Arrival>,
 }
 
-/// The sending ends, fed from the library's stream.
+/// The sending ends. The library's stream feeds them.
 pub(super) struct Entrance {
     paid: mpsc::Sender<Arrival>,
     plain: mpsc::Sender<Arrival>,
@@ -57,7 +57,7 @@ pub(super) struct Entrance {
     awaited: Awaited,
     /// Recent ids: several relays send the same event.
     admitted: SeenIds,
-    /// Notified when an event did not fit, or the library dropped some.
+    /// Notified when an event found no room, or the library dropped events.
     pub lost: Arc<Notify>,
     /// Notified when a relay closed our subscription.
     pub closed: Arc<Notify>,
@@ -212,7 +212,7 @@ mod tests {
         );
     }
 
-    /// Verifying costs more than looking at the size, so what is too large is not even queued for it.
+    /// Looking at the size is cheaper than verifying, so it comes first.
     #[tokio::test]
     async fn an_event_of_the_wrong_size_kind_or_receiver_is_not_queued() {
         let (bot, other) = (Keys::generate(), Keys::generate());

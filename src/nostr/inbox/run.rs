@@ -69,7 +69,7 @@ pub struct Inbox {
 /// The parts of a running inbox.
 struct Parts {
     seen: SeenIds,
-    /// Recent ids that came again.
+    /// Recent ids that came more than once.
     repeated: SeenIds,
     bucket: TokenBucket,
     decryptions: Decryptions,
@@ -236,8 +236,8 @@ impl Inbox {
         }
     }
 
-    /// Looks up the author of a claim, unless its message was answered before. One that finds no
-    /// room is left to a backfill. `id`: that of its wrap.
+    /// Looks up the author of a claim, unless its message was answered before. A claim that finds
+    /// no room is left to a backfill. `id`: of its wrap.
     fn look_up_author(
         &self,
         parts: &mut Parts,

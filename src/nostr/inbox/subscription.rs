@@ -1,7 +1,7 @@
 //! Our subscription at the inbox relays, and how many of them are connected.
 //!
 //! The library repeats recorded subscriptions after a reconnect. It drops the record when the relay
-//! closes the subscription or was away for long. So every check verifies that there is one.
+//! closes the subscription or was away for long. So every check verifies that there is a record.
 
 use crate::nostr::relay::backoff::Backoff;
 use crate::nostr::relay::connections::{Connection, Relays};

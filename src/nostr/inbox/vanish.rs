@@ -1,5 +1,5 @@
-//! Requests to vanish (NIP-62). A request to one of our relays, or to all relays, applies to us
-//! too.
+//! Requests to vanish (NIP-62). A request to one of our relays, or to all relays, also applies to
+//! us.
 
 use crate::job::Asker;
 use crate::nostr::relay::connections::Relays;

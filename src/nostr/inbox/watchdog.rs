@@ -1,6 +1,6 @@
-//! The watchdog regularly sends a message to the bot itself through each DM relay. It reconnects to
-//! a relay that accepts the message but never delivers it: about one connection in ten thousand is
-//! like that, for days.
+//! The watchdog regularly sends the bot a message of its own through each DM relay. It reconnects
+//! to a relay that accepts the message but never delivers it. About one connection in ten thousand
+//! is like that, for days.
 
 use crate::clock::Clock;
 use crate::job::Asker;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Seconds after which relays may delete the message.
 const LIFE: u64 = 3600;
 
-/// The watchdog's messages under way. Shared with the inbox, which sees them arrive.
+/// The watchdog's messages in transit. Shared with the inbox, which sees them arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Awaited {
     inner: Arc<Mutex<HashMap<[u8; 32], Arc<Notify>>>>,
@@ -61,7 +61,7 @@ pub struct Watchdog {
     pub relays: Relays,
     /// The vault that seals the test messages.
     pub vault: Vault,
-    /// The clock that dates them.
+    /// The clock that dates the messages.
     pub clock: Clock,
     /// Time between two rounds.
     pub every: Duration,

@@ -29,7 +29,7 @@ const FIRST_CHOICE: Duration = Duration::from_secs(3);
 /// Once one relay has the message, the other relays get this many attempts.
 const ATTEMPTS_FOR_THE_REST: u32 = 3;
 
-/// Log lines that askers can cause: one a minute each.
+/// Limits log lines that askers can cause: one a minute each.
 static REFUSED: LogLimit = LogLimit::new();
 static NOT_LISTED: LogLimit = LogLimit::new();
 static GIVEN_UP: LogLimit = LogLimit::new();
@@ -55,11 +55,11 @@ type Sent = (RelayUrl, Result<(), NostrError>);
 /// The result of sending a message once.
 #[derive(Default)]
 struct Published {
-    /// The relays it is meant for, including those that have it already.
+    /// The relays that the message is meant for, including those that have it already.
     tried: Vec<RelayUrl>,
-    /// Relays that accepted it now.
+    /// Relays that accepted the message now.
     reached: Vec<String>,
-    /// Relays that will never accept it.
+    /// Relays that will never accept the message.
     refused: usize,
 }
 
@@ -156,7 +156,7 @@ impl Outbox {
         loop {
             let sent = tokio::select! {
                 sent = sending.join_next() => sent,
-                // Another message needs this one's place. It counts as an attempt.
+                // Another message needs the place. This counts as an attempt.
                 () = cancel.notified() => return published,
                 () = &mut patience, if !then.is_empty() => None,
             };

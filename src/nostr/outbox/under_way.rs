@@ -11,16 +11,16 @@ use tokio::task::{Id, JoinSet};
 
 /// The most messages in progress.
 const AT_ONCE: usize = 1024;
-/// The most messages in progress that are results or for askers with a job, and the most of all
-/// others.
+/// The most messages of one class in progress. The classes: results and answers to askers with a
+/// job; all others.
 const OF_ONE_CLASS: usize = 640;
 /// Messages of each class that are read from the ledger at once.
 const READ: usize = 256;
-/// After this time, a first attempt may be ended to make room for another; it is repeated later.
+/// Time after which a first attempt may be ended to make room for another. It is repeated later.
 const LEAST_TIME: Duration = Duration::from_millis(1500);
-/// The same time for results and for askers with a job.
+/// [`LEAST_TIME`] for results and for askers with a job.
 const URGENT_LEAST_TIME: Duration = Duration::from_secs(3);
-/// The same time for further attempts. In a flood most of them fail like the first.
+/// [`LEAST_TIME`] for further attempts. In a flood most of them fail like the first.
 const FURTHER_LEAST_TIME: Duration = Duration::from_millis(500);
 /// With this many messages in progress, the ledger is read less often.
 const BUSY: usize = 64;
@@ -66,7 +66,7 @@ impl UnderWay {
         self.messages.len() >= AT_ONCE || self.of_classes().into_iter().any(|messages| messages >= OF_ONE_CLASS)
     }
 
-    /// Messages that are not urgent, and those that are.
+    /// The numbers of messages of each class: not urgent, urgent.
     fn of_classes(&self) -> [usize; 2] {
         let urgent = self.messages.values().filter(|urgent| **urgent).count();
         [self.messages.len() - urgent, urgent]
@@ -93,7 +93,7 @@ impl UnderWay {
         self.end_longest(true, waiting[1], now);
     }
 
-    /// Ends so many attempts of a class, further ones before first ones.
+    /// Ends `count` attempts of a class, further ones before first ones.
     fn end_longest(&self, urgent: bool, count: usize, now: Instant) {
         if count == 0 {
             return;
@@ -116,7 +116,7 @@ impl UnderWay {
         }))
     }
 
-    /// An attempt is recorded: the message may be sent again when it is due.
+    /// Notes that an attempt is recorded: the message may be sent again when it is due.
     pub fn recorded(&mut self, message: MessageId) {
         self.messages.remove(&message);
     }
@@ -135,7 +135,8 @@ fn in_order_of_ending<'a>(running: impl Iterator<Item = &'a Running>, urgent: bo
     longest
 }
 
-/// Whether another message may be in progress beside `all`, of which `of_class` are of its class.
+/// Whether another message may be in progress. `all`: those in progress; `of_class`: those of its
+/// class.
 fn has_room(all: usize, of_class: usize) -> bool {
     all < AT_ONCE && of_class < OF_ONE_CLASS
 }
@@ -154,7 +155,7 @@ mod tests {
                 messages.push(is_urgent);
             }
         };
-        // Chatter has places too, because a job costs no more than a key.
+        // Chatter has reserved places, because a job costs no more than a key.
         for first in [false, true] {
             let mut messages = Vec::new();
             (0..2 * AT_ONCE).for_each(|_| start(&mut messages, first));

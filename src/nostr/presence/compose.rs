@@ -33,7 +33,7 @@ const ANNOUNCE_EVERY: u64 = 86_400;
 const NOTE_LIFE: u64 = 86_400;
 /// How often to check for changes.
 const CHECK: Duration = Duration::from_secs(5);
-/// Seconds of a day.
+/// Seconds in a day.
 const DAY: u64 = 86_400;
 
 /// Composes and queues the bot's public events.
@@ -41,7 +41,7 @@ const DAY: u64 = 86_400;
 pub struct Presence {
     /// Our relays and their roles.
     pub relays: Relays,
-    /// The relays and their roles.
+    /// Signs the events with the bot's key.
     pub signer: BotSigner,
     /// The profile, and what may be published.
     pub bot: BotConfig,
@@ -160,7 +160,7 @@ impl Presence {
         let now = self.clock.now();
         let queued = self.ledger.posted(topic).map(|before| {
             let before = before.and_then(|(json, at)| Some((Event::from_json(json).ok()?, at)));
-            // Of two events with the same second, relays may keep the older one.
+            // If two events have the same second, relays may keep the older one.
             let date = before.as_ref().map_or(now, |(old, _)| now.max(old.created_at.as_secs().min(now) + 1));
             let event = self.sign(builder, date)?;
             let is_said = before.is_some_and(|(old, at)| within(at, renew_after, now) && says_same(&old, &event));

@@ -7,8 +7,8 @@ use nostr_sdk::{EventBuilder, Kind, PublicKey, RelayUrl, Tag, TagKind, ToBech32}
 const HANDLER: &str = "npubbot";
 /// The kind the bot handles: private messages (NIP-17).
 const HANDLED: &str = "14";
-/// The picture of a bot without one: a white key, 64 by 64 pixels. In the profile itself, so that
-/// no server has to be trusted or kept.
+/// The default picture: a white key, 64 by 64 pixels. It is in the profile itself, so no server is
+/// needed for it.
 const PICTURE: &str = concat!(
     "data:image/png;base64,",
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAABlBMVEVbKob///+A07mrAAAAjklEQVR42rWRMQ7D",

@@ -1,11 +1,10 @@
-//! Limits on what external relays send: memory for all of them together, and bytes per second for
-//! each.
+//! Limits on external relays: memory for all of them together, and bytes per second for each.
 
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Memory of all external connections together, in KiB.
+/// Memory limit of all external connections together, in KiB.
 const BUDGET: usize = 16 * 1024;
 /// Memory of one external connection, in KiB: a frame, a message in parts, and the buffers.
 const SHARE: u32 = 80;
@@ -15,7 +14,7 @@ const SHARE: u32 = 80;
 const BURST: f64 = 64.0 * 1024.0;
 /// Bytes per second that it may send on average.
 const BYTES_PER_SECOND: f64 = 32.0 * 1024.0;
-/// Every message counts at least this many bytes, because small ones cost time too.
+/// The fewest bytes that a message counts, because small ones also cost time.
 const LEAST: usize = 64;
 
 /// The memory budget of all external connections. Cheap to clone; clones share it.

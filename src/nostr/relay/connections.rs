@@ -35,8 +35,8 @@ pub(super) const LOOKUPS: usize = 16;
 const RETRY: Duration = Duration::from_secs(5);
 /// How long to wait for one of our relays that has just disconnected.
 const CONNECT: Duration = Duration::from_secs(7);
-/// A relay of ours that was connected within this time will probably return soon. We do not wait
-/// for others.
+/// A relay of ours that was connected within this time will probably return soon. Only such relays
+/// are waited for.
 const JUST_GONE: Duration = Duration::from_secs(60);
 
 /// Identifies one connection to one of our relays. A reconnect makes another.
@@ -57,14 +57,14 @@ pub struct Figures {
     pub lag: Option<Duration>,
 }
 
-/// How far the bot reaches beyond its own relays, and by which way.
+/// The relays that the bot may connect to, and the proxy to them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reach {
     /// Whether to connect to relays that askers list.
     pub visits_external: bool,
-    /// Whether those may be at private addresses, for test networks.
+    /// Whether such relays may be at private addresses, for test networks.
     pub allow_private: bool,
-    /// The SOCKS5 proxy through which all relays but those nearby are reached.
+    /// The SOCKS5 proxy for all relays except those on this machine or its network.
     pub proxy: Option<SocketAddr>,
 }
 
@@ -77,7 +77,7 @@ pub struct Relays {
     bot: PublicKey,
     pub(super) external: ExternalRelays,
     reach: Reach,
-    /// Limits what relays get at a time.
+    /// Limits the events that relays get at a time.
     pub(super) throttle: Arc<Throttle>,
     /// Limits the lookups at a time at each of our relays.
     lookups: Arc<HashMap<RelayUrl, Semaphore>>,
@@ -182,7 +182,7 @@ impl Relays {
         self.lookups.get(url)?.acquire().await.ok()
     }
 
-    /// Everything our own relays send, from now on.
+    /// The stream of everything that our own relays send from now on.
     pub(in crate::nostr) fn notifications(&self) -> broadcast::Receiver<RelayPoolNotification> {
         self.client.notifications()
     }
@@ -212,10 +212,10 @@ impl Relays {
         }
     }
 
-    /// Drops a connection and makes a new one. Subscriptions there are lost.
+    /// Drops a connection and makes a new one. Its subscriptions are lost.
     ///
-    /// After the library's own `disconnect` and `connect`, a relay that is just being retried never
-    /// recovers.
+    /// The library's own `disconnect` and `connect` do not do: a relay that is just being retried
+    /// never recovers from them.
     pub(in crate::nostr) async fn reconnect(&self, url: &RelayUrl) {
         let _ = self.client.force_remove_relay(url).await;
         if let Err(error) = add(&self.client, url).await {
@@ -272,7 +272,8 @@ impl Relays {
     }
 }
 
-/// Connects to a relay, through a SOCKS5 proxy if there is one, and disconnects again. Returns how long the connection took.
+/// Connects to a relay, through a SOCKS5 proxy if there is one, and disconnects. Returns the time
+/// that the connection took.
 ///
 /// Errors: [`NostrError::Relay`] if it is not connected within `limit`.
 pub async fn reach(url: &RelayUrl, proxy: Option<SocketAddr>, limit: Duration) -> Result<Duration, NostrError> {

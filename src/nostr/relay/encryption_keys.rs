@@ -1,7 +1,7 @@
 //! Encryption keys that askers announce (kind 10044), looked up and remembered for a while.
 //!
-//! A relay may withhold an announcement or return an old one. So our relays and the asker's own are
-//! asked, the newest counts, and a newer one is not replaced by an older one later.
+//! A relay may withhold an announcement or return an old one. So both our relays and the asker's
+//! own are asked, the newest announcement counts, and an older one never replaces it later.
 
 use super::connections::Relays;
 use super::relay_lists::{MAX_RELAYS, usable};
@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const STEP: Duration = Duration::from_secs(8);
 /// A complete result is used for this long without another lookup.
 const FRESH_FOR: Duration = Duration::from_secs(60);
-/// Allowance for clocks that are ahead, seconds. Announcements dated later are refused: one could
-/// not be replaced until its date.
+/// Allowance for clocks that are ahead, seconds. Announcements with a later date are refused,
+/// because none could replace them until that date.
 const AHEAD: u64 = 600;
 /// Askers whose announcement is remembered, about 700 bytes each and 1,300 at most.
 const REMEMBERED: usize = 10_000;
@@ -82,14 +82,14 @@ impl EncryptionKeys {
         Found { announcement: self.learn(asker, found, is_complete), is_complete }
     }
 
-    /// The key that messages to an asker are to be encrypted to now, if it was `used` in their
-    /// message of the date `since`: that key, unless a later announcement is known.
+    /// The key to encrypt messages to an asker with. It is the `used` one of their message of the
+    /// date `since`, unless a later announcement is known.
     pub fn in_force(&self, asker: Asker, used: Option<EncryptionKey>, since: u64) -> Option<EncryptionKey> {
         used?;
         self.newer(asker, since).map_or(used, |announcement| announcement.key())
     }
 
-    /// The announcement of an asker, if a later one than `since` is known.
+    /// The announcement of an asker, if one later than `since` is known.
     pub fn newer(&self, asker: Asker, since: u64) -> Option<Announcement> {
         let known = self.lock().peek(&asker).and_then(|known| known.announcement.clone());
         known.filter(|announcement| announcement.dated() > since)
@@ -115,11 +115,11 @@ impl EncryptionKeys {
         known.complete_at.filter(|at| at.elapsed() < FRESH_FOR).map(|_| known.announcement.clone())
     }
 
-    /// Adds what a lookup found, and returns the newest announcement known.
+    /// Adds the result of a lookup, and returns the newest announcement known.
     fn learn(&self, asker: Asker, found: Option<Announcement>, is_complete: bool) -> Option<Announcement> {
         let mut known = self.lock();
         let before = known.get(&asker).and_then(|known| known.announcement.clone());
-        // The one known before, if both have the same date.
+        // If both have the same date, the one known before counts.
         let announcement = found.into_iter().chain(before).max_by_key(Announcement::dated);
         known.insert(asker, Known { announcement: announcement.clone(), complete_at: is_complete.then(Instant::now) });
         announcement
@@ -149,7 +149,7 @@ async fn newest(relays: &Relays, urls: &BTreeSet<RelayUrl>, author: PublicKey, k
         let Ok(Ok(found)) = lookup else { continue };
         answered += 1;
         let own = found.filter(|event| event.pubkey == author && event.kind == kind);
-        // Of two of the same date the lower id counts (NIP-01).
+        // If both have the same date, the lower id counts (NIP-01).
         event = own.into_iter().chain(event).max_by_key(|event| (event.created_at, std::cmp::Reverse(event.id)));
     }
     Newest { event, is_complete: answered == urls.len() }

@@ -2,7 +2,7 @@
 //!
 //! They have a client of their own, so nothing that such a relay sends reaches the inbox. Each is
 //! dialled only when it is needed and never retried automatically, so nobody can use the bot to
-//! keep dialling a host that is no relay.
+//! keep dialling a host that is not a relay.
 
 use super::error::NostrError;
 use super::host::{Host, Hosts};
@@ -63,8 +63,8 @@ impl ExternalRelays {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The hosts whose limits apply to a relay. `has_answered`: whether a host of this name has.
-    /// Such hosts and those of `urgent` visitors are resolved first.
+    /// The hosts whose limits apply to a relay. `has_answered`: whether the host of this name has
+    /// answered before. Such hosts and those of `urgent` visitors are resolved first.
     ///
     /// Errors: [`NostrError::NotConnected`] if the host has no address, [`NostrError::NoRoom`]
     /// while too many names of its domain are looked up.
@@ -77,7 +77,7 @@ impl ExternalRelays {
             return Err(NostrError::not_connected(url));
         }
         if self.proxy.is_some() {
-            // Nothing on this side may look the name up.
+            // With a proxy, nothing here may look the name up.
             let limited = if has_answered { hosts.named.clone() } else { Host::of_domain(url) };
             return Ok(Hosts { limited, ..hosts });
         }
@@ -105,7 +105,7 @@ impl ExternalRelays {
     pub async fn visit(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Relay, NostrError> {
         let deadline = Instant::now() + WAIT;
         let relay = loop {
-            // Most visitors in a flood get no slot: they are told so without waiting for others.
+            // Most visitors in a flood get no slot. They learn it here without waiting for others.
             let look = self.known().look(url, hosts, visitor)?;
             let relay = match look {
                 Look::Active(relay) => Some(*relay),
@@ -133,9 +133,9 @@ impl ExternalRelays {
         Err(NostrError::not_connected(url))
     }
 
-    /// [`ExternalRelays::dial`], which goes on to its end if this future is dropped: the outbox
-    /// ends attempts early. A relay that was added or removed by half would stay in the client for
-    /// good, which takes [`MOST`] in all.
+    /// [`ExternalRelays::dial`] in a task that runs to its end even if this future is dropped,
+    /// because the outbox ends attempts early. A relay that was half added or removed would stay in
+    /// the client for ever, and the client takes only [`MOST`].
     async fn dial_whole(&self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Result<Option<Relay>, NostrError> {
         let (this, url, hosts) = (self.clone(), url.clone(), hosts.clone());
         let gone = NostrError::not_connected(&url);

@@ -91,7 +91,8 @@ mod tests {
         RelayUrl::parse(&url).unwrap()
     }
 
-    /// A relay that answers queries once nothing more comes. Returns the most that were open.
+    /// A relay that answers queries once no further one comes. Returns the largest number of open
+    /// queries.
     async fn patient(listener: TcpListener, queries: usize) -> usize {
         let (stream, _) = listener.accept().await.unwrap();
         let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();

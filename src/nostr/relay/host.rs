@@ -40,8 +40,8 @@ impl Host {
 }
 
 impl Host {
-    /// All hosts of the domain of a URL's name: of its last two labels. Names below a domain cost
-    /// nothing, and onion services neither, so all of those are one.
+    /// All hosts of the domain of a URL's name, which is its last two labels, as one host: names
+    /// below a domain cost nothing. All onion services are one host for the same reason.
     pub fn of_domain(url: &RelayUrl) -> Host {
         let Host(name) = Host::from_url(url);
         let labels = if is_onion(&name) { 1 } else { 2 };
@@ -54,14 +54,14 @@ impl Host {
     }
 }
 
-/// The host of a relay in two roles: the one that its URL names, and the one whose limits apply.
+/// The two hosts of a relay: the one its URL names, and the one whose limits apply.
 ///
 /// A name costs an attacker nothing, so a host that has never answered is limited by its address.
 /// One that has answered is limited by its name: it may share the address with an attacker, as
 /// behind a large proxy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hosts {
-    /// The host by its name.
+    /// The host that the URL names.
     pub named: Host,
     /// The host to which the limits apply: by its address, or by its name if it has answered.
     pub limited: Host,

@@ -9,11 +9,11 @@ use nostr_sdk::{Relay, RelayStatus, RelayUrl};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// A host that could not be reached is not dialled again before this.
+/// Time before a host that could not be reached is dialled again.
 const RETRY: Duration = Duration::from_millis(2500);
 /// Number of unreachable hosts that are remembered.
 const UNREACHABLE: usize = 1000;
-/// An unused connection is closed after this.
+/// Time after which an unused connection is closed.
 pub(super) const LINGER: Duration = Duration::from_secs(600);
 
 /// The external relays in the client, with their slots, and the hosts that could not be reached.
@@ -49,9 +49,9 @@ impl KnownRelays {
         self.relays.get(url).is_some_and(is_active)
     }
 
-    /// Gives a slot to a relay that is not active. The caller removes the leaving ones from the
-    /// client. The relay itself is among them if the client has it: after a disconnect, the library
-    /// may connect it and never recover, so it is added anew.
+    /// Gives a slot to a relay that is not active. The caller removes the leaving relays from the
+    /// client. This relay is one of them if the client has it: the library might never recover its
+    /// connection, so it is added again.
     pub fn admit(&mut self, url: &RelayUrl, hosts: &Hosts, visitor: Visitor) -> Admission {
         let KnownRelays { slots, relays, .. } = self;
         let is_active = |url: &RelayUrl| relays.get(url).is_some_and(is_active);

@@ -8,7 +8,7 @@ use tokio_socks::tcp::Socks5Stream;
 
 /// The password that goes with the user name; proxies that separate streams ignore it.
 const PASSWORD: &str = "npubbot";
-/// The end of the names of Tor's onion services.
+/// The ending of names of Tor's onion services.
 const ONION: &str = ".onion";
 
 /// A SOCKS5 proxy.
@@ -16,9 +16,8 @@ const ONION: &str = ".onion";
 pub(super) struct Proxy(pub SocketAddr);
 
 impl Proxy {
-    /// Connects to a host through the proxy. A name is handed on as it is, so nothing on this side
-    /// looks it up. Each host has a user name of its own, by which Tor gives it a circuit of its
-    /// own.
+    /// Connects to a host through the proxy. The proxy resolves the name; nothing here looks it up.
+    /// Each host has its own user name, so that Tor gives it its own circuit.
     ///
     /// Errors: the proxy cannot be reached, or does not reach the host.
     pub async fn connect(self, socket: TcpSocket, host: &str, port: u16) -> Result<TcpStream> {

@@ -27,9 +27,9 @@ impl Relays {
     }
 
     /// Sends one event to one relay and waits for its OK. A relay that limits our rate gets it when
-    /// its turn comes. `event`: its JSON, which is parsed once it can be sent. Parsed it takes some
-    /// 6 KiB, and visits to strangers' relays often end before.
-    /// `visitor`: the asker for whom an external relay is visited.
+    /// its turn comes. `event`: its JSON. It is parsed only when it can be sent, because it then
+    /// takes some 6 KiB, and many visits to external relays end before. `visitor`: the asker for
+    /// whom an external relay is visited.
     ///
     /// Errors: see [`NostrError`].
     pub(in crate::nostr) async fn publish_for(
@@ -65,8 +65,8 @@ impl Relays {
         send(&relay, event, &delivery).await
     }
 
-    /// The delivery is registered before the relay is dialled, so that a host that does not answer
-    /// cannot delay many events.
+    /// Sends an event to an external relay. The delivery is registered before the relay is dialled,
+    /// so that a host that does not answer cannot delay many events.
     async fn publish_to_external(
         &self,
         url: &RelayUrl,

@@ -21,7 +21,7 @@ const LONGEST_LOOKUP: Duration = Duration::from_secs(12);
 pub(super) const MAX_RELAYS: usize = 6;
 /// Once a relay has returned a list, the others have this long to return a newer one.
 const NEWER: Duration = Duration::from_millis(500);
-/// A relay that was too slow for that is not waited for within this time.
+/// A relay that was slower than [`NEWER`] is not waited for within this time.
 const SLOW_FOR: Duration = Duration::from_secs(600);
 /// Number of slow relays that are remembered.
 const SLOW_RELAYS: usize = 64;
@@ -49,7 +49,7 @@ pub(in crate::nostr) enum Destination {
     },
     /// The asker lists no DM relays, and no fallback is known or allowed.
     Nowhere,
-    /// The lookup failed and is to be repeated.
+    /// The lookup failed and must be repeated.
     Unknown,
 }
 
@@ -77,7 +77,7 @@ struct List {
 enum Lookup {
     Found(List),
     Absent,
-    /// Some relays have no list, and a larger number could not be asked.
+    /// Some relays have no list, but more could not be asked.
     Unsure,
     Failed,
 }
@@ -87,7 +87,8 @@ enum Lookup {
 struct Known {
     looked_at: Instant,
     list: Option<List>,
-    /// Its relays accepted nothing, so the next lookup is believed even if it finds no list.
+    /// The asker's relays accepted nothing, so the next lookup is believed even if it finds no
+    /// list.
     doubted: bool,
 }
 
@@ -120,8 +121,8 @@ impl RelayLists {
         }
     }
 
-    /// The relays for messages of kind 4: the asker's read relays (NIP-65) and those where theirs
-    /// was seen.
+    /// The relays for messages of kind 4: the asker's read relays (NIP-65), and those where their
+    /// own message was seen.
     pub(in crate::nostr) async fn nip04_destination(
         &self,
         relays: &Relays,
@@ -248,8 +249,8 @@ impl RelayLists {
         Some(known.list.as_ref().map_or_else(Vec::new, |list| list.urls.clone()))
     }
 
-    /// Combines a lookup with what was known before; `None` if neither says anything. A list does
-    /// not disappear because the relay that has it is away, and is not replaced by an older one.
+    /// Combines a lookup with the earlier result; `None` if neither says anything. A list does not
+    /// disappear because the relay that has it is away, and is not replaced by an older one.
     fn learn(&self, asker: Asker, lookup: Lookup) -> Option<Vec<RelayUrl>> {
         self.learn_at(asker, lookup, Instant::now())
     }

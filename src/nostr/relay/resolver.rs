@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The most lookups at a time.
 const ORDINARY: usize = 48;
-/// Further lookups at a time for relays and askers that come first.
+/// Further lookups at a time, for relays that have answered before and askers with a job.
 const PREFERRED: usize = 16;
 /// Lookups at once of names that end in the same two labels.
 const PER_DOMAIN: usize = 4;
@@ -23,11 +23,11 @@ const PER_DOMAIN: usize = 4;
 const WAIT: Duration = Duration::from_secs(1);
 /// Pause between two requests for a turn.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// Names whose addresses are remembered.
+/// Number of names whose addresses are remembered.
 const REMEMBERED: usize = 10_000;
-/// How long they are remembered: the addresses that were checked must be those that are dialled.
+/// How long addresses are remembered, so that the checked addresses are the dialled ones.
 const FRESH_FOR: Duration = Duration::from_secs(60);
-/// Addresses of one name that are remembered.
+/// Number of addresses remembered for one name.
 const ADDRESSES: usize = 4;
 
 /// Looks up the addresses of a host name.
@@ -52,7 +52,7 @@ struct State {
     under_way: HashMap<String, usize>,
 }
 
-/// A lookup in progress. Dropped when it has ended, even if nobody waits for it any more.
+/// A lookup in progress. Dropped when it ends, even if nobody waits for it any more.
 struct Turn {
     shared: Arc<Shared>,
     domain: String,
@@ -170,7 +170,7 @@ impl Drop for Turn {
     }
 }
 
-/// The last two labels of a name, about what one owner registers.
+/// The last two labels of a name. One owner usually registers all names below them.
 fn domain(name: &str) -> String {
     let labels: Vec<&str> = name.trim_end_matches('.').rsplitn(3, '.').take(2).collect();
     labels.join(".")
@@ -227,7 +227,7 @@ mod tests {
         let refused = resolver.resolve(&url("more.evil.example"), false).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::WouldBlock);
         resolver.resolve(&url("relay.honest.org"), false).await.expect("another domain");
-        // With many domains, only the lookups of those who come first are left.
+        // With many domains, only the lookups for preferred relays and askers are left.
         (PER_DOMAIN..ORDINARY).for_each(|number| begin(format!("relay.evil{number}.example")));
         under_way(ORDINARY).await;
         resolver.resolve(&url("relay.known.org"), true).await.expect("a relay that answered before");

@@ -14,7 +14,7 @@ pub(in crate::nostr) fn said(text: impl ToString) -> String {
     let mut safe = String::with_capacity(text.len().min(LONGEST) + 1);
     let mut left = LONGEST;
     for character in text.chars() {
-        // U+2028 and the directional marks are no control characters, but change how a line is
+        // U+2028 and the directional marks are not control characters, but change how a line is
         // shown.
         let is_plain =
             !character.is_control() && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');

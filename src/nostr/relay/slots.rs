@@ -39,8 +39,8 @@ pub(super) const PER_HOST: usize = 4;
 const PER_ASKER: usize = 3;
 /// An unanswered connection may be replaced after this time.
 const LEAST_TIME: Duration = Duration::from_millis(400);
-/// The first connection for an asker with a job may be replaced by another such one after this
-/// time.
+/// The first connection for an asker with a job may be replaced by another asker's first one after
+/// this time.
 const URGENT_LEAST_TIME: Duration = Duration::from_millis(600);
 /// An unanswered connection may be replaced by one of a lower rank after this time.
 const LONG_TIME: Duration = Duration::from_secs(3);
@@ -55,10 +55,10 @@ const URGENT_TIME: Duration = Duration::from_secs(30);
 pub(super) struct Admission {
     /// Whether the relay has a slot now.
     pub granted: bool,
-    /// Whether it is worth asking again soon: the first relay of an asker gets a slot within a
-    /// second.
+    /// Whether to ask again soon: the first relay of an asker gets a slot within a second.
     pub may_wait: bool,
-    /// Relays that lose their slots to it, or are disconnected already. They leave the client.
+    /// Relays that lose their slots to this one, or are disconnected already. They leave the
+    /// client.
     pub leaving: Vec<RelayUrl>,
 }
 
@@ -115,8 +115,8 @@ impl Slots {
         self.0.contains_key(url)
     }
 
-    /// Requests a slot. `host`: the one whose limits apply. `is_active`: whether a relay is
-    /// connected or being dialled; other slots are free.
+    /// Requests a slot. `host`: the host whose limits apply. `is_active`: whether a relay is
+    /// connected or being dialled; the slots of inactive relays are free.
     pub fn admit(
         &mut self,
         url: &RelayUrl,
@@ -158,7 +158,8 @@ impl Slots {
         }
         let of_this_asker = self.unanswered(visitor.asker).filter(|own| *own != url).count();
         let rank = Rank::of(visitor, of_this_asker);
-        // One look at each relay: it may disconnect meanwhile, and whoever loses a slot must leave.
+        // Each relay is looked at once, because it may disconnect in between. Every relay that
+        // loses its slot must leave.
         let mut leaving: Vec<&RelayUrl> = self.0.keys().filter(|url| !is_active(url)).collect();
         let of_host = |slot: &Slot| slot.host == *host;
         let of_class = |slot: &Slot| slot.rank(now).is_urgent() == visitor.urgent;

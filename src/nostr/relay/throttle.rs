@@ -56,9 +56,9 @@ struct Pending {
 #[derive(Debug)]
 struct Owed {
     deliveries: usize,
-    /// When it last answered, or got the first of these events.
+    /// When the host last answered, or got the first of these events.
     since: Instant,
-    /// A delivery timed out, and it has not answered since.
+    /// Whether a delivery timed out, and the host has not answered since.
     is_suspect: bool,
 }
 
@@ -120,8 +120,7 @@ impl Throttle {
         Some(turn)
     }
 
-    /// Records that a host said `rate-limited`. Further refusals of events sent before that count
-    /// as the same one.
+    /// Records that a host said `rate-limited`. Refusals of events sent earlier do not count again.
     pub(super) fn slow_down(&self, host: &Host, now: Instant) {
         let mut limited = self.limited();
         let gap = match limited.get(host) {
@@ -132,7 +131,7 @@ impl Throttle {
         limited.insert(host.clone(), RateLimit { gap, next: now + gap, slowed_at: now });
     }
 
-    /// A host accepted an event: the gap becomes an eighth shorter.
+    /// Records that a host accepted an event: the gap becomes an eighth shorter.
     pub(super) fn speed_up(&self, host: &Host) {
         let mut limited = self.limited();
         if let Some(limit) = limited.get_mut(host) {
@@ -160,7 +159,7 @@ impl Throttle {
         Start::Now(Delivery { throttle: self, hosts })
     }
 
-    /// Whether a host of this name has answered the last time.
+    /// Whether the host of this name answered the last time.
     pub(super) fn has_answered(&self, named: &Host) -> bool {
         self.pending().answered.get(named).is_some()
     }
@@ -249,7 +248,7 @@ mod tests {
         let mut under_way: Vec<_> = (0..UNANSWERED).map(|_| begin(true).unwrap()).collect();
         assert_eq!(begin(true).unwrap_err(), "soon");
         under_way[0].end(true);
-        // It answers, so it may get more, and the last places are kept for urgent events.
+        // The host answers, so it may get more. The last places are kept for urgent events.
         under_way.extend((UNANSWERED..AT_ONCE - KEPT).map(|_| begin(false).unwrap()));
         assert_eq!(begin(false).unwrap_err(), "soon");
         under_way.extend((0..KEPT).map(|_| begin(true).unwrap()));

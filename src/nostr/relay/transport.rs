@@ -1,9 +1,8 @@
-//! WebSocket connections for nostr-sdk, with limits on what a relay can make us hold.
+//! WebSocket connections for nostr-sdk, with limits on the data that a relay can make us hold.
 //!
-//! Without Nagle's delay: closing a subscription and sending an event are two small writes, and the
-//! second would wait some 40 ms for the acknowledgement of the first. A relay of ours that has this
-//! delay is helped by acknowledgements at once. External relays are dialled at public addresses
-//! only.
+//! Nagle's delay is off. Closing a subscription and sending an event are two small writes; with the
+//! delay, the second would wait some 40 ms for the acknowledgement of the first. Our own relays may
+//! have the delay, so we acknowledge at once. External relays are dialled at public addresses only.
 
 use super::address::{has_allowed_port, is_private, is_public};
 use super::allowance::{Allowance, Budget};
@@ -37,8 +36,8 @@ const OUR_LONGEST: usize = 1024 * 1024;
 const EXTERNAL_LONGEST: usize = 32 * 1024;
 /// Bytes of the read and the write buffer of an external connection.
 const EXTERNAL_BUFFER: usize = 8 * 1024;
-/// Bytes that the system keeps of what an external relay sent and we have not read. (Linux takes
-/// twice as many, and without a limit up to 6 MiB.)
+/// Unread bytes of an external relay that the system keeps. (Linux takes twice as many, and without
+/// a limit up to 6 MiB.)
 const EXTERNAL_UNREAD: u32 = 16 * 1024;
 /// Bytes of unsent data of one connection.
 const LONGEST_UNSENT: usize = 1024 * 1024;
@@ -73,7 +72,7 @@ impl Transport {
         Transport { peer, resolver, proxy: None }
     }
 
-    /// The same through a proxy, if there is one.
+    /// This transport through a proxy, if there is one.
     pub fn through(self, proxy: Option<Proxy>) -> Transport {
         Transport { proxy, ..self }
     }
@@ -204,7 +203,7 @@ impl WebSocketTransport for Transport {
                 Some(share) => {
                     let mut allowance = Allowance::new(Instant::now());
                     Box::pin(stream.and_then(move |message| {
-                        // The share of the budget is held as long as the stream.
+                        // Held as long as the stream: the connection's share of the budget.
                         let _share = &share;
                         let exceeded = fault(ErrorKind::QuotaExceeded, "it sends more than it may");
                         let fits = allowance.take(message.len(), Instant::now());
@@ -217,7 +216,7 @@ impl WebSocketTransport for Transport {
     }
 }
 
-/// A second handle to the TCP connection; `None` if there is none to be had.
+/// A second handle to the TCP connection; `None` if the system gives none.
 fn tcp_of(stream: &MaybeTlsStream<TcpStream>) -> Option<Tcp> {
     let tcp = match stream {
         MaybeTlsStream::Plain(tcp) => tcp,

@@ -32,7 +32,7 @@ pub(super) enum Rank {
 }
 
 impl Rank {
-    /// The rank of a new connection, if its asker has this number of others that have not answered.
+    /// The rank of a new connection. `others`: the asker's connections that have not answered.
     pub fn of(visitor: Visitor, others: usize) -> Rank {
         match (visitor.retries || others > 0, visitor.urgent) {
             (true, false) => Rank::Further,

@@ -3,14 +3,14 @@
 use nostr_sdk::prelude::*;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the state of a connection.
+/// The short limit: time between two looks at the state of a connection.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits until a relay is connected or never will be, at most for `limit`.
 ///
-/// The library's own wait looks at the state and then subscribes to its changes. A connection that
-/// comes about in between goes unnoticed until that wait's limit, so here it has a short one and is
-/// asked again.
+/// The library's own wait looks at the state and then subscribes to its changes. It misses a
+/// connection made in between until its time limit. So this calls it again and again with a short
+/// limit.
 pub(super) async fn wait_for_connection(relay: &Relay, limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
@@ -46,7 +46,7 @@ mod tests {
         (client, relay)
     }
 
-    /// With the library's own wait, one or two of so many connections take seven seconds.
+    /// With the library's own wait, one or two of these connections take seven seconds.
     #[ignore = "twenty seconds: it makes twenty thousand connections"]
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn no_connection_goes_unnoticed() {

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tokio::net::TcpStream;
 
-/// The program that runs now, also after its file was replaced.
+/// The running program, even after its file was replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 /// The release of the kernel.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
@@ -18,20 +18,20 @@ const RELEASE: &str = "/proc/sys/kernel/osrelease";
 pub struct Tcp(OwnedFd);
 
 impl Tcp {
-    /// A handle to this connection; `None` if there is none to be had.
+    /// A handle to this connection; `None` if the system gives none.
     pub fn of(stream: &TcpStream) -> Option<Tcp> {
         stream.as_fd().try_clone_to_owned().ok().map(Tcp)
     }
 
-    /// Has what was received acknowledged now. Linux may otherwise wait 40 ms for data to send with
-    /// it, and goes back to that after each acknowledgement.
+    /// Makes Linux acknowledge received data now. Otherwise it may wait 40 ms for data to send
+    /// along. It returns to that after each acknowledgement, so this must be called each time.
     pub fn acknowledge_at_once(&self) {
         // Without it the connection still works, only slower.
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
     }
 }
 
-/// A file in memory, which exists as long as this does.
+/// A file in memory. It exists as long as this value.
 pub struct MemoryFile(OwnedFd);
 
 impl MemoryFile {
@@ -45,7 +45,7 @@ impl MemoryFile {
         Ok(file)
     }
 
-    /// Its path, for this process.
+    /// The file's path, for this process.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
@@ -91,20 +91,20 @@ pub fn is_in_windows() -> bool {
     std::fs::read_to_string(RELEASE).is_ok_and(|release| is_of_wsl(&release))
 }
 
-/// Whether the release of a kernel is one of Microsoft's for WSL 1 or 2. Its kernels for machines
-/// in its data centres name another.
+/// Whether the release of a kernel is Microsoft's for WSL 1 or 2. Microsoft's kernels for data
+/// centres have other releases.
 fn is_of_wsl(release: &str) -> bool {
     release.to_ascii_lowercase().contains("microsoft")
 }
 
-/// Names the vault process in lists of processes: executed by way of `/proc/self/exe`, it would be
-/// listed as `exe`.
+/// Names the vault process in lists of processes. It is executed as `/proc/self/exe`, so it would
+/// otherwise be listed as `exe`.
 pub fn name_vault() {
     let _ = rustix::thread::set_name(c"npubbot-vault");
 }
 
-/// Closes all files above standard error. Ours are closed at `exec` anyway; those of a GPU driver,
-/// or of whoever started the bot, may not be. Only for a process that has opened nothing yet.
+/// Closes all files above standard error. Ours are closed at `exec` anyway, but files of a GPU
+/// driver or of the parent process may not be. Only for a process that has opened nothing yet.
 pub fn close_inherited_files() {
     // SAFETY: this process has opened nothing yet, so nothing owns a file above standard error. An
     // old kernel without this call closes none.

@@ -1,4 +1,4 @@
-//! Linux alone.
+//! Linux only.
 
 pub mod kernel;
 pub mod walls;

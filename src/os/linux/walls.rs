@@ -1,5 +1,5 @@
-//! The walls around the vault process: the system refuses it all that answering does not need, and
-//! refuses others a look into it. They are raised before the first request.
+//! The walls around the vault process. The system refuses it everything that answering does not
+//! need, and keeps other processes from looking into it. They are raised before the first request.
 
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -11,11 +11,11 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The missing walls, each with the loss that this means, for the operator.
+/// The missing walls, each with its consequence, for the operator.
 pub type Missing = Vec<String>;
 
-/// Memory that the limit of locked memory must allow, bytes. All address space counts, also
-/// what is only reserved, and an allocation beyond the limit would fail.
+/// Bytes that the limit on locked memory must allow. All address space counts, even if it is only
+/// reserved, and an allocation beyond the limit would fail.
 const LOCKED: u64 = 4 << 30;
 
 /// System calls that answering needs: the socket, memory, threads that wait and end, time, and
@@ -56,16 +56,16 @@ const ALLOWED: [libc::c_long; 33] = [
     libc::SYS_munlock,
 ];
 
-/// System calls that fail, where others end the process: glibc's malloc opens
-/// `/proc/sys/vm/overcommit_memory` when a thread's heap shrinks, and goes on without it.
+/// System calls that fail instead of ending the process. glibc's malloc opens
+/// `/proc/sys/vm/overcommit_memory` when a thread's heap shrinks, and goes on if it cannot.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_openat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_open,
 ];
 
-/// Keeps memory and files of the process from others of the same user, and its memory from
-/// the swap. For the very beginning, before there is a secret.
+/// Hides the process's memory and files from other processes of the same user, and keeps its memory
+/// out of swap. Call it first, before there is a secret.
 pub fn hide() -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
@@ -88,7 +88,7 @@ fn lock_memory() -> Result<(), String> {
     mlockall(flags).map_err(|error| error.to_string())
 }
 
-/// Takes files, the network and new rights from this thread and those it starts. For after the
+/// Takes files, the network and new rights from this thread and those it starts. Call it once the
 /// identity is open.
 pub fn enclose() -> Missing {
     let mut missing = Missing::new();
@@ -114,11 +114,11 @@ fn landlock() -> Result<RulesetStatus, landlock::RulesetError> {
     Ok(ruleset.create()?.restrict_self()?.ruleset)
 }
 
-/// Has the kernel refuse files, and kill the process at any other system call that answering
-/// does not need. For after all threads are there.
+/// Makes the kernel refuse files, and kill the process at any other system call that answering does
+/// not need. Call it once all threads run.
 pub fn forbid_system_calls() -> Missing {
-    // Of the answers of two filters the kernel takes the stricter one. The first leaves the
-    // system call by which the second comes.
+    // The kernel applies the stricter answer of the two filters. The first still allows the system
+    // call that installs the second.
     let raised =
         [refuse_files(), kill_at_others()].into_iter().try_for_each(|filter| apply_filter_all_threads(&filter?));
     match raised {
@@ -135,7 +135,7 @@ fn refuse_files() -> Result<BpfProgram, seccompiler::Error> {
 fn kill_at_others() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: Rules = ALLOWED.iter().chain(REFUSED).map(|&call| (call, Vec::new())).collect();
     if cfg!(debug_assertions) {
-        // There the standard library asks whether a file that it closes is open.
+        // Debug builds of the standard library ask whether a file that they close is open.
         let asks = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::F_GETFD as u64)?;
         rules.insert(libc::SYS_fcntl, vec![SeccompRule::new(vec![asks])?]);
     }

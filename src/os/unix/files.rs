@@ -7,13 +7,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Permissions of a file and of a folder that are their owner's alone.
+/// Permissions of a file and of a folder that only their owner may use.
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
 /// Permissions of anybody else.
 const OTHERS: u32 = 0o077;
 
-/// The user's configuration and data folder, for help texts.
+/// The user's configuration file, for help texts.
 pub const USER_CONFIG: &str = "~/.config/npubbot/relays.toml";
 /// The user's data folder, for help texts.
 pub const USER_DATA: &str = "~/.local/share/npubbot";
@@ -21,21 +21,21 @@ pub const USER_DATA: &str = "~/.local/share/npubbot";
 /// The command that makes the bot of this machine's service.
 pub const SERVICE_INIT: &str = "sudo -u npubbot npubbot init";
 
-/// Makes a folder for its owner alone, with those above it. An existing one is left as it is.
+/// Makes a folder, and those above it, for its owner only. An existing one is left as it is.
 ///
 /// Errors: those of the file system.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(folder)
 }
 
-/// Makes a file for its owner alone, and opens it for writing.
+/// Makes a file for its owner only, and opens it for writing.
 ///
 /// Errors: it exists; those of the file system.
 pub fn create_new(file: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).write(true).mode(FILE).open(file)
 }
 
-/// Opens a file. A missing one is made for its owner alone; an existing one keeps its permissions.
+/// Opens a file. A missing one is made for its owner only; an existing one keeps its permissions.
 ///
 /// Errors: those of the file system.
 pub fn open(file: &Path, access: Access) -> io::Result<File> {
@@ -55,7 +55,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Whether others than its owner may do something with a file or folder.
+/// Whether anybody but its owner has rights to a file or folder.
 ///
 /// Errors: those of the file system.
 pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
@@ -108,7 +108,7 @@ pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
     places().map(|places| (places.config_dir(), places.data_dir()))
 }
 
-/// The folder of this user for what can be made anew; `None` without a home folder.
+/// The folder of this user for caches; `None` without a home folder.
 pub fn cache_folder() -> Option<PathBuf> {
     places().map(|places| places.cache_dir())
 }
@@ -127,7 +127,7 @@ pub fn service_folders() -> (PathBuf, PathBuf) {
     (PathBuf::from("/etc/npubbot"), PathBuf::from("/var/lib/npubbot"))
 }
 
-/// A path as a shell reads it.
+/// A path quoted for a shell.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-~+@%:".contains(c));

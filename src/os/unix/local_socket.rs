@@ -14,7 +14,8 @@ use std::time::Duration;
 /// Permissions of the socket: only its owner and root connect.
 const MODE: u32 = 0o600;
 
-/// Sends without the signal SIGPIPE where it can be left out. Rust's runtime ignores it anyway.
+/// Flags that avoid the signal SIGPIPE, on systems with such a flag. Rust's runtime ignores the
+/// signal anyway.
 #[cfg(target_vendor = "apple")]
 const QUIETLY: SendFlags = SendFlags::empty();
 #[cfg(not(target_vendor = "apple"))]
@@ -27,10 +28,10 @@ pub struct Door(Listener);
 pub type Visitor = Stream;
 
 impl Door {
-    /// Opens the socket at a path. One that is there is left over from a crash, and is replaced: the
-    /// caller holds the folder's lock.
+    /// Opens the socket at a path. The caller holds the folder's lock, so an existing socket is
+    /// left over from a crash and is replaced.
     ///
-    /// Errors: the socket cannot be made, as where its path has more than 107 bytes.
+    /// Errors: the socket cannot be made, for example because its path has more than 107 bytes.
     pub fn open(path: &Path) -> io::Result<Door> {
         let name = path.to_fs_name::<GenericFilePath>()?;
         let options = ListenerOptions::new().name(name).mode(MODE as _).try_overwrite(true);
@@ -39,7 +40,7 @@ impl Door {
 
     /// Waits for the next connection.
     ///
-    /// Errors: those of the system, as without free file descriptors.
+    /// Errors: those of the system, for example a lack of file descriptors.
     pub async fn accept(&mut self) -> io::Result<Visitor> {
         self.0.accept().await
     }
@@ -54,7 +55,7 @@ pub fn is_closed(visitor: &Visitor) -> bool {
 
 /// Ends a connection whose answer is written.
 ///
-/// Errors: none; what was written is there to be read.
+/// Errors: none. The operator can still read what was written.
 pub async fn finish(_: Visitor) -> io::Result<()> {
     Ok(())
 }

@@ -36,15 +36,14 @@ pub fn reload(process: u32, program: &str) -> Option<()> {
     kill_process(process, Signal::HUP).ok()
 }
 
-/// Whether the terminal of standard error shows colours: it does.
+/// Whether the terminal of standard error shows colours: always.
 pub fn shows_colors() -> bool {
     true
 }
 
-/// Makes Ctrl-C and a closed terminal the affair of the process that started this one: the bot still
-/// needs its vault to stop cleanly. The vault stays in the bot's session, since Linux shares
-/// processors among sessions first (`sched_autogroup`): in one of its own it would wait behind the
-/// bot's search.
+/// Keeps the signals of Ctrl-C and of a closed terminal from the vault, which the bot needs to stop
+/// cleanly. The vault stays in the bot's session: Linux shares processors among sessions first
+/// (`sched_autogroup`), so in its own session it would wait behind the bot's search.
 pub fn leave_terminal() {
     // It fails only for the leader of a session, which is in a group of its own already.
     let _ = setpgid(None, None);

@@ -1,4 +1,4 @@
-//! The bot among the services of Windows. Here systemd runs it.
+//! Stand-ins for the service of Windows. Here systemd runs the bot.
 
 pub use crate::os::state::{End, Installation};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 const ADVICE: &str = "the service manager of this system needs no command of npubbot: for systemd there is the unit \
                       docs/operators/npubbot.service, which the Debian package installs";
 
-/// Says that services are not installed by this program here.
+/// Says that this program installs no services here.
 ///
 /// Errors: always.
 pub fn check(_: &Path) -> io::Result<()> {

@@ -11,7 +11,7 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// Listens from now on, within a tokio runtime. They no longer end the process by themselves.
+    /// Listens from now on, within a tokio runtime. The signals no longer end the process.
     ///
     /// Errors: the system refuses.
     pub fn listen() -> io::Result<Stops> {
@@ -59,7 +59,7 @@ impl TestSignal {
         signal(SignalKind::user_defined2()).map(TestSignal)
     }
 
-    /// Waits for it.
+    /// Waits for the signal.
     pub async fn next(&mut self) {
         self.0.recv().await;
     }

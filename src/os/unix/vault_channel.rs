@@ -1,5 +1,5 @@
-//! The channel between the bot and its vault process: a socket pair. The vault's end is its standard
-//! input.
+//! The channel between the bot and its vault process: a socket pair. The vault's end is its
+//! standard input.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -29,7 +29,7 @@ pub struct Ends {
 }
 
 impl Closer {
-    /// Ends the stream: the vault reads that there is no more, and ends.
+    /// Ends the stream. The vault reads its end, and ends too.
     pub fn close(&self) {
         let _ = self.0.shutdown(Shutdown::Both);
     }
@@ -51,8 +51,8 @@ impl Write for Writer {
     }
 }
 
-/// Starts a program with an empty environment, listed as `name`. Of the bot's open files it has its
-/// end of the channel and standard error, for the text of a panic.
+/// Starts a program with an empty environment, listed as `name`. It inherits only its end of the
+/// channel, and standard error for the text of a panic.
 ///
 /// Errors: it cannot be started.
 pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, Ends)> {
@@ -62,14 +62,15 @@ pub fn start(program: &Path, name: &str, argument: &str) -> io::Result<(Child, E
     command.arg0(name).arg(argument).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::inherit());
     let child = command.spawn()?;
-    // The command holds the other end; with it dropped, a process that ends closes the socket.
+    // The command holds a copy of the other end. Once it is dropped, the end of the process closes
+    // the socket.
     drop(command);
     Ok((child, ends))
 }
 
 /// The vault's side of the channel.
 ///
-/// Errors: standard input is no such channel.
+/// Errors: standard input is not such a channel.
 pub fn own_end() -> io::Result<(Reader, Writer)> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     stream.peer_addr()?;

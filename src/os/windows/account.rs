@@ -1,5 +1,5 @@
-//! The name of the service and its own account, `NT SERVICE\npubbot`, which Windows makes with it.
-//! LocalService is shared: each of its services could read the bot's files.
+//! The name of the service, and its account `NT SERVICE\npubbot`, which Windows makes together with
+//! the service. The account LocalService is shared: all of its services could read the bot's files.
 
 /// The service's name.
 pub(super) const NAME: &str = "npubbot";
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn the_account_has_the_identifier_that_windows_gives_it() {
-        // As every Windows has it.
+        // The value on every Windows.
         let known = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
         assert_eq!(identifier("TrustedInstaller"), known);
         assert_eq!(identifier(NAME), SID);

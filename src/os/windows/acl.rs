@@ -1,7 +1,8 @@
 //! Access control lists: who may open a file, a folder, a pipe or a process.
 //!
-//! Ours have one entry, for the user that this process runs as. SYSTEM and the administrators can
-//! take ownership of any file, as root can on Unix, so entries for them open nothing to others.
+//! The lists that we make have one entry, for the user that this process runs as. SYSTEM and the
+//! administrators can take ownership of any file anyway, as root can on Unix, so entries for them
+//! do not count as open to others.
 
 use super::wide;
 use std::ffi::c_void;
@@ -94,11 +95,11 @@ pub(super) fn is_elevated() -> bool {
     read != 0 && elevation.TokenIsElevated != 0
 }
 
-/// How the identifiers of services' own accounts begin.
+/// The beginning of the identifiers of services' own accounts.
 const SERVICES: &str = "S-1-5-80-";
 
-/// A security descriptor for this user alone. What a service makes is open to the administrators
-/// too: nobody can log in as the service, and they look after it, as root does on Unix.
+/// A security descriptor for this user only. If the user is a service, the administrators have
+/// access too: nobody can log in as the service, so they look after it, as root does on Unix.
 pub(super) struct Own(Local);
 
 /// Adds the administrators to an entry for a service.
@@ -107,23 +108,23 @@ fn with_administrators(entry: &str, user: &str) -> String {
 }
 
 impl Own {
-    /// Of a file: all rights, for this user.
+    /// The descriptor of a file: all rights, for this user.
     pub(super) fn file() -> io::Result<Own> {
         Own::with_administrators("(A;;FA;;;{user})")
     }
 
-    /// Of a folder: the same, also for what is made in it.
+    /// The descriptor of a folder: the same rights, inherited by everything made in it.
     pub(super) fn folder() -> io::Result<Own> {
         Own::with_administrators("(A;OICI;FA;;;{user})")
     }
 
-    /// Of a pipe.
+    /// The descriptor of a pipe.
     pub(super) fn pipe() -> io::Result<Own> {
         Own::with_administrators("(A;;GA;;;{user})")
     }
 
-    /// Of a process: this user may end it, wait for it and see that it runs (0x101001), and its
-    /// owner may not change that (0x20000 is READ_CONTROL).
+    /// The descriptor of a process: this user may end it, wait for it and see that it runs
+    /// (0x101001), and its owner may not change that (0x20000 is READ_CONTROL).
     pub(super) fn process() -> io::Result<Own> {
         Own::parse("(A;;0x101001;;;{user})(A;;0x20000;;;OW)")
     }
@@ -157,12 +158,12 @@ impl Own {
         }
     }
 
-    /// The descriptor, valid as long as this is.
+    /// The descriptor. Valid as long as this value.
     pub(super) fn descriptor(&self) -> PSECURITY_DESCRIPTOR {
         self.0.0
     }
 
-    /// For calls that make something, valid as long as this is.
+    /// The attributes for calls that make an object. Valid as long as this value.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         SECURITY_ATTRIBUTES {
             nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
@@ -176,7 +177,7 @@ impl Own {
 struct Security {
     owner: PSID,
     list: *mut ACL,
-    /// Both point into it.
+    /// The memory that `owner` and `list` point into.
     _descriptor: Local,
 }
 
@@ -203,8 +204,8 @@ impl Security {
     }
 }
 
-/// Whether others than its owner, this user and the machine's administrators may do something with
-/// an open file or folder.
+/// Whether anybody but its owner, this user and the machine's administrators has rights to an open
+/// file or folder.
 ///
 /// Errors: the system does not say.
 pub(super) fn permits_others(file: &impl AsRawHandle) -> io::Result<bool> {
@@ -227,7 +228,7 @@ pub(super) fn permits_others(file: &impl AsRawHandle) -> io::Result<bool> {
         if kind == ACCESS_DENIED_ACE_TYPE || kind == ACCESS_DENIED_OBJECT_ACE_TYPE || mask == 0 {
             continue;
         }
-        // Entries of other kinds have the identifier elsewhere; none of ours is one.
+        // Entries of other kinds have the identifier elsewhere. We make no such entries.
         if kind != ACCESS_ALLOWED_ACE_TYPE {
             return Ok(true);
         }

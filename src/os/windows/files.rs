@@ -19,15 +19,15 @@ use windows_sys::Win32::Storage::FileSystem::{
 
 /// The user's configuration, for help texts.
 pub const USER_CONFIG: &str = r"%APPDATA%\npubbot\relays.toml";
-/// The user's data folder, for help texts. It stays on this machine, where the configuration may
-/// follow its user.
+/// The user's data folder, for help texts. It stays on this machine; the configuration may follow
+/// the user to others.
 pub const USER_DATA: &str = r"%LOCALAPPDATA%\npubbot";
 
 /// The command that makes the bot of this machine's service.
 pub const SERVICE_INIT: &str =
     r"npubbot init --config %ProgramData%\npubbot\relays.toml --data %ProgramData%\npubbot\data";
 
-/// Makes a folder for this user alone, with those above it. An existing one is left as it is.
+/// Makes a folder, and those above it, for this user only. An existing one is left as it is.
 ///
 /// Errors: those of the file system.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
@@ -48,14 +48,14 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() { Ok(()) } else { Err(error) }
 }
 
-/// Makes a file for this user alone, and opens it for writing.
+/// Makes a file for this user only, and opens it for writing.
 ///
 /// Errors: it exists; those of the file system.
 pub fn create_new(file: &Path) -> io::Result<File> {
     open_as(file, GENERIC_WRITE, CREATE_NEW)
 }
 
-/// Opens a file. A missing one is made for this user alone; an existing one keeps its access control
+/// Opens a file. A missing one is made for this user only; an existing one keeps its access control
 /// list.
 ///
 /// Errors: those of the file system.
@@ -71,8 +71,8 @@ pub fn open(file: &Path, access: Access) -> io::Result<File> {
 fn open_as(file: &Path, access: u32, disposition: FILE_CREATION_DISPOSITION) -> io::Result<File> {
     let (path, own) = (wide::path(file)?, acl::Own::file()?);
     let attributes = own.attributes();
-    // SAFETY: the path ends with 0; the attributes are valid as long as `own`; the handle is ours if
-    // the call succeeds.
+    // SAFETY: the path ends with 0; the attributes are valid as long as `own`; the handle is ours
+    // if the call succeeds.
     unsafe {
         let handle = CreateFileW(
             path.as_ptr(),
@@ -91,15 +91,14 @@ fn open_as(file: &Path, access: u32, disposition: FILE_CREATION_DISPOSITION) -> 
     }
 }
 
-/// Does nothing: NTFS has its names in a log, and syncing a file writes it.
+/// Does nothing. NTFS logs new names, and syncing a file writes that log.
 ///
 /// Errors: none on Windows.
 pub fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether others than its owner, this user and the administrators may do something with a file or
-/// folder.
+/// Whether anybody but its owner, this user and the administrators has rights to a file or folder.
 ///
 /// Errors: those of the file system.
 pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
@@ -113,7 +112,7 @@ pub fn is_file_open_to_others(file: &File) -> io::Result<bool> {
     acl::permits_others(file)
 }
 
-/// A handle to a file or folder that can do nothing but tell who may open it.
+/// A handle to a file or folder that can only read its access control list.
 fn open_to_look(path: &Path) -> io::Result<File> {
     OpenOptions::new().access_mode(READ_CONTROL).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
 }
@@ -162,7 +161,7 @@ pub fn user_folders() -> Option<(PathBuf, PathBuf)> {
     Some((places.config_dir().join("npubbot"), places.cache_dir().join("npubbot")))
 }
 
-/// The folder of this user for what can be made anew; `None` without a home folder.
+/// The folder of this user for caches; `None` without a home folder.
 pub fn cache_folder() -> Option<PathBuf> {
     Windows::new().ok().map(|places| places.cache_dir().join("npubbot").join("cache"))
 }

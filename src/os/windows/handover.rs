@@ -1,4 +1,4 @@
-//! The bot's files pass from their user to the service, and back.
+//! Passes the bot's files from their user to the service, and back.
 
 use super::account::SID;
 use super::acl::Own;
@@ -18,8 +18,8 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken}
 /// The right to name another owner of a file.
 const RESTORE: &str = "SeRestorePrivilege";
 
-/// Makes a data folder and all in it the service's, for it and the administrators alone. The
-/// configuration is the administrators', and the service reads it.
+/// Gives a data folder and all in it to the service; only the service and the administrators have
+/// access. The configuration belongs to the administrators, and the service may read it.
 ///
 /// Errors: this user may not; those of the file system.
 pub(super) fn to_service(config: &Path, data: &Path) -> io::Result<()> {
@@ -29,7 +29,7 @@ pub(super) fn to_service(config: &Path, data: &Path) -> io::Result<()> {
     set(config, &Own::read(&format!("O:BAD:P(A;;FR;;;{SID})(A;;FA;;;BA)"))?)
 }
 
-/// Makes a data folder and all in it this user's alone.
+/// Gives a data folder and all in it to this user, who alone has access.
 ///
 /// Errors: those of the file system.
 pub(super) fn to_this_user(data: &Path) -> io::Result<()> {
@@ -69,8 +69,8 @@ fn enable(privilege: &str) -> io::Result<()> {
     let (mut token, name): (HANDLE, _) = (null_mut(), wide::text(privilege));
     let one = LUID_AND_ATTRIBUTES { Attributes: SE_PRIVILEGE_ENABLED, ..LUID_AND_ATTRIBUTES::default() };
     let mut wanted = TOKEN_PRIVILEGES { PrivilegeCount: 1, Privileges: [one] };
-    // SAFETY: `token` is a place for a handle, which is ours if the call succeeds; the name ends with
-    // 0; the structure has one entry.
+    // SAFETY: `token` is a place for a handle, which is ours if the call succeeds; the name ends
+    // with 0; the structure has one entry.
     unsafe {
         if OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES | TOKEN_QUERY, &mut token) == 0 {
             return Err(io::Error::last_os_error());

@@ -1,6 +1,6 @@
-//! The socket between a running bot and its operator: a named pipe. Names of pipes are known to all
-//! users, and any of them can make a pipe, so ours is a random one: it stands in a file of the data
-//! folder, which others cannot read.
+//! The socket between a running bot and its operator: a named pipe. Every user sees the names of
+//! all pipes and can make pipes, so our pipe has a random name. A file in the data folder holds it,
+//! which others cannot read.
 
 use super::acl::Own;
 use super::{files, wide};
@@ -41,8 +41,8 @@ unsafe impl Send for Door {}
 pub type Visitor = NamedPipeServer;
 
 impl Door {
-    /// Opens a pipe, and writes its name to the file at a path. One that is there is left over from
-    /// a crash, and is replaced: the caller holds the folder's lock.
+    /// Opens a pipe, and writes its name to the file at a path. The caller holds the folder's lock,
+    /// so an existing file is left over from a crash and is replaced.
     ///
     /// Errors: the pipe or the file cannot be made.
     pub fn open(path: &Path) -> io::Result<Door> {
@@ -90,8 +90,8 @@ pub fn is_closed(visitor: &Visitor) -> bool {
     peeked == 0
 }
 
-/// Ends a connection whose answer is written: waits until it is read and the operator has left,
-/// because the pipe takes with it what is not read.
+/// Ends a connection whose answer is written. Waits until the operator has read it and left,
+/// because closing the pipe discards unread data.
 ///
 /// Errors: the operator sends more than a request.
 pub async fn finish(mut visitor: Visitor) -> io::Result<()> {
@@ -106,17 +106,17 @@ pub async fn finish(mut visitor: Visitor) -> io::Result<()> {
 pub struct Call {
     pipe: File,
     patience: Duration,
-    /// The answer, which a thread of its own reads: a read of a pipe has no time limit.
+    /// The answer. A separate thread reads it, because a read of a pipe has no time limit.
     chunks: Option<Receiver<io::Result<Vec<u8>>>>,
     rest: Vec<u8>,
 }
 
 impl Call {
     /// Connects to the pipe that the file at a path names. The connection and each read may take
-    /// `patience`. Nothing is to be written after the first read.
+    /// `patience`. Do not write after the first read.
     ///
-    /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if it takes no more
-    /// connections.
+    /// Errors: `NotFound` if nothing listens; `PermissionDenied`; `NotConnected` if it takes no
+    /// more connections.
     pub fn open(path: &Path, patience: Duration) -> io::Result<Call> {
         let mut name = String::new();
         File::open(path)?.take(LONGEST_NAME).read_to_string(&mut name)?;
@@ -165,9 +165,8 @@ impl Call {
 fn wait(name: &str, deadline: Instant) -> io::Result<()> {
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     let (name, left) = (wide::text(name), u32::try_from(left).unwrap_or(u32::MAX));
-    // 0 would mean the pipe's own time limit. A failure means that it ran out, or that the pipe is
-    // gone, which the next attempt to open it tells.
-    // SAFETY: the name ends with 0.
+    // 0 would mean the pipe's own time limit. A failure means that the time ran out or the pipe is
+    // gone; the next attempt to open it shows which. SAFETY: the name ends with 0.
     if left > 0 && (unsafe { WaitNamedPipeW(name.as_ptr(), left) } != 0 || Instant::now() < deadline) {
         return Ok(());
     }

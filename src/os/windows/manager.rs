@@ -1,4 +1,4 @@
-//! The service manager that started this process. Windows's has no use for signs of life.
+//! The service manager that started this process. That of Windows needs no signs of life.
 
 use super::account::NAME;
 use super::{service_log, session};

@@ -13,7 +13,8 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, OpenProcess, PROCESS_TERMINATE, SetProcessShutdownParameters, TerminateProcess,
 };
 
-/// The place of the vault among the programs that end with a session; higher ones end first.
+/// The place of the vault in the order in which programs end with a session; higher numbers end
+/// first.
 const ENDS_LATE: u32 = 0x200;
 
 /// Whether this process has the rights of an administrator.
@@ -21,8 +22,8 @@ pub fn is_root() -> bool {
     acl::is_elevated()
 }
 
-/// Switches reports of crashes off, or at least their copy of the heap: a crash must not write
-/// secrets to a file.
+/// Switches crash reports off, or at least their copy of the heap: a crash must not write secrets
+/// to a file.
 ///
 /// Errors: the system refuses.
 pub fn no_core_dumps() -> io::Result<()> {
@@ -64,32 +65,31 @@ pub fn reload(_: u32, _: &str) -> Option<()> {
     None
 }
 
-/// Whether the terminal of standard error shows colours. The console of Windows 10 writes their codes
-/// as characters until it is asked not to, so this asks it.
+/// Whether the terminal of standard error shows colours. The console of Windows 10 writes their
+/// codes as characters until it is asked not to, so this asks it.
 pub fn shows_colors() -> bool {
     let mut mode = 0;
     // SAFETY: the handle is this process's own, and `mode` is a place for a number.
     unsafe {
         let console = GetStdHandle(STD_ERROR_HANDLE);
-        // Terminals of other systems' programs are no consoles, and know the codes.
+        // Terminals of programs from other systems are not consoles, and understand the codes.
         GetConsoleMode(console, &mut mode) == 0
             || SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0
     }
 }
 
-/// Makes Ctrl-C and a closed window the affair of the process that started this one: the bot still
-/// needs its vault to stop cleanly.
+/// Keeps Ctrl-C and a closed window from ending the vault, which the bot needs to stop cleanly.
 pub fn leave_terminal() {
     // SAFETY: the handler is a function of this program.
     unsafe {
         SetConsoleCtrlHandler(Some(ignored), 1);
-        // At the end of a session, others come first: programs have 0x280 unless they say otherwise.
+        // At the end of a session other programs end first: they have 0x280 by default.
         SetProcessShutdownParameters(ENDS_LATE, 0);
     }
 }
 
-/// Ignores Ctrl-C. After the other events the process ends with the return of the last handler, so
-/// this one does not return: the bot ends its vault.
+/// Ignores Ctrl-C. After any other event the process would end when the last handler returns, so
+/// this one does not return. The bot ends its vault.
 unsafe extern "system" fn ignored(event: u32) -> i32 {
     if event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT {
         loop {

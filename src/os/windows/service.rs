@@ -25,7 +25,7 @@ use windows_sys::Win32::System::Services::{
     ChangeServiceConfig2W, SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, SERVICE_REQUIRED_PRIVILEGES_INFOW,
 };
 
-/// The only right beside those of its files that the service keeps: to pass through folders.
+/// The only privilege that the service keeps: to pass through folders.
 const PRIVILEGE: &str = "SeChangeNotifyPrivilege";
 
 /// Time before a service that has failed is started again.
@@ -34,14 +34,14 @@ const RESTART_AFTER: Duration = Duration::from_secs(5);
 const FAILURES_COUNT: Duration = Duration::from_secs(24 * 3600);
 /// How long a stop may take before the service is removed.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
-/// Time between two looks whether it has stopped.
+/// Time between two checks whether the service has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Exit code after a panic.
 const PANICKED: u8 = 101;
 
 type Main = Box<dyn FnOnce() -> End + Send>;
 
-/// The service itself, and the file for its log, for [`entry`].
+/// The file for the log and the service's main function, for [`entry`].
 static MAIN: Mutex<Option<(PathBuf, Main)>> = Mutex::new(None);
 
 define_windows_service!(entry, main);
@@ -83,8 +83,9 @@ fn need_rights() -> io::Result<()> {
     }
 }
 
-/// Installs this program as a service that Windows starts with the machine, and hands it the bot's
-/// files: the data folder for it and the administrators alone, the configuration to read.
+/// Installs this program as a service that Windows starts with the machine. Gives the service the
+/// bot's data folder, which only it and the administrators can then open, and lets it read the
+/// configuration.
 ///
 /// Errors: their text says what the operator must do first.
 pub fn install(installation: &Installation) -> io::Result<()> {
@@ -113,7 +114,8 @@ pub fn install(installation: &Installation) -> io::Result<()> {
 
 /// Stops the service and removes it. Its data folder is this user's afterwards.
 ///
-/// Errors: there is no service; their text says what the operator must do first.
+/// Errors: there is no service, or this user may not remove it; the text says what the operator
+/// must do first.
 pub fn remove(data: &Path) -> io::Result<()> {
     need_rights()?;
     let access = ServiceAccess::QUERY_STATUS | ServiceAccess::STOP | ServiceAccess::DELETE;
@@ -124,8 +126,8 @@ pub fn remove(data: &Path) -> io::Result<()> {
     if data.is_dir() { handover::to_this_user(data) } else { Ok(()) }
 }
 
-/// Runs `serve` as the service that the service manager has started; the log goes to a file. Returns
-/// after its end.
+/// Runs `serve` as the service that the service manager has started; the log goes to a file.
+/// Returns after its end.
 ///
 /// Errors: the service manager did not start this process.
 pub fn run(log: &Path, serve: impl FnOnce() -> End + Send + 'static) -> io::Result<()> {
@@ -175,9 +177,9 @@ fn open(manager: &ServiceManager, access: ServiceAccess) -> io::Result<Option<Se
     }
 }
 
-/// Sets what a new service needs beside its program: its text, a start after each failure, and the
-/// loss of rights. By default a service may impersonate whoever calls it, which intruders have often
-/// used to get the rights of the system.
+/// Sets a new service's description, its start after each failure, and its few privileges. By
+/// default a service may impersonate its callers, which intruders have often used to get the rights
+/// of the system.
 fn set_up(service: &Service) -> io::Result<()> {
     service.set_description("Vanity npubs by Nostr message").map_err(error)?;
     let restart = ServiceAction { action_type: ServiceActionType::Restart, delay: RESTART_AFTER };

@@ -9,19 +9,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use windows_sys::Win32::System::Console::{STD_ERROR_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle};
 
-/// Most bytes of the file, and of the one before it.
+/// The most bytes of the file, and of the one before it.
 const LARGEST: u64 = 1 << 20;
 /// Bytes that are read at once.
 const CHUNK: usize = 8 << 10;
-/// The byte after which the end of the log is told. No line has it.
+/// The byte that marks the end of the log. Lines do not contain it.
 const MARK: u8 = 0;
 /// How long the last lines may take to the disk.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Tells that everything before a [`MARK`] is in the file.
+/// Receives a signal when everything before a [`MARK`] is in the file.
 static WRITTEN: Mutex<Option<Receiver<()>>> = Mutex::new(None);
 
-/// Leads standard output and error of this process to a file from now on.
+/// Redirects standard output and error of this process to a file.
 ///
 /// Errors: the file cannot be made; no thread can be started.
 pub(super) fn start(path: &Path) -> io::Result<()> {
@@ -42,7 +42,7 @@ pub(super) fn start(path: &Path) -> io::Result<()> {
 /// Waits a moment until all lines are in the file.
 pub(super) fn flush() {
     if let Some(written) = WRITTEN.lock().unwrap_or_else(|broken| broken.into_inner()).as_ref() {
-        // Signals of lines that contained the mark themselves are not the one waited for.
+        // A line may have contained the mark; such earlier signals do not count.
         while written.try_recv().is_ok() {}
         if io::stderr().write_all(&[MARK]).is_ok() {
             let _ = written.recv_timeout(PATIENCE);

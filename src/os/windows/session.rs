@@ -1,7 +1,7 @@
 //! The end of the user's session: log-off and shutdown.
 //!
-//! A program that has loaded `user32.dll`, as ours has, gets no console event for them. It learns
-//! of them as programs with windows do, so it has one that is never shown.
+//! A program that has loaded `user32.dll`, as ours has, gets no console event for them. Only
+//! windows are told of them, so the program has a window that is never shown.
 
 use super::wide;
 use std::io;
@@ -16,11 +16,11 @@ use windows_sys::Win32::UI::WindowsAndMessaging::{
 
 /// Notified when the program must end.
 static END: Notify = Notify::const_new();
-/// Whether it was.
+/// Whether the program must end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Asks the program to end, as a signal would. Only the first call counts: a second signal would end
-/// it at once, and the system may say the same twice.
+/// Asks the program to end, as a signal would. Only the first call counts: a second signal would
+/// end it at once, and the system may say the same twice.
 pub(super) fn stop() {
     if !IS_ENDING.swap(true, Ordering::SeqCst) {
         END.notify_one();

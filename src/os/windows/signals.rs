@@ -14,7 +14,7 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// Listens from now on, within a tokio runtime. They no longer end the process by themselves.
+    /// Listens from now on, within a tokio runtime. The events no longer end the process.
     ///
     /// Errors: the system refuses.
     pub fn listen() -> io::Result<Stops> {
@@ -36,7 +36,7 @@ impl Stops {
     }
 }
 
-/// Requests to read the configuration again. Windows has none but `npubbot reload`.
+/// Requests to read the configuration again. Windows has no signal for that, only `npubbot reload`.
 pub struct Hangups(Infallible);
 
 impl Hangups {
@@ -64,7 +64,7 @@ impl TestSignal {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Waits for it.
+    /// Waits for the signal.
     pub async fn next(&mut self) {
         match self.0 {}
     }

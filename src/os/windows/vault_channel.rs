@@ -33,7 +33,7 @@ pub struct Ends {
 }
 
 impl Closer {
-    /// Ends the vault, which has nothing to finish: nothing of it is on the disk.
+    /// Ends the vault at once. It has nothing to finish, because it writes nothing to the disk.
     pub fn close(&self) {
         // SAFETY: the handle is open.
         unsafe { TerminateProcess(self.0.as_raw_handle(), 0) };
@@ -56,8 +56,8 @@ impl Write for Writer {
     }
 }
 
-/// Starts a program with an almost empty environment. Of the bot's open files it has its ends of the
-/// channel and standard error, for the text of a panic.
+/// Starts a program with an almost empty environment. It inherits only its ends of the channel, and
+/// standard error for the text of a panic.
 ///
 /// Errors: it cannot be started.
 pub fn start(program: &Path, _: &str, argument: &str) -> io::Result<(Child, Ends)> {
@@ -71,7 +71,8 @@ pub fn start(program: &Path, _: &str, argument: &str) -> io::Result<(Child, Ends
         command.creation_flags(CREATE_NO_WINDOW);
     }
     let child = command.spawn()?;
-    // The command holds the other ends; with them dropped, a process that ends closes the pipes.
+    // The command holds copies of the other ends. Once they are dropped, the end of the process
+    // closes the pipes.
     drop(command);
     let closer = Closer(child.as_handle().try_clone_to_owned()?);
     Ok((child, Ends { reader: Reader(ours_in), writer: Writer(ours_out), closer }))
@@ -79,7 +80,7 @@ pub fn start(program: &Path, _: &str, argument: &str) -> io::Result<(Child, Ends
 
 /// The vault's side of the channel.
 ///
-/// Errors: standard input and output are no pipes.
+/// Errors: standard input and output are not pipes.
 pub fn own_end() -> io::Result<(Reader, Writer)> {
     let input = pipe(io::stdin().as_handle().try_clone_to_owned()?)?;
     let output = pipe(io::stdout().as_handle().try_clone_to_owned()?)?;

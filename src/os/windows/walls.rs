@@ -1,5 +1,5 @@
-//! The walls around the vault process. Windows has fewer than Linux: the bot itself has a handle to
-//! the process, and files and the network stay open to it.
+//! The walls around the vault process. Windows has fewer than Linux: the bot keeps a handle to the
+//! process, and the process keeps its access to files and the network.
 
 use super::acl::Own;
 use std::io;
@@ -9,7 +9,7 @@ use windows_sys::Win32::System::Threading::{
     ProcessExtensionPointDisablePolicy, SetProcessMitigationPolicy,
 };
 
-/// The missing walls, each with the loss that this means, for the operator.
+/// The missing walls, each with its consequence, for the operator.
 pub type Missing = Vec<String>;
 
 /// Policies of the process, each with the loss if it cannot be set. The first flag of each is on.
@@ -19,8 +19,8 @@ const POLICIES: [(PROCESS_MITIGATION_POLICY, &str); 3] = [
     (ProcessExtensionPointDisablePolicy, "libraries of other programs are loaded into it"),
 ];
 
-/// Keeps the memory of the process from other programs of the same user. For the very beginning,
-/// before there is a secret.
+/// Hides the memory of the process from other programs of the same user. Call it first, before
+/// there is a secret.
 pub fn hide() -> Missing {
     let mut missing = Missing::new();
     if let Err(error) = close_process() {
@@ -39,7 +39,7 @@ fn close_process() -> io::Result<()> {
     }
 }
 
-/// Takes new rights from the process. For after the identity is open.
+/// Takes new rights from the process. Call it once the identity is open.
 pub fn enclose() -> Missing {
     let mut missing = Missing::new();
     for (policy, loss) in POLICIES {
@@ -52,7 +52,7 @@ pub fn enclose() -> Missing {
     missing
 }
 
-/// Says what Windows has no wall for.
+/// Returns the walls that Windows lacks.
 pub fn forbid_system_calls() -> Missing {
     vec!["files and the network are open to it, and its memory to the bot; Linux closes them".to_owned()]
 }

@@ -1,4 +1,4 @@
-//! Text as Windows takes it.
+//! Text in the encoding of Windows.
 
 use std::ffi::OsStr;
 use std::io;

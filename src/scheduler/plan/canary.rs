@@ -7,20 +7,21 @@ use crate::pattern::{ALPHABET, Pattern, PatternSet, Rate};
 /// matches: frequent enough on a slow device, and not too frequent for a moment on a fast one.
 const FIRST_LENGTH: u32 = 5;
 
-/// Least number of canary hits per second. One character more or less changes the number by a
-/// factor of 32, so the choice gives 5 to 160: enough to prove that a device works, few enough for
-/// the host to verify.
+/// The fewest canary hits per second. One character more or less changes the number by a factor of
+/// 32, so the choice gives 5 to 160: enough to prove that a device works, few enough for the host
+/// to verify.
 const FEWEST_HITS: f64 = 5.0;
 
-/// Characters of a canary before the checksum, at least: 15 bits of the key, enough for a quick test.
+/// The fewest characters of a canary before the checksum: 15 bits of the key, enough for a quick
+/// test.
 const LEAST_OF_DATA: usize = 3;
 
-/// A canary as it is drawn: what it becomes depends on the patterns beside it and on the device.
+/// A drawn canary. Its final form depends on the other patterns of the pass and on the device.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// The canary if no patterns were beside it.
+    /// The canary of a pass without other patterns.
     pub pattern: Pattern,
-    /// Whether it is for a GPU, or may be.
+    /// Whether the pattern is for a GPU, or may be.
     pub for_gpu: bool,
 }
 
@@ -54,14 +55,14 @@ pub fn choose(rate: Option<Rate>) -> Pattern {
 /// The canary of a pass with these patterns, about as frequent as `canary`: at most twice as
 /// frequent.
 ///
-/// - Beside a single pattern it is one with which keys of that pattern can begin, so that it adds no
-///   interval to the filter: for a single one a GPU has its fastest kernel. Of a prefix the device
-///   sees only the shorter pattern, and cannot tell which is the canary.
-/// - Where whole keys are compared, its hits show that whole keys are right, with their checksums if
-///   those of the others are read. It is an end, of the kind that takes the fewest further tests of
-///   every key: that of a pattern that names one, or any. A CPU has a test of a key's lowest bits,
-///   so there it is one with most of its characters before the checksum, unless characters anywhere
-///   have taken tests of the checksum already.
+/// - With a single pattern, the canary is a beginning that keys of that pattern can have. It adds
+///   no interval to the filter, and a GPU has its fastest kernel for one interval. If the pattern
+///   is a prefix, the device sees only the shorter of the two and cannot tell which is the canary.
+/// - Where whole keys are compared, the canary is an end of the key, so that its hits prove whole
+///   keys right. They prove the checksums too if other patterns need those. Among the possible ends
+///   it is the one that adds the fewest tests of every key: the end of a pattern that has one,
+///   otherwise any. A CPU can test a key's lowest bits, so there most characters are before the
+///   checksum, unless characters anywhere already need tests of the checksum.
 pub fn beside(canary: impl Into<Draw>, requested: &[Pattern]) -> Pattern {
     let Draw { pattern: canary, for_gpu } = canary.into();
     if requested.iter().all(Pattern::begins_selectively) {
@@ -78,7 +79,7 @@ pub fn beside(canary: impl Into<Draw>, requested: &[Pattern]) -> Pattern {
     text.parse().unwrap_or_else(|_| at_the_end(&canary))
 }
 
-/// The text of a canary of these characters among patterns of which checksums are read.
+/// The text of a canary of these characters, among patterns that need checksums.
 fn among_checksums(characters: &str, requested: &[Pattern], for_gpu: bool) -> String {
     if let Some(end) = requested.iter().find_map(|requested| requested.end_like(characters)) {
         return format!("*{end}");
@@ -92,13 +93,13 @@ fn among_checksums(characters: &str, requested: &[Pattern], for_gpu: bool) -> St
     before_the_checksum(of_data, of_checksum, requested)
 }
 
-/// The text of a canary with these characters right before the checksum, and these at its end.
+/// The text of a canary: `of_data` right before the checksum, `of_checksum` at the end of it.
 fn before_the_checksum(of_data: &str, of_checksum: &str, requested: &[Pattern]) -> String {
     let like = requested.iter().find_map(|requested| requested.data_end_like(of_data));
     format!("*{}?{of_checksum:?>6}", like.as_deref().unwrap_or(of_data))
 }
 
-/// The same characters at the end of a key, checksum included.
+/// A canary with the same characters at the end of a key, checksum included.
 pub fn at_the_end(canary: &Pattern) -> Pattern {
     format!("*{canary}").parse().unwrap_or_else(|_| canary.clone())
 }

@@ -2,8 +2,9 @@
 
 use crate::pattern::{Pattern, Rate};
 
-/// Time that a candidate takes where whole keys are compared, in that of one where top words are:
-/// an estimate until the device has measured both. Four to ten were found (`docs/performance.md`).
+/// Ratio of the time that a candidate takes when whole keys are compared to that with top words. An
+/// estimate until the device has measured both; measured ratios are four to ten
+/// (`docs/performance.md`).
 pub const WHOLE_KEYS_COST: f64 = 4.0;
 
 /// The part of a key that a launch compares. Launches of the two kinds take turns, so neither slows
@@ -12,7 +13,7 @@ pub const WHOLE_KEYS_COST: f64 = 4.0;
 pub enum Compared {
     /// The first 32 bits, by the fast kernel.
     TopWords,
-    /// All of it, for patterns of which the first 32 bits say too little.
+    /// The whole key, for patterns that the first 32 bits restrict too little.
     WholeKeys,
 }
 
@@ -29,14 +30,14 @@ impl Compared {
 /// The measured rates of one device.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rates {
-    /// Where top words are compared; `None` before the first measurement.
+    /// The rate where top words are compared; `None` before the first measurement.
     pub top_words: Option<Rate>,
-    /// Where whole keys are.
+    /// The rate where whole keys are compared; `None` before the first measurement.
     pub whole_keys: Option<Rate>,
 }
 
 impl Rates {
-    /// Time that a candidate takes, in that of one of [`Compared::TopWords`].
+    /// Time that a candidate takes, relative to one of [`Compared::TopWords`].
     pub fn cost(self, compared: Compared) -> f64 {
         match (compared, self.top_words, self.whole_keys) {
             (Compared::TopWords, ..) => 1.0,

@@ -1,24 +1,23 @@
 //! Decoys: patterns that nobody asked for, among those that workers on other machines get.
 //!
-//! A worker can tell its canary from the other patterns: it is in one order only. So it could report
-//! canaries, and keep back the hits that end a job. A decoy is in many orders, as the pattern of a
-//! job is, looks like one, and is as rare as one of those beside it. A worker with too few hits of
-//! decoys keeps hits back (`run/withheld.rs`).
+//! A worker can tell its canary from the other patterns, because the canary is in one order only.
+//! So it could report canaries and keep back the hits that end a job. A decoy looks like the
+//! pattern of a job: it is in many orders, and as rare as one of the patterns beside it. A worker
+//! with too few hits of decoys keeps hits back (`run/withheld.rs`).
 //!
-//! All workers get the same decoys, so two of them learn nothing by comparing. Once found, a decoy
-//! goes within a second, as a job's pattern does from the orders that follow; else it goes after
-//! some hours.
+//! All workers get the same decoys, so two workers learn nothing by comparing. A found decoy is
+//! removed within a second, like the pattern of a finished job; an unfound one after some hours.
 
 use super::compared::Compared;
 use super::pass::Pass;
 use crate::pattern::{Pattern, PatternId, word_like};
 use std::time::{Duration, Instant};
 
-/// Decoys where whole keys are compared, at most: each takes a test of every key.
+/// The most decoys where whole keys are compared. Each costs a test of every key.
 const OF_WHOLE_KEYS: usize = 2;
 /// Characters of the shortest and of the longest decoy. Workers get no shorter patterns.
 const CHARACTERS: (u32, u32) = (4, 12);
-/// The shortest and the longest life of a decoy that is not found, hours.
+/// The shortest and the longest life of an unfound decoy, hours.
 const LIFE: (u64, u64) = (1, 24);
 /// The least time between two changes.
 pub(in crate::scheduler) const UNCHANGED_FOR: Duration = Duration::from_secs(1);
@@ -27,7 +26,7 @@ pub(in crate::scheduler) const UNCHANGED_FOR: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct Decoys {
     wanted: usize,
-    /// Those that are in use: by top words, by whole keys.
+    /// The decoys in use: for top words, for whole keys.
     drawn: [Drawn; 2],
 }
 
@@ -36,7 +35,7 @@ struct Drawn {
     decoys: Vec<Decoy>,
     /// Counts their changes.
     changes: u64,
-    /// When they changed last.
+    /// When the decoys last changed.
     changed: Option<Instant>,
 }
 
@@ -47,13 +46,13 @@ struct Decoy {
 }
 
 impl Decoys {
-    /// Sets how many there are beside the patterns of jobs.
+    /// Sets the number of decoys beside the patterns of jobs.
     pub fn set_wanted(&mut self, wanted: usize) {
         self.wanted = wanted;
     }
 
-    /// The decoys for a launch: none for one that serves no job. Before them a number that changes
-    /// with them.
+    /// The decoys for a launch, and a number that changes with them. A launch that serves no job
+    /// gets none.
     pub fn beside(&mut self, pass: &Pass, now: Instant) -> (u64, Vec<Pattern>) {
         if self.wanted == 0 || !pass.is_for_a_job() {
             return (0, Vec::new());
@@ -69,7 +68,7 @@ impl Decoys {
             decoys.truncate(wanted);
             let kept = decoys.len();
             if kept < wanted {
-                // Without randomness there are none: a decoy that can be guessed is worth nothing.
+                // Without randomness there are none: a decoy that can be guessed is worthless.
                 decoys.extend((kept..wanted).map_while(|_| draw(pass, compared, now)));
                 *changed = Some(now);
             }
@@ -78,7 +77,7 @@ impl Decoys {
         (*changes + 1, decoys.iter().map(|decoy| decoy.pattern.clone()).collect())
     }
 
-    /// Takes a decoy out of use that was found, at the next change.
+    /// Removes a found decoy at the next change.
     pub fn found(&mut self, pattern: &Pattern, now: Instant) {
         for decoy in self.drawn.iter_mut().flat_map(|drawn| &mut drawn.decoys) {
             if decoy.pattern == *pattern {
@@ -92,7 +91,7 @@ impl Decoys {
 fn draw(pass: &Pass, compared: Compared, now: Instant) -> Option<Decoy> {
     let like = pass.patterns.get(PatternId(1 + below(pass.patterns.len() - 1)?));
     let characters = (like.bits() / 5).clamp(CHARACTERS.0, CHARACTERS.1) as usize;
-    // A random number for each word, and for the few that are left over.
+    // Enough random numbers: one for each word, and for each character that is left over.
     let mut random = [0u64; CHARACTERS.1 as usize];
     for number in &mut random {
         *number = getrandom::u64().ok()?;
@@ -134,7 +133,7 @@ mod tests {
         let pass = pass(&["m0ctane", "alyce"]);
         let drawn = decoys.beside(&pass, now).1;
         let bits: BTreeSet<u32> = drawn.iter().map(Pattern::bits).collect();
-        // All of one kind among 64 once in 10^19 runs.
+        // All 64 are of one kind once in 10^19 runs.
         assert_eq!((drawn.len(), bits), (64, BTreeSet::from([25, 35])));
         let different: BTreeSet<&str> = drawn.iter().map(Pattern::as_str).collect();
         assert!(different.len() > 55, "{different:?}");

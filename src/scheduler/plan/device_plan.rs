@@ -39,8 +39,8 @@ pub struct PlannedLaunch {
     line: u64,
 }
 
-/// Lines of launches that are for no single job: warm-ups, the pool's, those of its rare patterns
-/// alone, and those that compare whole keys. The lines of split jobs follow.
+/// Numbers of the lines that belong to no single job: warm-ups, the pool, its rare patterns only,
+/// and its whole keys. The lines of split jobs follow.
 const WARM_UPS: u64 = 0;
 const OF_THE_POOL: u64 = 1;
 const OF_RARE_PATTERNS: u64 = 2;
@@ -53,8 +53,8 @@ impl PlannedLaunch {
         PlannedLaunch { pass, turn: None, charged: 0.0, line: WARM_UPS }
     }
 
-    /// The number of the launches that search for the same jobs, and have the same half point. A later
-    /// one of them has the newer patterns.
+    /// The line of the launch: all launches of a line search for the same jobs at the same half
+    /// point. A later launch of a line has the newer patterns.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -66,8 +66,8 @@ impl PlannedLaunch {
 pub struct DevicePlan {
     lane: Lane,
     early_stop: bool,
-    /// Whether it shares the pool's passes with other devices. The canary of a shared pass is not
-    /// used: each launch draws its own.
+    /// Whether the device shares the pool's passes with others. The canary of a shared pass is not
+    /// used; each launch draws its own.
     shares_passes: bool,
     /// Whether every pass has every pattern, as a measurement requires.
     exhaustive: bool,
@@ -75,7 +75,7 @@ pub struct DevicePlan {
     made_for: Option<u64>,
     share: FairShare,
     pool_pass: Option<PoolPass>,
-    /// The pool's pass of the patterns for which whole keys must be compared.
+    /// The pool's pass of the patterns that need whole keys compared.
     whole_pass: Option<PoolPass>,
     seats: Seats,
     seat_passes: BTreeMap<JobId, Arc<Pass>>,
@@ -90,7 +90,7 @@ pub struct DevicePlan {
 #[derive(Debug)]
 struct PoolPass {
     selection: Selection,
-    /// The value of [`OpenJobs::raises`] when it was made.
+    /// The value of [`OpenJobs::raises`] when the pass was made.
     raises: u64,
     whole: Arc<Pass>,
     /// The pass without plentiful patterns, if these are rationed.
@@ -154,8 +154,8 @@ impl DevicePlan {
         self.early_stop = early_stop;
     }
 
-    /// Has it share the pool's passes with other devices that do. For devices whose launches have
-    /// canaries of their own.
+    /// Makes the device share the pool's passes with others. For devices whose launches draw their
+    /// own canaries.
     pub fn share_passes(&mut self) {
         self.shares_passes = true;
     }
@@ -170,7 +170,7 @@ impl DevicePlan {
         self.budget.stretch()
     }
 
-    /// Begins with a stretch that is known before the first launch.
+    /// Sets a stretch that is known before the first launch.
     pub fn expect_stretch(&mut self, stretch: f64) {
         self.budget.begin(stretch);
     }
@@ -214,8 +214,8 @@ impl DevicePlan {
         if let Some(turn) = launch.turn {
             self.share.settle(turn, launch.charged, self.charge_for(launch.pass.compared(), report));
         }
-        // The stretch is that of the launches by top words: one figure for both kinds would change
-        // with every turn.
+        // The stretch counts launches by top words only: a figure for both kinds would change with
+        // every turn.
         if launch.pass.compared() == Compared::WholeKeys {
             return;
         }
@@ -237,7 +237,7 @@ impl DevicePlan {
         Draw::new(self.rates.of(compared_by(&spec.patterns)), self.lane)
     }
 
-    /// The charge of a launch: candidates that the fast kernel tests in the same time.
+    /// The charge of a launch: the candidates that the fast kernel tests in the same time.
     fn charge_for(&self, compared: Compared, report: &LaunchReport) -> f64 {
         let busy = report.busy.as_secs_f64();
         match (compared, self.speed) {
@@ -292,7 +292,7 @@ fn compared_by(patterns: &[Pattern]) -> Compared {
     if needs_whole { Compared::WholeKeys } else { Compared::TopWords }
 }
 
-/// Whether the pass of a split job has the job's patterns of now.
+/// Whether the pass of a split job has the job's current patterns.
 fn is_of(pass: &Pass, spec: &JobSpec, lane: Lane) -> bool {
     let now = spec.patterns.iter().filter(|pattern| lane.takes(pattern.bits()));
     pass.patterns.iter().skip(1).map(|(_, pattern)| pattern).eq(now)

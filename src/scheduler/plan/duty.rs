@@ -1,11 +1,11 @@
-//! A device's work and rest in turn, if it may have a share of its time only.
+//! Alternating work and rest of a device that may search only a share of its time.
 
 use std::time::Duration;
 
-/// A turn of work and rest together takes about this long.
+/// Approximate length of a turn, work and rest together.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Work and rest in turn.
+/// The alternation of work and rest.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Duty {
     share: f64,
@@ -18,19 +18,19 @@ impl Duty {
         Duty { share, worked: Duration::ZERO }
     }
 
-    /// Notes that it has worked.
+    /// Adds time that the device has worked.
     pub fn work(&mut self, time: Duration) {
         if self.share < 1.0 {
             self.worked += time;
         }
     }
 
-    /// Whether it has worked its part of a turn.
+    /// Whether the device has worked its share of a turn.
     pub fn is_over(&self) -> bool {
         self.share < 1.0 && self.worked >= TURN.mul_f64(self.share)
     }
 
-    /// The time that it has to rest for what it has worked; a new turn begins.
+    /// The rest that its work requires. Begins a new turn.
     pub fn rest(&mut self) -> Duration {
         std::mem::take(&mut self.worked).mul_f64((1.0 - self.share) / self.share)
     }

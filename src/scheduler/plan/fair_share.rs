@@ -7,10 +7,11 @@
 //!                        └─ waiting askers, in rotation   1/2 · 1/4
 //! ```
 //!
-//! Each level is divided among its members, in candidates; those of launches that compare whole keys
-//! count by the time they take ([`super::compared::Rates::cost`]). If a member has no work, the others on
-//! its level get its part. The pool is one of only two members on its level, so it has every other
-//! launch however many split jobs there are: it has its half at any time, not only on average.
+//! Each level is divided among its members by candidates. Candidates of launches that compare whole
+//! keys count by the time they take ([`super::compared::Rates::cost`]). If a member has no work,
+//! the others on its level get its share. The pool is one of only two members on its level, so it
+//! has every other launch, however many split jobs there are. It has its half at any time, not only
+//! on average.
 
 use super::compared::Compared;
 use super::split_line::Seats;
@@ -18,14 +19,14 @@ use super::turns::Turns;
 use crate::job::{Asker, JobId};
 use std::collections::BTreeMap;
 
-/// The pool's part of a device while there are split jobs, 0 to 1.
+/// The pool's share of a device while there are split jobs, 0 to 1.
 pub const POOL_PART: f64 = 0.5;
-/// The waiting askers' part of the split jobs' launches, 0 to 1.
+/// The waiting askers' share of the split jobs' launches, 0 to 1.
 pub const WAITING_PART: f64 = 0.25;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Side {
-    // Listed first: in a tie the pool is next.
+    // Listed first, so that the pool wins a tie.
     Pool,
     Split,
 }

@@ -31,7 +31,7 @@ impl HitBudget {
         self.stretch_bits.map(f64::exp2)
     }
 
-    /// Begins with a stretch that is known from elsewhere.
+    /// Sets a stretch that is known from elsewhere.
     pub fn begin(&mut self, stretch: f64) {
         let bits = stretch.max(1.0).log2().round();
         (self.stretch_bits, self.longest_bits) = (Some(bits), bits);

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct OpenJobs {
     jobs: BTreeMap<JobId, JobSpec>,
     pool: PatternIndex,
-    /// The jobs of the pool with patterns for which whole keys must be compared.
+    /// The jobs of the pool with patterns that need whole keys compared.
     pool_whole: PatternIndex,
     split: SplitLine,
     /// Jobs without a target.
@@ -24,13 +24,13 @@ pub struct OpenJobs {
     intervals: usize,
     /// Tests of texts of all patterns.
     text_tests: usize,
-    /// The keys that all patterns hand on, in units of [`HANDED_ON_UNIT`]: a sum of fractions would
-    /// drift.
+    /// The share of keys that all patterns have checked in full, in units of [`HANDED_ON_UNIT`]. A
+    /// sum of fractions would drift.
     handed_on: u64,
     /// Number of changes so far. A device compares it to learn whether its passes may be out of
     /// date.
     changes: u64,
-    /// Times that the patterns of a job of the pool were replaced.
+    /// Number of times that the patterns of a job of the pool were replaced.
     raises: u64,
 }
 
@@ -70,8 +70,8 @@ impl OpenJobs {
         }
     }
 
-    /// Raises a job without a target: its best key so far meets `kept`, and only rarer ones are
-    /// searched for. Its place in line stays.
+    /// Raises a job without a target. `kept`: the rarest pattern its best key meets; from now on
+    /// only rarer ones are searched for. Its place in line stays.
     pub fn raise(&mut self, job: JobId, kept: &Pattern) {
         let Some(spec) = self.jobs.get_mut(&job) else { return };
         let before = spec.clone();
@@ -103,7 +103,7 @@ impl OpenJobs {
         self.raises
     }
 
-    /// Counts time that a job was searched for. Returns whether it has no target and is over.
+    /// Adds time that a job was searched for. Returns whether it has no target and its time is up.
     pub fn count(&mut self, job: JobId, time: Duration) -> bool {
         let Some(search) = self.jobs.get_mut(&job).and_then(|spec| spec.best.as_mut()) else { return false };
         search.searched = search.searched.saturating_add(time);
@@ -135,7 +135,7 @@ impl OpenJobs {
         self.text_tests
     }
 
-    /// The part of all keys that the patterns of all open jobs have checked in full.
+    /// The share of keys that the patterns of all open jobs have checked in full.
     pub fn handed_on(&self) -> f64 {
         self.handed_on as f64 * HANDED_ON_UNIT
     }
@@ -170,7 +170,7 @@ impl OpenJobs {
     }
 }
 
-/// The part of all keys that one unit of [`OpenJobs::handed_on`] is.
+/// The unit of [`OpenJobs::handed_on`], as a share of keys.
 const HANDED_ON_UNIT: f64 = 1.0 / (1u64 << 50) as f64;
 
 fn handed_on(spec: &JobSpec) -> u64 {

@@ -5,8 +5,8 @@ use crate::pattern::Pattern;
 /// Patterns of fewer bits are left to the CPU. A GPU would have more hits of them than the host can
 /// verify.
 const EASY_BITS: u32 = 20;
-/// Patterns of fewer bits are also searched by the CPU thread beside GPUs. They have so many hits
-/// on a GPU that only a few of them are in its passes.
+/// Patterns of fewer bits are also searched by the CPU thread beside GPUs. A GPU would have so many
+/// hits of them that its passes hold only a few.
 const SHARED_BITS: u32 = 25;
 
 /// The range of patterns that a device searches.

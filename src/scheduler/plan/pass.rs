@@ -13,12 +13,13 @@ use std::sync::{Arc, OnceLock};
 /// The owner of a pattern and of its hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// The job that asked for it.
+    /// The job that asked for the pattern.
     Job(JobId),
     /// Nobody. The number of hits is compared with the expected number, to tell whether a device
     /// really searches.
     Canary,
-    /// Nobody. A worker on another machine takes it for the pattern of a job ([`super::decoys`]).
+    /// Nobody. It looks like the pattern of a job to a worker on another machine
+    /// ([`super::decoys`]).
     Decoy,
 }
 
@@ -32,7 +33,7 @@ pub struct Pass {
     pub half: Option<HalfPoint>,
     /// The chance that one candidate matches the canary.
     pub canary_chance: f64,
-    /// The patterns but the canary: whose they are.
+    /// The owners of the patterns.
     requested: Arc<Requested>,
     /// The part of the expected hits that belongs to plentiful patterns, 0 to 1.
     plentiful_part: f64,
@@ -40,8 +41,8 @@ pub struct Pass {
     remaining: OnceLock<Option<Remaining>>,
 }
 
-/// The patterns of a pass but its canary, and decoys: what all launches for devices that are not
-/// trusted have in common, each beside a canary of its own.
+/// The patterns that all launches for untrusted devices share: those of a pass without its canary,
+/// then decoys. Each launch adds its own canary.
 #[derive(Debug)]
 pub(in crate::scheduler) struct SharedPatterns {
     patterns: Arc<PatternSet>,
@@ -55,7 +56,7 @@ struct Requested {
     owners: Vec<Owner>,
     /// Index of the first plentiful pattern.
     plentiful_from: usize,
-    /// Decoys that one candidate matches on average.
+    /// Mean number of decoys that one candidate matches.
     decoy_chance: f64,
     /// The values of [`Pass::precedence`], computed at its first use.
     precedences: OnceLock<Vec<u32>>,
@@ -71,7 +72,7 @@ impl Requested {
 }
 
 impl SharedPatterns {
-    /// The patterns of a pass, with decoys behind them.
+    /// The patterns of a pass without its canary, then `decoys`.
     pub fn new(pass: &Pass, decoys: &[Pattern]) -> SharedPatterns {
         let Requested { owners, plentiful_from, .. } = &*pass.requested;
         let owners = owners.iter().copied().chain(decoys.iter().map(|_| Owner::Decoy)).collect();
@@ -124,18 +125,17 @@ impl Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::choose(rate))
     }
 
-    /// The same for launches that compare whole keys.
+    /// [`Pass::canary_alone`] for launches that compare whole keys.
     pub fn canary_alone_of_whole_keys(rate: Option<Rate>) -> Pass {
         Pass::new(std::iter::empty(), std::iter::empty(), None, canary::at_the_end(&canary::choose(rate)))
     }
 
-    /// The same pass with decoys, as `shared` has them, and with a canary of its own, drawn for one
-    /// launch of a device of this rate that is not trusted. Where top words are compared it is not
-    /// made of the other patterns, as [`canary::beside`] does for our own devices. Whole keys need a
-    /// canary of their kind ([`canary::beside`]), which the device may tell from the others: decoys
-    /// are for that.
+    /// The pass of one launch of an untrusted device with this rate: the `shared` patterns with
+    /// their decoys, and a new canary. Where top words are compared, the canary does not depend on
+    /// the other patterns, unlike on our own devices ([`canary::beside`]). Where whole keys are
+    /// compared it does. There the device may recognise the canary, but not the decoys.
     ///
-    /// Takes a time that does not grow with the patterns, unless whole keys are compared.
+    /// Takes constant time, unless whole keys are compared.
     pub(in crate::scheduler) fn for_a_stranger(&self, rate: Option<Rate>, shared: &SharedPatterns) -> Pass {
         let drawn = Draw::new(rate, Lane::Hard);
         let canary = match self.compared() {
@@ -153,8 +153,8 @@ impl Pass {
         self.beside(canary, shared)
     }
 
-    /// The same pass with the canary of another one: a device that is not trusted searched the launch
-    /// of that one for these patterns, which are newer.
+    /// The same pass with the canary of another one. For an untrusted device that searched the
+    /// launch of the other pass with these newer patterns.
     pub(in crate::scheduler) fn with_canary_of(&self, other: &Pass) -> Pass {
         let canary = other.patterns.get(PatternId(0)).clone();
         match self.patterns.shared() {
@@ -178,7 +178,7 @@ impl Pass {
         }
     }
 
-    /// Decoys that one candidate matches on average.
+    /// Mean number of decoys that one candidate matches.
     pub fn decoy_chance(&self) -> f64 {
         self.requested.decoy_chance
     }
@@ -188,7 +188,7 @@ impl Pass {
         self.requested.owners.len() > 1
     }
 
-    /// The part of keys that its launches compare.
+    /// The part of a key that its launches compare.
     pub(in crate::scheduler) fn compared(&self) -> Compared {
         if self.patterns.compares_whole_keys() { Compared::WholeKeys } else { Compared::TopWords }
     }
@@ -203,7 +203,7 @@ impl Pass {
         self.requested.jobs.get_or_init(sorted).binary_search(&job).is_ok()
     }
 
-    /// The jobs of the patterns, each once a pattern.
+    /// The job of each pattern. A job occurs once for each of its patterns.
     fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.requested.owners.iter().filter_map(|owner| match owner {
             Owner::Job(job) => Some(*job),
@@ -280,7 +280,7 @@ mod tests {
         Pass::new(rare, std::iter::empty(), None, canary::choose(Some(Rate(1e9))))
     }
 
-    /// The pass of a launch for a device of this rate that is not trusted.
+    /// The pass of a launch for an untrusted device of this rate.
     fn stranger(pass: &Pass, rate: Option<Rate>, decoys: &[&str]) -> Pass {
         let decoys: Vec<Pattern> = decoys.iter().map(|text| text.parse().unwrap()).collect();
         pass.for_a_stranger(rate, &SharedPatterns::new(pass, &decoys))
@@ -300,7 +300,7 @@ mod tests {
                 canary.as_str().to_owned()
             })
             .collect();
-        // Of 33 million canaries, two of twenty are the same once in 170,000 runs.
+        // There are 33 million canaries. Two of twenty are equal once in 170,000 runs.
         assert_eq!(drawn.len(), 20);
         assert!(drawn.iter().filter(|canary| "m0ctane".starts_with(canary.as_str())).count() < 2);
     }

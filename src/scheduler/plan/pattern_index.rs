@@ -16,7 +16,7 @@ const RARE_TOGETHER: f64 = 1.0;
 #[derive(Debug, Default)]
 pub struct PatternIndex {
     by_bits: BTreeMap<u32, BTreeSet<JobId>>,
-    /// The values of [`PatternIndex::rare_jobs`] since the last change.
+    /// The lists that [`PatternIndex::rare_jobs`] has made since the last change.
     rare: RefCell<RareJobs>,
 }
 
@@ -73,8 +73,8 @@ impl PatternIndex {
         from
     }
 
-    /// The jobs with patterns of at least so many bits, oldest first. Until the next change all who
-    /// ask get the same list.
+    /// The jobs with patterns of at least `rare_from` bits, oldest first. Until the next change all
+    /// callers get the same list.
     pub fn rare_jobs(&self, lane: Lane, rare_from: u32) -> Arc<[JobId]> {
         let mut rare = self.rare.borrow_mut();
         let make = || self.jobs(lane, |bits| bits >= rare_from).collect();

@@ -30,9 +30,9 @@ pub fn hits_worth_verifying(in_flight: usize, beside_rare: bool, part: f64) -> f
 /// The properties of a device that decide which patterns its passes hold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DeviceProfile {
-    /// The patterns it searches.
+    /// The patterns that the device searches.
     pub lane: Lane,
-    /// The part of keys that the passes compare.
+    /// The part of a key that the passes compare.
     pub compared: Compared,
     /// Candidates tested per start point. `None` before the first launch is collected; until then
     /// every pattern counts as rare.
@@ -44,7 +44,7 @@ pub struct DeviceProfile {
 }
 
 impl DeviceProfile {
-    /// Whether its passes may hold the pattern.
+    /// Whether the device's passes may hold the pattern.
     pub fn takes(self, pattern: &Pattern) -> bool {
         self.lane.takes(pattern.bits()) && self.compared.takes(pattern)
     }

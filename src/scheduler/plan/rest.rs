@@ -7,19 +7,19 @@ use std::fmt;
 const COOLER: f64 = 5.0;
 /// Seconds of power from outside before devices go on after the battery was used.
 const STEADY: u64 = 60;
-/// Seconds in which the part of the time that heat leaves a device is averaged.
+/// Period over which the share of time that heat leaves a device is averaged, seconds.
 const REMEMBERED: f64 = 600.0;
-/// The least part of its time that a hot device is thought to have.
+/// The smallest share of time that a hot device is assumed to have.
 const LEAST_PART: f64 = 0.02;
 
-/// Why a device rests though it works. Its text goes on after “rests”.
+/// Why a working device rests. Its text continues a line after “rests”.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rest {
     /// The time is outside the hours of the search.
     Hours {
-        /// When they begin, Unix seconds; `None` if that is not known.
+        /// When the hours begin, Unix seconds; `None` if that is not known.
         until: Option<u64>,
-        /// The same in local time: `22:00 CET`.
+        /// The beginning in local time: `22:00 CET`.
         local_time: String,
     },
     /// The machine runs on its battery, or did a moment ago.
@@ -28,7 +28,7 @@ pub enum Rest {
     Heat {
         /// The last temperature read, degrees Celsius; `None` if it can no longer be read.
         celsius: Option<f64>,
-        /// The temperature at which it pauses.
+        /// The temperature at which the device pauses.
         limit: f64,
     },
 }
@@ -74,7 +74,7 @@ pub(in crate::scheduler) struct Conditions {
     pub celsius: Option<f64>,
 }
 
-/// The restraints of one device, with what they remember.
+/// The rule for one device's rest, with its memory of battery and heat.
 #[derive(Debug)]
 pub(in crate::scheduler) struct RestRule {
     hours: Option<Hours>,
@@ -83,7 +83,7 @@ pub(in crate::scheduler) struct RestRule {
     is_hot: bool,
     /// When the battery was last seen in use.
     last_battery: Option<u64>,
-    /// Part of the time that heat leaves, and when it was last noted.
+    /// The share of time that heat leaves, 0 to 1; and when it was last noted.
     part: f64,
     noted: Option<u64>,
 }
@@ -94,7 +94,7 @@ impl RestRule {
         RestRule { hours, pause_on_battery, hottest, is_hot: false, last_battery: None, part: 1.0, noted: None }
     }
 
-    /// Whether the device has to rest now, and why.
+    /// Why the device must rest now; `None` if it need not.
     pub fn decide(&mut self, conditions: Conditions) -> Option<Rest> {
         let Conditions { now, on_battery, celsius } = conditions;
         let heat = self.heat(celsius);
@@ -114,15 +114,15 @@ impl RestRule {
         heat
     }
 
-    /// The part of its time that heat leaves the device, on average over ten minutes: at least 2 %,
-    /// 1 if it is never hot.
+    /// The share of time that heat leaves the device, averaged over ten minutes: at least 2 %; 1 if
+    /// it is never hot.
     pub fn part(&self) -> f64 {
         self.part.max(LEAST_PART)
     }
 
     fn heat(&mut self, celsius: Option<f64>) -> Option<Rest> {
         let limit = self.hottest?;
-        // A sensor that falls silent cools nothing down.
+        // A sensor that falls silent does not mean a cool device.
         if let Some(celsius) = celsius {
             self.is_hot = celsius >= if self.is_hot { limit - COOLER } else { limit };
         }
@@ -136,7 +136,7 @@ impl RestRule {
         if on_battery == Some(true) {
             self.last_battery = Some(now);
         }
-        // A clock that was set back makes nobody wait for longer.
+        // A clock that was set back prolongs no wait.
         self.last_battery = self.last_battery.filter(|&last| last <= now && now - last < STEADY);
         self.last_battery.is_some()
     }
@@ -198,7 +198,7 @@ mod tests {
     fn the_part_that_heat_leaves_is_what_was_seen() {
         let mut rule = RestRule::new(None, false, Some(80.0));
         assert_eq!(rule.part(), 1.0);
-        // Hot and cool in turn, a minute each, for two hours.
+        // Alternately hot and cool, a minute each, for two hours.
         for second in 0..7200 {
             let celsius = Some(if second / 60 % 2 == 0 { 90.0 } else { 60.0 });
             rule.decide(Conditions { celsius, ..at(second) });

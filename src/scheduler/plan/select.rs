@@ -5,8 +5,8 @@
 //! tested per start point and `p` the chance that a candidate matches: a pattern has `p·n` expected
 //! hits per start point.
 //!
-//! - **Rare** patterns (few expected hits, also together with all harder ones) are in every pass.
-//!   Their hits come seldom, and each is kept.
+//! - **Rare** patterns (few expected hits, even together with all harder ones) are in every pass.
+//!   Their hits are seldom, and each is kept.
 //! - All others are **plentiful**. Their jobs are added oldest first, until every start point in
 //!   flight is almost sure to serve one of them, or has as many hits as are worth verifying.
 //!   Younger jobs wait. They lose nothing: until then each start point yields its key to an older
@@ -35,11 +35,12 @@ use crate::pattern::Pattern;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Expected hits after which a start point counts as served: only one in 150 then has no hit.
+/// Expected hits from which a start point counts as served. Only one such start point in 150 has no
+/// hit.
 const ENOUGH: f64 = 5.0;
 
-/// A selection must suffice for this many times the start points in flight. It then stays usable
-/// for a while, and launches that wait to be verified are not all for the same jobs.
+/// A selection must suffice for this many times the start points in flight. So it stays usable for
+/// a while, and the launches waiting for verification are not all for the same jobs.
 const SPARE: usize = 2;
 
 /// The jobs of a pass.
@@ -95,11 +96,12 @@ impl Selection {
         same && !self.is_all && filling.is_full()
     }
 
-    /// Whether a pass of it is one of `other`, too: it has the same patterns, and tells the same of
-    /// them apart.
+    /// Whether a pass of this selection can serve `other`: it has the same patterns, with the same
+    /// ones rare.
     pub fn has_pass_of(&self, other: &Selection) -> bool {
         let kind = |selection: &Selection| (selection.device.lane, selection.device.compared, selection.rare_from);
-        // Another list of the same jobs is of other times: their patterns may be others.
+        // The same list, not an equal one: the patterns of the same jobs may have changed in
+        // between.
         Arc::ptr_eq(&self.rare, &other.rare) && kind(self) == kind(other) && self.plentiful == other.plentiful
     }
 

@@ -1,5 +1,5 @@
-//! The pool's passes that devices have in common. Of workers' devices there may be thousands, and a
-//! pass of a hundred thousand patterns takes some 20 MB.
+//! The pool's passes that devices share. There may be thousands of workers' devices, and a pass of
+//! a hundred thousand patterns takes some 20 MB.
 
 use super::pass::Pass;
 use super::select::Selection;
@@ -8,13 +8,13 @@ use std::sync::{Arc, Weak};
 /// The passes in use by devices that share them.
 #[derive(Debug, Default)]
 pub struct SharedPasses {
-    /// Each with the selection it was made of, and whether it has rare patterns alone.
+    /// Each pass with its selection, and whether it has only rare patterns.
     passes: Vec<(Selection, bool, Weak<Pass>)>,
 }
 
 impl SharedPasses {
-    /// The pass of this selection, without plentiful patterns if `rare_alone`. Made once while it is
-    /// in use.
+    /// The pass of this selection, without plentiful patterns if `rare_alone`. Made once while it
+    /// is in use.
     pub fn pass(&mut self, selection: &Selection, rare_alone: bool, make: impl FnOnce() -> Pass) -> Arc<Pass> {
         let is_it = |(of, alone, _): &&(Selection, bool, Weak<Pass>)| *alone == rare_alone && of.has_pass_of(selection);
         if let Some(pass) = self.passes.iter().filter(is_it).find_map(|(.., pass)| pass.upgrade()) {

@@ -1,4 +1,4 @@
-//! The shares of the devices that an asker is told.
+//! The shares of the devices, as the bot tells them to an asker.
 
 use super::compared::Compared;
 use super::fair_share::{POOL_PART, WAITING_PART};
@@ -6,7 +6,7 @@ use super::jobs::OpenJobs;
 use super::split_line::Seats;
 use crate::job::{Asker, JobSpec};
 
-/// The open jobs, and their parts of the devices (0 to 1), as one asker is told them.
+/// The open jobs and their shares of the devices (0 to 1), from the view of one asker.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Shares {
     /// Open jobs of the pool.
@@ -17,15 +17,15 @@ pub struct Shares {
     pub intervals: usize,
     /// Tests of whole texts of the patterns of all open jobs.
     pub text_tests: usize,
-    /// The part of all keys that the patterns of all open jobs have checked in full.
+    /// The share of keys that the patterns of all open jobs have checked in full.
     pub handed_on: f64,
-    /// The pool's part, once it has a job.
+    /// The pool's share, once it has a job.
     pub pool_part: f64,
-    /// The part of the pool's time for patterns compared by top words.
+    /// The share of the pool's time for patterns compared by top words.
     pub top_words_part: f64,
-    /// The same for patterns for which whole keys are compared.
+    /// The share of the pool's time for patterns that need whole keys compared.
     pub whole_keys_part: f64,
-    /// The part of each split job of this asker, once it has a seat.
+    /// The share of each split job of this asker, once it has a seat.
     pub own_split_part: f64,
     /// The value of `own_split_part` if the asker had one more split job.
     pub part_of_one_more: f64,
@@ -62,8 +62,8 @@ impl Shares {
         }
     }
 
-    /// The part of the devices that a job of this asker has, of the rate at which patterns of both
-    /// kinds take turns in it.
+    /// The share of the devices that a job of this asker has. For a job with patterns of both
+    /// kinds, apply it to the rate at which they take turns.
     pub fn part_of(&self, spec: &JobSpec) -> f64 {
         if spec.half.is_some() {
             return self.own_split_part;

@@ -17,8 +17,8 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 /// Seats are given to as many jobs as can all be found within this many seconds.
 const FINISH_WITHIN: f64 = 3600.0;
-/// Fewest and most seats, however hard or easy the jobs are. The bound limits the cost of new
-/// passes.
+/// The fewest and the most seats, however hard or easy the jobs are. The upper limit bounds the
+/// cost of new passes.
 pub const FEWEST_SEATS: usize = 4;
 pub const MOST_SEATS: usize = 32;
 /// The most seats of one asker.
@@ -50,7 +50,7 @@ impl Seats {
 /// The search that a job still needs.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Candidates until it is found, on average.
+    /// Candidates until the job is found, on average.
     Candidates(f64),
     /// Seconds of search: a job without a target.
     Seconds(f64),
@@ -64,7 +64,7 @@ impl Work {
         }
     }
 
-    /// Candidates at a rate; those of a time are none while the rate is unknown.
+    /// The work in candidates at this rate. A time counts as none while the rate is unknown.
     fn candidates(self, rate: Option<f64>) -> f64 {
         match self {
             Work::Candidates(candidates) => candidates,
@@ -126,8 +126,8 @@ impl SplitLine {
         }
     }
 
-    /// Replaces the patterns of a job. Its asker's turns stay: a job whose patterns change is no
-    /// new one.
+    /// Replaces the patterns of a job. Its asker keeps the count of turns, because the job is not
+    /// new.
     pub fn renew(&mut self, job: JobId, before: &JobSpec, spec: &JobSpec) {
         let Some(asker) = spec.split_asker() else { return };
         for lane in Lane::EVERY {
@@ -162,8 +162,8 @@ impl SplitLine {
         self.lines.get(&Lane::All).map_or(0, |line| line.new_askers)
     }
 
-    /// Number of askers ahead of this one; `None` if the asker has no split job. Costs `O(askers
-    /// ahead)`.
+    /// Number of askers ahead of this one; `None` if the asker has no split job. Costs
+    /// `O(askers ahead)`.
     pub fn askers_before(&self, asker: Asker) -> Option<usize> {
         let line = self.lines.get(&Lane::All)?;
         let oldest = line.askers.get(&asker)?.oldest()?;

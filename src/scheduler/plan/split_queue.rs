@@ -5,14 +5,14 @@ use super::split_line::{Seats, SplitLine};
 use crate::job::Asker;
 use std::time::Duration;
 
-/// While other askers have at most this many open split jobs, a further one costs no work.
+/// Number of open split jobs of other askers up to which a further one costs no work.
 const FREE_JOBS: usize = 16;
 /// Bits of work for the first job above that number.
 const FIRST_BITS: u32 = 16;
 /// The most bits of work: minutes on one core.
 const MOST_BITS: u32 = 32;
 
-/// The prospects of a further split job, as its asker is told them.
+/// The prospects of a further split job, for its asker.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SplitQueue {
     /// Open split jobs of all askers.
@@ -53,9 +53,9 @@ impl SplitQueue {
     }
 }
 
-/// Upper bound on the launches of a device until a new asker has had one. The `new_askers` without
-/// a turn so far come before. Waiting askers have one launch in eight; two more are in flight or
-/// due to rounding.
+/// Upper bound on the launches of a device until a new asker has had one. The `new_askers`, who
+/// have had no turn either, come before. Waiting askers have one launch in eight; two more launches
+/// are in flight or due to rounding.
 pub(in crate::scheduler) fn first_launch_after(new_askers: usize) -> usize {
     let launches_per_turn = 1.0 / ((1.0 - POOL_PART) * WAITING_PART);
     (new_askers + 1) * launches_per_turn as usize + 2

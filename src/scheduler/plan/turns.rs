@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// One level of a weighted fair queue: the key that was served least, relative to its part, is
+/// One level of a weighted fair queue. The key that was served least, relative to its part, is
 /// next. A level has few keys (seats are bounded), so a linear scan is fastest.
 #[derive(Debug)]
 pub struct Turns<K> {
@@ -27,8 +27,8 @@ impl<K> Default for Turns<K> {
 
 impl<K: Ord + Copy> Turns<K> {
     /// Replaces the keys and their parts. Old keys keep their accounts. The account of a new key
-    /// starts at `most_served`. So the old keys do not wait until it has caught up, and it waits
-    /// for at most one launch of each. However many new keys come, none overtakes an old one twice.
+    /// starts at `most_served`, so old keys need not wait until it has caught up. It waits for at
+    /// most one launch of each. However many new keys come, none overtakes an old one twice.
     pub fn renew(&mut self, parts: impl IntoIterator<Item = (K, f64)>) {
         let start = self.most_served;
         let before = std::mem::take(&mut self.entries);

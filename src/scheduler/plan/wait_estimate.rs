@@ -40,8 +40,8 @@ pub(in crate::scheduler) struct Serving {
 }
 
 impl WaitEstimate {
-    /// The wait behind the jobs of `index`. Each takes one start point. Beside rare patterns it
-    /// takes more, if it has more hits than are worth verifying.
+    /// The wait behind the jobs of `index`. Each job takes one start point, or more beside rare
+    /// patterns if it has more hits than are worth verifying.
     pub(in crate::scheduler) fn new(index: &PatternIndex, serving: Serving) -> WaitEstimate {
         let early_stop = serving.early_stop;
         let (lane, compared) = (serving.lane, Compared::TopWords);

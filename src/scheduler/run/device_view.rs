@@ -20,11 +20,11 @@ pub struct DeviceView {
     pub id: DeviceId,
     /// The maker's name.
     pub name: String,
-    /// The kernel that it runs.
+    /// The kernel that the device runs.
     pub kernel: String,
     /// Threads that search.
     pub threads: usize,
-    /// Whether it is in use.
+    /// Whether the device is in use.
     pub health: Health,
     /// Candidates per second by wall time, host included. `None` before the first measurement.
     pub rate: Option<Rate>,
@@ -32,12 +32,12 @@ pub struct DeviceView {
     pub candidates: u64,
     /// Hits that verified, since the start. Those of canaries count.
     pub hits: u64,
-    /// Wrong hits since the device was opened; of a worker's, since the start.
+    /// Wrong hits since the device was opened; for a worker's device, since the start.
     pub hits_wrong: u64,
-    /// Why it rests though it works; `None` if it does not.
+    /// Why the working device rests; `None` if it does not rest.
     pub rest: Option<Rest>,
-    /// The part of its time that it has for the search: its share, and what heat leaves of it.
+    /// The share of its time that it can search: its configured share, less pauses for heat.
     pub part: f64,
-    /// Restraints that cannot be kept, in words for the operator.
+    /// Settings that cannot be applied, in words for the operator.
     pub warnings: Vec<String>,
 }

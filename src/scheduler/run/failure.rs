@@ -13,10 +13,10 @@ pub(super) enum Failure {
     /// No start point can be drawn.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// Its claims are not believed, for this reason.
+    /// The device's claims are not believed, for this reason.
     #[error("{0}")]
     Distrusted(String),
-    /// Its thread panicked.
+    /// The device's thread panicked.
     #[error("its thread panicked")]
     Panicked,
 }

@@ -6,8 +6,8 @@
 //! | has none | one short launch, if it does not say how long its launches are | measures itself |
 //! | is measured by `bench`, or is a worker's | measures itself | measures itself |
 //!
-//! Jobs that are there are searched at once, and their launches measure it. If these compare whole
-//! keys only, it measures itself between them after [`WARM_UP`] and [`MEASURE`].
+//! Open jobs are searched at once, and their launches measure the device. If these launches only
+//! compare whole keys, the device measures itself between them after [`WARM_UP`] and [`MEASURE`].
 
 use super::health::Record;
 use super::subscription::Subscription;
@@ -18,28 +18,28 @@ use std::time::{Duration, Instant};
 
 /// How long a device runs before it is measured.
 pub(super) const WARM_UP: Duration = Duration::from_millis(150);
-/// How long it is measured.
+/// How long the device is then measured.
 pub(super) const MEASURE: Duration = Duration::from_millis(200);
-/// Rates that differ by this part are kept anew at the end.
+/// The least relative change of a rate for which rates are saved again at the end.
 const WORTH_KEEPING: f64 = 0.02;
 
 /// The state of a device's first measurement.
 pub(super) struct FirstRates {
-    /// Whether jobs wait for it.
+    /// Whether jobs wait for its rate.
     holds_jobs: bool,
-    /// It ends at this time, if there is a rate by then.
+    /// The measurement ends at this time, if there is a rate by then.
     until: Instant,
     expected: Option<Expected>,
     calibrations: Calibrations,
     /// The key of the device; `None` if its rates are not kept.
     key: Option<String>,
-    /// The rates that are kept.
+    /// The saved rates.
     kept: Rates,
 }
 
 impl FirstRates {
     /// Begins the measurement of a device, or takes the rates of an earlier start. `holds_jobs`:
-    /// whether nothing but measuring will do.
+    /// jobs must wait for the measurement.
     pub fn new(
         searcher: &dyn Searcher,
         record: &Record,
@@ -71,8 +71,8 @@ impl FirstRates {
         Instant::now() >= self.until && record.rate().is_some()
     }
 
-    /// Whether the next launch has to measure, even if there are jobs. A device that has to rest
-    /// takes none, so it measures itself before.
+    /// Whether the next launch must measure, even if there are jobs. A device that must rest takes
+    /// no jobs, so it measures itself first.
     pub fn is_next(&self, record: &Record, has_stretch: bool, must_rest: bool) -> bool {
         let is_late = Instant::now() >= self.until;
         match self.is_over(record) {
@@ -81,13 +81,13 @@ impl FirstRates {
         }
     }
 
-    /// The rates that launches are planned by: expected ones until they are measured.
+    /// The rates for planning launches: expected ones until they are measured.
     pub fn rates(&self, record: &Record) -> Rates {
         let rates = record.rates();
         Rates { top_words: rates.top_words.or(self.expected.map(|expected| Rate(expected.rate))), ..rates }
     }
 
-    /// Keeps the rates for the next start: the first ones, and at the end those that have changed.
+    /// Saves the rates for the next start: the first ones, and at the end those that have changed.
     pub fn keep(&mut self, record: &Record, is_end: bool) {
         let Some(key) = self.key.as_deref().filter(|_| self.is_over(record)) else { return };
         let now = record.rates();

@@ -19,15 +19,15 @@ const WRONG_HITS_ALLOWED: u64 = 3;
 /// wrongly once in a few years.
 const JUDGE_AFTER: f64 = 200.0;
 
-/// Canary hits that a device is believed to have at its start, among as many expected ones.
+/// Number of expected canary hits that a new device is credited with as found.
 const BELIEVED: f64 = 20.0;
 
-/// Expected canary hits over which the proven part of a device's claims is taken: 2 % of random
-/// error.
+/// Expected canary hits over which the proven share of a device's claims is averaged. The random
+/// error is then 2 %.
 const PROVEN_OVER: f64 = 2000.0;
 
-/// Time over which the answers of a worker are measured together: they come over a network, some
-/// at once.
+/// Time over which the answers of a worker are measured together, because the network delivers them
+/// in bursts.
 const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 
 /// Weight of the newest measurement in the running mean of the rate.
@@ -46,17 +46,18 @@ struct Inner {
     canary_found: u64,
     /// Hits of decoys, expected and reported.
     withheld: Withheld,
-    /// Why its claims are not believed any more.
+    /// Why the device's claims are no longer believed.
     verdict: Option<String>,
     /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
     proof: (f64, f64),
-    /// Proven candidates and wall time that are not in the rates yet: by top words, by whole keys.
+    /// Proven candidates and wall time that are not in the rates yet: for top words, for whole
+    /// keys.
     waiting: [(u64, Duration); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
     last: Option<LastLaunch>,
     idle: bool,
-    /// The share of its time that the operator gives it.
+    /// The share of its time in which the operator lets the device search.
     share: f64,
 }
 
@@ -116,7 +117,7 @@ impl Record {
         Rates { top_words: inner.view.rate, whole_keys: inner.whole_keys_rate }
     }
 
-    /// Begins with the rates of an earlier start, where none was measured.
+    /// Takes the rates of an earlier start, unless there are measured ones.
     pub fn begin_with(&self, kept: Rates) {
         let mut inner = self.lock();
         inner.view.rate = inner.view.rate.or(kept.top_words);
@@ -194,7 +195,7 @@ impl Record {
         }
     }
 
-    /// Counts the hits of decoys in a launch. Takes a device out of use that keeps hits back.
+    /// Counts the hits of decoys in a launch. Takes the device out of use if it keeps hits back.
     pub fn judge_decoys(&self, expected: f64, found: u64) {
         let mut inner = self.lock();
         if let Some(reason) = inner.withheld.note(expected, found) {
@@ -203,12 +204,12 @@ impl Record {
         }
     }
 
-    /// Whether its claims are not believed any more.
+    /// Whether the device's claims are no longer believed.
     pub fn is_disbelieved(&self) -> bool {
         self.lock().verdict.is_some()
     }
 
-    /// The part of the device's claimed candidates that its canary hits prove, 0 to 1.
+    /// The share of the device's claimed candidates that its canary hits prove, 0 to 1.
     pub fn proven_share(&self) -> f64 {
         let (expected, found) = self.lock().proof;
         (found / expected).min(1.0)
@@ -219,8 +220,8 @@ impl Record {
         self.lock().view.health = Health::Out(reason);
     }
 
-    /// Puts the device back in use with a clean record. Its candidates stay counted. One of a
-    /// worker, which chooses when it comes back, is judged by all that it has done.
+    /// Puts the device back in use with a clean record. Its candidates stay counted. A worker's
+    /// device keeps its record, because the worker chooses when it comes back.
     pub fn put_back(&self, info: &DeviceInfo) {
         let mut inner = self.lock();
         inner.view.name = info.name.clone();
@@ -237,36 +238,36 @@ impl Record {
         (inner.canary_expected, inner.canary_found) = (0.0, 0);
     }
 
-    /// Sets the share of its time in which it searches.
+    /// Sets the share of its time in which the device searches.
     pub fn set_share(&self, share: f64) {
         let mut inner = self.lock();
         (inner.share, inner.view.part) = (share, share);
     }
 
-    /// The share of its time in which it searches.
+    /// The share of its time in which the device searches.
     pub fn share(&self) -> f64 {
         self.lock().share
     }
 
-    /// Sets why the device rests, and the part of its time that heat leaves. Returns why it rested
-    /// before.
+    /// Sets why the device rests, and the share of its time that heat leaves. Returns the previous
+    /// reason.
     pub fn set_rest(&self, rest: Option<Rest>, part: f64) -> Option<Rest> {
         let mut inner = self.lock();
         inner.view.part = inner.share * part;
         std::mem::replace(&mut inner.view.rest, rest)
     }
 
-    /// Whether the device has to rest.
+    /// Whether the device must rest.
     pub fn is_resting(&self) -> bool {
         self.lock().view.rest.is_some()
     }
 
-    /// The part of its time that it has for the search.
+    /// The share of its time in which the device can search.
     pub fn part(&self) -> f64 {
         self.lock().view.part
     }
 
-    /// Tells the operator of a restraint that cannot be kept.
+    /// Tells the operator of a setting that cannot be applied.
     pub fn warn(&self, warning: String) {
         let mut inner = self.lock();
         tracing::warn!(device = %inner.view.id, warning, "a device is not restrained as it should be");
@@ -344,13 +345,13 @@ mod tests {
         }
         assert_eq!(honest.proven_share(), 1.0);
         assert!((boaster.proven_share() - 0.6).abs() < 0.01 && !boaster.is_out(), "{}", boaster.proven_share());
-        // One order with a huge claim: it proves what was believed before.
+        // One order with a huge claim proves no more than was believed before.
         liar.judge(0, 1e12, 0);
         assert!(liar.proven_share() < 1e-9 && liar.is_out());
         let view = liar.view();
         liar.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
         assert_eq!(liar.proven_share(), 1.0, "a device of this machine begins anew");
-        // One that gets better is believed again, after two thousand canaries.
+        // A worker that becomes honest is believed again after two thousand canaries.
         for _ in 0..2000 {
             boaster.judge(0, 10.0, 10);
         }

@@ -11,15 +11,15 @@ use std::sync::Arc;
 pub(super) struct InFlight {
     /// The launch as it was planned.
     pub planned: PlannedLaunch,
-    /// The pass that was submitted: the planned one, or that with a canary of its own.
+    /// The submitted pass: the planned one, or the planned one with a canary for this launch.
     pub pass: Arc<Pass>,
     /// The start points.
     pub starts: Vec<(StartId, StartPoint)>,
 }
 
 impl InFlight {
-    /// Takes the oldest launch, which a device has searched for the patterns of the launch that is
-    /// `ahead` behind it ([`crate::search::Searcher::ahead`]).
+    /// Takes the oldest launch. The device searched it with the patterns of the launch `ahead`
+    /// places later ([`crate::search::Searcher::ahead`]).
     pub fn take(launches: &mut VecDeque<InFlight>, ahead: usize) -> Option<InFlight> {
         let mut launch = launches.pop_front()?;
         if let Some(later) = ahead.checked_sub(1).and_then(|later| launches.get(later)) {

@@ -1,4 +1,4 @@
-//! The last launch of a device, by which waiting times are estimated.
+//! The last launch of a device, from which waiting times are estimated.
 
 /// The last collected launch of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -7,7 +7,7 @@ pub(in crate::scheduler) struct LastLaunch {
     pub starts: usize,
     /// Number of candidates tested.
     pub candidates: u64,
-    /// Candidates it usually tests per start point.
+    /// Candidates that the device usually tests per start point.
     pub stretch: f64,
     /// Whether the device has an early stop ([`crate::search::Searcher::early_stop`]).
     pub early_stop: bool,

@@ -1,4 +1,4 @@
-//! Measurement: how fast the devices search, over wall time, proven by their hits.
+//! Measures how fast the devices search, over wall time. The number of hits proves it.
 
 use super::device_view::{DeviceView, Health};
 use super::open::OpenDevice;
@@ -25,7 +25,7 @@ const ENOUGH_HITS: f64 = 1000.0;
 /// Length of the shortest patterns in a measurement, in characters. GPUs do not search shorter
 /// ones.
 const SHORTEST: u32 = 4;
-/// The longest time a device may take until its first rate is known.
+/// Time limit until a device's first rate is known.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The settings of a measurement.
@@ -57,7 +57,7 @@ pub struct Measurement {
     pub busy: Duration,
     /// Candidates tested.
     pub candidates: u64,
-    /// When each launch was collected, from the beginning on, with its candidates.
+    /// The time from the beginning until each launch was collected, with its candidates.
     pub collected: Vec<(Duration, u64)>,
     /// Hits expected among `candidates`.
     pub hits_expected: f64,
@@ -74,11 +74,11 @@ pub struct Measurement {
 /// The work of one kind of launches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KindMeasurement {
-    /// Whether they compared whole keys.
+    /// Whether the launches compared whole keys.
     pub compares_whole_keys: bool,
     /// Candidates tested.
     pub candidates: u64,
-    /// Time that devices spent on it, all devices together.
+    /// Time that the devices spent on these launches, all devices together.
     pub busy: Duration,
 }
 
@@ -128,7 +128,7 @@ pub enum MeasureError {
         /// Length of the patterns in characters.
         characters: u32,
     },
-    /// GPUs leave a pattern to the CPU thread beside them, which is not what is measured.
+    /// GPUs leave this pattern to the CPU thread beside them, which is not measured.
     #[error("{pattern} is too easy for a GPU: the CPU searches it; take a longer one, or --device cpu")]
     TooEasy {
         /// The pattern.
@@ -160,7 +160,7 @@ fn measure_with(
 ) -> Result<Measurement, MeasureError> {
     let pool = Arc::new(Pool::exhaustive());
     let (sender, receiver) = mpsc::sync_channel(LAUNCHES_WAITING);
-    // The half of nobody, whose secret the vault has.
+    // A half point that belongs to nobody; the vault has its secret.
     let half = trial.split.then(|| vault.open_start()).transpose()?;
     let mut workers =
         Workers::start(options, opener, Surroundings::new(Clock::System), Arc::clone(&pool), vault, sender)?;
@@ -237,7 +237,7 @@ fn first_rate(workers: &Workers, launches: &mpsc::Receiver<Delivered>) -> Result
     }
 }
 
-/// The greatest length at which `patterns` patterns still have enough hits among `candidates`.
+/// The greatest length at which this many patterns still have enough hits among `candidates`.
 fn length_for(candidates: f64, patterns: usize) -> u32 {
     let bits = (candidates * patterns as f64 / ENOUGH_HITS).max(1.0).log2();
     ((bits / 5.0) as u32).clamp(SHORTEST, 12)
@@ -245,7 +245,7 @@ fn length_for(candidates: f64, patterns: usize) -> u32 {
 
 /// Different random patterns of one length.
 fn random_patterns(count: usize, characters: u32) -> Result<Vec<Pattern>, MeasureError> {
-    // Drawing until all are different ends soon only if at least half of all patterns stay unused.
+    // Drawing until all are different is fast only if at least half of all patterns stay unused.
     if count as f64 > Difficulty::from_bits(5 * characters).candidates() / 2.0 {
         return Err(MeasureError::TooManyPatterns { patterns: count, characters });
     }
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// The rate of the CPU thread beside a GPU was once taken for that of the GPU.
+    /// The rate of the CPU thread beside a GPU was once mistaken for that of the GPU.
     #[test]
     fn a_pattern_that_the_measured_gpu_leaves_to_the_cpu_is_refused() {
         let opener: OpenDevice = Arc::new(|id, options: &SearchOptions| match id {

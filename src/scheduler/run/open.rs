@@ -1,8 +1,7 @@
 //! The device policy: which devices are opened, and what replaces a device that does not open.
 //!
-//! If one GPU opens and another does not, the worker of the latter tries it again later, like a GPU
-//! that fails during the search. Beside GPUs, one CPU thread searches the patterns too easy for
-//! them.
+//! If only some GPUs open, the workers of the others try again later, as after a failure during the
+//! search. Beside GPUs, one CPU thread searches the patterns too easy for them.
 
 use crate::search::cpu::KernelChoice;
 use crate::search::{DeviceChoice, DeviceId, DeviceInfo, SearchError, SearchOptions, Searcher};
@@ -12,15 +11,15 @@ use std::sync::Arc;
 /// Opens one device: [`crate::search::open`], or a replacement in tests.
 pub type OpenDevice = Arc<dyn Fn(DeviceId, &SearchOptions) -> Result<Box<dyn Searcher>, SearchError> + Send + Sync>;
 
-/// A device for which a worker is to be started.
+/// A device that needs a worker.
 pub(in crate::scheduler) struct OpenedDevice {
     /// The description of the device.
     pub info: DeviceInfo,
     /// The open device, or why it could not be opened now.
     pub searcher: Result<Box<dyn Searcher>, SearchError>,
-    /// The options for opening it again.
+    /// The options for opening the device again.
     pub options: SearchOptions,
-    /// Whether it is the CPU thread beside GPUs. Its rate is not included in the total.
+    /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
     pub is_side: bool,
 }
 
@@ -64,8 +63,8 @@ pub(in crate::scheduler) fn open_all(
     Ok(devices)
 }
 
-/// Opens `count` GPUs at the same time, each on a thread of its own. Errors if none opens,
-/// with the first GPU's error.
+/// Opens `count` GPUs at the same time, each on its own thread. Errors if none opens, with the
+/// first GPU's error.
 fn open_gpus(
     count: usize,
     options: &SearchOptions,
@@ -74,7 +73,7 @@ fn open_gpus(
     let gpus: Vec<OpenedDevice> = std::thread::scope(|scope| {
         let open_one = |ordinal| scope.spawn(move || open_gpu(DeviceId::Cuda(ordinal), options, open));
         let threads: Vec<_> = (0..count).map(open_one).collect();
-        // A panic goes on here, as it would without threads.
+        // A panic continues here, as it would without threads.
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     if gpus.iter().any(|gpu| gpu.searcher.is_ok()) {
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
     use crate::search::{Launch, LaunchReport};
 
-    /// A searcher with nothing but a name.
+    /// A searcher that has only a name.
     struct Named(DeviceInfo);
 
     impl Searcher for Named {

@@ -53,7 +53,7 @@ impl Pool {
         Pool { exhaustive: true, ..Pool::default() }
     }
 
-    /// Whether it is for a measurement.
+    /// Whether the pool is for a measurement.
     pub(in crate::scheduler) fn is_exhaustive(&self) -> bool {
         self.exhaustive
     }
@@ -64,14 +64,14 @@ impl Pool {
         self.change(|state| state.jobs.insert(job, spec));
     }
 
-    /// The best key so far of a job without a target meets this pattern: only rarer ones are
-    /// searched for.
+    /// Raises a job without a target, whose best key so far meets this pattern. From now on only
+    /// rarer keys are searched for.
     pub fn raise(&self, job: JobId, kept: &Pattern) {
         self.change(|state| state.jobs.raise(job, kept));
     }
 
-    /// Counts the time of a collected launch for the jobs without a target in its pass, as if all
-    /// devices together had searched it. Returns those of them that are over.
+    /// Adds the time of a collected launch to the jobs without a target in its pass, as if all
+    /// devices together had searched it. Returns those whose time is up.
     pub(in crate::scheduler) fn count(&self, pass: &Pass, candidates: u64) -> Vec<JobId> {
         let rate = self.devices.fleet(Lane::All).rate;
         let mut state = self.lock();
@@ -84,7 +84,7 @@ impl Pool {
         searched.into_iter().filter(|&job| state.jobs.count(job, time.unwrap_or_default())).collect()
     }
 
-    /// The open jobs without a target, and what they have come to.
+    /// The open jobs without a target, with their best keys so far.
     pub fn best(&self) -> Vec<(JobId, BestSearch)> {
         self.lock().jobs.best().map(|(job, search)| (job, search.clone())).collect()
     }
@@ -120,7 +120,7 @@ impl Pool {
         self.change(|state| state.closed = true);
     }
 
-    /// Gives workers nothing to search from now on, or something again.
+    /// Pauses the search, or resumes it: paused workers get no launches.
     pub fn pause(&self, paused: bool) {
         self.change(|state| state.paused = paused);
     }
@@ -156,7 +156,7 @@ impl Pool {
         subscription.plan.next(jobs, shared, fleet, rates).map_or(Next::Wait, Next::Search)
     }
 
-    /// The open jobs, and their parts of the devices, as this asker is told them.
+    /// The open jobs and their shares of the devices, from the view of this asker.
     pub fn shares(&self, asker: Asker) -> Shares {
         let fleet = self.devices.fleet(Lane::All);
         let state = self.lock();
@@ -209,7 +209,7 @@ impl Pool {
     }
 }
 
-/// The seats that askers are told: those on a device that searches all patterns.
+/// The seats for the answers to askers: those on a device that searches all patterns.
 fn seats(state: &State, fleet: Fleet) -> Seats {
     state.jobs.split_line().seats(Lane::All, fleet.rate)
 }
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(patterns(&mut held), 3);
     }
 
-    /// A job that comes in a pause would otherwise keep every worker busy asking for it.
+    /// Otherwise a job that comes during a pause would make every worker ask for it without end.
     #[test]
     fn a_paused_pool_lets_workers_sleep_whatever_jobs_come() {
         let pool = Pool::default();

@@ -7,8 +7,8 @@ use crate::scheduler::plan::pass::{Pass, SharedPatterns};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-/// Sets of patterns that are kept for the next launch at most. Launches of a pool have a few, and
-/// each split job one.
+/// The most sets of patterns that are kept for later launches. Launches of a pool have a few sets,
+/// and each split job has one.
 const KEPT: usize = 64;
 
 /// [`Decoys`] for all threads.
@@ -18,7 +18,7 @@ pub(in crate::scheduler) struct SharedDecoys(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     decoys: Decoys,
-    /// The patterns of passes with their decoys, those of the last launch last.
+    /// The patterns of passes with their decoys, the last used one at the end.
     kept: Vec<Kept>,
 }
 
@@ -37,18 +37,18 @@ impl Kept {
 }
 
 impl SharedDecoys {
-    /// Sets how many there are beside the patterns of jobs.
+    /// Sets the number of decoys beside the patterns of jobs.
     pub fn set_wanted(&self, wanted: usize) {
         self.lock().decoys.set_wanted(wanted);
     }
 
-    /// The pass of a launch for a device that is not trusted.
+    /// The pass of a launch for an untrusted device.
     pub fn pass_of(&self, pass: &Arc<Pass>, record: &Record) -> Pass {
         let shared = self.patterns_of(pass, Instant::now());
         pass.for_a_stranger(record.rate_of(pass.compared()), &shared)
     }
 
-    /// The patterns of a pass, with decoys. All launches of the pass have the same until the decoys
+    /// The patterns of a pass, with decoys. All launches of the pass share them until the decoys
     /// change.
     fn patterns_of(&self, pass: &Arc<Pass>, now: Instant) -> Arc<SharedPatterns> {
         let State { decoys, kept } = &mut *self.lock();
@@ -60,7 +60,7 @@ impl SharedDecoys {
                 Kept { pass: Arc::downgrade(pass), number, patterns }
             }
         };
-        // A pass with other decoys than before needs the former ones no more.
+        // A pass with new decoys no longer needs its old set.
         kept.retain(|kept| kept.pass.strong_count() > 0 && !kept.is_of(pass));
         kept.drain(..(kept.len() + 1).saturating_sub(KEPT));
         let patterns = Arc::clone(&found.patterns);
@@ -68,7 +68,7 @@ impl SharedDecoys {
         patterns
     }
 
-    /// Takes decoys out of use that were found.
+    /// Removes found decoys.
     pub fn found(&self, patterns: &[Pattern]) {
         let now = Instant::now();
         let mut state = self.lock();

@@ -18,13 +18,14 @@ pub(super) struct Devices {
     rates: Mutex<MeasuredRates>,
 }
 
-/// The rates of the measured devices. Asked for with every launch, of which a thousand devices make
-/// thousands a second.
+/// The rates of the measured devices, with sums by lane. Every launch asks for them, and a thousand
+/// devices make thousands of launches a second.
 #[derive(Debug, Default)]
 struct MeasuredRates {
     /// Lane and rate of each device, in candidates per 1000 seconds, by subscription number.
     of_devices: BTreeMap<usize, (Lane, u64)>,
-    /// Their sums by lane, as [`Lane::EVERY`] has them. Whole numbers, so that nothing adds up.
+    /// Sums of the rates by lane, in the order of [`Lane::EVERY`]. Integers, so that rounding
+    /// errors do not add up.
     of_lanes: [u128; Lane::EVERY.len()],
 }
 
@@ -47,8 +48,7 @@ impl MeasuredRates {
         }
     }
 
-    /// The rates of a lane's devices together, in candidates per second; of [`Lane::All`] those of
-    /// all devices.
+    /// The sum of a lane's rates, in candidates per second. [`Lane::All`] means all devices.
     fn sum(&self, lane: Lane) -> f64 {
         let sum = if lane == Lane::All { self.of_lanes.iter().sum() } else { self.of_lanes[lane as usize] };
         sum as f64 / ROUNDED_TO
@@ -62,7 +62,7 @@ impl Devices {
         Fleet { in_flight: self.in_flight.load(Ordering::Relaxed), rate: (rate > 0.0).then_some(rate) }
     }
 
-    /// Notes the rate of a device that is measured.
+    /// Notes the rate of a measured device.
     fn note_rate(&self, number: usize, lane: Lane, rate: Option<Rate>) {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Rate(rate)) = rate {
@@ -81,7 +81,7 @@ pub struct Subscription {
     number: usize,
     /// Start points that this device may have in flight.
     in_flight: usize,
-    /// The part of its time that the device has.
+    /// The share of its time that the device can search.
     part: f64,
 }
 
@@ -92,7 +92,8 @@ impl Subscription {
         Subscription { plan, devices, number, in_flight: 0, part: 1.0 }
     }
 
-    /// Notes the rate of the device, by which the others and askers' shares are planned.
+    /// Notes the rate of the device, for the plans of other devices and for the shares told to
+    /// askers.
     pub(in crate::scheduler) fn note_rate(&self, rates: Rates) {
         let rate = rates.top_words.map(|Rate(rate)| Rate(rate * self.part));
         self.devices.note_rate(self.number, self.plan.lane(), rate);
@@ -106,7 +107,7 @@ impl Subscription {
         self.devices.in_flight.fetch_sub(std::mem::replace(&mut self.in_flight, in_flight), Ordering::Relaxed);
     }
 
-    /// Has the device share passes with others ([`DevicePlan::share_passes`]).
+    /// Makes the device share passes with others ([`DevicePlan::share_passes`]).
     pub(in crate::scheduler) fn share_passes(&mut self) {
         self.plan.share_passes();
     }
@@ -122,12 +123,12 @@ impl Subscription {
         self.plan.stretch()
     }
 
-    /// Begins with a stretch that is known before the first launch.
+    /// Sets a stretch that is known before the first launch.
     pub(in crate::scheduler) fn expect_stretch(&mut self, stretch: f64) {
         self.plan.expect_stretch(stretch);
     }
 
-    /// Sets the part of its time that the device has.
+    /// Sets the share of its time that the device can search.
     pub(in crate::scheduler) fn set_part(&mut self, part: f64) {
         self.part = part;
     }

@@ -18,7 +18,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Launches that may wait for the verifier. When there are more, devices wait.
+/// The most launches that wait for the verifier. Beyond that, devices wait.
 pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
 
 /// The receiver's answer to a find.
@@ -26,7 +26,8 @@ pub(in crate::scheduler) const LAUNCHES_WAITING: usize = 64;
 pub enum FindOutcome {
     /// The job has its key and leaves the pool.
     Done,
-    /// The key is kept as the best so far of a job without a target, which goes on for rarer ones.
+    /// The key is kept as the best so far of a job without a target. The job goes on with rarer
+    /// patterns.
     Kept,
     /// The job stays open: it asks for more keys, or the find could not be recorded.
     GoesOn,
@@ -34,11 +35,11 @@ pub enum FindOutcome {
 
 /// The receiver of finds.
 pub trait FindHandler: Send + 'static {
-    /// Takes a find. Its answer says what becomes of the job.
+    /// Takes a find. The answer says what happens to the job.
     fn found(&mut self, find: Find) -> FindOutcome;
 
-    /// A job without a target is over: its best key is its result. Until the answer is `Done`, this
-    /// is called again after every launch.
+    /// Called when the time of a job without a target is up: its best key is its result. Until the
+    /// answer is `Done`, this is called again after every launch.
     fn is_over(&mut self, _job: JobId) -> FindOutcome {
         FindOutcome::Done
     }
@@ -56,15 +57,15 @@ pub(in crate::scheduler) struct Delivered {
     pub launch: CollectedLaunch,
     /// The record of the device.
     pub record: Arc<Record>,
-    /// Of a device that is not trusted: the measurement that is to be proven first.
+    /// For an untrusted device: the measurement that must be proven first.
     pub unproven: Option<Unproven>,
 }
 
-/// The claims about its speed of a device that is not trusted.
+/// The claims of an untrusted device about its speed.
 pub(in crate::scheduler) struct Unproven {
-    /// Wall time since its launch before; `None` in the warm-up.
+    /// Wall time since its previous launch; `None` in the warm-up.
     pub wall: Option<Duration>,
-    /// Candidates per start point, as the device's plan has it.
+    /// Candidates per start point, from the device's plan.
     pub stretch: Option<f64>,
     /// The decoys in its launches.
     pub decoys: Arc<SharedDecoys>,
@@ -107,11 +108,11 @@ fn settle(
     handler: &mut impl FindHandler,
 ) {
     if unproven.is_some() && record.is_disbelieved() {
-        // Sixty-four launches of a liar, with thousands of hits each, may wait behind the first.
+        // Behind the first, sixty-four launches of a liar may wait, with thousands of hits each.
         return;
     }
     reach(fault::before, &launch.pass, Step::Verify);
-    // After the last job of a search that ends, no find is wanted and no device is judged.
+    // Once the search ends and its last job is gone, no find is wanted and no device is judged.
     let is_over = || pool.is_closed() && pool.is_empty();
     let verified = verify_unless(launch, is_over);
     reach(fault::after, &launch.pass, Step::Verify);
@@ -148,8 +149,7 @@ fn settle(
     }
 }
 
-/// The candidates of a launch that its device has proven by canaries, which are what its rate
-/// counts.
+/// The candidates of a launch that the device's canaries prove. Only these count in its rate.
 fn prove(launch: &CollectedLaunch, record: &Record, claim: &Unproven) -> u64 {
     let share = record.proven_share();
     let candidates = (launch.report.candidates as f64 * share) as u64;
@@ -165,8 +165,9 @@ fn prove(launch: &CollectedLaunch, record: &Record, claim: &Unproven) -> u64 {
     candidates
 }
 
-/// The find of the first match whose job is still open. Of a job without a target it is the rarest,
-/// named by the rarest pattern that it meets, and only if it is rarer than the best so far.
+/// The find of the first match whose job is still open. For a job without a target, it is the
+/// rarest match, with the rarest pattern that it meets, and only if it is rarer than the best so
+/// far.
 fn wanted(launch: &CollectedLaunch, matches: &[Match], pool: &Pool) -> Option<Find> {
     let mut unwanted = HashSet::new();
     for first in matches {

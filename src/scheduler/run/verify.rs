@@ -9,7 +9,7 @@ use crate::vault::StartId;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A collected launch, with what is needed to verify it.
+/// A collected launch, with the data for verifying it.
 #[derive(Debug)]
 pub struct CollectedLaunch {
     /// Index of the device among the workers.
@@ -22,10 +22,10 @@ pub struct CollectedLaunch {
     pub report: LaunchReport,
 }
 
-/// A verified hit and the job it serves. It becomes a key if its start point is still unused.
+/// A verified hit and its job. It becomes a key if its start point is still unused.
 #[derive(Clone, Debug)]
 pub struct Find {
-    /// The job that it serves.
+    /// The job of the pattern.
     pub job: JobId,
     /// The pattern of the job that the key matches.
     pub pattern: Pattern,
@@ -37,10 +37,11 @@ pub struct Find {
     pub hit: VerifiedHit,
 }
 
-/// A pattern of a job that a verified hit matches. Small: of one easy hit there may be thousands.
+/// A pattern of a job that a verified hit matches. Kept small, because one easy hit may have
+/// thousands.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
-    /// The job that the hit may serve.
+    /// The job of the pattern.
     pub job: JobId,
     /// The pattern, in the pass of the launch.
     pub pattern: PatternId,
@@ -50,7 +51,7 @@ pub struct Match {
     pub hit: VerifiedHit,
 }
 
-/// The verified hits of a launch, and the counts by which a device is judged.
+/// The verified hits of a launch, and the counts for judging the device.
 #[derive(Debug, Default)]
 pub struct VerifiedFinds {
     /// The matches of each start point that has any, in the order of `Pass::precedence`. At most
@@ -71,12 +72,12 @@ pub fn verify(launch: &CollectedLaunch) -> VerifiedFinds {
     verify_unless(launch, || false).unwrap_or_default()
 }
 
-/// The same; `None` if `is_over` says before one of the hits that nobody waits for the result any
-/// more. A launch may claim tens of thousands.
+/// [`verify`] that `is_over` can end before any hit; it then returns `None`. A launch may claim
+/// tens of thousands of hits.
 pub(super) fn verify_unless(launch: &CollectedLaunch, is_over: impl Fn() -> bool) -> Option<VerifiedFinds> {
     let mut verified = VerifiedFinds::default();
     let mut by_start: Vec<Vec<Match>> = vec![Vec::new(); launch.starts.len()];
-    // A hit that is claimed twice counts once.
+    // A hit claimed twice counts once.
     let mut seen = HashSet::with_capacity(launch.report.hits.len());
     for &claim in launch.report.hits.iter().filter(|&&claim| seen.insert(claim)) {
         if is_over() {
@@ -86,7 +87,8 @@ pub(super) fn verify_unless(launch: &CollectedLaunch, is_over: impl Fn() -> bool
             verified.hits_wrong += 1;
             continue;
         };
-        // A device that filters by intervals hands on keys that only the whole pattern rules out.
+        // A device that filters by intervals reports some keys that only the whole pattern rules
+        // out.
         verified.hits_right += u64::from(!matches.is_empty());
         for pattern in matches {
             match launch.pass.owner(pattern) {
@@ -218,8 +220,8 @@ mod tests {
         }
     }
 
-    /// Devices filter by intervals. What only the whole pattern rules out is neither a find nor a
-    /// lie.
+    /// Devices filter by intervals. A hit that only the whole pattern rules out is neither a find
+    /// nor a lie.
     #[test]
     fn a_key_within_the_intervals_that_does_not_match_is_no_wrong_hit() {
         let pool = Pool::default();

@@ -1,4 +1,4 @@
-//! The thread that watches time, power supply and temperatures, and has devices rest.
+//! The thread that watches time, power supply and temperatures, and makes devices rest.
 
 use super::health::Record;
 use super::pool::Pool;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The watch over all devices.
@@ -17,7 +17,7 @@ pub(in crate::scheduler) struct Watch {
     surroundings: Arc<Surroundings>,
     hours: Option<Hours>,
     devices: Mutex<Vec<Watched>>,
-    /// Held until the search ends.
+    /// The power caps, which end when this is dropped.
     _power_caps: Vec<PowerCap>,
 }
 
@@ -29,7 +29,7 @@ struct Watched {
 }
 
 impl Watch {
-    /// The watch over devices with these records; `None` if nothing is to be watched. Caps the
+    /// The watch over devices with these records; `None` if there is nothing to watch. Caps the
     /// power of GPUs.
     pub fn new(restraints: &Restraints, surroundings: Arc<Surroundings>, records: &[Arc<Record>]) -> Option<Watch> {
         if restraints.need_no_watch() {
@@ -61,8 +61,8 @@ impl Watch {
         Some(watch)
     }
 
-    /// Watches a worker's device too, which rests outside the hours. Its own machine has a power
-    /// supply and thermometers of its own.
+    /// Also watches a worker's device, which rests outside the hours. Power supply and temperature
+    /// are the affair of its own machine.
     pub fn add_remote(&self, record: &Arc<Record>) {
         let rule = RestRule::new(self.hours.clone(), false, None);
         let id = record.view().id;
@@ -70,7 +70,7 @@ impl Watch {
         self.look();
     }
 
-    /// Looks again and again until the pool closes.
+    /// Starts a thread that checks until the pool closes.
     pub fn spawn(self: Arc<Watch>, pool: Arc<Pool>) -> JoinHandle<()> {
         let look = move || {
             while !pool.wait_for_end(LOOK) {
@@ -80,7 +80,7 @@ impl Watch {
         std::thread::Builder::new().name("watch".to_owned()).spawn(look).expect("the system starts threads")
     }
 
-    /// Looks once, and has devices rest or go on.
+    /// Checks once, and makes devices rest or go on.
     pub fn look(&self) {
         let (now, on_battery) = (self.surroundings.now(), self.surroundings.is_on_battery());
         for device in self.lock().iter_mut() {

@@ -1,9 +1,9 @@
-//! Whether a worker keeps hits back: a test on the hits of decoys, which it cannot tell from the
-//! patterns of jobs.
+//! A test for workers that keep hits back. It counts the hits of decoys, which a worker cannot tell
+//! from the patterns of jobs.
 //!
-//! It compares two guesses after every launch: the worker reports each hit, or half of them. The
-//! score is the logarithm of how much likelier the second one is, and never below zero (CUSUM;
-//! Page 1954). At [`ENOUGH`] the worker is named.
+//! After every launch it compares two hypotheses: the worker reports each hit, or half of them. The
+//! score is the logarithm of the likelihood ratio of the second to the first, and never below zero
+//! (CUSUM; Page 1954). At [`ENOUGH`] the worker is named.
 //!
 //! | worker | expected hits of decoys until it is named |
 //! | --- | --- |
@@ -12,8 +12,8 @@
 //! | keeps three of ten back | some thousands |
 //! | is honest | never: once in e^30 = 10^13 launches on average (Lorden 1971) |
 //!
-//! With `n` decoys as rare as the pattern of a job, 60 of them are expected in the time in which the
-//! worker finds `60 / n` keys of such a job.
+//! With `n` decoys as rare as the pattern of a job, a worker is expected to find 60 decoys in the
+//! time of `60 / n` keys of that job.
 
 use std::f64::consts::LN_2;
 
@@ -29,8 +29,8 @@ pub(super) struct Withheld {
 }
 
 impl Withheld {
-    /// Takes the decoys of a launch: hits that were expected, and hits that were reported. Returns
-    /// the reason if the worker keeps hits back.
+    /// Adds the decoys of a launch: expected hits and reported hits. Returns the reason if the
+    /// worker keeps hits back.
     pub fn note(&mut self, expected: f64, found: u64) -> Option<String> {
         self.expected += expected;
         self.found += found;
@@ -51,13 +51,14 @@ mod tests {
     use rand::Rng;
     use rand::rngs::StdRng;
 
-    /// Launches with 0.1 expected hits each, of which a share is reported. Returns the expected hits
-    /// until the worker is named, or all of them.
+    /// Simulates launches with 0.1 expected hits each, of which the share `reported` is reported.
+    /// Returns the expected hits until the worker is named, or `most`.
     fn until_named(reported: f64, most: f64, random: &mut StdRng) -> f64 {
         let (mut test, mut expected) = (Withheld::default(), 0.0);
         while expected < most {
             expected += 0.1;
-            // A Poisson number of so small a mean: two and more are once in 220 launches.
+            // Approximates a Poisson number of this small mean: two or more hits come once in 220
+            // launches.
             let drawn: f64 = random.random();
             let (none, one) = ((-0.1f64).exp(), 0.1 * (-0.1f64).exp());
             let hits = if drawn < none { 0 } else { 1 + u64::from(drawn >= none + one) };

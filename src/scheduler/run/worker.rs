@@ -31,13 +31,13 @@ use std::time::{Duration, Instant};
 
 /// How long an idle device compares whole keys before that rate is measured.
 const WARM_UP_WHOLE: Duration = Duration::from_millis(100);
-/// How long it is measured.
+/// How long an idle device compares whole keys while that rate is measured.
 const MEASURE_WHOLE: Duration = Duration::from_millis(100);
 /// Pause before a failed device is tried again. Doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a retry.
 const LAST_PAUSE: Duration = Duration::from_secs(300);
-/// A device that has worked this long is retried after the first pause again.
+/// After a device has worked this long, its pauses begin with the first one again.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 /// The longest sleep before a thread checks for new work, or for the end.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -50,7 +50,7 @@ pub(in crate::scheduler) struct Worker {
     pub at: usize,
     /// The device of this worker.
     pub id: DeviceId,
-    /// The patterns it searches.
+    /// The patterns that the device searches.
     pub lane: Lane,
     /// The GPUs that this device replaces while none of them works.
     pub stands_in_for: Vec<Arc<Record>>,
@@ -66,7 +66,7 @@ pub(in crate::scheduler) struct Worker {
     pub options: SearchOptions,
     /// Opens the device again after a failure.
     pub opener: OpenDevice,
-    /// The decoys, for a device that is not trusted.
+    /// The decoys, for an untrusted device.
     pub decoys: Arc<SharedDecoys>,
 }
 
@@ -89,11 +89,11 @@ impl Worker {
                 if !self.pool.is_closed() {
                     tracing::warn!(device = %self.id, %failure, "a worker's device gets no more orders for now");
                 }
-                // It is attached again when it says hello again.
+                // A worker's device is attached again with its next hello.
                 return;
             }
             if self.pool.is_closed() {
-                // Drivers end before the last thread of a process does.
+                // A driver may end before the last thread of the process.
                 tracing::debug!(device = %self.id, %failure, "a device failed at the end");
                 return;
             }
@@ -167,7 +167,7 @@ impl Worker {
                 Next::Search(planned) => {
                     self.submit(searcher, in_flight, planned)?;
                     if self.is_remote() {
-                        // How many orders it takes ahead follows from how fast it answers.
+                        // The number of orders in flight depends on how fast the device answers.
                         subscription.set_device(searcher.starts() * searcher.in_flight(), searcher.early_stop());
                     }
                     if in_flight.len() >= searcher.in_flight().max(1) {
@@ -175,7 +175,7 @@ impl Worker {
                         first.keep(&self.record, false);
                     }
                 }
-                // A worker's orders reach seconds ahead; nobody waits for them at the end.
+                // A worker has orders for seconds; at the end nobody waits for them.
                 Next::End if self.is_remote() => return Ok(()),
                 Next::Wait | Next::End if !in_flight.is_empty() => {
                     self.collect(searcher, in_flight, &mut subscription, &mut timing)?;
@@ -269,9 +269,9 @@ impl Worker {
         }
     }
 
-    /// A launch that measures the rate of whole keys, which estimates for askers need. An idle device
-    /// makes some before it waits; where jobs are searched from the beginning, the first launch for
-    /// such a pattern measures it.
+    /// A launch that measures the rate of whole keys, which estimates for askers need. An idle
+    /// device makes some before it waits. If there are jobs from the beginning, the first launch
+    /// for such a pattern measures the rate.
     fn whole_keys_trial(&self, timing: &mut Timing) -> Option<PlannedLaunch> {
         let now = Instant::now();
         let is_wanted = match &timing.whole {
@@ -288,7 +288,7 @@ impl Worker {
         Some(PlannedLaunch::warm_up(Arc::clone(&trial.pass)))
     }
 
-    /// Whether the device is a worker's on another machine, which is not trusted.
+    /// Whether the device is an untrusted one on another machine.
     fn is_remote(&self) -> bool {
         matches!(self.id, DeviceId::Remote(_))
     }

@@ -19,19 +19,19 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The threads of all devices: those of this machine, and those of workers that have come.
+/// The threads of all devices: those of this machine, and those of workers on other machines.
 pub struct Workers {
     devices: Mutex<Vec<Device>>,
-    /// Held while a device is added: each has one thread at a time.
+    /// Locked while a device is added, so that each has one thread at a time.
     attaching: Mutex<()>,
-    /// The patterns of nobody among those that workers get.
+    /// The decoys among the patterns that workers get.
     pub(in crate::scheduler) decoys: Arc<SharedDecoys>,
     watch: Option<(Arc<Watch>, JoinHandle<()>)>,
 }
 
 struct Device {
     record: Arc<Record>,
-    /// Whether it is the CPU thread beside GPUs. Its rate is not included in the total.
+    /// Whether the device is the CPU thread beside GPUs. Its rate is not included in the total.
     is_side: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -48,7 +48,7 @@ impl Workers {
         launches: SyncSender<Delivered>,
     ) -> Result<Workers, SearchError> {
         let mut opened = open_all(options, cuda::device_count, &*opener)?;
-        // What a measurement is for is the rate of the others.
+        // A measurement is about the other devices.
         opened.retain(|device| !(device.is_side && pool.is_exhaustive()));
         let is_gpu = |device: &OpenedDevice| device.info.id != DeviceId::Cpu;
         let has_gpu = opened.iter().any(is_gpu);
@@ -93,8 +93,8 @@ impl Workers {
         Ok(Workers { devices, attaching: Mutex::default(), decoys: Arc::default(), watch })
     }
 
-    /// Adds a worker's device, which searches patterns hard enough for a GPU, in the operator's
-    /// hours. One that comes again keeps its record. One that has gone again is not added.
+    /// Adds a worker's device. It searches patterns hard enough for a GPU, in the operator's hours.
+    /// A device that comes back keeps its record; one that has left again is not added.
     pub(in crate::scheduler) fn attach(
         &self,
         mut searcher: Box<dyn Searcher>,
@@ -103,7 +103,7 @@ impl Workers {
         launches: SyncSender<Delivered>,
     ) {
         let _attaching = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
-        // A device has one session at a time. If this one goes on, the former has ended.
+        // A device has one session at a time. If this one goes on, the previous one has ended.
         if searcher.check().is_err() {
             return;
         }
@@ -111,7 +111,8 @@ impl Workers {
         let is_known = |device: &Device| device.record.view().id == info.id;
         let former = self.lock().iter_mut().find(|device| is_known(device)).and_then(|device| device.thread.take());
         if let Some(thread) = former {
-            // It ends with the step that it is at. Others may ask for rates meanwhile.
+            // The old thread ends after its present step. Other threads may ask for rates
+            // meanwhile.
             let _ = thread.join();
         }
         let mut devices = self.lock();
@@ -139,14 +140,14 @@ impl Workers {
         if known.is_some() { devices[at] = device } else { devices.push(device) }
     }
 
-    /// Candidates per second of all working devices together, each in the part of its time that it
-    /// has. If every GPU is out of use, the rate of the CPU thread that replaces them. `None` before
-    /// the first measurement.
+    /// Candidates per second of all working devices together, scaled by the share of time that each
+    /// can search. If every GPU is out of use, the rate of the CPU thread that replaces them.
+    /// `None` before the first measurement.
     pub fn rate(&self) -> Option<Rate> {
         self.rate_of(Compared::TopWords)
     }
 
-    /// The same for launches of a kind.
+    /// The rate of all working devices for launches of this kind.
     pub(in crate::scheduler) fn rate_of(&self, compared: Compared) -> Option<Rate> {
         let part = |record: &Arc<Record>| Some((record.rate_of(compared)?, record.part()));
         let rates: Vec<f64> = self.working().iter().filter_map(part).map(|(Rate(rate), part)| rate * part).collect();
@@ -185,12 +186,12 @@ impl Workers {
         devices.iter().filter(counts).map(|device| Arc::clone(&device.record)).collect()
     }
 
-    /// Every device but the CPU thread beside GPUs.
+    /// Every device except the CPU thread beside GPUs.
     pub fn devices(&self) -> Vec<DeviceView> {
         self.lock().iter().filter(|device| !device.is_side).map(|device| device.record.view()).collect()
     }
 
-    /// Why the devices rest, if each that works does: the reason of the one that goes on first.
+    /// Why every working device rests, if so: the reason of the device that goes on first.
     pub fn rest(&self) -> Option<Rest> {
         let rests: Option<Vec<Rest>> = self.working().iter().map(|record| record.view().rest).collect();
         let is_sooner = |rest: &Rest| match rest {
@@ -200,7 +201,7 @@ impl Workers {
         rests?.into_iter().min_by_key(is_sooner)
     }
 
-    /// Whether every device waits for work: it is measured and has nothing in flight.
+    /// Whether every device is measured, has nothing in flight and waits for work.
     pub(in crate::scheduler) fn are_idle(&self) -> bool {
         self.lock().iter().all(|device| device.record.is_idle())
     }

@@ -1,4 +1,4 @@
-//! Jobs without a target: what is searched for them, and for how long.
+//! Jobs without a target: their patterns, and their time.
 
 use crate::job::{Asker, BestSearch, JobId, JobSpec};
 use crate::key::HalfPoint;
@@ -68,7 +68,7 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     pool.raise(JobId(1), &pattern("zeros:30"));
     assert_eq!(texts(&pool, &mut held), ["zeros:31"]);
     assert!(pass(&pool, &mut held, None).half.is_some());
-    // Behind jobs that have all seats, an asker whose job is raised does not come first again.
+    // An asker who waits for a seat does not come first again when the job is raised.
     let hard = || JobSpec::for_tests(&["qqqqqqqqqqqq"], Some(Asker([9; 32])));
     let line = Pool::default();
     let mut held = line.subscribe(Lane::All);
@@ -88,7 +88,7 @@ fn a_raised_split_job_keeps_its_turns_and_its_seat() {
     assert_eq!(line.len(), 41);
 }
 
-/// Seats go to as many jobs as finish within an hour, and a search for a time takes that time.
+/// Seats go to as many jobs as finish within an hour; a search without a target takes its own time.
 #[test]
 fn split_jobs_without_a_target_take_seats_for_their_time() {
     use crate::scheduler::plan::split_line::SplitLine;
@@ -131,7 +131,7 @@ fn time_counts_only_while_a_job_is_searched_for() {
     assert!(pool.best().is_empty());
 }
 
-/// Keeps what it is given, as the service does.
+/// Keeps each find, as the service does.
 struct Kept {
     search: BestSearch,
     told: Sender<Option<Pattern>>,

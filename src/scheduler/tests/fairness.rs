@@ -21,7 +21,7 @@ const LAUNCH: Duration = Duration::from_millis(10);
 #[test]
 fn two_split_jobs_and_a_pool_of_a_hundred_have_their_shares_of_a_device() {
     let pool = Arc::new(Pool::default());
-    // All patterns differ, and are too hard to be found.
+    // All patterns differ and are too hard to be found.
     for number in 0..100usize {
         let text: String = (0..12).map(|at| char::from(ALPHABET[number >> (at % 2 * 5) & 31])).collect();
         pool.insert(JobId(number as i64 + 1), JobSpec::for_tests(&[&text], None));

@@ -62,7 +62,7 @@ impl Bench {
         self.settle_of(launches, || None).await
     }
 
-    /// The same for launches of a device whose claims about its speed are these.
+    /// [`Bench::settle`] for launches of an untrusted device with these claims about its speed.
     async fn settle_of(
         &self,
         launches: Vec<CollectedLaunch>,
@@ -138,7 +138,7 @@ async fn a_thousand_forged_hits_deliver_nothing_and_are_counted() {
             "offset" => hit.tweak.offset = random_offset(&mut rng),
             "rotation" => hit.tweak.rotation = Rotation::ALL[2],
             "start" => hit.start = 1,
-            // The hit is unchanged: true for the easy request, which nobody in this pass made.
+            // The hit is unchanged: it is true for the easy request, which is not in this pass.
             "pattern" => {}
             "range" => hit.start = *[2, 3, 1 << 20, usize::MAX].get(number % 4).unwrap(),
             "replay" => {

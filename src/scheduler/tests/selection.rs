@@ -322,7 +322,8 @@ fn ten_thousand_jobs_rare_one_by_one_are_plentiful_together() {
     assert_eq!(device.jobs().len(), 1001, "a thousand jobs fit into the pass");
 }
 
-/// The mean of a thousand changes, each with the next pass: of jobs that wait, and of those in it.
+/// Times a thousand changes, each with the next pass: changes of waiting jobs, and of jobs in the
+/// pass.
 #[test]
 fn a_change_among_ten_thousand_jobs_takes_less_than_a_millisecond() {
     let mut device = Device::new();

@@ -25,9 +25,8 @@ const CANDIDATES: usize = 8;
 /// 0.63, so about fifty times in this test, with a standard deviation of 4.3.
 const RARE: &str = "qq";
 
-/// Each launch is verified for all jobs, as `Scheduler` does. Beside that, the test counts how many
-/// candidates a rare job would need alone. Rare jobs follow one another while the easy ones are
-/// served.
+/// Verifies each launch for all jobs, as `Scheduler` does. It also counts how many candidates a
+/// rare job would need alone. Rare jobs follow one another while the easy ones are served.
 #[test]
 fn ten_thousand_easy_jobs_cost_a_rare_one_no_candidate_and_no_hit() {
     let mut rng = seeded();

@@ -1,4 +1,4 @@
-//! Jobs of which the first 32 bits say too little, beside others.
+//! Jobs that the first 32 bits restrict too little, beside others.
 
 use crate::job::{Asker, JobId, JobSpec};
 use crate::pattern::Rate;
@@ -19,7 +19,7 @@ fn spec(texts: &[&str], asker: Option<Asker>) -> JobSpec {
     JobSpec { patterns, ..JobSpec::for_tests(&["q"], asker) }
 }
 
-/// Runs `count` launches. Returns their passes, each with its part of the time.
+/// Runs `count` launches. Returns their passes, each with its share of the time.
 fn launches(pool: &Pool, held: &mut Subscription, (count, cost): (usize, f64)) -> BTreeMap<Vec<i64>, (f64, Arc<Pass>)> {
     let mut had: BTreeMap<Vec<i64>, (f64, Arc<Pass>)> = BTreeMap::new();
     for _ in 0..count {
@@ -98,7 +98,7 @@ fn a_rate_is_estimated_until_it_is_measured() {
     assert_eq!(record.rates().cost(Compared::TopWords), 1.0);
 }
 
-/// Canaries are found some times a second at the rate of their own launches.
+/// Canaries have a few hits a second at the rate of their own launches.
 #[test]
 fn the_canary_of_each_kind_follows_its_measured_rate() {
     let pool = Pool::default();
@@ -112,7 +112,7 @@ fn the_canary_of_each_kind_follows_its_measured_rate() {
         let Next::Search(planned) = pool.next(&mut held, rates) else { panic!("jobs are open") };
         let rate = rates.of(planned.pass.compared()).unwrap();
         let a_second = rate.0 * planned.pass.canary_chance;
-        // A run may be at some fifty places, and has one character more, of 32.
+        // A run may be at some fifty places, and has one character more, one of 32.
         let most = if planned.pass.compared() == Compared::WholeKeys { 2.0 * 161.0 } else { 161.0 };
         assert!((5.0..most).contains(&a_second), "{a_second} of {:?}", planned.pass.patterns);
         held.settle(&planned, &LaunchReport { candidates: 1000, ..LaunchReport::default() }, 1);

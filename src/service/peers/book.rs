@@ -1,18 +1,17 @@
-//! The requests that the ledger has, and the limits that follow from them.
+//! The requests to peers in the ledger, and the limits that follow from them.
 
 use crate::job::{Asker, JobId};
 use crate::ledger::{PeerRequest, PeerRequestState};
 use std::collections::HashMap;
 
-/// Open requests at one peer, at most: fewer than the open jobs that a bot allows an asker unless it
-/// is told otherwise.
+/// The most open requests at one peer. By default a bot allows an asker more open jobs.
 pub(in crate::service) const OPEN_JOBS: usize = 2;
-/// Requests to one peer in 24 hours, at most: as many jobs as a bot allows an asker.
+/// The most requests to one peer in 24 hours. By default a bot allows an asker as many jobs.
 pub(in crate::service) const REQUESTS_A_DAY: usize = 20;
 
 const DAY: u64 = 86_400;
 
-/// The requests to peers, as the ledger has them, at a time.
+/// The requests to peers, as in the ledger at one moment.
 pub(super) struct Book {
     requests: Vec<PeerRequest>,
     /// The places in `requests` of each job.
@@ -21,7 +20,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// These requests at this time, Unix seconds.
+    /// A book of these requests. `now`: Unix seconds.
     pub fn new(requests: Vec<PeerRequest>, now: u64) -> Book {
         let mut of_job: HashMap<JobId, Vec<usize>> = HashMap::new();
         for (place, request) in requests.iter().enumerate() {
@@ -41,13 +40,13 @@ impl Book {
         self.of_job.get(&job).into_iter().flatten().map(|&place| &self.requests[place])
     }
 
-    /// Open requests at a peer.
+    /// Number of open requests at a peer.
     pub fn open_at(&self, peer: Asker) -> usize {
         self.open().filter(|request| request.peer == peer).count()
     }
 
-    /// Requests to a peer in the last 24 hours. Dates up to a day ahead count: a clock that was set
-    /// back opens no second quota.
+    /// Number of requests to a peer in the last 24 hours. Dates up to a day ahead count, so that a
+    /// clock set back opens no second quota.
     pub fn today(&self, peer: Asker) -> usize {
         let counts = |request: &&PeerRequest| {
             request.peer == peer && request.asked_at + DAY > self.now && request.asked_at <= self.now + DAY
@@ -55,7 +54,7 @@ impl Book {
         self.requests.iter().filter(counts).count()
     }
 
-    /// The further requests that a peer may get now.
+    /// Number of further requests that a peer may get now.
     pub fn room_at(&self, peer: Asker) -> usize {
         let today = REQUESTS_A_DAY.saturating_sub(self.today(peer));
         OPEN_JOBS.saturating_sub(self.open_at(peer)).min(today)

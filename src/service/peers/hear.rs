@@ -1,5 +1,5 @@
-//! Messages of peers: a tweak that makes a key is a find. The rest is not believed, and none of it is
-//! answered.
+//! Reads messages of peers. A tweak that makes a key is a find. Nothing else in them is believed,
+//! and none is answered.
 
 use super::table::Held;
 use crate::bot::{is_acceptance, tweaks_in};
@@ -12,9 +12,10 @@ use crate::service::results::Results;
 use crate::vault::Rumor;
 use std::time::Instant;
 
-/// Bytes of a message that is read, at most. The longest of a bot has 1,500 characters.
+/// Length of the longest message that is read, in bytes. The longest message of a bot has 1,500
+/// characters.
 const LONGEST: usize = 8 * 1024;
-/// Tweaks of one message that are tried, at most. A result has one.
+/// The most tweaks of one message that are tried. A result has one.
 const MOST_TWEAKS: usize = 4;
 
 /// Reads a message of a peer. It may be read again after an error, or after a panic.
@@ -51,7 +52,7 @@ fn find(context: &Context, peer: Asker, split: &SplitTweak) -> Result<Option<(He
     Ok(met.map(|pattern| (held, Find { job: held.job, pattern, half: None, start: held.start, hit })))
 }
 
-/// T2 of a find, and the end of its request. Its start point is spent, whatever comes of it.
+/// T2 of a find, and the end of its request. The start point is spent in any case.
 fn settle(context: &Context, scheduler: &Scheduler, held: Held, find: Find) -> Result<(), LedgerError> {
     context.peers.settle(held.rumor);
     let outcome = Results(context.clone()).found(find);
@@ -66,7 +67,7 @@ fn settle(context: &Context, scheduler: &Scheduler, held: Held, find: Find) -> R
     Ok(())
 }
 
-/// The first answer to a request: an acceptance, or else a refusal.
+/// Records the first answer to a request. Everything but an acceptance is a refusal.
 fn answer(context: &Context, held: &Held, text: &str) -> Result<(), LedgerError> {
     let Context { ledger, peers, vault, wakes, .. } = context;
     if is_acceptance(text) {

@@ -6,8 +6,8 @@
 //! peer ─▶ inbox ─▶ hear: a tweak, recomputed at the start point, is a find ─▶ results (T2)
 //! ```
 //!
-//! The job stays in the pool meanwhile: it is searched here too, so a peer can only make it faster,
-//! and whatever becomes of the peer, nothing accepted is lost.
+//! The job stays in the pool and is searched here too. So a peer can only make it faster, and if
+//! the peer fails, no accepted job is lost.
 //!
 //! | state of a request | ends by |
 //! | --- | --- |
@@ -16,14 +16,15 @@
 //! | refused | the job's end; the peer is not asked for this job again |
 //! | over | a day |
 //!
-//! After a crash of the bot or its vault, asked and accepted ones are withdrawn, because their start
-//! secrets are gone, and the jobs are asked for again at other start points.
+//! After a crash of the bot or its vault, asked and accepted requests are withdrawn, because their
+//! start secrets are gone. Their jobs are asked for again at other start points.
 //!
-//! A job that takes too long for this bot is given up when all peers have refused it or were silent,
-//! and its asker is told what they would have been told without peers.
+//! A job that takes too long for this bot is given up when all peers have refused it or were
+//! silent. Its asker gets the answer they would have had without peers.
 //!
-//! No message of a peer is answered, but a split request, which is an ordinary one. So two bots never
-//! talk about their answers. A split job is not handed over, so no job travels on.
+//! The only message of a peer that is answered is a split request, which is an ordinary request. So
+//! two bots never answer each other's answers. A split job is not handed over, so no job travels
+//! on.
 
 mod book;
 mod hear;

@@ -1,4 +1,4 @@
-//! The task that asks peers, and withdraws what is no longer wanted.
+//! The task that asks peers, and withdraws requests that are no longer wanted.
 
 use super::book::Book;
 use super::table::Held;
@@ -20,9 +20,9 @@ use thiserror::Error;
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_secs(10);
-/// How long a job that takes too long here waits until a peer has room for it.
+/// How long a job that takes too long here waits for a peer with room.
 const WAIT_FOR_ROOM: u64 = 3600;
-/// Draws of a start point until one has an even y: each has with probability one half.
+/// The most draws until a start point has an even y; half of all points have one.
 const DRAWS: usize = 64;
 
 /// The task that asks peers.
@@ -32,7 +32,7 @@ pub(in crate::service) struct Rounds {
     pub scheduler: Arc<Scheduler>,
 }
 
-/// Why a round could not be ended. The next one goes on.
+/// Why a round ended early. The next round goes on.
 #[derive(Debug, Error)]
 enum RoundError {
     #[error(transparent)]
@@ -42,12 +42,12 @@ enum RoundError {
 }
 
 impl Rounds {
-    /// Runs until shutdown. Then the start points are forgotten; the ledger has the requests, which
-    /// the next start withdraws.
+    /// Runs until shutdown. After it the start secrets are gone, so the next start withdraws the
+    /// requests in the ledger.
     pub async fn run(self, mut shutdown: Shutdown) {
         let began = (Instant::now(), self.context.clock.now());
         loop {
-            // A wall clock that jumps ahead must end no job: the time that really passed is an upper
+            // A wall clock that jumps ahead must end no job, so the measured time is an upper
             // bound.
             let now = self.context.clock.now().min(began.1 + began.0.elapsed().as_secs());
             if let Err(error) = self.round(now) {
@@ -74,7 +74,7 @@ impl Rounds {
         }
         let (jobs, requests) = (ledger.handed_over()?, ledger.peer_requests()?);
         if jobs.is_empty() && requests.is_empty() {
-            // As ever where there are no peers.
+            // Nothing to do: the usual case without peers.
             return Ok(());
         }
         let jobs: BTreeSet<JobId> = jobs.into_iter().collect();
@@ -124,7 +124,8 @@ impl Rounds {
         }
     }
 
-    /// Ends a request, and has the peer stop as an asker would: by deleting the message.
+    /// Ends a request. The peer is told to stop as an asker would do it, by a deletion of the
+    /// message.
     fn end(
         &self,
         request: &PeerRequest,
@@ -144,13 +145,13 @@ impl Rounds {
         Ok(())
     }
 
-    /// Asks the first peer that has room and has not refused the job. A job that takes too long here
-    /// and that no peer takes is given up. Returns whether a peer was asked.
+    /// Asks the first peer that has room and has not refused the job. A job that takes too long
+    /// here and that no peer takes is given up. Returns whether a peer was asked.
     fn hand_over(&self, job: JobId, book: &Book, now: u64) -> Result<bool, RoundError> {
         let peers = &self.context.peers;
         let willing = || peers.bots().iter().copied().filter(|peer| !book.is_refused(job, *peer));
         let next = willing().find(|peer| !peers.rests(*peer) && book.room_at(*peer) > 0);
-        // It waits for room.
+        // The job waits for room at a peer.
         if next.is_none() && willing().next().is_some() && book.was_asked(job) {
             return Ok(false);
         }
@@ -182,7 +183,7 @@ impl Rounds {
         };
         let (wrap, rumor) = vault.seal_request(&message).inspect_err(|_| vault.discard(&[start]))?;
         if !ledger.ask_peer(job.id, peer, rumor, &wrap).inspect_err(|_| vault.discard(&[start]))? {
-            // It has ended meanwhile.
+            // The job has ended meanwhile.
             vault.discard(&[start]);
             return Ok(false);
         }
@@ -194,8 +195,8 @@ impl Rounds {
         Ok(true)
     }
 
-    /// A fresh start point with an even y, so that its x-coordinate names it: the vault seals no text
-    /// with the 66 digits of a whole point, which might be a key.
+    /// A fresh start point with an even y, so that its x-coordinate is enough. The vault seals no
+    /// text with the 66 digits of a whole point, which could hide a key.
     fn even_start(&self) -> Result<(StartId, StartPoint), VaultError> {
         let vault = &self.context.vault;
         for _ in 0..DRAWS {
@@ -212,11 +213,11 @@ impl Rounds {
         self.context.clock.now() + self.context.config.bot.answers_expire_after.as_secs()
     }
 
-    /// Gives up a job that no peer takes. Its asker is told what they would have been told without
+    /// Gives up a job that no peer takes. Its asker gets the answer they would have had without
     /// peers.
     fn give_up(&self, job: &Job) -> Result<(), RoundError> {
         let Context { ledger, vault, clock, wakes, .. } = &self.context;
-        // This bot may have become faster since, and then goes on alone.
+        // If this bot has become faster since, it goes on alone.
         let Some(refusal) = self.refusal(job) else { return Ok(()) };
         let text = notices::not_taken(job, &refusal);
         let notice = vault.seal(&compose::about(job, text, clock.now(), &self.context))?;
@@ -229,8 +230,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// The refusal of a job that takes too long here; `None` if it does not now, or without a measured
-    /// rate.
+    /// The refusal of a job that takes too long here; `None` if it no longer does, or without a
+    /// measured rate.
     fn refusal(&self, job: &Job) -> Option<Reply> {
         let rate = self.scheduler.rate_for(&job.spec.patterns)?;
         let limit = self.context.config.limits.longest_expected_time;

@@ -1,5 +1,5 @@
-//! The start points at which peers search, and what each peer has done since the start. Both are in
-//! memory: the secrets of the start points are in the vault process alone and end with it.
+//! The start points at which peers search, and counts of each peer's answers. Both are in memory
+//! only: the start secrets are in the vault process and end with it.
 
 use super::book::Book;
 use crate::config::PeersConfig;
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Messages of one peer that are read in an hour, at most. A bot sends an asker 60 answers an hour
-/// unless it is told otherwise, and results beside them.
+/// The most messages of one peer that are read in an hour. By default a bot sends an asker 60
+/// answers an hour, and results besides.
 const MESSAGES_AN_HOUR: u32 = 240;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The configured peers and the table. Cheap to clone; clones are the same.
+/// The configured peers and the table. Cheap to clone; clones share both.
 #[derive(Clone, Debug, Default)]
 pub(in crate::service) struct Peers(Arc<Shared>);
 
@@ -43,15 +43,15 @@ pub(super) struct Held {
     pub point: StartPoint,
     /// The process that holds the start secret; `None` if it is this one.
     pub vault: Option<u32>,
-    /// When it was asked for, or accepted.
+    /// When the request was sent, or accepted.
     pub since: Instant,
     pub is_accepted: bool,
-    /// Since when its find is being recorded.
+    /// When the recording of its find began; `None` without one.
     pub settling: Option<Instant>,
 }
 
 impl Held {
-    /// The start point as a tweak names it.
+    /// The fingerprint by which a tweak names the start point.
     pub fn fingerprint(&self) -> [u8; 8] {
         HalfPoint::new(*self.point.public_key()).fingerprint()
     }
@@ -60,11 +60,11 @@ impl Held {
 /// Counts of a peer's answers since the start of the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Figures {
-    /// Keys that came of its tweaks.
+    /// Keys from its tweaks.
     pub keys: u64,
-    /// Requests that it refused.
+    /// Requests that the peer refused.
     pub refused: u64,
-    /// Requests that it did not answer.
+    /// Requests that the peer did not answer.
     pub silent: u64,
     /// Tweaks that fit no open request, or no pattern of it.
     pub wrong: u64,
@@ -75,9 +75,9 @@ pub(super) struct Figures {
 #[derive(Debug, Default)]
 struct OfPeer {
     figures: Figures,
-    /// It gets no request before that.
+    /// Time before which the peer gets no request.
     rests_until: Option<Instant>,
-    /// Begin of the hour in which messages are counted, and their number.
+    /// The beginning of the hour in which messages are counted, and their number.
     read: Option<(Instant, u32)>,
 }
 
@@ -102,13 +102,13 @@ impl Peers {
         &self.0.config.bots
     }
 
-    /// Whether messages of this author are those of a peer.
+    /// Whether this author is a peer.
     pub fn is_one(&self, author: Asker) -> bool {
         self.bots().contains(&author)
     }
 
-    /// The further jobs that can be handed over now: the room at peers that do not rest, less the
-    /// jobs that wait for it.
+    /// Number of further jobs that can be handed over now: the room at peers that do not rest, less
+    /// the jobs that wait for it.
     ///
     /// Errors: those of the ledger.
     pub fn places(&self, ledger: &Ledger, now: u64) -> Result<usize, LedgerError> {
@@ -122,7 +122,7 @@ impl Peers {
         Ok(room.saturating_sub(waiting))
     }
 
-    /// The requests whose start points are held.
+    /// The open requests.
     pub(super) fn held(&self) -> Vec<Held> {
         self.table().held.clone()
     }

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 
 const NOW: u64 = 1_800_000_000;
 
-/// A vault, and its key as keys of an asker are given.
+/// A vault, and its key as an [`Asker`].
 fn bot() -> (Vault, Asker) {
     let vault = vault().with_clock(Clock::at(NOW));
     let key = Asker(vault.public_key().to_bytes());
@@ -42,7 +42,7 @@ fn a_request_is_known_by_its_id_and_so_is_its_answer_and_its_withdrawal() {
     }
 }
 
-/// The id is that of the text that was sealed, from which the vault leaves out what might be a key.
+/// The vault cuts possible keys from the text, and the id is that of the sealed text.
 #[test]
 fn a_request_with_what_might_be_a_key_has_the_id_of_what_was_sent() {
     let ((one, _), (other, other_key)) = (bot(), bot());

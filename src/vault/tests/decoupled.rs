@@ -34,14 +34,14 @@ fn a_seal_is_encrypted_with_the_key_it_names_and_signed_by_its_author() {
     let (rumor, named) = (forger.rumor(), Some(with.public_key().to_hex()));
     let opened = forger.open(&wrap(&forger, &rumor, &forger.author, &with, named.clone())).unwrap();
     assert_eq!((opened.author, opened.encryption_key), (asker(&forger.author), Some(key(&with))));
-    // Not by the named key, nor by anybody else, however right the encryption.
+    // The signer is neither the named key nor another, even if the encryption is right.
     for signer in [&with, &Keys::generate()] {
         assert_eq!(forger.refused(&wrap(&forger, &rumor, signer, &with, named.clone())), UnwrapError::Impostor);
     }
-    // And not encrypted with another key than the named one.
+    // The encryption key must be the named one.
     let other = wrap(&forger, &rumor, &forger.author, &forger.author, named);
     assert_eq!(forger.refused(&other), UnwrapError::Undecryptable);
-    // Who names their own key, or none that is one, encrypts with their own.
+    // Clients that name the author's own key, or an invalid one, encrypt with the author's own.
     for own in [forger.author.public_key().to_hex(), "ff".repeat(32), "x".to_owned(), String::new()] {
         let opened = forger.open(&wrap(&forger, &rumor, &forger.author, &forger.author, Some(own))).unwrap();
         assert_eq!(opened.encryption_key, None);
@@ -123,7 +123,8 @@ fn an_answer_to_an_encryption_key_opens_with_that_key_alone_and_names_the_identi
     assert_eq!(rumor.tags.public_keys().copied().collect::<Vec<_>>(), [to.public_key()]);
 }
 
-/// A key that is no point cannot be encrypted to: the start point is spent, and nobody gets the key.
+/// Nothing can be encrypted to a key that is not a point: the start point is spent, and nobody gets
+/// the key.
 #[test]
 fn a_key_is_never_sealed_to_a_point_that_is_none() {
     let (vault, to) = (vault(), Keys::generate());

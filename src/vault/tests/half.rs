@@ -192,8 +192,7 @@ fn a_half_is_locked_for_the_file_that_was_named_and_shown_by_its_own_vault_alone
     assert!(matches!(printed.keep(&path, &[]), Err(VaultError::NotAsked)), "no file was named");
     let nobody = held(HalfOpening::File(path, Means::Person { prompt: String::new(), twice: false }));
     assert!(matches!(nobody, Err(VaultError::Locked { .. })));
-    // A vault process that is started in the place of another one has no half, and that of a bot
-    // never has one.
+    // A vault process that replaces an ended one has no half, and the vault of a bot never has one.
     let local = HalfVault::of(Vault::without_identity().unwrap().link);
     assert!(matches!(local, Err(VaultError::HalfGone)), "{local:?}");
     let (folder, identity) = (TempDir::new().unwrap(), "identity.age");

@@ -196,6 +196,6 @@ fn a_request_opens_a_bounded_number_of_start_points() {
     assert_eq!(starts.len(), MOST_STARTS as usize);
     let answer = frame::encode(&(u64::MAX, Answer::Starts(starts)));
     assert!(answer.is_ok(), "the answer fits a frame");
-    // Whoever needs more asks more than once.
+    // Larger numbers are drawn with several requests.
     assert_eq!(vault().open_starts(MOST_STARTS as usize + 1, None).unwrap().len(), MOST_STARTS as usize + 1);
 }

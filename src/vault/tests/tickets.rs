@@ -1,4 +1,4 @@
-//! Tickets: only what was asked for is sealed, and to nobody but who asked.
+//! Tickets: only the requested key is sealed, and only to its asker.
 
 use super::decoupled::{announced_at, wrap};
 use super::wraps::Forger;
@@ -97,7 +97,7 @@ fn a_ticket_with_any_bit_altered_is_refused_and_spends_nothing() {
     assert!(redeem(genuine).is_ok());
 }
 
-/// The layout is no secret; the key is.
+/// The layout of a ticket is public; only the key of its MAC is secret.
 #[test]
 fn an_order_with_another_field_does_not_fit_the_mac() {
     let (forger, mut rng, thief) = (forger(), seeded(), Keys::generate());
@@ -120,7 +120,7 @@ fn an_order_with_another_field_does_not_fit_the_mac() {
         let ticket = Ticket([postcard::to_stdvec(&altered).unwrap().as_slice(), mac].concat());
         let refused = forger.vault.redeem(start, &hit, &ticket, None, &message(&thief), "");
         assert!(matches!(refused, Err(VaultError::ForeignTicket)), "{altered:?}");
-        // Nor with a MAC of another identity.
+        // A MAC of another identity does not help either.
         let own = vault().ticket_for_tests(&altered).unwrap();
         let refused = forger.vault.redeem(start, &hit, &own, None, &message(&thief), "");
         assert!(matches!(refused, Err(VaultError::ForeignTicket)), "{altered:?}");
@@ -136,7 +136,7 @@ fn a_hit_that_its_ticket_does_not_ask_for_is_refused_and_spent() {
         assert!(matches!(redeem(), Err(VaultError::NotAsked)), "{text}");
         assert!(matches!(redeem(), Err(VaultError::StartSpent)), "{text}");
     }
-    // A rare one of the family is redeemed.
+    // A rare key of the family is redeemed.
     let zeros = Order { asked: Asked { wanted: Wanted::Rarest(Family::Zeros), half: None }, ..any(&forger.author) };
     let rare = Npub([0; 32]);
     assert!(zeros.allow(&rare, None).is_ok() && zeros.allow(&Npub([1; 32]), None).is_err());
@@ -180,7 +180,7 @@ fn the_ticket_of_a_claim_gives_no_key_before_its_author_confirms_it() {
         forger.vault.redeem(start, &hit, ticket, Some(&genuine), &message(&forger.author), "")
     };
     assert!(matches!(redeem(&claimed, &mut rng), Err(VaultError::ForeignTicket)));
-    // The bot may ask what it likes.
+    // The vault must hold against any request of the bot.
     let confirm = |json: &str| {
         let (ticket, announcement) = (claimed.clone(), json.to_owned());
         forger.vault.link.ask(Request::Confirm { ticket, announcement })

@@ -64,7 +64,7 @@ impl Forger {
         })
     }
 
-    /// Opens a wrap whose author has to be looked up.
+    /// Opens a wrap whose author must be looked up.
     pub(super) fn claim(&self, wrap: &Event) -> Claim {
         match self.vault.open_one(&VerifiedEvent::check(wrap.clone()).unwrap()) {
             Ok(Opened::Claim(claim)) => claim,

@@ -1,4 +1,5 @@
-//! The structure of the source code: who may import whom, and which words and lengths are allowed.
+//! Rules for the source code: which rooms may import which, and which words and lengths are
+//! allowed.
 
 pub mod imports;
 mod modules;

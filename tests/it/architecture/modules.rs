@@ -195,7 +195,7 @@ fn tree(
                 while tokens.get(i).is_some_and(|token| token.text != "}") {
                     let end = tree(tokens, i, prefix, uses);
                     let is_comma = tokens.get(end).is_some_and(|token| token.text == ",");
-                    // Skips anything that is no tree.
+                    // Skips anything that is not a tree.
                     i = end + usize::from(is_comma || end == i);
                 }
                 prefix.truncate(depth);

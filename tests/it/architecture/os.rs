@@ -1,4 +1,4 @@
-//! The operating system is known in `src/os/` and `miner/src/search/os/` alone.
+//! Only `src/os/` and `miner/src/search/os/` know the operating system.
 
 use super::tokens::{Token, tokens};
 use crate::support::harness::{Test, test};
@@ -27,7 +27,7 @@ const WORDS: &[&str] = &[
     "windows_sys",
 ];
 
-/// The words after `cfg(` and what it may contain, up to its end, that name a family of systems.
+/// Words within `cfg(…)` that name a family of systems.
 const FAMILIES: &[&str] = &["unix", "windows"];
 
 /// Modules of `std::os`, and of tokio's `signal`.

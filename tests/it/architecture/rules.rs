@@ -1,5 +1,5 @@
-//! Rules for single files: what a room must not know, what code must not contain, and how long a
-//! file may be.
+//! Rules for single files: words that a room must not know, code that must not occur, and a limit
+//! on the length.
 
 use super::tokens::tokens;
 use crate::support::harness::{Test, test};

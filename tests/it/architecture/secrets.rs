@@ -19,10 +19,10 @@ const LIBRARIES: [&str; 7] =
 /// Exported types that hold the passphrase of a person.
 const PASSPHRASES: [&str; 2] = ["Unlock", "Lock"];
 
-/// Exported handles, with the secrets behind private fields in tests.
+/// Exported handles. Their secrets are behind private fields.
 const HANDLES: [&str; 3] = ["Vault", "HalfVault", "BotSigner"];
 
-/// Where other rooms may name such types, and why. A folder counts with all in it.
+/// Places in other rooms that may name secret types, and why. A folder includes everything in it.
 const ALLOWED: [(&str, &[&str], &str); 11] = [
     ("key/tweak.rs", &["SecretKey"], "a public number in libsecp256k1's form"),
     ("search/cuda/geometry.rs", &["SecretKey"], "a public number"),
@@ -37,7 +37,8 @@ const ALLOWED: [(&str, &[&str], &str); 11] = [
     ("cli/key_output.rs", &["Zeroizing"], "a key before it is printed"),
 ];
 
-/// The types that a file defines, each with the words of its definition but the names of variants.
+/// The types that a file defines, each with the words of its definition except the names of
+/// variants.
 fn definitions(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for at in 0..tokens.len() {
@@ -62,7 +63,8 @@ fn definitions(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The types that hold a secret: those of the first file, and each that has one in its definition.
+/// The types that hold a secret: those in `secret`, and all types with such a type in their
+/// definition.
 fn holders(secret: &str, others: &[String]) -> BTreeSet<String> {
     let mut holders: BTreeSet<String> = LIBRARIES.map(str::to_owned).into();
     holders.insert("Shown".to_owned());
@@ -116,7 +118,7 @@ fn the_vault_exports_no_type_that_holds_a_secret() {
     let exported: BTreeSet<String> = exported(&room).intersection(&holders).cloned().collect();
     let allowed = HANDLES.into_iter().chain(PASSPHRASES).map(str::to_owned).collect();
     assert_eq!(exported, allowed, "exported types that hold a secret");
-    // Nobody else can reach behind a handle.
+    // Only the vault can reach behind a handle.
     for (name, body) in others.iter().flat_map(|code| definitions(&tokens(code))) {
         if HANDLES.contains(&name.as_str()) {
             let open = body.windows(2).find(|two| two[0] == "pub" && two[1] != "(");

@@ -47,7 +47,7 @@ const RETIRED: &[&str] = &[
 /// Retired names. Their words, written apart, are plain English.
 const RETIRED_NAMES: &[&str] = &["and_again", "keep_gaps_small", "leaves_out", "no_store", "that_tests_everything"];
 
-/// Files that may have them: the table itself, history, and this list.
+/// Files that may have retired words: the table itself, history, and this list.
 const EXEMPT: &[&str] = &[
     "docs/developers/words.md",
     "docs/decisions/",

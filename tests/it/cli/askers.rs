@@ -1,4 +1,4 @@
-//! Askers as the operator of a running bot sees and treats them.
+//! The operator's commands about askers of a running bot.
 
 use super::control::{LONG, answering, lines, operate, started};
 use crate::support::asker::Asker;
@@ -80,7 +80,7 @@ async fn a_denied_asker_is_ignored_also_after_a_restart_until_allowed() {
     assert_eq!(listed(&home, &[])[0]["standing"], "denied");
     asker.send("help").await;
     // The earlier ones come from the relay again. An answer to a later message shows that this one
-    // was ignored, too.
+    // was ignored.
     assert!(other.ask("status").await.contains("no open"), "others are answered");
     ignored(2).await;
     assert_eq!(

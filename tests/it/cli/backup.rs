@@ -91,7 +91,7 @@ async fn no_half_serves_twice_after_a_restore() {
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     let [served, open, later] = [(); 3].map(|()| Half::draw());
     let split = |half: &Half, prefix: &str| format!("split {} {prefix}", half.point());
-    // One half serves before the backup, one is open in it, one serves after it.
+    // One half is used before the backup, one is open in it, one is used after it.
     asker.ask(&split(&served, "cat")).await;
     while !asker.next_text().await.contains("ntweak1") {}
     assert!(asker.ask(&split(&open, "qqqqqqqq")).await.contains('#'));

@@ -1,4 +1,4 @@
-//! The program as an operator meets it: flags, files, exit codes.
+//! The program from an operator's view: flags, files, exit codes.
 
 use crate::support::harness::{Test, test};
 use crate::support::program::{run, stderr, stdout};
@@ -29,7 +29,7 @@ pub const TESTS: &[Test] = &[
     test!(commands_named_in_the_readme_exist),
 ];
 
-/// The JSON object that standard output is, alone.
+/// Standard output as a single JSON object.
 fn json(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", stderr(output));
     assert_eq!(stdout(output).lines().count(), 1, "{}", stdout(output));
@@ -139,7 +139,7 @@ fn bench_finds_the_expected_number_of_hits() {
     }
 }
 
-/// The picture is looked at in `docs/images`; here it is a file of the right kind.
+/// The picture itself is in `docs/images`; this only checks that the file is of the right kind.
 fn bench_draws_its_rates() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rate.svg");
@@ -312,7 +312,7 @@ fn without_a_terminal_the_error_asks_for_a_passphrase_file() {
     let output = run(&["init", "--data", data.to_str().unwrap(), "--config", config.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--passphrase-file"), "{}", stderr(&output));
-    // Else the next `init` would find a configuration, and ask nothing.
+    // Otherwise the next `init` would find a configuration and ask nothing.
     assert!(!config.exists() && !data.exists());
     let missing = ["--passphrase-file", "/missing/secret"];
     let output = run(&[

@@ -1,5 +1,5 @@
-//! The local socket of a running bot: what the operator sees and changes, and what strangers on the
-//! same machine cannot.
+//! The local socket of a running bot: the operator's requests, and the attempts of strangers on the
+//! same machine.
 
 use crate::support::asker::Asker;
 use crate::support::bot::{BotProcess, Home};
@@ -154,7 +154,7 @@ async fn a_paused_search_finds_nothing_until_it_resumes() {
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
     assert!(operate(&home, &["pause"]).status.success());
     assert!(asker.ask("cat").await.contains("#1"), "messages are answered");
-    // Two more conversations: an easy job takes less than that.
+    // Two more conversations take longer than an easy job.
     asker.ask("help").await;
     asker.ask("status").await;
     let status = &lines(&operate(&home, &["status", "--json"]))[0];
@@ -200,7 +200,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     assert_eq!(wrong.status.code(), Some(1));
     let said = stderr(&wrong);
     assert!(said.contains(&format!("line {line}: unknown field `nmae`")) && said.contains("old"), "{said}");
-    // SIGHUP reads the same file; its words are in the log.
+    // SIGHUP reads the same file; the outcome is in the log.
     let hang_up = || {
         rustix::process::kill_process(
             rustix::process::Pid::from_raw(bot.pid() as i32).unwrap(),
@@ -212,7 +212,7 @@ async fn a_wrong_configuration_changes_nothing_and_a_right_one_is_taken_up() {
     until(twice, || async { (home.log().matches(twice).count() == 2).then_some(()) }).await;
     assert!(asker.ask("status").await.contains("#1"), "the bot goes on");
 
-    // A right file whose device does not exist: found by the start only.
+    // A valid file whose device does not exist: only the start finds that.
     let gone = right.replacen("device = \"cpu\"", "device = \"cuda:99\"", 1);
     assert_ne!(gone, right);
     std::fs::write(home.config_file(), &gone).unwrap();
@@ -293,7 +293,8 @@ async fn garbage_floods_and_slow_connections_do_not_keep_the_operator_out() {
     assert!(rest.is_empty());
 }
 
-/// As of an operator who pauses a bot that hangs, is told that it does not answer, and starts over.
+/// For example, an operator pauses a bot that hangs, is told that it does not answer, and starts
+/// over.
 async fn a_request_whose_sender_has_left_is_not_carried_out() {
     use rustix::process::{Pid, Signal, kill_process};
     let relay = TestRelay::start().await;
@@ -307,7 +308,7 @@ async fn a_request_whose_sender_has_left_is_not_carried_out() {
     };
     signal(Signal::STOP);
     drop(request(b"{\"v\":1,\"command\":{\"do\":\"pause\"}}\n"));
-    // Somebody who sends no more and still reads has not left.
+    // An operator who sends no more but still reads has not left.
     let waiting = request(b"{\"v\":1,\"command\":{\"do\":\"log\",\"level\":\"debug\"}}\n");
     waiting.shutdown(std::net::Shutdown::Write).unwrap();
     signal(Signal::CONT);

@@ -61,12 +61,12 @@ fn a_restore_bad_rows_and_private_relays_are_named() {
     let relays = "[[relays]]\nurl = \"ws://127.0.0.1:9\"\nroles = [\"inbox\"]\n";
     let ledger = || Ledger::open(&data, Clock::System).unwrap();
     let file = |name: &str| data.join(name);
-    // Private addresses for askers: named when they are on, and only then.
+    // Private addresses for askers are reported only while they are allowed.
     std::fs::write(&config, relays).unwrap();
     assert!(!stdout(&doctor(&config, &data)).contains("private relays"));
     std::fs::write(&config, format!("allow_private_relays = true\n{relays}")).unwrap();
     assert!(line(&stdout(&doctor(&config, &data)), "private relays").starts_with("weak"));
-    // A backup that is put back: before the next start and after it.
+    // A restored backup, before the next start and after it.
     ledger().close();
     std::fs::copy(file("ledger.sqlite"), folder.path().join("backup")).unwrap();
     ledger().close();
@@ -77,7 +77,7 @@ fn a_restore_bad_rows_and_private_relays_are_named() {
     ledger().close();
     let said = stdout(&doctor(&config, &data));
     assert!(line(&said, "ledger").contains("a backup was restored"), "{said}");
-    // A row that cannot be read is named after the start that met it.
+    // A row that cannot be read is reported once a start has found it.
     let open = ledger();
     open.post(&Post { topic: "note".to_owned(), json: "{}".to_owned(), relays: Vec::new(), expires_at: None }).unwrap();
     open.close();

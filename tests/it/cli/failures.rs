@@ -1,5 +1,5 @@
-//! The operator's view of a bot that is killed or hangs, or has no disk, no relay or no device: the
-//! page `docs/operators/failures.md` is made of these captures.
+//! The operator's view of a bot that is killed or hangs, or has no disk, no relay or no device. The
+//! page `docs/operators/failures.md` is made from these captures.
 
 use super::control::{LONG, answering, operate, operator_command};
 use crate::support::asker::Asker;
@@ -36,7 +36,7 @@ by `cargo test --test it the_page_of_failures -- --ignored`, as root. `…` stan
 | [its GPU is lost](#its-gpu-is-lost) | `out:` and why, and `BAD` if it was the last | the same, and the event | `npubbot_device_working` 0; `/readyz` 503 if it was the last | the same, and the remedy | The bot tries it again by itself. After some CUDA errors only a restart of the bot helps. |
 ";
 
-/// A bot with metrics and an open job, and what is captured of it.
+/// A bot with metrics and an open job, and the text captured from it.
 struct Captured {
     home: Home,
     port: u16,
@@ -192,7 +192,8 @@ async fn the_page_of_failures_shows_what_the_operator_sees() {
     answering(&captured.home).await;
     let mut asker = Asker::connect(&relay.url(), captured.home.vault().public_key()).await;
     asker.ask(LONG).await;
-    // It is tried again after ever longer pauses; in this one there is time for the captures.
+    // The device is tried again after ever longer pauses. This pause is long enough for the
+    // captures.
     until("its device is out", || async { captured.home.log().contains("retry_in=16s").then_some(()) }).await;
     captured.not_ready("no device works").await;
     let screen = captured.top(&[("out:", "q", &[])]);

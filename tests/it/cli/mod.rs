@@ -1,4 +1,4 @@
-//! The program as an operator meets it.
+//! The program from an operator's view.
 
 pub mod askers;
 pub mod backup;

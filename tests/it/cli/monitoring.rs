@@ -101,7 +101,7 @@ async fn readiness_follows_the_relay_and_health_does_not() {
     until("it is ready again", || async { (get(address, "/readyz").0 == 200).then_some(()) }).await;
 }
 
-/// Metrics that the dashboard asks for.
+/// Metrics that the dashboard queries.
 fn named_in_dashboard() -> BTreeSet<&'static str> {
     let words = DASHBOARD.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let names: BTreeSet<&str> = words.filter(|word| word.starts_with("npubbot_")).collect();
@@ -192,7 +192,7 @@ fn told(manager: &UnixDatagram, patience: Duration) -> Option<String> {
     Some(String::from_utf8(message[..length].to_vec()).unwrap().trim().to_owned())
 }
 
-/// Messages up to and with this one.
+/// Waits for messages up to and including this one.
 fn told_until(manager: &UnixDatagram, expected: &str) {
     while let Some(said) = told(manager, Duration::from_secs(60)) {
         if said == expected {
@@ -202,7 +202,7 @@ fn told_until(manager: &UnixDatagram, expected: &str) {
     panic!("the service manager was not told {expected}");
 }
 
-/// Reads what was sent already.
+/// Discards messages that were already sent.
 fn drain(manager: &UnixDatagram) {
     while told(manager, Duration::from_millis(1)).is_some() {}
 }

@@ -1,5 +1,5 @@
-//! The web page has the grammar of patterns in its own language. `web/tests/patterns.json` holds it
-//! to this one: `NPUBBOT_WRITE_VECTORS=1 cargo test --test it the_page_reads` writes the file.
+//! The web page has its own code for the grammar of patterns. `web/tests/patterns.json` checks it
+//! against ours; `NPUBBOT_WRITE_VECTORS=1 cargo test --test it the_page_reads` writes the file.
 
 use crate::support::harness::{Test, test};
 use npubbot::key::Npub;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub const TESTS: &[Test] = &[test!(the_page_reads_patterns_as_the_bot_does)];
 
-/// As people write them: alone, several, and such as are refused.
+/// Texts as people write them: single patterns, several, and refused ones.
 const WRITTEN: [&str; 68] = [
     "m0ctane",
     "NPUB1Cat",
@@ -81,7 +81,7 @@ const WRITTEN: [&str; 68] = [
     "*ca*@",
 ];
 
-/// Searches without a target as people write them, and such as are refused.
+/// Searches without a target as people write them, and refused ones.
 const BEST: [&str; 18] = [
     "best 10m",
     "Best Zeros 10 min",
@@ -103,7 +103,7 @@ const BEST: [&str; 18] = [
     "surprise cat",
 ];
 
-/// Keys whose own characters the patterns below are made of.
+/// Keys from whose characters the patterns below are made.
 fn keys() -> Vec<Npub> {
     let mut keys = vec![Npub([0; 32]), Npub(std::array::from_fn(|at| if at < 4 { 0 } else { 0xa5 }))];
     for seed in 1..=8u8 {
@@ -113,7 +113,7 @@ fn keys() -> Vec<Npub> {
     keys
 }
 
-/// Patterns of each kind that this key has.
+/// Patterns of each kind that match this key.
 fn patterns_of(npub: &Npub) -> Vec<String> {
     let text = npub.to_string()[5..].to_owned();
     let hex = crate::support::hex::encode(npub.0);

@@ -1,5 +1,4 @@
-//! Where the program finds a bot, and what it says of itself: folders, variables, version,
-//! completions, manual pages, and the questions of `init`.
+//! Folders, variables, version, completions, manual pages, and the questions of `init`.
 
 use crate::support::bot::Home;
 use crate::support::harness::{Test, skip, test};
@@ -53,7 +52,7 @@ fn another_working_folder_makes_no_second_identity() {
 fn the_bot_of_an_earlier_version_goes_on_being_found() {
     let (home, key) = home();
     let at = |name: &str| home.path().join(name);
-    // As 0.1 made it: in the working folder.
+    // In the working folder, as version 0.1 made it.
     let flags = ["init", "--age-identity", &key, "--config", "relays.toml", "--data", ".npubbot"];
     let made = run_at_home(home.path(), &at("one"), &flags);
     assert!(made.status.success(), "{}", stderr(&made));

@@ -1,6 +1,5 @@
-//! `docs/operators/relays-toml.md` lists every key with its default, as `src/config` and the shipped
-//! file have them: `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes
-//! it.
+//! `docs/operators/relays-toml.md` lists every key with its default, from `src/config` and the
+//! shipped file. `NPUBBOT_WRITE_REFERENCE=1 cargo test --test it the_reference` writes it.
 
 use crate::support::harness::{Test, test};
 use crate::support::source;
@@ -73,12 +72,12 @@ fn the_reference_of_the_configuration_is_complete() {
     assert!(kept == page, "docs/operators/relays-toml.md is not what the types say; write it again");
 }
 
-/// Messages between backquotes in the first column, with `…` for what changes.
+/// Messages are between backquotes in the first column, with `…` for variable parts.
 fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
     let page = fs::read_to_string(source::root().join("docs/operators/troubleshooting.md")).unwrap();
     let mut said = String::new();
     for file in source::library() {
-        // A text may go on in the next line.
+        // A text may continue on the next line.
         let code = fs::read_to_string(&file).unwrap();
         said.extend(code.split("\\\n").map(str::trim_start));
     }
@@ -87,7 +86,7 @@ fn every_message_of_the_troubleshooting_page_is_said_by_the_program() {
         let cell = row.split(" | ").next().unwrap();
         for message in cell.split('`').skip(1).step_by(2) {
             messages += 1;
-            // That one is said by the library that reads the file.
+            // This message comes from the library that reads the file.
             for part in message
                 .split('…')
                 .filter(|part| *part != "unknown field")

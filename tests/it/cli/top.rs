@@ -15,8 +15,9 @@ pub const TESTS: &[Test] = &[
     test!(top_names_a_bot_that_hangs_and_ends_at_a_key),
 ];
 
-/// A terminal of 80×24. Arguments: the program and its own. Steps are a text to wait for and what
-/// happens then; the last one quits. A blank is not written where there was one.
+/// A script that runs a program on a terminal of 80×24, waits for texts, presses keys, resizes the
+/// terminal and quits. Arguments: a text that must be on the screen, then the program and its
+/// arguments. The texts have no blanks, because a blank over a blank is not written.
 const TERMINAL: &str = r#"
 import fcntl, os, pty, select, struct, sys, termios, time
 def resize(fd, columns, lines):

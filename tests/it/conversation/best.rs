@@ -47,7 +47,8 @@ async fn the_rarest_key_comes_when_the_time_is_up_with_how_rare_it_is() {
     assert!(began.elapsed() >= Duration::from_secs(1), "the time was searched");
     let key = DeliveredKey::read(&result).unwrap();
     let bits = number_after(&result, "zeros:");
-    // A quiet machine finds 22 and more; beside two compilers the search gets a hundredth of its time.
+    // A quiet machine finds 22 or more; with two compilers running, the search gets a hundredth of
+    // the time.
     assert!(bits >= 12 && zeros(&key.npub) == bits, "{result}");
     assert!(result.starts_with("Job #1 is done: this is the rarest key I saw."), "{result}");
     assert!(result.contains("as 1 key in"), "{result}");
@@ -84,8 +85,8 @@ async fn the_best_so_far_survives_a_kill_and_is_what_comes() {
     asker.ask("best zeros 10m").await;
     until("a best so far", || async { (home.count(KEPT) == Some(1)).then_some(()) }).await;
     process.kill();
-    // The wrap on disk, of a search that is done but for its last instant and found nothing since:
-    // no key is rarer than one of 64 zero bits on the ladder.
+    // Leaves the search one instant and almost nothing rarer to find: only 64 zero bits are rarer
+    // on the ladder. So the wrap on disk is the one that is sent.
     let ledger = rusqlite::Connection::open(home.data().join("ledger.sqlite")).unwrap();
     let kept: Vec<u8> = ledger.query_row("SELECT wrap FROM best", [], |row| row.get(0)).unwrap();
     ledger.execute("UPDATE best SET searched = 599999, pattern = 'zeros:63'", []).unwrap();

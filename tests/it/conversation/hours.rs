@@ -1,4 +1,4 @@
-//! A bot whose devices search at some hours only: what askers and the operator are told.
+//! A bot whose devices search only at some hours: its answers to askers and the operator.
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::{Asker, DeliveredKey};

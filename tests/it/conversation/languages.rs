@@ -1,4 +1,4 @@
-//! Askers are answered in their language, and in it they get what comes days later.
+//! Askers get answers in their language, and days later results and notices too.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;

@@ -14,8 +14,8 @@ pub const TESTS: &[Test] = &[
     test!(a_pattern_of_a_whole_key_in_hex_has_an_answer),
 ];
 
-/// Whether the characters after `npub1`, or the key in hex, are what the kind promises. Plain string
-/// comparisons, without the grammar.
+/// Whether the characters after `npub1`, or the key in hex, fit the kind. Plain string comparisons,
+/// without the grammar.
 type Fits = fn(&str, &str) -> bool;
 
 const KINDS: [(&str, Fits); 17] = [
@@ -108,7 +108,7 @@ async fn a_key_of_every_kind_is_delivered_with_what_was_met() {
     running.service.stop().await;
 }
 
-/// The ledger keeps patterns as text. After a kill they are what they were.
+/// The ledger keeps patterns as text. They survive a kill unchanged.
 async fn jobs_of_every_kind_survive_a_kill() {
     let relay = TestRelay::start().await;
     let limits = "[limits]\nopen_jobs_per_asker = 20\njobs_per_day = 40\n";

@@ -1,4 +1,4 @@
-//! The bot as askers meet it: only through a relay, with a client of their own.
+//! The bot from an asker's view: only through a relay, with a client of their own.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -153,8 +153,8 @@ async fn a_rumor_is_understood_however_it_is_written() {
         json[name] = value;
         json
     };
-    // A `p` tag with the asker's own key beside ours makes no group. A client may also forget the
-    // tag.
+    // A `p` tag with the asker's own key beside ours does not make a group. A client may also omit
+    // the tag.
     let tagged = |text: &str, tags: Vec<Tag>| {
         let mut rumor = from.rumor(text);
         (rumor.tags, rumor.id) = (Tags::from_list(tags), None);

@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = &[
     test!(a_half_is_not_made_for_what_bots_do_not_search_for),
 ];
 
-/// Open split jobs of others from which a further one costs work (`FREE_JOBS`).
+/// Number of open split jobs of others from which a further one costs work (`FREE_JOBS`).
 const MANY: usize = 16;
 
 fn lines(output: &Output) -> Vec<String> {
@@ -175,7 +175,7 @@ async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
     let arguments: Vec<&str> = arguments.into_iter().filter(|word| *word != "half.age").collect();
     let made = lines(&run_with_input(&arguments, ""));
     let [half, message] = &made[..] else { panic!("{made:?}") };
-    // Work for another half, or for another bot, is none.
+    // Work for another half, or for another bot, does not count.
     let work = message.split(' ').next_back().unwrap();
     assert!(work.starts_with("work:"), "{message}");
     assert!(asker.ask(&format!("{without} {work}")).await.contains("proof of work"));
@@ -183,7 +183,7 @@ async fn the_work_that_a_refusal_asks_for_is_what_split_new_does() {
     let elsewhere =
         lines(&run_with_input(&["split", "new", "dad", "--print", "--work", "16", "--bot", &elsewhere], ""));
     assert!(asker.ask(&elsewhere[1]).await.contains("proof of work"));
-    // Its own is enough.
+    // The half's own work is enough.
     let acceptance = asker.ask(message).await;
     assert!(acceptance.contains(&format!("#{}", MANY + 1)), "{acceptance}");
     let answer = asker.next_text().await;

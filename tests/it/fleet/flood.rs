@@ -50,7 +50,7 @@ async fn a_flood_of_hellos_and_answers_hides_no_other_worker() {
     bot.works("later").await;
     bot.goes_on("later").await;
     bot.goes_on("honest").await;
-    // What the operator sees of it.
+    // The operator sees the reason.
     let reason = bot.drops("stolen").await;
     assert!(reason.contains("its answer is none"), "{reason}");
     let view = bot.fleet.view();

@@ -29,7 +29,7 @@ const WORKERS: [&str; 2] = ["ann", "bob"];
 const LENGTH: usize = 5;
 const ALPHABET: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
-/// A message of the bot to a device, as `src/remote/wire.rs` has it.
+/// A message from the bot to a device; the same as in `src/remote/wire.rs`.
 #[derive(Deserialize)]
 #[allow(dead_code, reason = "its shape is what counts")]
 enum ToWorker {
@@ -57,9 +57,8 @@ type Order = (String, u64);
 /// The orders that the server passed on, with their start points.
 type Seen = Arc<Mutex<Vec<(Order, Vec<StartPoint>)>>>;
 
-/// Writes down what the bot orders of any worker, with the bot's credentials and a right to listen
-/// that the bot lacks. Orders of a moment in which the server is back and the watcher is not are
-/// missed.
+/// Records the orders to all workers, with the bot's credentials and an added right to listen. It
+/// misses orders while the server is back and the watcher is not yet.
 async fn watch(server: &mut NatsServer) -> (async_nats::Client, Seen) {
     let config = Setup::open(server.data.path()).unwrap().server_config();
     let text = std::fs::read_to_string(&config).unwrap();
@@ -94,7 +93,7 @@ async fn forty_jobs_survive_kills_of_workers_bot_and_server() {
     let relay = TestRelay::start().await;
     let credentials = server.file(BOT);
     let fleet = format!("[fleet]\nserver = \"{}\"\ncredentials = \"{}\"\n", server.url(), credentials.display());
-    // The bot's own device searches little, so that it takes the workers.
+    // The bot's own device searches little, so that the bot needs the workers.
     let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 10\n";
     let home = Home::with(&[relay.url()], &format!("{fleet}{search}"));
     let mut bot: BotProcess = home.spawn_at_level("info").await;
@@ -105,7 +104,7 @@ async fn forty_jobs_survive_kills_of_workers_bot_and_server() {
         let asker = Asker::connect(&relay.url(), bot.public_key).await;
         asker.send(&prefix).await;
         askers.push((prefix, asker));
-        // The moments are what is random here; nothing is waited for.
+        // A sleep, because the moments of the kills are random.
         tokio::time::sleep(Duration::from_millis(rng.random_range(0..6000))).await;
         let (victim, away) = (rng.random_range(0..3), Duration::from_millis(rng.random_range(0..1500)));
         kills[victim] += 1;
@@ -142,7 +141,7 @@ async fn forty_jobs_survive_kills_of_workers_bot_and_server() {
         key.assert_starts_with(prefix);
         assert!(keys.insert(key.npub.clone()));
     }
-    // The answer to a last question comes after whatever was sent twice before it.
+    // The answer to a last question comes after any message that was sent twice.
     for (prefix, asker) in &mut askers {
         asker.send("status").await;
         let last = asker.next_text().await;

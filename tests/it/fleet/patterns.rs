@@ -1,4 +1,4 @@
-//! Many patterns for many devices: what a launch and a change cost the bot.
+//! Many patterns for many devices: the bot's cost of a launch and of a change.
 
 use crate::support::harness::{Test, test};
 use crate::support::{until, usage};
@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     test!(a_hundred_thousand_patterns_are_measured).long("1 min, alone on the machine").alone(),
 ];
 
-/// Threads of the bot that launches of workers' devices keep busy.
+/// Names of the bot's threads that launches of workers' devices keep busy.
 const THREADS: [&str; 2] = ["worker ", "verifier"];
 
 /// The launches that the devices have seen.
@@ -66,7 +66,7 @@ impl Searcher for Far {
         std::thread::sleep(self.time);
         self.waiting -= 1;
         self.seen.launches.fetch_add(1, Ordering::Relaxed);
-        // So few candidates prove nothing, and disprove nothing.
+        // So few candidates prove and disprove nothing.
         Ok(LaunchReport { candidates: 1, busy: self.time, ..LaunchReport::default() })
     }
 }
@@ -77,13 +77,13 @@ fn nothing(id: DeviceId) -> Box<dyn Searcher> {
     Box::new(Far { info, time: Duration::from_millis(500), seen: Arc::default(), waiting: 0 })
 }
 
-/// A pattern of twelve characters that no other number has.
+/// A pattern of twelve characters, different for each number.
 fn pattern(number: usize) -> JobSpec {
     let text = format!("{number:012}").replace('1', "q");
     JobSpec::local(vec![Pattern::parse(&text).unwrap()])
 }
 
-/// Processor time of the bot's threads for a launch, and for a job that comes, and memory of a device.
+/// Processor time of the bot's threads for a launch and for a new job, and memory for a device.
 #[derive(Debug)]
 struct Cost {
     launch: Duration,

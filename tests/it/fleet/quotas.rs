@@ -1,4 +1,5 @@
-//! Three workers with a part of a processor each: together they do what they do alone.
+//! Three workers with a share of a processor each: together they reach the sum of their single
+//! rates.
 
 use crate::support::fleet::{Headquarters, Killed, NatsServer};
 use crate::support::harness::{Test, skip, test};
@@ -10,18 +11,18 @@ pub const TESTS: &[Test] =
     &[test!(workers_together_prove_what_they_prove_alone).long("6 min, alone on the machine").alone()];
 
 const WORKERS: [&str; 3] = ["ann", "bob", "cat"];
-/// The part of a processor that each worker has.
+/// The share of a processor that each worker has.
 const QUOTA: f64 = 0.2;
-/// Microseconds in which a worker may use that part.
+/// Period over which that share counts, microseconds.
 const PERIOD: u64 = 10_000;
-/// Seconds that a rate is measured over, so that few launches more or less do not matter.
+/// Seconds of a measurement: long enough that a few launches more or less do not matter.
 const SECONDS: u64 = 40;
 
-/// A control group with a part of a processor. It is removed when dropped, empty by then.
+/// A control group with a share of a processor. It is removed when dropped, when it must be empty.
 struct Group(PathBuf);
 
 impl Group {
-    /// Skips the test where the system gives none.
+    /// Makes a group. Skips the test if the system gives none.
     fn new(name: &str) -> Group {
         let name = format!("npubbot-test-{}-{name}", std::process::id());
         let quota = (QUOTA * PERIOD as f64) as u64;
@@ -35,7 +36,8 @@ impl Group {
         ] {
             let group = Group(PathBuf::from(root).join(&name));
             let is_made = fs::create_dir(&group.0).is_ok();
-            // Where there is no such control the new folder lacks its file, and a new one may not be made.
+            // Without this control the new folder lacks the control's file, and the file cannot be
+            // made.
             let is_set = |(file, value): &(&str, String)| {
                 let path = group.0.join(file);
                 path.exists() && fs::write(path, value).is_ok()

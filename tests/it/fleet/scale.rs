@@ -1,5 +1,5 @@
-//! A thousand workers of one bot, simulated: real connections, orders and answers, and a device that
-//! sleeps.
+//! A thousand workers of one bot, simulated: real connections, orders and answers, and a device
+//! that sleeps.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -22,11 +22,11 @@ pub const TESTS: &[Test] = &[
     test!(fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most).long("1 min, alone on the machine").alone(),
 ];
 
-/// Another number of workers than a thousand.
+/// Variable for another number of workers than a thousand.
 const WORKERS: &str = "NPUBBOT_TEST_WORKERS";
 /// Candidates of a launch around each start point. They are really tested, so canaries are found.
 const CANDIDATES: i64 = 4;
-/// Nobody finds it.
+/// A pattern that nobody finds.
 const PATTERN: &str = "qqqqqqqqqqqq";
 
 /// Times at which the devices began to search for the pattern and ended, by worker.
@@ -120,8 +120,8 @@ fn simulate(server: &NatsServer, names: &[String], starts: usize, time: Duration
     (heard, running)
 }
 
-/// How long it takes until this number of workers has begun a launch with a new pattern, and one
-/// without a cancelled one.
+/// Time until this number of workers has begun a launch with a new pattern, and time until all have
+/// begun one without a cancelled pattern.
 async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -130,14 +130,14 @@ async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     let there = || bot.fleet.view().devices.iter().filter(|device| device.away.is_none()).count();
     let count = || bot.scheduler.devices().iter().filter(|device| device.rate.is_some()).count();
     until("all workers are measured", || async { (there() == workers && count() > workers).then_some(()) }).await;
-    // A job that everybody searches, so that orders reach ahead as they do at work.
+    // A job that everybody searches, so that there are orders ahead, as in use.
     bot.order(1, "pppppppppppp");
     let before = heard.launches.load(Ordering::Relaxed);
     until("they work", || async {
         (heard.launches.load(Ordering::Relaxed) > before + 20 * workers as u64).then_some(())
     })
     .await;
-    // Of the bot, of all of this process, and of the server.
+    // Times of the bot, of this whole process, and of the server.
     let seconds = || {
         let this = std::process::id();
         [usage::seconds_of_threads(this, &BOT_THREADS), usage::of(this).0, usage::of(server.pid()).0]
@@ -162,14 +162,14 @@ async fn measure(workers: usize, time: Duration) -> [Duration; 2] {
     [came.2, went.2]
 }
 
-/// The figures of `docs/scale.md`: bot, vault and server are processes of their own, as in use.
+/// The figures of `docs/scale.md`. Bot, vault and server are separate processes, as in use.
 async fn orders_and_workers_cost_the_bot_and_the_server_time_and_memory() {
     for (workers, starts) in [(100, 1), (300, 1), (30, 27)] {
         cost(workers, starts).await;
     }
 }
 
-/// Asserted of an optimised bot only; of another it is printed.
+/// Asserted only for an optimised bot; otherwise the figure is printed.
 async fn fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most() {
     // Twenty workers with launches of 400 ms.
     let bot = cost(20, 1).await * 50.0;
@@ -177,7 +177,8 @@ async fn fifty_orders_a_second_cost_the_bot_a_fiftieth_of_a_core_at_most() {
     assert!(cfg!(debug_assertions) || bot < 0.02, "{bot}");
 }
 
-/// Prints what orders and workers cost. Returns the processor time of the bot for an order, seconds.
+/// Prints what orders and workers cost. Returns the processor time of the bot for an order,
+/// seconds.
 async fn cost(workers: usize, starts: usize) -> f64 {
     let names: Vec<String> = (0..workers).map(|number| format!("w{number}")).collect();
     let server = NatsServer::start(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;

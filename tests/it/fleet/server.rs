@@ -1,4 +1,4 @@
-//! The server: who may do what there, and what happens without it.
+//! The server: rights of its users, and times without it.
 
 use crate::support::fleet::{Headquarters, Killed, NatsServer, needs_nats};
 use crate::support::harness::{Test, test};
@@ -29,7 +29,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     bot.works("ann").await;
     bot.order(1, "qqqqqqqqqqqq");
     bot.goes_on("ann").await;
-    // Both have read their credentials, and need the files no more.
+    // Both have read their credentials and no longer need the files.
     std::fs::remove_file(server.file("ann")).unwrap();
     std::fs::remove_file(server.file(BOT)).unwrap();
     server.kill();
@@ -38,7 +38,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     until("the worker has no orders", || async { bot.device("ann").filter(|device| is_out(&device.health)) }).await;
     let own = || bot.scheduler.devices().into_iter().find(|device| device.id.to_string() == "cpu").unwrap();
     let before = own();
-    // Its own device takes the patterns of workers, too.
+    // The bot's own device takes over the patterns of workers.
     until("the bot's own device goes on", || async { (own().candidates > before.candidates + 10).then_some(()) }).await;
     assert_eq!(own().health, Health::Working);
     server.start_again().await;
@@ -48,7 +48,7 @@ async fn the_search_goes_on_without_the_server_and_workers_come_back_with_it() {
     bot.found(2).await;
 }
 
-/// Runs a worker that ends by itself. Returns its exit code and what it said.
+/// Runs a worker until it ends. Returns its exit code and its output.
 async fn ended(mut worker: Command) -> (Option<i32>, String) {
     let mut worker = Killed(worker.stderr(Stdio::piped()).spawn().unwrap());
     let status = until("the worker ends", || {
@@ -105,8 +105,8 @@ async fn a_wrong_credential_is_refused_and_a_removed_worker_is_cut_off() {
     assert_eq!(bot.device("bob").unwrap().health, Health::Working);
 }
 
-/// Starts a worker until it works: one that comes before the server has read its configuration is
-/// refused.
+/// Starts a worker again until it works: the server refuses it before it has read its new
+/// configuration.
 async fn works_when_added(bot: &Headquarters, mut worker: Command) -> Killed {
     let running = Mutex::new(Killed(worker.stderr(Stdio::null()).spawn().unwrap()));
     let worker = Mutex::new(worker);
@@ -136,7 +136,7 @@ async fn a_client_without_tls_gets_nothing() {
     assert!(!answer.contains("+OK") && !answer.contains("PONG"), "{answer}");
 }
 
-/// A client with a worker's credentials, and what the server says to it.
+/// A client with a worker's credentials, and the server's messages to it.
 pub async fn client(server: &NatsServer, user: &str) -> (Client, Arc<Mutex<Vec<String>>>) {
     let text = std::fs::read_to_string(server.file(user)).unwrap();
     let seed = text.lines().find(|line| line.starts_with("SU")).unwrap().to_owned();
@@ -196,14 +196,14 @@ async fn a_worker_can_do_nothing_at_the_subjects_of_others() {
         ann.flush().await.unwrap();
         until(subject, || async { (said.lock().unwrap().len() > before).then_some(()) }).await;
     }
-    // What it may do, it can, and nothing forbidden has arrived before.
+    // Allowed messages arrive, and no forbidden one has arrived before them.
     ann.publish("npubbot.ann.0.answers", "own".into()).await.unwrap();
     let message = tokio::time::timeout(PATIENCE, heard.next()).await.unwrap().unwrap();
     assert_eq!((message.subject.as_str(), &message.payload[..]), ("npubbot.ann.0.answers", &b"own"[..]));
 }
 
 /// A request names the subject of its answer, and the server has every right. In one account, a
-/// worker could have it speak in the name of another.
+/// worker could make the server answer at another's subjects.
 async fn the_server_answers_a_worker_at_its_own_subjects_only() {
     let server = NatsServer::start(&["ann", "bob"]).await;
     let headquarters = Headquarters::start(&server);
@@ -222,14 +222,14 @@ async fn the_server_answers_a_worker_at_its_own_subjects_only() {
     for (subject, body) in requests {
         ann.publish_with_reply(subject, "npubbot.bob.0.answers", body.into()).await.unwrap();
     }
-    // A request with an answer of its own is answered, after the others.
+    // A request for an answer at its own subject is answered, after the others.
     for _ in 0..3 {
         let answer = ann.request("npubbot-api.CONSUMER.INFO.npubbot-ann.0", "".into()).await.unwrap();
         assert!(answer.payload.starts_with(br#"{"type":"io.nats.jetstream"#), "{answer:?}");
     }
     ann.publish("npubbot.ann.0.answers", "own".into()).await.unwrap();
     ann.flush().await.unwrap();
-    // What the server says to bob's subject would be here before what he says himself.
+    // Anything from the server at bob's subject would arrive before bob's own message.
     let (bob, _) = client(&server, "bob").await;
     bob.publish("npubbot.bob.0.answers", "own".into()).await.unwrap();
     let message = tokio::time::timeout(PATIENCE, heard.next()).await.unwrap().unwrap();

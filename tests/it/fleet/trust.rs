@@ -1,4 +1,4 @@
-//! Workers that lie, idle or repeat, and what the operator sees.
+//! Workers that lie, idle or repeat, and the operator's view of them.
 
 use crate::support::fleet::{Headquarters, NatsServer, Twisted, claims, elapsed};
 use crate::support::harness::{Test, test};
@@ -78,7 +78,8 @@ async fn a_worker_that_repeats_the_hits_of_another_is_named_and_dropped() {
     dropped(&bot, "thief", "hits were wrong").await;
 }
 
-/// It could not do better: the first pattern of an order is the canary, and it reports its hits.
+/// This is the best that such a worker can do: the first pattern of an order is the canary, and it
+/// reports its hits.
 async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
     let server = NatsServer::start(&["miser", "honest"]).await;
     let bot = Headquarters::start(&server);
@@ -96,7 +97,7 @@ async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
     });
     let _miser = server.work("miser", miser);
     bot.works("miser").await;
-    // Hard enough for workers, and so easy that the test ends soon. Nobody finds it meanwhile.
+    // Hard enough for workers, and easy enough for a short test. Nobody finds it meanwhile.
     bot.order(1, "qqqqq");
     let reason = bot.drops("miser").await;
     assert!(reason.contains("hits of hidden test patterns, so it keeps hits back"), "{reason}");
@@ -109,7 +110,7 @@ async fn a_worker_that_reports_canaries_only_is_named_and_dropped() {
     bot.goes_on("honest").await;
 }
 
-/// Canaries show what was searched, whatever is claimed.
+/// Canaries show the true rate, whatever the worker claims.
 async fn a_worker_that_claims_more_than_it_does_is_shown_at_its_proven_rate() {
     let server = NatsServer::start(&["boaster"]).await;
     let bot = Headquarters::start(&server);
@@ -123,10 +124,11 @@ async fn a_worker_that_claims_more_than_it_does_is_shown_at_its_proven_rate() {
     let _boaster = server.work("boaster", boast);
     bot.works("boaster").await;
     bot.order(1, "qqqqqqqqqqqq");
-    // A canary has five hits a second at least, so forty seconds prove 60 % more to be a boast.
+    // A canary has at least five hits a second, so forty seconds disprove a claim that is 60 % too
+    // high.
     let began = Instant::now();
     until("forty seconds pass", || async { elapsed(began, Duration::from_secs(40)).then_some(()) }).await;
-    // Orders on the way are done and not counted yet.
+    // Orders in transit are done and not counted yet.
     let device = bot.device("boaster").unwrap();
     let shown = device.candidates as f64 / *done.lock().unwrap() as f64;
     println!("claimed 1.6 times what was done, shown {shown:.3} times that, {:?}", device.health);

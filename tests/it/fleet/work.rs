@@ -1,4 +1,4 @@
-//! Workers that do what they are told.
+//! Honest workers.
 
 use crate::cli::control::{answering, operate};
 use crate::cli::monitoring::metric;
@@ -124,7 +124,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     let status = stdout(&operate(&home, &["status"]));
     assert!(status.contains("is away; workers get no orders until it is back"), "{status}");
     metric(address, "npubbot_fleet_connected 0").await;
-    // It comes back by itself, and the log has said each once.
+    // It comes back without help, and the log has one line for each event.
     server.start_again().await;
     until("the server is back", || async { fleet()["connected"].as_bool().unwrap().then_some(()) }).await;
     metric(address, "npubbot_fleet_connected 1").await;
@@ -135,7 +135,7 @@ async fn the_operator_sees_the_workers_of_a_running_bot() {
     assert!(log.contains("a worker's device has come"), "{log}");
 }
 
-/// Start points that were searched at, each with the worker that did.
+/// Searched start points, each with its worker.
 type Used = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
 async fn no_start_point_is_used_by_two_workers() {

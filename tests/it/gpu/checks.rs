@@ -49,7 +49,7 @@ fn keys(rng: &mut StdRng) -> Vec<Npub> {
     keys.into_iter().map(Npub).collect()
 }
 
-/// A pattern that a key has: parts of its text, between them anything.
+/// A pattern that a key matches: parts of its text with anything between them.
 fn pattern_of(rng: &mut StdRng, npub: &Npub) -> Option<Pattern> {
     let text = &npub.to_string()[5..];
     let mut places: Vec<usize> = (0..rng.random_range(0..3) * 2).map(|_| rng.random_range(0..58)).collect();
@@ -75,13 +75,13 @@ fn pattern_of(rng: &mut StdRng, npub: &Npub) -> Option<Pattern> {
     written.parse().ok()
 }
 
-/// A list as the program reads it.
+/// A list in the probe's input form.
 fn list<N: Display>(numbers: impl IntoIterator<Item = N>) -> String {
     let numbers: Vec<String> = numbers.into_iter().map(|number| number.to_string()).collect();
     format!("{} {}\n", numbers.len(), numbers.join(" "))
 }
 
-/// The tables of a set, as the program reads them.
+/// The tables of a set, in the probe's input form.
 fn tables(set: &PatternSet) -> String {
     let checks = set.checks().unwrap_or_default();
     let checksums = ChecksumTables::get();
@@ -135,7 +135,7 @@ fn the_kernels_agree_with_a_match_on_the_text() {
         let answers = probe.run(&[&file], lines.clone());
         assert_eq!(answers.lines().count(), keys.len());
         for (npub, answer) in keys.iter().zip(answers.lines()) {
-            // Not the set's own lookup: every pattern by itself.
+            // Matches every pattern singly, without the set's own lookup.
             let matches = patterns.iter().any(|pattern| pattern.matches(npub));
             let (screened, passes, is_wanted) = (&answer[..1], &answer[2..3] == "1", answer.ends_with('1'));
             assert!(screened != "0" || !matches, "{npub} fails the quick tests of {patterns:?}");
@@ -330,8 +330,8 @@ fn a_gpu_hands_back_only_keys_that_match_and_all_of_them() {
     }
 }
 
-/// The times of six launches each of several kinds of patterns: by top words, by quick tests, and by
-/// texts, with one test and with several.
+/// The times of six launches each of several kinds of patterns: by top words, by quick tests, and
+/// by texts, with one test and with several.
 fn times_of_launches(is_polite: bool) -> Vec<(&'static str, Vec<Duration>)> {
     needs_gpu();
     let mut rng = seeded();
@@ -356,7 +356,8 @@ fn polite_launches_take_at_most_30_ms() {
     }
 }
 
-/// The third launch on: the first ones with new patterns are short where their speed is not known.
+/// From the third launch on: the first launches with new patterns are short if their speed is
+/// unknown.
 fn launches_of_every_kind_of_pattern_take_as_long() {
     let right = Duration::from_millis(36)..Duration::from_millis(110);
     for (texts, times) in times_of_launches(false) {

@@ -11,7 +11,7 @@ pub struct HostProbe {
 }
 
 impl HostProbe {
-    /// Compiles it. Skips the test where there is no compiler, or no source.
+    /// Compiles the probe. Skips the test if there is no compiler or no source.
     pub fn compile() -> HostProbe {
         let folder = tempfile::tempdir().unwrap();
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
@@ -27,7 +27,7 @@ impl HostProbe {
         HostProbe { folder }
     }
 
-    /// A folder for files that it reads.
+    /// A folder for files that the probe reads.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -116,8 +116,8 @@ fn check_one(
             Operation::Inverse => product(a, result) == [1, 0, 0, 0],
             Operation::Canonical => *result == canonical(a),
             Operation::Top => (-6..=6).contains(&top_word_error(a, b, result)),
-            // The bounds stated in `miner/kernels/field.cuh`, and the wrap-around of a product that is
-            // not reduced.
+            // The bounds stated in `miner/kernels/field.cuh`, and the wrap-around of a product that
+            // is not reduced.
             Operation::TopFine => (-7..=2).contains(&top_word_error(a, b, result)),
             Operation::TopRough => (-743..=246).contains(&top_word_error(a, b, result)),
         };

@@ -57,7 +57,7 @@ struct Delivered {
     tweak: Option<SplitTweak>,
 }
 
-/// A job as its asker knows it.
+/// A job with its asker's secrets.
 struct Asked {
     pattern: Pattern,
     keys: Keys,
@@ -386,7 +386,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     println!("every buffer of the searcher: {account}, {} found, in {took:.1?}", leaks.len());
     assert!(leaks.is_empty(), "{leaks:#?}");
 
-    // All other memory: what this process has freed, and what is free.
+    // All other memory: memory that this process has freed, and free memory.
     let forms: Vec<Vec<u8>> = FORMS.iter().map(|form| (form.write)(&secrets[lost].number.secret_bytes())).collect();
     let given_back = stream.alloc_zeros::<u8>(64 << 20).unwrap();
     stream.synchronize().unwrap();
@@ -413,7 +413,7 @@ fn twenty_jobs_leave_no_secret_in_the_memory_of_a_gpu() {
     assert!(leaks.is_empty(), "{:#?}", describe(&secrets, "all other memory", &leaks));
     drop(rest);
     stream.synchronize().unwrap();
-    // The scanned memory is returned, so that what is freed next is only the searcher's.
+    // Returns the scanned memory, so that only the searcher's memory is freed next.
     pool.empty();
 
     // A secret planted in a buffer is found, in each form.

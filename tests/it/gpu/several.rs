@@ -1,4 +1,4 @@
-//! A bot with several GPUs, of which one fails while a thousand askers wait.
+//! A bot with several GPUs. One fails while a thousand askers wait.
 
 use super::failure::destroy_the_context;
 use crate::support::asker::DeliveredKey;

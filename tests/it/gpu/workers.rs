@@ -1,4 +1,4 @@
-//! GPUs of workers: through the fleet they do what they do locally.
+//! GPUs of workers: through the fleet they reach their local rate.
 
 use crate::cli::monitoring::get;
 use crate::support::asker::Asker;
@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 pub const TESTS: &[Test] =
     &[test!(gpus_keep_their_rate_through_the_fleet).long("4 min for each GPU, alone on the machine").alone()];
 
-/// Found after two hours on average: not too hard to be accepted, and hardly found within the test.
+/// Found after two hours on average: easy enough to be accepted, and unlikely to be found within
+/// the test.
 const PATTERN: &str = "qqqqqqqqqq";
-/// Seconds that each rate is measured over.
+/// Variable for the seconds of each measurement.
 const SECONDS: &str = "NPUBBOT_TEST_SECONDS";
 /// Measurements of each rate, in turn.
 const ROUNDS: usize = 3;
@@ -34,7 +35,7 @@ fn local(gpu: usize, seconds: u64) -> f64 {
     line["candidates_per_second"].as_f64().unwrap()
 }
 
-/// A running bot of whom the metrics are read.
+/// A running bot whose metrics are read.
 struct Measured<'a> {
     server: &'a NatsServer,
     address: SocketAddr,
@@ -51,7 +52,7 @@ impl Measured<'_> {
         text.lines().filter_map(of_workers).sum()
     }
 
-    /// The proven rate of these GPUs together, a worker each, candidates per second.
+    /// The proven rate of these GPUs together, in candidates per second. Each is a worker.
     async fn rate(&self, gpus: &[usize], seconds: u64) -> f64 {
         let start = |&gpu: &usize| {
             let mut worker = program::command();
@@ -65,7 +66,7 @@ impl Measured<'_> {
             let there = || async { get(self.address, "/metrics").1.lines().any(works).then_some(()) };
             until("the worker works", there).await;
         }
-        // Past the start: each worker has searched for longer than its orders reach ahead.
+        // After the start: each worker has searched for longer than the orders it has waiting.
         let (began, before) = (Instant::now(), self.proven());
         until("all search", || async {
             (self.proven() > before && began.elapsed() > Duration::from_secs(5)).then_some(())
@@ -77,7 +78,7 @@ impl Measured<'_> {
     }
 }
 
-/// Bot, server and workers are processes. One pattern, without decoys, as the local rate has it.
+/// Bot, server and workers are processes. There is one pattern and no decoy, as for the local rate.
 async fn gpus_keep_their_rate_through_the_fleet() {
     needs_gpu();
     let gpus: Vec<usize> = (0..cuda::device_count().unwrap()).collect();

@@ -41,17 +41,17 @@ async fn a_peer_finds_what_takes_too_long_and_learns_neither_the_asker_nor_the_k
     let fits = |text: &str| text.parse::<npubbot::pattern::Pattern>().unwrap().matches(&npub);
     assert!(fits("~cat") || fits("dad"), "{}", key.npub);
 
-    // All that the peer said is read, and none of it answered.
+    // All messages of the peer are read, and none is answered.
     let seen = format!("SELECT count(*) FROM seen WHERE asker = x'{}'", fast_key.to_hex());
     until("both answers are read", || async { (slow.count(&seen)? >= 2).then_some(()) }).await;
     let requests = all_sent(&relay, &slow, &fast).await;
     assert_eq!(requests.len(), 1, "one request, and no word more");
-    // Its acceptance and its result; perhaps a word that it was late.
+    // The peer's acceptance and result, perhaps a notice that it was late.
     assert!((2..=3).contains(&all_sent(&relay, &fast, &slow).await.len()));
     assert_eq!(slow.count("SELECT count(*) FROM peer_request WHERE state = 'over'"), Some(1));
     assert_eq!(super::answers(&slow_bot, "key").await, 1);
 
-    // The peer has a point and the patterns, of the bot that asked.
+    // The peer's job is for the bot that asked: a point and the patterns.
     let job = format!("SELECT count(*) FROM job WHERE asker = x'{}' AND patterns = '~cat dad'", slow_key.to_hex());
     assert_eq!(fast.count(&job), Some(1));
     assert_eq!(fast.count("SELECT count(*) FROM job"), Some(1));

@@ -1,4 +1,4 @@
-//! However a job ends, a peer searches for it no longer, and nothing of it is left.
+//! When a job has ended in any way, peers no longer search for it, and no trace of it is left.
 
 use super::{answers, with_played_peer};
 use crate::support::asker::Asker;
@@ -60,7 +60,7 @@ async fn every_second_hard_job_is_handed_over_and_stays_when_the_peer_refuses() 
     assert_eq!(request.patterns, ["qc".parse().unwrap()]);
     peer.refuse(&request).await;
     until_none_is_open(&home).await;
-    // It is searched here, as it was all the time.
+    // It is still searched here.
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(2));
     assert_eq!(answers(&bot, "refused").await, 1);
     assert!(asker.ask("status").await.contains("#2"));

@@ -19,7 +19,7 @@ pub const TESTS: &[Test] = &[
 
 const RESULTS: &str = "SELECT count(*) FROM mail WHERE result_of IS NOT NULL";
 
-/// Waits until so many messages of the peer are read.
+/// Waits until this many messages of the peer are read.
 async fn read(home: &Home, peer: &PlayedPeer, messages: i64) {
     let seen = format!("SELECT count(*) FROM seen WHERE asker = x'{}'", peer.key().to_hex());
     until("the messages are read", || async { (home.count(&seen)? >= messages).then_some(()) }).await;
@@ -40,7 +40,7 @@ async fn a_lie_is_counted_and_dropped_and_the_truth_after_it_counts() {
     let lies = [
         format!("Job #9 is done.\n{wrong}"),
         format!("Job #9 is done.\n{elsewhere}"),
-        // Too many tweaks, and too long a message: neither is read so far.
+        // Too many tweaks, and too long a message: the right tweak is not reached.
         format!("{wrong} {wrong} {wrong} {wrong} {right}"),
         format!("{}\n{right}", "x".repeat(9000)),
         "ntweak1qqqq nsec1qqqq #9 Job #9 is given up".to_owned(),
@@ -51,7 +51,7 @@ async fn a_lie_is_counted_and_dropped_and_the_truth_after_it_counts() {
     read(&home, &peer, 6).await;
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
     assert_eq!((answers(&bot, "wrong").await, answers(&bot, "unread").await, answers(&bot, "key").await), (6, 1, 0));
-    // A stranger with a right tweak is a stranger who said something odd.
+    // A right tweak from a stranger is an unknown message.
     let mut stranger = Asker::connect(&relay.url(), bot.public_key).await;
     stranger.send(&right.to_string()).await;
     assert!(!stranger.next_text().await.contains("nsec1"));
@@ -80,13 +80,13 @@ async fn a_tweak_serves_one_job_of_one_peer_once() {
     asker.ask("qqq q").await;
     let two = first.next_request().await;
     assert_ne!(one.text.split(' ').nth(1), two.text.split(' ').nth(1), "each has a point of its own");
-    // The answer of a peer to a request to another one is none.
+    // An answer to another peer's request does not count.
     other.serve(&one).await;
     read(&home, &other, 1).await;
     assert_eq!(home.count(RESULTS), Some(0));
     first.serve(&one).await;
     asker.next_key().await.assert_starts_with("qq");
-    // The tweak of the first job is none for the second, though its key would fit.
+    // The tweak of the first job does not count for the second, though its key would fit.
     first.answer(&two, &tweak(&one.point, |npub| one.patterns[0].matches(npub)).to_string()).await;
     read(&home, &first, 2).await;
     assert_eq!(home.count(RESULTS), Some(1));

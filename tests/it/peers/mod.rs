@@ -1,5 +1,5 @@
-//! Peers: a bot that asks another one to search too. The other one is a real bot, or one that the
-//! test plays and that does what no bot should.
+//! Peers: a bot that asks another one to search too. The other is a real bot, or one that the test
+//! plays and that breaks the rules.
 
 pub mod bots;
 pub mod ends;
@@ -110,7 +110,7 @@ impl PlayedPeer {
         self.answer(request, "You have 2 open jobs (#3, #4), and 2 is the limit.").await;
     }
 
-    /// Sends a tweak with which a request is done.
+    /// Sends a tweak that serves the request.
     async fn serve(&self, request: &Request) {
         let tweak = tweak(&request.point, |npub| request.patterns.iter().any(|pattern| pattern.matches(npub)));
         self.answer(request, &format!("Job #9 is done after 2 seconds.\n{tweak}\nYour half and it make the key:"))
@@ -118,7 +118,7 @@ impl PlayedPeer {
     }
 }
 
-/// The first tweak at a point whose key is wanted.
+/// The first tweak at a point whose key satisfies `is_wanted`.
 fn tweak(point: &HalfPoint, is_wanted: impl Fn(&npubbot::key::Npub) -> bool) -> SplitTweak {
     let start = StartPoint::new(*point.public_key());
     let mut tweaks = (1..).map(|step| {

@@ -1,5 +1,5 @@
-//! The bot and its vault are killed while a peer searches: the start secret is gone, so the request is
-//! withdrawn and made again at another point.
+//! The bot and its vault are killed while a peer searches: the start secret is gone, so the request
+//! is withdrawn and made again at another point.
 
 use super::{PlayedPeer, peers, sent};
 use crate::cli::control::{answering, operate};
@@ -17,14 +17,14 @@ pub const TESTS: &[Test] = &[
     test!(with_its_vault_killed_a_bot_asks_again_at_another_point),
 ];
 
-/// A bot that takes what it finds within a second, and searches for a hundredth of its time.
+/// A bot that accepts only jobs of a second, and searches for a hundredth of its time.
 fn too_slow(bots: &[PublicKey]) -> String {
     let search = "[search]\ndevice = \"cpu\"\nthreads = 1\nshare_percent = 1\n";
     let limits = "[limits]\nlongest_expected_time = \"1 s\"\ngive_up_after = \"30 days\"\n";
     format!("{search}{}{limits}", peers(bots))
 }
 
-/// The bot as a process that searches no more.
+/// The bot as a process, with its search paused.
 async fn paused(home: &Home) -> BotProcess {
     let bot = home.spawn_logged().await;
     answering(home).await;
@@ -37,7 +37,7 @@ async fn a_bot_that_is_killed_after_handing_over_delivers_once() {
     let (slow, fast) = (Home::new(&[relay.url()]), Home::new(&[relay.url()]));
     let fast_key = fast.vault().public_key();
     let slow = slow.reconfigured(&too_slow(&[fast_key]));
-    // The peer publishes its relays, and is away then.
+    // The peer publishes its relays and goes away.
     fast.start().await.service.stop().await;
     let bot = paused(&slow).await;
     let mut asker = Asker::connect(&relay.url(), bot.public_key).await;
@@ -88,7 +88,7 @@ async fn with_its_vault_killed_a_bot_asks_again_at_another_point() {
     let second = peer.next_request().await;
     assert_ne!(first.point, second.point);
     peer.accept(&second).await;
-    // The operator sees it.
+    // The operator sees the peer's state.
     answering(&home).await;
     let status: serde_json::Value = serde_json::from_str(&stdout(&operate(&home, &["status", "--json"]))).unwrap();
     let seen = &status["peers"][0];

@@ -1,12 +1,12 @@
-//! Requests wrapped as clients wrap them: the order of the fields, the tags, the dates and the keys
-//! of each layer, after the sources named at each builder. Facts only; no code is taken over.
+//! Requests wrapped like those of clients: the order of the fields, the tags, the dates and the
+//! keys of each layer follow the sources named at each builder. No code is copied.
 
 use crate::support::hex;
 use nostr_sdk::nips::nip44::{self, Version};
 use nostr_sdk::prelude::*;
 use serde_json::{Value, json};
 
-/// Seconds that seal and wrap are dated back at most.
+/// The most seconds that seal and wrap are dated back.
 const TWO_DAYS: u64 = 2 * 86_400;
 
 /// Somebody who writes to the bot with one of the clients.
@@ -20,7 +20,7 @@ pub struct Sender {
     pub relay: RelayUrl,
     /// When they write, Unix seconds.
     pub now: u64,
-    /// How far seals and wraps are dated back, as a part of what the client allows: 0 to 1.
+    /// How far seals and wraps are dated back, as a share of the client's range: 0 to 1.
     pub back: f64,
 }
 
@@ -34,7 +34,7 @@ pub enum Reads {
     EncryptionFirst,
 }
 
-/// One client.
+/// The form of one client's messages.
 pub struct ClientForm {
     pub name: &'static str,
     /// Publishes its DM relays (kind 10050).
@@ -185,8 +185,8 @@ fn amethyst(sender: &Sender, text: &str) -> Vec<Event> {
     amethyst_with(sender, text, None)
 }
 
-/// The same with an expiration of one day: on rumor, seal and wrap, the latter two each two days
-/// after their own date plus the day.
+/// A message of Amethyst that expires after one day. Seal and wrap expire two days later than that,
+/// each counted from its own date.
 fn amethyst_disappearing(sender: &Sender, text: &str) -> Vec<Event> {
     amethyst_with(sender, text, Some(86_400))
 }
@@ -246,7 +246,7 @@ fn jumble(sender: &Sender, text: &str) -> Vec<Event> {
     vec![now, jumble_wrap(sender, &rumor, &sender.encryption, json!([]))]
 }
 
-/// The second wrap of Jumble alone: the form of its older versions.
+/// Only the second wrap of Jumble: the form of its older versions.
 fn jumble_older(sender: &Sender, text: &str) -> Vec<Event> {
     vec![jumble_wrap(sender, &jumble_rumor(sender, text), &sender.encryption, json!([]))]
 }

@@ -1,5 +1,5 @@
-//! Every client whose source is public: its wraps are heard, and it can read the answers. And who
-//! is not heard: impostors, in every way a relay can help them.
+//! Every client whose source is public: the bot reads its wraps, and it can read the answers.
+//! Impostors are not heard, however a relay helps them.
 
 use super::client_wraps::{ClientForm, FORMS, Reads, Sender, open};
 use super::interop::needs_foreign_clients;
@@ -62,7 +62,7 @@ async fn fetch(client: &Client, filter: Filter) -> Vec<Event> {
         .unwrap_or_default()
 }
 
-/// Sends a request as a client does, and reads what comes as that client does.
+/// Sends a request, and reads the answers, as this client does.
 async fn try_client(form: &ClientForm, client: &Client, sender: &Sender, prefix: &str) {
     let name = form.name;
     if form.reads == Reads::EncryptionOnly {
@@ -137,8 +137,8 @@ fn older_jumble() -> &'static ClientForm {
     FORMS.iter().find(|form| form.name == "Jumble, older").unwrap()
 }
 
-/// Seals signed by a key that their author does not announce, or no longer, or that somebody else
-/// announces. The author's newest word may be at a relay of their own only.
+/// Seals signed by a key that their author does not announce, or no longer announces, or that
+/// somebody else announces. The author's newest announcement may be only at a relay of their own.
 async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
     let (ours, theirs) = (RawRelay::start(Manner::Honest).await, RawRelay::start(Manner::Honest).await);
     let home = Home::new(&[ours.url()]);
@@ -149,11 +149,10 @@ async fn an_impostor_is_not_heard_whatever_a_relay_shows_or_hides() {
     let nothing = sender(bot, &ours.url(), 0.5);
     let another = sender(bot, &ours.url(), 0.5);
     publish(&ours.url(), &announcement(&another.identity, &Keys::generate(), 60)).await;
-    // The signer announces itself: its word is not the author's.
+    // The signer announces itself, which does not count for the author.
     let himself = sender(bot, &ours.url(), 0.5);
     publish(&ours.url(), &announcement(&himself.encryption, &himself.encryption, 60)).await;
-    // Our relay shows the announcement that was in force before; the author's own has the newer
-    // one.
+    // Our relay shows the earlier announcement; the author's own relay has the newer one.
     let replaced = sender(bot, &ours.url(), 0.5);
     publish(&ours.url(), &announcement(&replaced.identity, &replaced.encryption, 600)).await;
     publish(&ours.url(), &dm_relays(&replaced.identity, &theirs.url())).await;

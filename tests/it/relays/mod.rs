@@ -1,4 +1,4 @@
-//! Clients and relays that behave in many ways.
+//! The behaviour of many clients and relays.
 
 pub mod client_wraps;
 pub mod clients;

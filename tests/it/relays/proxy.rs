@@ -1,4 +1,4 @@
-//! A bot behind a SOCKS5 proxy, as behind Tor.
+//! A bot behind a SOCKS5 proxy, such as Tor's.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
@@ -17,7 +17,7 @@ async fn behind_a_proxy_every_relay_is_named_to_it_and_none_is_looked_up() {
     let relay = TestRelay::start().await;
     let port = Url::parse(relay.url().as_str()).unwrap().port().unwrap();
     let proxy = Socks::start(([127, 0, 0, 1], port).into()).await;
-    // Neither name exists, so whoever looks it up gets nowhere.
+    // Neither name exists, so a lookup fails.
     let (ours, theirs) = (onion("a"), onion("b"));
     let home = Home::with(
         &[RelayUrl::parse(&format!("ws://{ours}")).unwrap()],

@@ -61,7 +61,7 @@ async fn a_subscription_that_was_closed_before_the_relay_went_is_made_again() {
     let told = |what: &str| home.log().matches(what).count();
     let (nobody, all) = ("inbox relays connected: 0 of 1", "inbox relays connected: 1 of 1");
     until("the operator is told that it is connected", || async { (told(all) > 0).then_some(()) }).await;
-    // A bot that checks before its first connection stands has said both already.
+    // A bot that checks before its first connection has logged both lines already.
     let (nobody_before, all_before) = (told(nobody), told(all));
     relay.stop();
     until("the operator is told", || async { (told(nobody) > nobody_before).then_some(()) }).await;

@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(the_bot_finishes_the_jobs_of_a_ledger_of_every_schema),
 ];
 
-/// A random text, like those of people, other programs and cats on keyboards.
+/// A random text of the kinds that people, programs and cats on keyboards write.
 fn random_text(rng: &mut StdRng) -> String {
     let word = |rng: &mut StdRng| -> String {
         let characters: Vec<char> = "qpzry9x8gf2tvdw0s3jn54khce6mua7lbio1QZ".chars().collect();

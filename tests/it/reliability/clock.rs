@@ -105,7 +105,7 @@ async fn a_day_offline_misses_no_request_and_repeats_no_answer() {
     let mut during = Vec::new();
     for number in 0..8 {
         during.push(new_asker_writes(&courier, left + 60 + number * 3 * HOUR, "ham", back_dated()).await);
-        // A client that was not sure sends an answered request once more, in a new wrap.
+        // A client sends an answered request once more, in a new wrap.
         courier.publish(&before[number as usize].honest("dad", back_dated())).await;
     }
     // Both wraps of these requests wait when the bot comes back.
@@ -280,9 +280,8 @@ async fn a_clock_that_jumps_during_a_job_loses_and_doubles_nothing() {
     running.service.stop().await;
 }
 
-/// R8: jobs may stay open for 3,000 days. If the clock is thirty years ahead while the bot looks for
-/// expired jobs, they do not end. So far ahead every job is late, however slow the search was
-/// measured.
+/// R8: jobs may stay open for 3,000 days. If the clock is thirty years ahead while the bot looks
+/// for expired jobs, they do not end. With such a clock every job is late, even for a slow search.
 async fn a_clock_thirty_years_ahead_does_not_end_jobs() {
     let limits = "[limits]\nlongest_expected_time = \"3000 days\"\ngive_up_after = \"3000 days\"\n";
     let relay = TestRelay::start().await;
@@ -293,7 +292,7 @@ async fn a_clock_thirty_years_ahead_does_not_end_jobs() {
     let mut asker = Asker::connect(&relay.url(), running.public_key).await;
     assert!(asker.ask("qqqqqqqq").await.contains("#1"));
     clock.set(right + 30 * 365 * DAY);
-    // Once it has written that the job takes long, the bot has read the clock.
+    // Once the bot has written that the job takes long, it has read the clock.
     let messages = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'mail'";
     until("the notice", || async { (home.count(messages) == Some(2)).then_some(()) }).await;
     clock.set(right);

@@ -59,9 +59,9 @@ async fn a_ledger_that_is_damaged_meanwhile_ends_the_program_with_the_remedy() {
     assert!(home.log().contains("restore a backup"), "{}", home.log());
 }
 
-/// Overwrites all pages of the ledger but the first.
+/// Overwrites all pages of the ledger except the first.
 fn damage(home: &Home) {
-    // A write of another program makes the bot read its pages anew.
+    // A write by another program makes the bot read its pages again.
     ledger(home).execute_batch("CREATE TABLE other (x); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     let mut file = OpenOptions::new().write(true).open(home.data().join("ledger.sqlite")).unwrap();
     let bytes = file.metadata().unwrap().len() - 4096;

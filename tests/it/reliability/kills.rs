@@ -1,8 +1,8 @@
-//! R1 to R12 with SIGKILL: while a promise is being kept, the bot process or its vault process is
-//! killed at a named step, and the promise holds all the same.
+//! R1 to R12 with SIGKILL: the bot process or its vault process is killed at a named step while it
+//! keeps a promise, and the promise still holds.
 //!
-//! R7 and R8 are not in the table: a full disk and a clock that jumps are made inside the test's own
-//! process. Kills at writes are in `power_loss` and `ledger_kill`.
+//! R7 and R8 are not in the table, because a full disk and a jumping clock need the bot inside the
+//! test's process. Kills at writes are in `power_loss` and `ledger_kill`.
 
 use super::upgrade::{JOBS_OF_SCHEMA_9, ledger_of_schema_9};
 use crate::support::asker::{Asker, DeliveredKey};
@@ -32,8 +32,7 @@ pub const TESTS: &[Test] = &[
         .long("ten minutes: R1 to R12 at every step, for both processes"),
 ];
 
-/// A promise of `docs/developers/promises`, and what its row adds to a request that is answered,
-/// searched for and delivered.
+/// A promise of `docs/developers/promises`, with the addition of its row to an ordinary request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Promise {
     /// R1, R2: one acceptance and one key.
@@ -90,8 +89,8 @@ impl Row {
         format!("{}:{}", self.step.word(), self.side)
     }
 
-    /// Whether the step is reached and promises something. The cursor stays where it is while a
-    /// relay is dead, and R10 is not about a panic of the start or the stop.
+    /// Whether the row reaches the step and tests a promise there. The cursor does not move while a
+    /// relay is dead, and R10 is not about panics of the start or the stop.
     fn applies(&self) -> bool {
         match self.promise {
             Promise::DeadRelay => self.step != Step::MoveCursor,
@@ -101,7 +100,7 @@ impl Row {
     }
 
     fn request(&self) -> &str {
-        // A key is kept only of a job without a target.
+        // Only a job without a target keeps a key.
         if self.step == Step::Keep { "best zeros 2s" } else { &self.prefix }
     }
 
@@ -115,21 +114,21 @@ impl Row {
     }
 }
 
-/// The machine before the first row. On a busy one the end of a bot may take longer; the tests of R11
-/// that judge it are in `process.rs`.
+/// The load of the machine before the first row. On a busy machine the end of a bot may take
+/// longer; `process.rs` judges that time (R11).
 static OTHERS: LazyLock<OthersWork> = LazyLock::new(OthersWork::watch);
 
 /// A row while it runs.
 struct Scene {
     row: Row,
     relay: TestRelay,
-    /// A relay of the asker's that is away.
+    /// One of the asker's relays, which is away.
     away: Option<TestRelay>,
     home: Home,
     asker: Asker,
 }
 
-/// The bot after the kill: the process of before, or one that was started again.
+/// The bot after the kill: the same process, or a new one.
 enum Survivor {
     Same(FaultyBot),
     Next(BotProcess),
@@ -160,7 +159,7 @@ impl Scene {
         Scene { row, relay, away, home, asker }
     }
 
-    /// Runs the bot to the step, and sends the asker's messages before.
+    /// Sends the asker's messages and runs the bot to the step.
     async fn held(&self) -> FaultyBot {
         if self.row.promise == Promise::Upgrade {
             ledger_of_schema_9(&self.home, &self.asker, &Half::draw());
@@ -280,8 +279,8 @@ impl Scene {
                 results.insert(wrap.id.to_hex());
             }
         }
-        // Once a relay has a message, the others get a few attempts: on a slow machine the acceptance
-        // has had all of them.
+        // Once a relay has a message, the others get only a few attempts. On a slow machine the
+        // acceptance has used all of them.
         if let Some(away) = &self.away {
             let (here, there) = (self.wraps_on(&self.relay).await, self.wraps_on(away).await);
             assert!(there.is_subset(&here) && there.is_superset(&results), "{:?}: {there:?} of {here:?}", self.row);
@@ -309,7 +308,7 @@ async fn runs(row: Row) {
     scene.home.assert_sound();
 }
 
-/// Runs the rows, some at once, and prints how long it took.
+/// Runs the rows, `at_once` at a time, and prints the time taken.
 async fn all_hold(rows: Vec<Row>, at_once: usize) {
     let (began, count) = (Instant::now(), rows.len());
     LazyLock::force(&OTHERS);
@@ -344,13 +343,13 @@ async fn each_promise_survives_a_kill_at_a_random_step() {
         loop {
             let (step, side) = (Step::ALL[rng.random_range(0..Step::ALL.len())], SIDES[rng.random_range(0..2)]);
             let row = Row { promise, victim, step, side, prefix: prefix(&mut rng) };
-            // A job without a target takes its time; the long form has it.
+            // A job without a target takes long, so only the long form has it.
             if row.applies() && step != Step::Keep {
                 break row;
             }
         }
     });
-    // They mostly wait. A stop has two seconds, also beside the others.
+    // The rows mostly wait. A stop has two seconds, even with the others running.
     all_hold(rows.into(), 3).await;
 }
 

@@ -1,5 +1,4 @@
-//! Many askers at once: how long it takes to accept a request, and what a burst and an idle hour
-//! cost.
+//! Many askers at once: the time to accept a request, and the cost of a burst and of an idle hour.
 //!
 //! CI runs the short form. The limits apply to the release build on an otherwise idle machine:
 //! `cargo test --release --test it reliability::load -- --ignored --nocapture`
@@ -68,9 +67,8 @@ async fn acceptances(clients: &Askers, requests: Vec<(PublicKey, Event)>, at_onc
     took
 }
 
-/// All askers together. They read on a connection of its own: on a connection that also writes, the
-/// embedded relay's Nagle delay holds an acceptance back for 40 ms, until the preceding OK is
-/// acknowledged.
+/// All askers together. They read on a separate connection: on one that also writes, the embedded
+/// relay's Nagle delay holds an acceptance back for 40 ms, until the preceding OK is acknowledged.
 struct Askers {
     writer: Client,
     reader: Client,
@@ -91,7 +89,7 @@ impl Askers {
 }
 
 /// The same load without the bot. In its place, a client answers each request at once with a
-/// prepared wrap. The time is that of the relay and the askers alone.
+/// prepared wrap, so the time is only that of the relay and the askers.
 async fn without_the_bot(askers: usize) -> Vec<Duration> {
     let relay = TestRelay::start().await;
     let (clients, nobody) = (Askers::gather(&relay).await, Keys::generate());

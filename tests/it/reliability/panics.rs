@@ -2,7 +2,8 @@
 //! start and stop, and at some steps with every message. The process lives on, the key arrives, and
 //! other askers are answered.
 //!
-//! Faults exist only in builds with `debug_assertions`, so in release these tests do not.
+//! Faults exist only in builds with `debug_assertions`, so these tests do not exist in release
+//! builds.
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::Home;
 use crate::support::harness::{Test, test};
@@ -26,7 +27,7 @@ pub const TESTS: &[Test] = &[
 
 /// Bots that run at once.
 const AT_ONCE: usize = 18;
-/// The longest time from a device's panic to the key. The search takes a moment of it.
+/// The longest time from a device's panic to the key. The search itself takes a moment.
 const DEVICE_BACK: Duration = Duration::from_secs(5);
 /// The longest time from any other panic to the key. A message whose sending failed is sent again
 /// after 3 s or a little more.
@@ -39,7 +40,7 @@ async fn panics_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) 
     let home = Home::new(&[relay.url()]);
     let bot = home.vault().public_key();
     let asker = Asker::connect(&relay.url(), bot).await;
-    // A key is kept only of a job without a target.
+    // Only a job without a target keeps a key.
     let (request, prefix) = if step == Step::Keep { ("best zeros 2s", "qqqq") } else { (prefix, prefix) };
     asker.send(request).await;
     let mut process = home.spawn_faulty(&format!("panic:{fault}"));

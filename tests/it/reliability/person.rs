@@ -1,5 +1,4 @@
-//! A vault that cannot be opened without a person: its passphrase is typed at the bot's terminal, and
-//! is in no file.
+//! A vault that needs a person: its passphrase is typed at the bot's terminal, and is in no file.
 
 use crate::cli::control::{answering, operate};
 use crate::support::asker::Asker;
@@ -64,7 +63,7 @@ impl Terminal {
     }
 }
 
-/// `npubbot serve` at a terminal of its own.
+/// `npubbot serve` at its own terminal.
 fn serve(home: &Home, terminal: OwnedFd) -> FaultyBot {
     let mut command = program::command();
     command.arg("serve").arg("--config").arg(home.config_file()).arg("--data").arg(home.data());
@@ -106,7 +105,7 @@ async fn a_vault_that_needs_a_person_asks_at_the_terminal_and_doctor_says_so() {
     let said = about_vault();
     assert!(said.contains("BAD") && said.contains(needed), "{said}");
     asker.send("q").await;
-    // Another passphrase is named wrong, and asked for again.
+    // A wrong passphrase is reported, and asked for again.
     terminal.types("battery staple");
     terminal.shows("wrong passphrase").await;
     until("doctor names it too", || async { about_vault().contains("wrong passphrase").then_some(()) }).await;

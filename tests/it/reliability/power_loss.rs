@@ -30,7 +30,7 @@ pub const TESTS: &[Test] = &[
 const NOW: u64 = 1_800_000_000;
 /// Jobs of a life: every other one a split job.
 const JOBS: i64 = 4;
-/// Jobs before that: so many that a line of the file of used halves lies across two sectors.
+/// Jobs before these: enough that a line of the file of used halves lies across two sectors.
 const EARLIER: i64 = 11;
 /// Pages in the write-ahead log at which SQLite writes them into the database.
 const CHECKPOINT_AT: u64 = 1000;
@@ -41,7 +41,7 @@ const ATTEMPTS: usize = 8;
 
 const ASKER: Asker = Asker([1; 32]);
 
-/// The jobs that the ledger said are recorded.
+/// The jobs that the ledger has confirmed.
 #[derive(Clone, Default, Debug)]
 struct Told {
     accepted: BTreeSet<i64>,
@@ -59,7 +59,7 @@ fn rumor(job: i64) -> RumorId {
     RumorId(numbered(0, job))
 }
 
-/// `kind` 2: an answer, 3: the result of a first life, 4: that of a second.
+/// A wrap. `kind` 2: an answer, 3: the result of a first life, 4: that of a second.
 fn wrap(kind: u8, job: i64) -> GiftWrap {
     let json = format!("wrap {kind} {job} {}", "x".repeat(1_500));
     GiftWrap { id: numbered(kind, job), to: ASKER, json, expires_at: NOW + 1_000_000 }
@@ -83,7 +83,7 @@ fn open(folder: &Path) -> Result<Ledger, LedgerError> {
     Ledger::open(folder, Clock::at(NOW))
 }
 
-/// Tries until it succeeds, as the service does with errors that may pass.
+/// Tries until it succeeds, as the service does with transient errors.
 fn persist<T>(attempts: usize, mut call: impl FnMut() -> Result<T, LedgerError>) -> Result<T, LedgerError> {
     let mut left = attempts;
     loop {
@@ -98,7 +98,7 @@ fn persist<T>(attempts: usize, mut call: impl FnMut() -> Result<T, LedgerError>)
     }
 }
 
-/// Start, T1, T2 and T3 of some jobs, cleaning, stop. Ends at an error that lasts.
+/// Start, T1, T2 and T3 of some jobs, cleaning, stop. Ends at a lasting error.
 fn live(folder: &Path, told: &mut Told, attempts: usize) -> Result<(), LedgerError> {
     let ledger = persist(attempts, || open(folder))?;
     let jobs = EARLIER + 1..=EARLIER + JOBS;
@@ -162,7 +162,8 @@ fn with(files: &BTreeMap<String, Vec<u8>>) -> TempDir {
     folder
 }
 
-/// Opens what is left, checks it against what was told, and ends all jobs as a next start does.
+/// Opens the remaining files, checks them against what the ledger confirmed, and ends all jobs as
+/// the next start does.
 fn check(folder: &Path, told: &Told) {
     let used = fs::read_to_string(folder.join("used-halves")).unwrap_or_default();
     let ledger = open(folder).unwrap();
@@ -221,7 +222,7 @@ fn check(folder: &Path, told: &Told) {
     assert_eq!(rumors, jobs.len() as i64);
 }
 
-/// Lives with this trouble. Returns what was told and what the disk saw.
+/// Lives with this trouble. Returns what the ledger confirmed and what the disk saw.
 fn run(files: &BTreeMap<String, Vec<u8>>, before: &Told, trouble: Trouble) -> (TempDir, Told, disk::Seen) {
     let (folder, mut told) = (with(files), before.clone());
     disk::watch(folder.path(), trouble);
@@ -244,8 +245,8 @@ fn changes(files: &BTreeMap<String, Vec<u8>>, before: &Told) -> Vec<String> {
 }
 
 fn power_may_go_at_every_write() {
-    // Without anything that was not synced, or with a part of it: at each change one of the two, by
-    // the seed. The long form does both and more.
+    // At each change, nothing unsynced survives, or a part of it: one of the two, by the seed. The
+    // long form does both and more.
     lose_power_at_every_change(|at, seed| {
         let mixed = seed.wrapping_add(at as u64);
         vec![if mixed.is_multiple_of(2) { Survives::Nothing } else { Survives::Some(mixed) }]
@@ -260,7 +261,7 @@ fn power_may_go_at_every_write_in_twenty_ways() {
     });
 }
 
-/// `ways` of the number of a change and the seed of this run.
+/// Loses power at every change. `ways` gets the number of the change and the seed of this run.
 fn lose_power_at_every_change(ways: impl Fn(usize, u64) -> Vec<Survives>) {
     let seed = crate::support::seed();
     let (files, before) = earlier_life();
@@ -287,7 +288,8 @@ fn every_write_may_fail_in_every_way() {
     fail_at_every_change(|_| FAILURES.into_iter().flat_map(|one| [(one, 1), (one, ATTEMPTS - 2)]).collect());
 }
 
-/// `ways` of the number of a change: how it fails, and how many do.
+/// Fails at every change. `ways` gets the number of the change; it says how it fails, and how many
+/// changes do.
 fn fail_at_every_change(ways: impl Fn(usize) -> Vec<(Failure, usize)>) {
     let (files, before) = earlier_life();
     let changes = changes(&files, &before);
@@ -321,7 +323,7 @@ fn power_may_go_after_writes_that_failed() {
     }
 }
 
-/// Runs in a mount namespace of its own, so that nothing is left behind.
+/// Runs in a separate mount namespace, so that nothing is left behind.
 fn a_full_file_system_loses_nothing() {
     let folder = TempDir::new().unwrap();
     let part = child("reliability::power_loss::fill_the_file_system");

@@ -91,7 +91,7 @@ async fn killed_again_and_again(jobs: usize, kills: usize) {
         for wrap in wraps.iter() {
             let gift = nostr_sdk::prelude::UnwrappedGift::from_gift_wrap(&asker.keys, wrap).await.unwrap();
             keys.extend(DeliveredKey::read(&gift.rumor.content));
-            // On a busy machine.
+            // Such notices come on a busy machine.
             notices += usize::from(gift.rumor.content.contains("takes longer than I said"));
         }
         assert_eq!((wraps.len() - notices, keys.len()), (2, 1), "{prefix}: one acceptance, one result");
@@ -223,7 +223,7 @@ async fn a_second_signal_ends_at_once() {
     assert_eq!(home.count("SELECT count(*) FROM job WHERE state = 'accepted'"), Some(1));
 }
 
-/// A bot with a job that would take a day, where a thread hangs or will hang at `place`.
+/// A bot with a job that would take a day. A thread hangs, or will hang, at `place`.
 async fn hanging_at(place: &str) -> (TestRelay, Home, FaultyBot) {
     let relay = TestRelay::start().await;
     let home = Home::with(&[relay.url()], GENEROUS);

@@ -1,5 +1,5 @@
 //! S14: months in miniature. One run of the real program under mixed load and faults: requests,
-//! split requests, refused ones, stops, deletions, junk, and a relay that goes down now and then.
+//! split requests, refused ones, stops, deletions, junk, and a relay that sometimes goes down.
 //! Memory, open files and threads do not grow, and at the end nothing is left undone. The long
 //! form, 20 minutes: `cargo test --test it reliability::soak -- --ignored --nocapture
 //! --test-threads 1`
@@ -52,7 +52,7 @@ const ROWS_A_MESSAGE: u64 = 8 << 10;
 const EMPTY_LEDGER: u64 = 5 << 20;
 /// The write-ahead log is cut back to 8 MiB; a transaction comes on top.
 const LONGEST_WAL: u64 = 9 << 20;
-/// Bytes of the log a message, at the level for debugging.
+/// Bytes of log per message, at the debug level.
 const LOG_A_MESSAGE: u64 = 2 << 10;
 
 /// Resources that the program uses at one moment.

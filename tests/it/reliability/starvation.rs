@@ -1,5 +1,5 @@
-//! S9 in time: how much longer a rare job takes beside many easy jobs, on a real processor and
-//! through the scheduler.
+//! S9, measured in time: how much longer a rare job takes beside many easy jobs, on a real
+//! processor and through the scheduler.
 //!
 //! CI runs the short form. The limit applies to the release build: `cargo test --release --test it
 //! reliability::starvation -- --ignored --nocapture --test-threads 1`
@@ -172,7 +172,7 @@ fn growth(kernel: KernelChoice, turns: usize, seconds: f64) -> Option<f64> {
     Some(growth)
 }
 
-/// The same on a GPU, in wall time, since nobody else uses the GPU.
+/// [`growth`] on a GPU, in wall time, because nobody else uses the GPU.
 fn growth_on_a_gpu(turns: usize, seconds: f64) -> Option<f64> {
     let mut bench = Bench::start(DeviceChoice::Cuda, KernelChoice::Auto)?;
     let mut rate = |jobs: usize| {

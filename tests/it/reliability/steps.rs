@@ -43,8 +43,8 @@ async fn life_with(home: &Home, fault: &str, stop: bool) {
     assert!(home.log().contains(&format!("test fault: {fault}")), "{fault}: died of something else\n{}", home.log());
 }
 
-/// Sends a request, lets the bot die at `step`, starts it again, and checks the result. A key is
-/// kept only of a job without a target.
+/// Sends a request, lets the bot die at `step`, starts it again, and checks the result. Only a job
+/// without a target reaches [`Step::Keep`].
 async fn dies_at(relay: Arc<TestRelay>, step: Step, side: &str, prefix: &str) {
     let fault = format!("{}:{side}", step.word());
     let home = Home::new(&[relay.url()]);

@@ -16,8 +16,8 @@ pub const TESTS: &[Test] = &[test!(open_jobs_from_before_there_were_tickets_are_
 /// Jobs in [`ledger_of_schema_9`], each with one result.
 pub const JOBS_OF_SCHEMA_9: usize = 2;
 
-/// Makes an identity from before there were tickets, and a ledger of schema 9 in which this asker has
-/// two open jobs: one for a key, and one for a tweak.
+/// Makes an identity older than tickets, and a ledger of schema 9 in which this asker has two open
+/// jobs: one for a key, and one for a tweak.
 pub fn ledger_of_schema_9(home: &Home, asker: &Asker, half: &Half) {
     home.make_older_than_tickets();
     let dump = fs::read_to_string(source::root().join("tests/fixtures/ledger-v9.sql")).unwrap();

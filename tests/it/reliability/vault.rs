@@ -1,5 +1,5 @@
-//! The vault process: killed at named steps (R2) and at random moments (R1), it is started again and
-//! nothing that was accepted is lost or doubled.
+//! The vault process, killed at named steps (R2) and at random moments (R1): it is started again,
+//! and no accepted job is lost or doubled.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{FaultyBot, Home};
@@ -145,13 +145,13 @@ async fn the_vault_ends_with_the_bot_however_it_ends() {
             process.stop_with(rustix::process::Signal::INT).await;
         }
         let path = crate::support::vault::about(vault, "status");
-        // Whoever inherits it may leave it as a zombie for a while.
+        // Its new parent may leave it as a zombie for a while.
         let is_over = || std::fs::read_to_string(&path).map_or(true, |status| status.contains("State:\tZ"));
         until("the vault ends", || async { is_over().then_some(()) }).await;
     }
 }
 
-/// The start secrets of a search on this machine are in a vault process, too.
+/// The start secrets of `mine` are also in a vault process.
 async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
     let mut command = program::command();
     command.args(["mine", "--count", "300", "--device", "cpu", "--threads", "1", "--json", "zap", "cat", "q0q"]);
@@ -160,7 +160,7 @@ async fn mine_goes_on_when_its_vault_is_killed_and_leaves_none_behind() {
     let mut lines = BufReader::new(mine.0.stdout.take().unwrap()).lines();
     for number in 0..300 {
         let line = lines.next().unwrap_or_else(|| panic!("{number} keys")).unwrap();
-        // Found keys wait to be printed at any time, and theirs are lost.
+        // Found keys may be waiting to be printed, and their start secrets are lost.
         if [1, 40, 150].contains(&number) {
             kill(vault);
             vault = next_vault(mine.0.id(), Some(vault)).await;

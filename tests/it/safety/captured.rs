@@ -1,6 +1,6 @@
-//! The captured-process test: the network process in the hands of an attacker
-//! (`service::captured`), who looks through its memory and uses its end of the vault's socket. It
-//! gets no secret, and no key of another asker.
+//! The captured-process test: an attacker (`service::captured`) controls the network process, looks
+//! through its memory and uses its end of the vault's socket. The attacker gets no secret, and no
+//! key of another asker.
 
 use crate::cli::control::operate;
 use crate::support::asker::Asker;
@@ -57,7 +57,7 @@ impl Captured {
         fs::read_to_string(path).unwrap_or_default()
     }
 
-    /// A line of the report's kind `what`, without that word.
+    /// The lines of the report that begin with `what`, without that word.
     fn reported<'a>(report: &'a str, what: &'a str) -> impl Iterator<Item = &'a str> {
         report.lines().filter_map(move |line| line.strip_prefix(what)?.strip_prefix(' '))
     }
@@ -71,14 +71,14 @@ fn key_in(text: &str) -> Option<Keys> {
     text.lines().find(|line| line.starts_with("nsec1")).map(|nsec| Keys::parse(nsec).unwrap())
 }
 
-/// A key that the attacker had sealed: to whom, for which pattern, and the start secret behind it.
+/// A key that the vault sealed for the attacker: its receiver, its pattern and its start secret.
 struct Redeemed {
     key: Keys,
     is_own: bool,
     start: SecretKey,
 }
 
-/// The keys that the vault has sealed for the attacker, opened by those who can.
+/// The keys that the vault sealed for the attacker, opened by their receivers.
 fn redeemed(report: &str, attacker: &Keys, victim: &Keys) -> Vec<Redeemed> {
     Captured::reported(report, "redeemed")
         .map(|line| {
@@ -176,12 +176,12 @@ async fn a_captured_network_process_gets_no_secret_and_redirects_no_key() {
     println!("{} MB of memory, {} secrets", dump.len() >> 20, secrets.len());
     assert_eq!(found_in(&dump, &secrets, &texts), Vec::<String>::new(), "in the network process");
 
-    // The bot still serves: both get the keys they asked for, to the end of what was asked.
+    // The bot still serves: both get all the keys that they asked for.
     bot.operate("resume");
     victim.next_key().await.assert_starts_with("cc");
     attacker.next_key().await.assert_starts_with("dd");
 
-    // The positive control.
+    // The positive control: the scan finds the secrets where they are.
     let Ok(regions) = vault else { return println!("the vault's memory cannot be read, not even by the test") };
     let found: Vec<String> = regions.iter().flat_map(|region| found_in(region, &secrets, &texts)).collect();
     for name in ["the identity", "an open start secret"] {

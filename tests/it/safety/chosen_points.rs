@@ -1,5 +1,5 @@
-//! S10: an asker may name any point. A text that is no point and a used point are refused with the
-//! reason; any other point is searched correctly. No device is taken out of use because of it.
+//! S10: an asker may name any point. A text that is not a point, and a used point, are refused with
+//! the reason; any other point is searched correctly. No device is taken out of use because of it.
 
 use crate::support::asker::{Asker, DeliveredKey};
 use crate::support::bot::{BotProcess, Home};
@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     test!(a_hundred_texts_that_are_no_point_are_refused_with_the_reason),
 ];
 
-/// Found in the first launch; matches by chance once in 32,768.
+/// A prefix found in the first launch. It matches by chance once in 32,768.
 const PREFIX: &str = "dad";
 /// Generous limits, because one asker sends everything here.
 const GENEROUS: &str = "[limits]\nopen_jobs_per_asker = 100\njobs_per_day = 100000\n";
@@ -101,7 +101,7 @@ impl Meeting {
     /// Checks that a request at a point with a known secret is served. `text` names the point.
     async fn is_served(&mut self, text: &str, secret: &SecretKey) -> SplitTweak {
         let tweak = self.is_served_at(text, &point_of(secret)).await;
-        // Computed by libsecp256k1 alone.
+        // Computed by libsecp256k1 only.
         let key = secret.add_tweak(tweak.tweak.offset.scalar()).unwrap();
         let key = Keypair::from_secret_key(SECP256K1, &turned(key, tweak.tweak.rotation));
         let npub = Npub(key.x_only_public_key().0.serialize());
@@ -241,8 +241,7 @@ async fn chosen_points_are_searched_right_or_refused_and_no_device_is_blamed() {
     meeting.ends_well().await;
 }
 
-/// `G` and each of its relatives as the first of them, so each needs a bot that has not seen
-/// another.
+/// Asks for `G` and each of its relatives. Each needs a new bot that has seen no other relative.
 async fn the_generator_and_its_relatives_are_halves_like_any_other() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     for secret in family(small(1)) {

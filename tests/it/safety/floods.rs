@@ -223,7 +223,7 @@ async fn a_stop_does_not_wait_for_lookups_of_authors() {
     assert!(!home.log().contains("did not end in time"), "{}", home.log());
 }
 
-/// Many long NIP-04 messages, each of a new key, while no relay says which of the authors read
+/// Many long NIP-04 messages, each from a new key, while no relay says whether their authors read
 /// NIP-17.
 async fn nip04_messages_of_first_time_askers_take_little_memory_and_none_is_lost() {
     const STRANGERS: usize = 200;

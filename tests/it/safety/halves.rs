@@ -1,5 +1,5 @@
-//! Halves of askers: `split` and `combine` have theirs in a vault process, and nothing of it in their
-//! own memory.
+//! Halves of askers: `split` and `combine` keep the half in a vault process, and no part of it in
+//! their own memory.
 
 use crate::support::bot::FaultyBot;
 use crate::support::half::Half;
@@ -96,7 +96,7 @@ async fn combine_has_neither_half_nor_key_nor_passphrase_in_its_memory() {
     assert_eq!(Search::new(&needles).process(id), Vec::<String>::new(), "in the command");
     let known = [needle("the tweak", stored.tweak.as_bytes())];
     assert!(!Search::new(&known).process(id).is_empty(), "the search finds what is there");
-    // The positive control, where the vault's memory can be read at all.
+    // The positive control, if the vault's memory can be read at all.
     if let Ok(regions) = memory(vault) {
         let found = |needle: &Needle| {
             regions.iter().any(|region| region.windows(needle.bytes.len()).any(|w| w == needle.bytes))
@@ -121,7 +121,8 @@ async fn a_half_whose_vault_is_killed_is_lost_with_words_and_its_file_still_serv
     assert!(program::stdout(&again).contains("nsec1") && program::stderr(&again).contains("the same key"));
 }
 
-/// It is killed while it reads the passphrase, and while its half waits for the work to be done.
+/// The vault is killed while it reads the passphrase, and while its half waits for the proof of
+/// work.
 async fn split_new_leaves_no_file_if_its_vault_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let [pass, half] = ["pass", "half.age"].map(|name| folder.path().join(name));

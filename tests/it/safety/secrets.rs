@@ -18,8 +18,8 @@ fn compile(code: &str) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("outside.rs");
     fs::write(&file, format!("{code}\nfn main() {{}}\n")).unwrap();
-    // The test binary lies beside the libraries it was linked with. The newest build of ours is the
-    // right one.
+    // The test binary lies beside the libraries it was linked with. Our newest build is the right
+    // one.
     let libraries = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let newest = fs::read_dir(&libraries)
         .unwrap()

@@ -17,9 +17,9 @@ pub const TESTS: &[Test] =
 
 /// Memory of the other process, bytes.
 const HELD: usize = 64 << 20;
-/// The part of it that must go.
+/// The part of that memory that must be swapped.
 const SWAPPED: u64 = 32 << 20;
-/// The content of its memory, with every byte changed, so that nobody else has it.
+/// The content of its memory, stored here with every byte changed, so that no other memory has it.
 const MARK: [u8; 16] = *b"npubbot-swaptest";
 
 fn mark() -> Vec<u8> {
@@ -38,7 +38,7 @@ fn holds_memory() {
 /// A memory cgroup of version 1 or 2.
 struct Cgroup {
     folder: PathBuf,
-    /// The cgroup that this process was in.
+    /// The cgroup of this process before.
     former: PathBuf,
     limit: &'static str,
     usage: &'static str,
@@ -61,7 +61,7 @@ impl Cgroup {
         })
     }
 
-    /// Puts this process into it, whose children are then born there.
+    /// Moves this process into the cgroup; its later children start there.
     fn enter(&self) -> std::io::Result<()> {
         fs::write(self.folder.join("cgroup.procs"), std::process::id().to_string())
     }
@@ -74,7 +74,7 @@ impl Cgroup {
         fs::read_to_string(self.folder.join(self.usage)).unwrap().trim().parse().unwrap()
     }
 
-    /// Leaves less room than is used. The system swaps at once, or refuses.
+    /// Limits the memory below its use. The system swaps at once, or refuses the limit.
     fn limit(&self, bytes: u64) {
         let _ = fs::write(self.folder.join(self.limit), bytes.to_string());
     }
@@ -103,7 +103,7 @@ async fn the_identity_is_not_swapped_when_memory_runs_short() {
     let Some(cgroup) = Cgroup::new() else { skip("no memory cgroup can be made") };
     let home = Home::new(&[]);
     drop(home.vault());
-    // Memory is counted where its process was when it was first used.
+    // Memory counts in the cgroup of its process at its first use.
     if cgroup.enter().is_err() {
         skip("this process cannot enter a memory cgroup");
     }

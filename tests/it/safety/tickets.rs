@@ -1,5 +1,5 @@
-//! Tickets, with the socket of the real vault process in the hands of an attacker: a key goes to
-//! the asker who asked for it, whatever the network process says.
+//! Tickets. An attacker controls the socket of the real vault process, and still each key goes to
+//! the asker who asked for it.
 
 use crate::support::bot::Home;
 use crate::support::forger::Forger;
@@ -58,8 +58,8 @@ fn key_for(reader: &Keys, wrap: &GiftWrap) -> Option<String> {
     Some(Keys::parse(nsec).unwrap().public_key().to_bech32().unwrap())
 }
 
-/// Each round mixes tickets, hits, receivers and announcements as an attacker would who asked for
-/// some keys of their own.
+/// Each round mixes tickets, hits, receivers and announcements, like an attacker with some requests
+/// of their own.
 fn no_key_is_redirected_through_the_socket() {
     let mut rng = StdRng::seed_from_u64(crate::support::seed());
     let home = Home::new(&[]);
@@ -68,7 +68,7 @@ fn no_key_is_redirected_through_the_socket() {
     let (theirs, own) = (ticket(&vault, &asking, "q"), ticket(&vault, &thief, "p"));
     let (mut delivered, mut refused) = (0, 0);
     for round in 0..400 {
-        // What is searched for the asker, or for the attacker.
+        // The asker's pattern, or the attacker's.
         let pattern = if rng.random_bool(0.5) { "q" } else { "p" };
         let (start, hit) = found(&vault, pattern);
         let mut ticket = if rng.random_bool(0.5) { theirs.clone() } else { own.clone() };
@@ -77,7 +77,7 @@ fn no_key_is_redirected_through_the_socket() {
                 let at = rng.random_range(0..ticket.0.len());
                 ticket.0[at] ^= 1 << rng.random_range(0..8);
             }
-            // The attacker's order, with the MAC of the asker's.
+            // The attacker's order, with the MAC of the asker's ticket.
             1 => {
                 let (order, mac) = (own.0.len() - 32, theirs.0.len() - 32);
                 ticket = Ticket([&own.0[..order], &theirs.0[mac..]].concat());
@@ -111,14 +111,14 @@ fn a_ticket_survives_the_restart_of_both_processes() {
     let asking = Forger::new(vault.public_key());
     let ticket = ticket(&vault, &asking, "q");
     drop(vault);
-    // Nothing but the ticket's bytes is left.
+    // Only the ticket's bytes survive.
     let (vault, ticket) = (started(&home), Ticket(ticket.0.clone()));
     let (start, hit) = found(&vault, "q");
     let wrap = vault.redeem(start, &hit, &ticket, None, &message_to(&Keys::generate(), ""), "").unwrap();
     assert_eq!(key_for(&asking.author, &wrap), Some(hit.npub().to_string()));
 }
 
-/// Each vault begins as if its bot had just started.
+/// Each new vault behaves as at the bot's first start.
 fn nobody_gets_the_tickets_of_earlier_jobs_by_ending_the_vault() {
     let home = Home::new(&[]);
     let order = || vec![Order::any_key(asker(&Keys::generate()), None)];

@@ -1,5 +1,5 @@
-//! The walls around the vault process, tried from outside and from inside, and its socket in the
-//! hands of an attacker.
+//! The walls around the vault process, tested from outside and from inside, and with an attacker at
+//! its socket.
 
 use crate::support::bot::{FaultyBot, Home};
 use crate::support::forger::Forger;
@@ -51,7 +51,7 @@ fn give_away(path: &Path) {
     }
 }
 
-/// Has a command run as an ordinary user, also where root runs the tests.
+/// Makes a command run as an ordinary user, even if root runs the tests.
 fn as_ordinary_user(command: &mut Command) {
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
@@ -101,11 +101,11 @@ fn reads_and_traces() {
     let traced = unsafe { libc::ptrace(libc::PTRACE_SEIZE, vault as libc::pid_t, 0, 0) };
     let error = std::io::Error::last_os_error();
     assert_eq!((traced, error.raw_os_error()), (-1, Some(libc::EPERM)), "{error}");
-    // The positive control: what this user may read of other processes of theirs.
+    // The positive control: this user may read other processes of their own.
     assert!(!fs::read(about(bot, "environ")).unwrap().is_empty());
 }
 
-/// The vault at `home`; skips the test where no system call is forbidden to it.
+/// The vault at `home`. Skips the test if no system call can be forbidden to it.
 #[cfg(debug_assertions)]
 fn enclosed(home: &Home) -> Vault {
     let vault = started(home);
@@ -115,8 +115,8 @@ fn enclosed(home: &Home) -> Vault {
     vault
 }
 
-/// The C library opens a file when a thread's heap shrinks. A vault that was killed for that lost
-/// its start points a dozen times in a burst of requests.
+/// The C library opens a file when a thread's heap shrinks. When the vault was killed for that, it
+/// lost its start points a dozen times in a burst of requests.
 #[cfg(debug_assertions)]
 fn a_file_is_refused_to_the_vault_which_lives() {
     let home = Home::new(&[]);
@@ -132,7 +132,7 @@ fn a_forbidden_system_call_ends_the_vault_and_it_comes_back() {
     let home = Home::new(&[]);
     let vault = enclosed(&home);
     let former = vault.process_id();
-    // Each of the vaults that get the request is killed, and then no further one gets it.
+    // Each vault that gets the request is killed. After a few, no further one gets it.
     assert!(matches!(vault.break_out(BreakOut::Socket), Err(VaultError::Gone)));
     vault.open_start().expect("it is back");
     assert_ne!(vault.process_id(), former);
@@ -186,7 +186,7 @@ fn a_start_point_is_redeemed_once_also_over_the_socket() {
     assert!(matches!(redeem(2, 2), Err(VaultError::StartSpent)));
 }
 
-/// Only the vault of `mine` does, which has no identity.
+/// Only the vault of `mine`, which has no identity, shows keys.
 fn the_vault_of_a_bot_shows_no_key() {
     let home = Home::new(&[]);
     let vault = started(&home);
@@ -220,7 +220,7 @@ fn garbage_ends_the_vault() {
         command.arg("vault").stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
         let mut vault = FaultyBot(command.spawn().unwrap());
         drop(command);
-        // It may end before it has read all.
+        // The vault may end before it has read everything.
         let _ = ours.write_all(bytes);
         let _ = ours.shutdown(std::net::Shutdown::Write);
         assert!(!vault.0.wait().unwrap().success(), "{} bytes", bytes.len());

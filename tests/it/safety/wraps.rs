@@ -1,5 +1,4 @@
-//! S6: whatever is sealed in a wrap, the worst outcome is that the wrap is ignored, and the next
-//! asker is answered.
+//! S6: whatever a wrap contains, at worst it is ignored, and the next asker is answered.
 
 use crate::support::asker::Asker;
 use crate::support::bot::Home;
@@ -185,7 +184,8 @@ async fn the_same_wrap_without_its_fault_is_accepted() {
     let forger = Forger::new(running.public_key);
     let seal = forger.seal_of(&forger.rumor("qqqqqqqq").as_json()).as_json();
     let once = Keys::generate();
-    // NIP-44 pads texts of 257 to 511 bytes and more in steps. Done by hand, as in the forgeries.
+    // NIP-44 pads texts of 257 to 511 bytes and more in steps. The padding is done here, as in the
+    // forgeries.
     let content = forger.encrypt_padded(&once, &properly_padded(&seal));
     relay.push(&forger.wrap_with(&once, content, [Tag::public_key(forger.bot)]).as_json());
     asker.ask("status").await;

@@ -129,7 +129,7 @@ fn is_result(text: &str) -> bool {
     text.lines().any(|line| line.len() > 50 && (line.starts_with("nsec1") || line.starts_with("ntweak1")))
 }
 
-/// A delivered nsec, checked by libsecp256k1 alone.
+/// A delivered nsec, checked by libsecp256k1 only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveredKey {
     /// The npub of the nsec.

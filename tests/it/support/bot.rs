@@ -102,7 +102,7 @@ impl Home {
         vault.unwrap().with_reader(npubbot::bot::asked)
     }
 
-    /// Makes the identity one of a version before there were tickets: its file has the nsec alone.
+    /// Makes the identity older than tickets: its file has only the nsec.
     pub fn make_older_than_tickets(&self) {
         drop(self.vault());
         let identity: age::x25519::Identity = fs::read_to_string(self.age_identity()).unwrap().trim().parse().unwrap();
@@ -256,7 +256,7 @@ impl BotProcess {
         self.child.id()
     }
 
-    /// Waits until it ends by itself; returns its exit status.
+    /// Waits until it ends on its own; returns its exit status.
     pub async fn ended(mut self) -> std::process::ExitStatus {
         until("the process ends", || {
             let status = self.child.try_wait().unwrap();

@@ -1,4 +1,4 @@
-//! A real NATS server with TLS, workers, and a search on a machine without a device worth the name.
+//! A real NATS server with TLS, workers, and a search whose own device is nearly idle.
 
 use super::harness::skip;
 use super::program;
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 
-/// Names the server's program; else it is looked for as `nats-server`.
+/// The variable that names the server's program. Without it, `nats-server` is looked for.
 const PROGRAM: &str = "NATS_SERVER";
 
 /// Skips the test if there is no NATS server.
@@ -141,7 +141,7 @@ pub struct Headquarters {
     pub scheduler: Arc<Scheduler>,
     pub fleet: Fleet,
     pub finds: Arc<Mutex<Vec<Find>>>,
-    /// The connection's, so that its threads have a name; `None` at the end.
+    /// The connection's runtime, with named threads; `None` at the end.
     runtime: Option<Runtime>,
     _stopper: Stopper,
 }
@@ -219,7 +219,7 @@ impl Headquarters {
     }
 }
 
-/// The bot's own device in these tests: it works, and is no help.
+/// The bot's own device in these tests. It works, but is too slow to help.
 struct Slow {
     info: DeviceInfo,
 }

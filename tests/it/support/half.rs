@@ -1,4 +1,5 @@
-//! An asker's half, kept by the test itself: the library shows a secret half to no other room.
+//! An asker's half, kept by the test itself, because the library shows secret halves to no other
+//! room.
 
 use npubbot::key::{HalfPoint, SplitTweak};
 use secp256k1::{Keypair, PublicKey, SECP256K1, SecretKey};

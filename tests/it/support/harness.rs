@@ -1,5 +1,5 @@
-//! The test harness. Every test runs in a process of its own, and may report at run time that
-//! something it needs is missing.
+//! The test harness. Every test runs in its own process, and may report at run time that something
+//! it needs is missing.
 //!
 //! Each file lists its tests in a `TESTS` table; a test that no table lists is an error (dead
 //! code). `cargo test` arguments work as usual: a filter, `--exact`, `--ignored`,
@@ -18,14 +18,14 @@ const CHILD: &str = "NPUBBOT_TEST_CHILD";
 /// If this variable is set, the time of each test and the processor time of it and of the programs
 /// it started are printed, the slowest first.
 const TIMES: &str = "NPUBBOT_TEST_TIMES";
-/// A test that takes longer is killed, unless it is marked as long.
+/// Time after which a test is killed, unless it is marked as long.
 const LONGEST: Duration = Duration::from_secs(900);
 /// Exit status of a child whose test was skipped.
 const SKIPPED: u8 = 77;
 /// Precedes the reason in the last line of a skipped test's output.
 const REASON: &str = "SKIPPED: ";
 
-/// One test, or a part of a test that runs in a process of its own.
+/// One test, or a part of a test that runs in its own process.
 #[derive(Clone, Copy)]
 pub struct Test {
     name: &'static str,
@@ -256,8 +256,8 @@ fn run_in_child(test: Test, capture: bool) -> Result<Completion, Failed> {
     Err(Failed::from(format!("{said}\n{status}")))
 }
 
-/// The processor time that an ended process used until now, with that of its children that it has
-/// waited for. `None` where the system does not tell.
+/// The processor time of an ended process and of the children that it has waited for. `None` if the
+/// system does not say.
 fn processor_time(process: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // Fields 14 to 17, counted from the one after the name, which may have spaces: user and system

@@ -1,4 +1,4 @@
-//! Searches for secrets where there must be none: in the files of a folder, and in the memory of a
+//! Searches for secrets in places that must hold none: the files of a folder, and the memory of a
 //! process.
 
 use aho_corasick::AhoCorasick;

@@ -1,4 +1,4 @@
-//! How busy the machine is with the work of others, for tests that measure time.
+//! The load of the machine from other programs, for tests that measure time.
 
 use super::harness;
 use std::fs;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How long the machine is watched.
 const WATCHED: Duration = Duration::from_millis(300);
-/// The share of the processors that others may use while a time is judged.
+/// The share of the processors up to which times can be judged.
 const QUIET: f64 = 0.25;
 
 /// The share of the processors that others used just before a test, from 0 to 1.
@@ -14,8 +14,8 @@ const QUIET: f64 = 0.25;
 pub struct OthersWork(f64);
 
 impl OthersWork {
-    /// Watches the machine for a moment. The first line of a test that runs alone: nothing of its
-    /// own runs yet. 0 where the system does not say.
+    /// Watches the machine for a moment. Call it first in a test that runs alone, while nothing of
+    /// its own runs. 0 if the system does not say.
     pub fn watch() -> OthersWork {
         let before = ticks();
         std::thread::sleep(WATCHED);
@@ -32,9 +32,8 @@ impl OthersWork {
         self.0 > QUIET
     }
 
-    /// Fails if `took` is not less than `allowed`. On a machine that is busy with the work of others
-    /// the test is skipped instead, by name: the time would be theirs. All else must be checked
-    /// before.
+    /// Fails if `took` is not less than `allowed`. On a machine that is busy with other programs,
+    /// skips the test instead, because the time is theirs. Check everything else before.
     pub fn judge(self, what: &str, took: Duration, allowed: Duration) {
         let said = format!("{what} took {took:?}, {allowed:?} are allowed");
         println!("{said}");

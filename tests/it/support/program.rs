@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// `npubbot` without standard input. It sees no variable and no folder of the person who runs the
-/// tests: home is no folder, so that nothing is written there.
+/// tests. Its home is not a folder, so nothing is written there.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_npubbot"));
     for (name, _) in std::env::vars_os() {

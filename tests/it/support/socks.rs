@@ -1,5 +1,5 @@
-//! A SOCKS5 proxy (RFC 1928, RFC 1929) that forwards every name to one relay and notes what it was
-//! asked for.
+//! A SOCKS5 proxy (RFC 1928, RFC 1929) that forwards every name to one relay and records the
+//! requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ pub struct Asked {
     pub user: String,
     /// The name as the client sent it, or the address in text if it sent one.
     pub host: String,
-    /// Whether the client sent a name, which the proxy has to resolve.
+    /// Whether the client sent a name, which the proxy must resolve.
     pub is_name: bool,
     pub port: u16,
 }

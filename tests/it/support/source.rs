@@ -27,7 +27,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-/// Where the library's source code is: the bot's and the miner's.
+/// The folders of the library's source code: the bot's and the miner's.
 const SOURCES: [&str; 2] = ["src", "miner/src"];
 
 /// Every Rust file of the library except unit tests.

@@ -1,12 +1,12 @@
-//! A terminal of 80×24 for a program, and what stands on it.
+//! A terminal of 80×24 for a program, and its screen.
 
 use super::harness::skip;
 use super::program::{command, stderr, stdout};
 use std::path::Path;
 use std::process::Command;
 
-/// Knows the few sequences that ratatui writes. Arguments: the steps, the program and its own.
-/// Prints the screen at the last step.
+/// A script that interprets the few sequences that ratatui writes. Arguments: the steps, the
+/// program and its arguments. Prints the screen at the last step.
 const SCRIPT: &str = r#"
 import fcntl, json, os, pty, re, select, struct, subprocess, sys, termios, time
 pid, terminal = pty.fork()
@@ -67,12 +67,11 @@ if not ended:
 sys.exit(os.waitstatus_to_exitcode(status))
 "#;
 
-/// A text to wait for on the screen, the keys that are pressed then, and a command that is run
-/// before them.
+/// A text to wait for on the screen, the keys to press then, and a command to run before them.
 pub type Step<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// Runs `npubbot top` for a bot through these steps; the last one must end it. Returns the screen at
-/// the last step.
+/// Runs `npubbot top` for a bot through these steps; the last one must end it. Returns the screen
+/// at the last step.
 pub fn top(data: &Path, config: &Path, steps: &[Step]) -> String {
     let program = command();
     let mut terminal = Command::new("python3");

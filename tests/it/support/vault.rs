@@ -16,7 +16,7 @@ pub fn started(home: &Home) -> Vault {
     process_of(home)
 }
 
-/// The real vault process of a bot whose identity is there.
+/// The real vault process of a bot with an existing identity.
 pub fn process_of(home: &Home) -> Vault {
     let file = home.data().join("identity.age");
     let means = Means::AgeIdentityFile(home.age_identity());

@@ -14,7 +14,7 @@ fn key(start: &str) -> Npub {
         let value = ALPHABET.iter().position(|&c| char::from(c) == character).unwrap();
         bits.extend((0..5).map(|bit| value >> (4 - bit) & 1 == 1));
     }
-    // What follows is no continuation of zeros, equal characters or a word.
+    // The rest does not continue zeros, equal characters or a word.
     bits.extend((bits.len()..256).map(|bit| bit % 3 != 0));
     Npub(std::array::from_fn(|byte| (0..8).fold(0, |all, bit| all << 1 | u8::from(bits[8 * byte + bit]))))
 }
@@ -80,7 +80,7 @@ fn the_rarity_of_a_key_is_that_of_the_rarest_pattern_it_meets() {
     assert_eq!(rarest(Family::Any, "m0ctane"), None);
 }
 
-/// A search that knows its best key so far is told of every rarer one, and of no other.
+/// A search that knows its best key so far finds every rarer one, and no other.
 #[test]
 fn a_search_asks_for_exactly_the_keys_that_are_rarer() {
     let mut rng = random();
@@ -108,7 +108,7 @@ fn a_search_begins_with_few_hits_a_second_and_ends_when_nothing_is_rarer() {
             assert!(first.iter().all(|pattern| hits(pattern) <= 50.0), "{family:?} at {rate}: {first:?}");
         }
         assert_eq!(best.patterns(None, None), family.floor());
-        // However lucky it is, a search keeps a bounded number of keys.
+        // Even a lucky search keeps a bounded number of keys.
         let (mut kept, mut number) = (None, 0);
         while let Some(next) = best.patterns(kept.as_ref(), None).into_iter().min_by(super::super::best::by_difficulty)
         {

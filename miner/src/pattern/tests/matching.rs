@@ -3,7 +3,7 @@
 use super::super::{PatternId, PatternSet, look_alikes};
 use super::*;
 
-/// A character of an npub's text, or another of the alphabet now and then.
+/// A character of an npub's text, sometimes replaced by another of the alphabet.
 fn nearly(rng: &mut StdRng, character: char) -> char {
     if rng.random_ratio(1, 40) { char::from(ALPHABET[rng.random_range(0..32)]) } else { character }
 }
@@ -32,7 +32,7 @@ fn misread(rng: &mut StdRng, character: char) -> char {
     letters[rng.random_range(0..letters.len())]
 }
 
-/// A random pattern of a random kind, that this key has more often than not.
+/// A random pattern of a random kind, which this key usually matches.
 pub fn pattern_near(rng: &mut StdRng, npub: &Npub) -> String {
     let text = text_of(npub);
     let hex: String = npub.0.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -74,7 +74,7 @@ pub fn pattern_near(rng: &mut StdRng, npub: &Npub) -> String {
     }
 }
 
-/// A random key; now and then one with many zeros, many ones or a word at the start.
+/// A random key; sometimes one with many zeros, many ones or a word at the start.
 pub fn key_near(rng: &mut StdRng) -> Npub {
     let mut x: [u8; 32] = rng.random();
     match rng.random_range(0..6) {

@@ -14,7 +14,7 @@ use naive::naive;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// A generator with a seed that is printed, and taken back from `NPUBBOT_TEST_SEED`.
+/// A generator with a printed seed, which `NPUBBOT_TEST_SEED` sets.
 fn random() -> StdRng {
     let seed = std::env::var("NPUBBOT_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
     println!("NPUBBOT_TEST_SEED={seed}");

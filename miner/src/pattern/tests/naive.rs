@@ -1,9 +1,9 @@
-//! The oracle: reads a pattern's text anew, and compares it with the key's text.
+//! The oracle: reads a pattern's text on its own, and compares it with the key's text.
 
 use super::super::words::shapes_of_built_in;
 use super::*;
 
-/// Whether a key has a pattern, by its text alone.
+/// Whether a key matches a pattern, decided by the texts only.
 pub fn naive(pattern: &str, npub: &Npub) -> bool {
     let (text, hex) = (text_of(npub), npub.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let characters: Vec<char> = text.chars().collect();

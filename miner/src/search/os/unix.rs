@@ -1,4 +1,4 @@
-//! Unix systems but Linux.
+//! Unix systems except Linux.
 
 /// The lowest priority there is.
 const NICENESS: i32 = 19;

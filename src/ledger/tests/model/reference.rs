@@ -134,7 +134,7 @@ impl Reference {
         may
     }
 
-    /// Whether a request comes into this state: accepted after it was asked, ended while it was open.
+    /// Whether a request changes to this state: from asked to accepted, or from open to ended.
     pub fn answer_request(&mut self, rumor: RumorId, to: PeerRequestState) -> bool {
         let may = |state: PeerRequestState| match to {
             PeerRequestState::Accepted => state == PeerRequestState::Asked,
@@ -220,7 +220,7 @@ impl Reference {
         (open, results, last_day, self.silent.contains_key(&who), self.jobs.values().any(|job| job.asker == who))
     }
 
-    /// Whether anything but ids is kept of an asker without a job.
+    /// Whether the ledger keeps more than ids of an asker without a job.
     pub fn keeps(&self, who: u8) -> bool {
         self.silent.contains_key(&who)
             || self.languages.contains_key(&who)

@@ -1,4 +1,4 @@
-//! Unit tests of the worker: what a device searches first.
+//! Unit tests of the worker: the first launches of a device.
 
 use super::super::first_rates::{MEASURE, WARM_UP};
 use super::*;
@@ -13,7 +13,8 @@ use std::thread::JoinHandle;
 
 const KEY: &str = "a device";
 
-/// A launch as the device saw it: its patterns, whether a rate was known before it, and when it came.
+/// A launch as the device saw it: its patterns, whether a rate was known before it, and when it
+/// came.
 #[derive(Clone, Debug)]
 struct Seen {
     patterns: usize,
@@ -25,7 +26,7 @@ struct Seen {
 /// thousand times as slowly.
 struct Fake {
     info: DeviceInfo,
-    /// The time of its first launch.
+    /// The duration of its first launch.
     first_takes: Duration,
     expected: Option<Expected>,
     record: Arc<Record>,
@@ -158,7 +159,7 @@ fn a_job_that_is_there_is_searched_before_the_device_is_measured() {
             let began = running.began;
             (began, running.end())
         };
-        // If the machine stands still between the first two launches, the second comes too late.
+        // If the machine stalls between the first two launches, the second comes too late.
         let timely = (0..50).map(|_| once()).find(|(began, seen)| seen[1].at - *began < WARM_UP);
         let (began, seen) = timely.expect("a second launch during the warm-up");
         let patterns: Vec<usize> = seen.iter().take(2).map(|seen| seen.patterns).collect();
@@ -194,7 +195,7 @@ fn a_second_start_measures_nothing_and_keeps_the_rates_of_its_jobs() {
     assert_eq!(second.record.rates(), rates);
     assert!(second.end().is_empty(), "nothing is measured");
 
-    // A rate that is not true any more is corrected by jobs, and kept at the end.
+    // Jobs correct an outdated rate, and the new one is saved at the end.
     calibrations.change(KEY, |calibration| calibration.top_words = Some(1e9));
     let third = Running::start(&["qqqqqqqqqq"], Duration::from_millis(1), expected, &calibrations);
     third.until("the rate is measured anew", |running| running.record.rate().is_some_and(|Rate(rate)| rate < 1e8));

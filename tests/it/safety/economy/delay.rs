@@ -1,7 +1,7 @@
 //! How long honest people wait while strangers name relays that say nothing.
 //!
-//! Every stranger's relay list names six hosts of its own. Every two seconds one honest person
-//! writes: in turn an asker with an open job, a newcomer who wants help, and a newcomer whose
+//! Every stranger's relay list names six different hosts. Every two seconds one honest person
+//! writes, alternately an asker with an open job, a newcomer who wants help, and a newcomer whose
 //! request is found at once. Each newcomer reads at a relay that the bot has never visited.
 //!
 //! In full, eleven minutes:
@@ -30,11 +30,12 @@ pub const TESTS: &[Test] = &[
 
 /// The longest that an honest person may wait.
 const BOUND: Duration = Duration::from_secs(5);
-/// Waiting ends after this time, to see by how much the bound is missed.
+/// Time after which the test stops waiting. It exceeds the bound, to see by how much the bound is
+/// missed.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The time between two honest messages.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Work that newcomers do for a request in a flood, as the bot tells them.
+/// Proof of work that newcomers do for a request in a flood, in bits.
 const WORK: u8 = 8;
 
 /// Somebody honest, who reads at a relay of their own.
@@ -73,7 +74,7 @@ impl Person {
     }
 }
 
-/// The waits of one kind of people; `None` where nothing came within [`PATIENCE`].
+/// The waits of one kind of people; `None` if nothing came within [`PATIENCE`].
 #[derive(Default)]
 struct Waits(Vec<Option<Duration>>);
 
@@ -82,7 +83,7 @@ impl Waits {
         self.0.iter().filter(|wait| wait.is_none_or(|wait| wait > BOUND)).count()
     }
 
-    /// How many, how many late ones, and the longest.
+    /// The column of the table: number of waits, late ones, and the longest.
     fn column(&self) -> String {
         let longest = if self.0.contains(&None) { None } else { self.0.iter().flatten().max() };
         let longest = longest.map_or("never".to_owned(), |wait| format!("{:.2} s", wait.as_secs_f64()));
@@ -169,8 +170,8 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     tokio::join!(pour, write).1
 }
 
-/// Runs the attacks, `at_once` at the same time, each against a bot of its own. Prints the table,
-/// and fails with every row that has somebody who waited too long.
+/// Runs the attacks, `at_once` at a time, each against a new bot. Prints the table, and fails if
+/// anybody waited too long.
 async fn table(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
     println!("message  relay   a second  status, with a job      help                    a key");
     let mut over = Vec::new();
@@ -199,7 +200,7 @@ async fn relays_that_say_nothing_delay_nobody_else() {
     table(2, [Manner::Mute, Manner::Silent].map(|manner| (Sort::Help, manner, budget(20, 8)))).await;
 }
 
-/// Half a minute at each rate.
+/// Attacks for half a minute at each rate.
 async fn at_every_rate(sort: Sort, manner: Manner) {
     table(1, [2, 20, 50, 200].map(|a_second| (sort, manner, budget(a_second, 30)))).await;
 }

@@ -135,7 +135,7 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     let status = honest.wrap("status").await;
     let events = attack::events(sort, budget, bot.public_key, &theirs);
 
-    // The vault is a process of its own, and costs too.
+    // The vault is another process, and counts too.
     let pid = bot.pid();
     let vault = next_vault(pid, None).await;
     let resident = || usage::of(pid).1 + usage::of(vault).1;
@@ -189,8 +189,8 @@ async fn attack(sort: Sort, manner: Manner, budget: Budget) -> Row {
     }
 }
 
-/// Runs the attacks, `at_once` at the same time, each against a bot of its own. Prints the table,
-/// and fails if a row exceeds a bound.
+/// Runs the attacks, `at_once` at a time, each against a new bot. Prints the table, and fails if a
+/// row exceeds a bound.
 async fn table(at_once: usize, attacks: impl IntoIterator<Item = (Sort, Manner, Budget)>) {
     let others = OthersWork::watch();
     println!("{}", Row::HEAD);

@@ -77,7 +77,7 @@ impl HostileRelay {
         HostileRelay { port, redirected, tasks: vec![watch, serve] }
     }
 
-    /// An address of this relay that no other asker names: each number is a host of its own.
+    /// An address of this relay that no other asker names: each number is another host.
     pub fn url(&self, number: usize) -> RelayUrl {
         let [_, high, middle, low] = (number as u32).to_be_bytes();
         RelayUrl::parse(&format!("ws://127.{}.{middle}.{low}:{}", high + 1, self.port)).unwrap()

@@ -1,11 +1,11 @@
-//! A disk that loses power or fails at a chosen change: what was not synced is kept apart.
+//! A disk that loses power or fails at a chosen change. Unsynced changes are kept apart.
 //!
-//! SQLite writes through a VFS of ours ([`vfs`]); `fsync` and `fdatasync` of the other files in the
-//! folder come by [`sync`]. A *change* is a write, a truncation, a deletion or a sync. The model is
-//! one for the process: every test has a process of its own.
+//! SQLite writes through our VFS ([`vfs`]); [`sync`] receives `fsync` and `fdatasync` of the other
+//! files in the folder. A *change* is a write, a truncation, a deletion or a sync. There is one
+//! model per process, because every test has its own process.
 //!
-//! After a power loss a file has what was synced, and of the rest some sectors of 512 bytes or
-//! none, in any order. A file whose name was not synced (`fsync` of its folder) may be missing.
+//! After a power loss a file has its synced content, and any sectors of 512 bytes (or none) of the
+//! unsynced. A file whose name was not synced (`fsync` of its folder) may be missing.
 
 mod sync;
 mod vfs;
@@ -49,7 +49,7 @@ pub enum Survives {
     Nothing,
     /// All unsynced changes, as after a kill.
     Everything,
-    /// Each sector by lot, with this seed.
+    /// Each sector at random, with this seed.
     Some(u64),
 }
 
@@ -65,14 +65,14 @@ enum Change {
     Length(usize),
 }
 
-/// A file as the disk has it, and the changes that are not synced.
+/// A file on the disk, and its unsynced changes.
 #[derive(Default)]
 struct Content {
     synced: Vec<u8>,
     pending: Vec<Change>,
     /// Whether its name in the folder is synced.
     is_named: bool,
-    /// Whether it was deleted, which is not synced.
+    /// Whether it has an unsynced deletion.
     is_deleted: bool,
 }
 
@@ -88,14 +88,14 @@ struct Disk {
 }
 
 static DISK: Mutex<Option<Disk>> = Mutex::new(None);
-/// Whether there is a disk: `fsync` is called by all tests.
+/// Whether there is a disk to follow, because all tests call `fsync`.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 fn disk() -> MutexGuard<'static, Option<Disk>> {
     DISK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Follows the files of this folder from here on. What they have now is synced.
+/// Follows the files of this folder from now on. Their present content counts as synced.
 pub fn watch(folder: &Path, trouble: Trouble) {
     vfs::install();
     let mut files = BTreeMap::new();
@@ -169,7 +169,7 @@ impl Disk {
         self.left = Some(left);
     }
 
-    /// Notices what was written to the file that is no file of SQLite.
+    /// Notices writes to [`PLAIN`], which SQLite does not write.
     fn read_plain(&mut self) {
         let Ok(now) = std::fs::read(self.folder.join(PLAIN)) else { return };
         let file = self.files.entry(PLAIN.to_owned()).or_default();
@@ -201,7 +201,7 @@ impl Disk {
 }
 
 impl Content {
-    /// The content if each unsynced sector survives by lot.
+    /// The content if each unsynced sector survives at random.
     fn after(&self, lot: &mut impl FnMut() -> bool) -> Vec<u8> {
         let mut bytes = self.synced.clone();
         for change in &self.pending {
@@ -212,7 +212,7 @@ impl Content {
 }
 
 impl Change {
-    /// Makes the change, or what of it survives by lot.
+    /// Applies the change, or a random part of it.
     fn apply(&self, bytes: &mut Vec<u8>, lot: &mut impl FnMut() -> bool) {
         match self {
             Change::Length(length) => {

@@ -50,7 +50,7 @@ unsafe extern "C" {
     fn errno() -> *mut c_int;
 }
 
-/// Tells the disk of a sync of the folder, or of the file that is no file of SQLite.
+/// Tells the disk of a sync of the folder, or of the file that SQLite does not write.
 fn note(fd: c_int) -> Result<(), Errno> {
     let Ok(path) = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))) else { return Ok(()) };
     let mut disk = disk();

@@ -127,7 +127,7 @@ unsafe extern "C" fn delete(_: *mut sqlite3_vfs, name: *const c_char, sync: c_in
     unsafe { (*inner_vfs()).xDelete.expect("every VFS deletes")(inner_vfs(), name, sync) }
 }
 
-/// Methods that the inner VFS has alone.
+/// Methods that are passed to the inner VFS unchanged.
 macro_rules! passed_on {
     ($($method:ident($($argument:ident: $kind:ty),*);)*) => { $(
         pub(super) unsafe extern "C" fn $method(file: *mut sqlite3_file $(, $argument: $kind)*) -> c_int {
