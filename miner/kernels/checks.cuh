@@ -1,5 +1,5 @@
-// Whether a key has what its interval leaves unsaid: other characters at the start, parts anywhere,
-// and the end, checksum included. `src/pattern/checks.rs` has the encoding.
+// Whether a key meets the further conditions of its interval: other characters at the start, parts
+// anywhere, and the end, checksum included. `src/pattern/checks.rs` has the encoding.
 #pragma once
 
 #include "text.cuh"
@@ -11,7 +11,7 @@ FN bool are_in(const Text &t, const u32 *sets, u32 count, u32 at) {
     return true;
 }
 
-// Whether the text has the shape at `words`, which is moved behind it. Each part is taken at its
+// Whether the text has the shape at `words`; moves `words` behind the shape. Each part is taken at its
 // first place after the part before.
 FN bool has_shape(const Text &t, const u32 *&words) {
     const u32 lengths = *words++, start = lengths & 255, parts = lengths >> 8 & 255, end = lengths >> 16 & 255;
@@ -38,7 +38,7 @@ FN bool has_pattern(const Text &t, const u32 *words) {
 }
 
 // Whether the key x, below p and in this interval of the launch, has a pattern.
-FN bool has_what_is_unsaid(const Checks &c, u32 interval, const Fe &x) {
+FN bool meets_conditions(const Checks &c, u32 interval, const Fe &x) {
     if (!c.first_member) return true;  // the intervals say all
     const u64 top = (u64)x.v[7] << 32 | x.v[6];
     const Text text = text_of(c.checksums, x);
@@ -58,5 +58,5 @@ FN bool is_wanted(const Search &s, const Checks &checks, const Fe &x) {
         u32 middle = (low + high) / 2;
         if (s.intervals[middle].last < top) low = middle + 1; else high = middle;
     }
-    return low < s.interval_count && s.intervals[low].first <= top && has_what_is_unsaid(checks, low, x);
+    return low < s.interval_count && s.intervals[low].first <= top && meets_conditions(checks, low, x);
 }

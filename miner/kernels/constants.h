@@ -23,7 +23,7 @@
 
 // Field elements that the tensor variants keep per centre (tensor.cuh names them).
 #define CENTRE_CONSTANTS 17
-// How many of these are in shared memory, for one interval, a few and many. The others are in device
+// How many of these are in shared memory, with one interval, a few or many. The others are in device
 // memory.
 #ifndef ONE_SHARED
 #define ONE_SHARED 12
@@ -55,7 +55,7 @@
 #ifndef TENSOR_COARSE_BITS
 #define TENSOR_COARSE_BITS 19
 #endif
-// The same if there are a few.
+// The same for a few intervals.
 #ifndef TENSOR_FEW_BITS
 #define TENSOR_FEW_BITS 17
 #endif

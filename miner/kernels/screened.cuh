@@ -3,7 +3,7 @@
 // `whole_keys` takes all others. Two forms make only the tests of frequent patterns: one group of
 // parities, and runs beside it.
 //
-// Every thread keeps one key that passed in shared memory. Now and then a warp tests its keys'
+// Every thread keeps one key that passed in shared memory. Every few entries a warp tests its keys'
 // texts together: alone, a thread would make its warp wait for thousands of cycles. A key that
 // finds the place taken is a suspect at once.
 #pragma once
@@ -20,7 +20,7 @@
 // Entries between two tests of the keys that threads keep.
 #define ENTRIES_BETWEEN_TESTS 16
 
-// The shared memory of a block: fields, kept keys, scratch memory, what the kept keys are, and the
+// The shared memory of a block: fields, kept keys, scratch memory, the names of the kept keys, and the
 // parities.
 struct WholeShared {
     uint4 fields[WHOLE_FIELDS][2][TENSOR_THREADS];
@@ -82,7 +82,7 @@ FN void count_bits(int (&sum)[4], const u32 *a, u32 b0, u32 b1) {
         : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// The lanes for which one of these numbers is odd. The compiler would test each of them by itself.
+// The lanes for which one of these numbers is odd. The compiler would test them one by one.
 FN u32 vote_odd(int a, int b, int c, int d) {
     u32 lanes;
     asm volatile("{.reg .b32 any; .reg .pred odd;\n"

@@ -1,4 +1,4 @@
-// The eighteen keys of a table entry from three sums, with as few products as we know.
+// The eighteen keys of a table entry from three sums, with the fewest products known.
 //
 // With q = 2·xA·t, t = 1/(z - u) and s = √-3 (docs/developers/search.md, "On the CPU"):
 //
@@ -37,7 +37,7 @@ FN WholeEntry whole_entry_of(const Point &point) {
     return e;
 }
 
-// Keeps what is the same for all entries of a centre, except 1/(s·xA), which comes with the
+// Keeps the values that are the same for all entries of a centre, except 1/(s·xA), which comes with the
 // inversion. `kept` has `get(n)` and `set(n, value)`.
 template <class Kept>
 FN void keep_centre(Kept &kept, const Fe &x) {

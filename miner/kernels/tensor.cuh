@@ -87,7 +87,7 @@ FN u32 two_columns(const int *sum) { return (u32)sum[0] + __funnelshift_l((u32)s
 // avoids bank conflicts when reading.
 FN u32 value_at(u32 row) { return row * 8 + row / 4 * 4; }
 
-// Turns sums into one value per thread, through the scratch memory. What exceeds 2^256 is folded
+// Turns sums into one value per thread, through the scratch memory. The part above 2^256 is folded
 // once; Quick loses a carry out of limb 3 in that.
 template <Care care>
 FN Fe settle(u32 *scratch, u32 lane, const Sums &s) {

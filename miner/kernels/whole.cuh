@@ -1,4 +1,4 @@
-// The search that compares whole keys, for patterns of which the first 32 bits say little: all
+// The search that compares whole keys, for patterns that restrict the first 32 bits little: all
 // eighteen x-coordinates of an entry, their checksums, and tests of their texts. What passes a test
 // is a suspect, which `confirm` checks exactly.
 //

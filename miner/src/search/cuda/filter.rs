@@ -39,7 +39,7 @@ pub struct Filter {
     /// Recorded after the last copy out of `staging`.
     copied: Option<CudaEvent>,
     patterns: Option<Arc<PatternSet>>,
-    /// The variant for which the bitmaps are.
+    /// The variant that uses the bitmaps.
     variant: &'static str,
     /// The largest share of a whole launch, 0 to 1, at which the hits of these patterns are known
     /// to fit into the buffers.

@@ -88,8 +88,8 @@ impl Extent {
     }
 }
 
-/// Bytes of device memory that prefix products may take: `left` are free now, `free` were before the
-/// search took any, and it may have `limit`, or half of what was free.
+/// Bytes of device memory that prefix products may take. `free` bytes were free before the search took
+/// any, and `left` are free now. The search may take `limit` in all, or half of `free`.
 pub fn memory_left(free: usize, left: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(free / 2, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX).min(free));
     left.saturating_sub(free - limit)

@@ -7,7 +7,7 @@ mod abi;
 #[doc(hidden)]
 pub mod buffers;
 mod checks;
-// Some of these are used by the kernels only.
+// Some of these are only used by the kernels.
 #[allow(dead_code)]
 mod constants;
 mod filter;

@@ -1,4 +1,4 @@
-//! How long launches are: the extent that takes the intended time, learned from measured launches.
+//! The length of launches: the extent that takes the intended time, learned from measured launches.
 
 use super::geometry::Extent;
 use crate::pattern::PatternSet;
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aim {
     target: Duration,
-    /// The part of it that the first launches with new patterns are, which may be much slower than
+    /// The share of the target for the first launches with new patterns, which may be much slower than
     /// those that were measured before.
     first_part: f64,
 }
@@ -21,10 +21,10 @@ pub struct Aim {
 impl Aim {
     /// Long enough to hide the work between launches.
     const USUAL: Aim = Aim { target: Duration::from_millis(72), first_part: 1.0 };
-    /// At most 100 ms, also if the GPU becomes half as fast. The screen waits for each launch, and
+    /// At most 100 ms, even if the GPU becomes half as fast. The screen waits for each launch, and
     /// Windows resets the driver after two seconds.
     const LIMITED: Aim = Aim { target: Duration::from_millis(45), first_part: 1.0 / 16.0 };
-    /// At most 30 ms, also if the GPU becomes half as fast.
+    /// At most 30 ms, even if the GPU becomes half as fast.
     const POLITE: Aim = Aim { target: Duration::from_millis(13), first_part: 1.0 / 16.0 };
 
     /// The time for a GPU, given its attributes. `polite`: the operator asks for short launches.
@@ -70,9 +70,9 @@ pub struct Pace {
     table: u32,
     /// Table entries per thread and second, before a launch with the same patterns was measured.
     calibrated: f64,
-    /// The part of a launch that the first ones with new patterns are.
+    /// The share of a launch for the first ones with new patterns.
     first_part: f64,
-    /// The same, measured, the newest last.
+    /// Table entries per thread and second, as measured for each pattern set, the newest last.
     measured: VecDeque<(Weak<PatternSet>, f64)>,
 }
 

@@ -109,7 +109,7 @@ pub enum TensorOperation {
 /// A number of 32 bytes, big-endian.
 pub type Number = [u8; 32];
 
-/// The tests of the texts of whole keys as the device reads them, and the argument of the kernel
+/// The tests of the texts of whole keys in the device's layout, and the argument of the kernel
 /// that compares these from its counts on; empty if there are none.
 pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
     let (tests, search) = super::whole::for_device(patterns);
@@ -118,7 +118,7 @@ pub fn text_tests(patterns: &PatternSet) -> [Vec<u32>; 2] {
     [tests.iter().flat_map(TextTest::words).collect(), argument]
 }
 
-/// The words of the quick tests of whole keys as the device reads them, and the number of the form of
+/// The words of the quick tests of whole keys in the device's layout, and the number of the form of
 /// the kernel (`screened.cuh`); both empty if there are none.
 pub fn screen(patterns: &PatternSet) -> [Vec<u32>; 2] {
     let screen = patterns.text_tests().as_ref().and_then(super::screen::screen_of);

@@ -6,12 +6,12 @@ use crate::pattern::TextTests;
 use crate::search::conditions::{CHARACTERS, Condition, DATA_CHARACTERS, LEAST_BITS, conditions_of};
 use crate::search::functionals::{Bits, even_parities};
 
-/// Even parities that ends of a group have in common at least. Fewer than those of a single end: a
+/// The fewest even parities that ends of a group have in common. Fewer than those of a single end: a
 /// further group of tests costs more than the keys that pass.
 const LEAST_COMMON: usize = 10;
 /// Bits that a test of the lowest limb compares at least.
 const LEAST_LOW_BITS: u32 = 16;
-/// Equal characters from which on two neighbouring differences fill half a limb.
+/// The least number of equal characters whose differences fill half a limb.
 const LEAST_EQUAL: usize = 7;
 /// Limbs for which the device compares a further value ([`Screen::extra`]).
 const EXTRA_LIMBS: [usize; 3] = [0, 2, 5];
@@ -22,7 +22,7 @@ const NO_LOW_TEST: [u32; 2] = [0, 1];
 /// Minus a value that no masked half has.
 const NEVER: u16 = 0x8000;
 
-/// The forms of the kernel: which of the tests of a screen it makes.
+/// The forms of the kernel, by the tests of a screen that each makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tests {
     /// All.

@@ -1,4 +1,4 @@
-//! The fast kernels for whole keys, on GPUs that have what they need.
+//! The fast kernels for whole keys, on GPUs whose tensor cores count bits.
 
 use super::abi::{Point, Screen, Search, WholeSearch};
 use super::buffers::Buffer;

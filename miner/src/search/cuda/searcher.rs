@@ -160,7 +160,7 @@ impl CudaSearcher {
             slots,
             pending: VecDeque::new(),
             next_slot: 0,
-            // Until they are calibrated, launches are as short as can be.
+            // Until they are calibrated, launches are as short as possible.
             paces: std::array::from_fn(|_| Pace::new(aim, kept.min(TABLE), 0.0, 1.0)),
             kernels,
             variant,

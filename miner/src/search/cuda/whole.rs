@@ -1,4 +1,4 @@
-//! Tests of whole keys' texts, as the device reads them.
+//! Tests of whole keys' texts, in the device's layout.
 
 use super::abi::{Screen, TextTest, WholeSearch};
 use super::buffers::Buffer;
@@ -52,7 +52,7 @@ impl TextTests {
     }
 }
 
-/// The tests of a pattern set as the device reads them, and the argument that counts them, without
+/// The tests of a pattern set in the device's layout, and the argument that counts them, without
 /// addresses.
 pub fn for_device(patterns: &PatternSet) -> (Vec<TextTest>, WholeSearch) {
     let Some(tests) = patterns.text_tests() else { return (Vec::new(), WholeSearch::default()) };
@@ -102,7 +102,7 @@ fn halves(words: &TextWords<u64>) -> [u32; TEXT_WORDS as usize] {
     std::array::from_fn(|at| (words[at / 2] >> (30 * (1 - at % 2)) & HALF) as u32)
 }
 
-/// A test as the device reads it. Of a run it compares the first characters.
+/// A test in the device's layout. Of a run it compares the first characters.
 fn flat(test: &pattern::TextTest) -> TextTest {
     let (mut masks, mut values) = ([0; 5], [0; 5]);
     for &(word, mask, value) in &test.fixed {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Prefix products per thread for a variant without groups: with this many it is fastest.
 const KEPT_ALONE: u32 = 1024;
-/// Part of a launch that the first trial of whole keys is: they take several times as long.
+/// Share of a launch for the first trial of whole keys, which take several times as long.
 const WHOLE_KEYS_TRIAL: f64 = 1.0 / 16.0;
 /// The same for the first launches that compare texts, which takes longer the more tests there are.
 const FIRST_TEXTS: f64 = 1.0 / 8.0;
@@ -82,7 +82,7 @@ impl CudaSearcher {
             // SAFETY: a launch writes every prefix product before it reads it.
             let alloc = |bytes: usize| unsafe { stream.alloc(bytes) }.map_err(&failed);
             let bytes = threads * alone as usize * FIELD_BYTES;
-            // The former memory goes first.
+            // The former memory is freed first.
             self.prefixes = alloc(FIELD_BYTES)?;
             self.prefixes = alloc(bytes)?;
             self.kept = alone;
