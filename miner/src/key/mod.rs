@@ -5,6 +5,8 @@
 
 mod hit;
 mod npub;
+#[cfg(any(test, feature = "test-util"))]
+pub mod reference;
 mod split;
 mod split_work;
 mod start_point;

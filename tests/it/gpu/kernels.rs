@@ -3,9 +3,9 @@
 //! skipped.
 
 use super::host_probe::HostProbe;
-use super::reference::{Number, P, canonical, from_limbs, product, remainder, sum, to_limbs, top_word_error};
 use crate::support::harness::{Test, needs_gpu, skip, test};
 use crate::support::hex;
+use npubbot::key::reference::{Number, P, canonical, from_limbs, product, remainder, sum, to_limbs, top_word_error};
 use npubbot::search::cuda::KERNEL_REPORTS;
 use npubbot::search::cuda::probe::{Operation, TensorOperation, compiles_at_run_time, operate, operate_on_constants};
 use rand::rngs::StdRng;

@@ -7,7 +7,6 @@ pub mod host_probe;
 pub mod kernels;
 pub mod launch;
 pub mod precision;
-pub mod reference;
 pub mod secrets;
 pub mod several;
 pub mod workers;

@@ -2,9 +2,9 @@
 //! slack by which intervals are widened.
 
 use super::host_probe::HostProbe;
-use super::reference::{Number, top_word_error};
 use crate::support::harness::{Test, test};
 use crate::support::hex;
+use npubbot::key::reference::{Number, top_word_error};
 use npubbot::search::cuda::probe::{Operation, ROUGH_SLACK, SLACK};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[
     test!(two_million_truncated_products_err_as_stated).long("5 min: the exact products are computed bit by bit"),
 ];
 
-/// What `miner/kernels/field.cuh` and `docs/performance-cuda.md` state of one kind of truncated product.
+/// The statements on one kind of truncated product in `miner/kernels/field.cuh`.
 struct Stated {
     operation: Operation,
     /// The error of one product, in units of the top word.

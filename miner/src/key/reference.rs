@@ -1,4 +1,5 @@
-//! Arithmetic modulo p, slow and obvious, that the kernels are compared with.
+//! Arithmetic modulo p, slow and obvious, for tests of the kernels. It is here because tests have this
+//! package optimised.
 
 /// A number of 32 bytes, big-endian.
 pub type Number = [u8; 32];
@@ -6,10 +7,12 @@ pub type Number = [u8; 32];
 /// p = 2^256 - 2^32 - 977, least significant limb first.
 pub const P: [u64; 4] = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
 
+/// Limbs of 64 bits, least significant first.
 pub fn to_limbs(n: &Number) -> [u64; 4] {
-    std::array::from_fn(|i| u64::from_be_bytes(n[24 - 8 * i..32 - 8 * i].try_into().unwrap()))
+    std::array::from_fn(|i| u64::from_be_bytes(n[24 - 8 * i..32 - 8 * i].try_into().expect("eight bytes")))
 }
 
+/// The number of these limbs.
 pub fn from_limbs(n: [u64; 4]) -> Number {
     std::array::from_fn(|i| n[3 - i / 8].to_be_bytes()[i % 8])
 }
@@ -35,10 +38,12 @@ pub fn remainder(limbs: &[u64]) -> [u64; 4] {
     r
 }
 
+/// Whether a < b.
 pub fn less(a: &[u64; 4], b: &[u64; 4]) -> bool {
     a.iter().rev().lt(b.iter().rev())
 }
 
+/// a·b, below p.
 pub fn product(a: &Number, b: &Number) -> [u64; 4] {
     let (a, b) = (to_limbs(a), to_limbs(b));
     let mut wide = [0u64; 8];
@@ -54,6 +59,7 @@ pub fn product(a: &Number, b: &Number) -> [u64; 4] {
     remainder(&wide)
 }
 
+/// a + b, below p.
 pub fn sum(a: &Number, b: &Number) -> [u64; 4] {
     let (a, b) = (to_limbs(a), to_limbs(b));
     let (mut wide, mut carry) = ([0u64; 5], 0u128);
@@ -66,6 +72,7 @@ pub fn sum(a: &Number, b: &Number) -> [u64; 4] {
     remainder(&wide)
 }
 
+/// The representative below p.
 pub fn canonical(n: &Number) -> Number {
     from_limbs(remainder(&to_limbs(n)))
 }
