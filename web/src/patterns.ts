@@ -2,6 +2,7 @@
 // (docs/askers/patterns.md), and tests/patterns.json holds both to the same answers.
 
 import { asksForBest, readBest } from './best';
+import { explain, PatternError, tooLong, wrongEnding, wrongWithin } from './pattern-error';
 import {
   ALPHABET,
   ANY,
@@ -27,8 +28,6 @@ const MOST_HANDED_ON = 2 ** -20;
 /** Places within the first characters, up to which a part is an alternative for each. */
 const FEW_PLACES = 3;
 
-const NEAREST: Readonly<Record<string, string>> = { '1': 'l7j', b: '86d', i: 'ljy', o: '0qu' };
-
 /** A pattern, as it is written and as it is meant: an npub has it if it has one of its shapes. */
 export interface Pattern {
   readonly text: string;
@@ -36,17 +35,6 @@ export interface Pattern {
   readonly shapes: readonly Shape[];
   /** The time of a search without a target, in seconds. */
   readonly seconds?: number;
-}
-
-/** A word that is no pattern, with words that would work in its place. */
-export class PatternError extends Error {
-  constructor(
-    message: string,
-    readonly word = '',
-    readonly instead: readonly string[] = [],
-  ) {
-    super(message);
-  }
 }
 
 /** Reads one pattern. Upper case, a leading `nostr:`, `/` or `npub1` are forgiven. */
@@ -88,11 +76,23 @@ export function parsePattern(written: string): string {
  */
 export function parsePatterns(written: string): string[] {
   if (asksForBest(written)) return [parsePattern(written)];
-  // A blank behind `hex:` or `=` changes nothing.
-  const joined = written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
-  const parts = joined.split(/[\s,;]+/).filter((word) => word !== '');
+  const parts = joined(written).split(/[\s,;]+/).filter((word) => word !== '');
   if (parts.length === 0) throw new PatternError('No pattern yet. Write what should follow npub1, for example m0ctane.');
-  return [...new Set(parts.map(parsePattern))];
+  return [...new Set(parts.map(named))];
+}
+
+/** A text without the blanks behind `hex:` and `=`, which change nothing. */
+export function joined(written: string): string {
+  return written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
+}
+
+/** Reads one word of several: an error names it. */
+function named(word: string): string {
+  try {
+    return parsePattern(word);
+  } catch (error) {
+    throw error instanceof PatternError ? new PatternError(error.message, error.instead, word) : error;
+  }
 }
 
 /** What a pattern means, in words. */
@@ -179,17 +179,11 @@ function prefix(text: string): Pattern {
   }
   const letters = [...text];
   const strange = letters.find((letter) => !ALPHABET.includes(letter));
-  if (strange !== undefined) throw explain(text, strange);
+  if (strange !== undefined) throw explain(text, strange, readPattern);
   if (letters.length > MAX_CHARACTERS) throw tooLong(letters.length);
   const shapes = possibleShapes([starting(letters.map((letter) => charactersOf(letter, false)))]);
   if (shapes.length === 0) throw new PatternError('No public key starts like that. Leave out the last character.');
   return { text, meaning: `starts with npub1${text}`, shapes };
-}
-
-function tooLong(length: number): PatternError {
-  return new PatternError(
-    `${length} characters are too many: an npub has ${MAX_CHARACTERS} that can be chosen. Write fewer.`,
-  );
 }
 
 function number(keyword: string, text: string, least: number, most: number, example: number): number {
@@ -292,16 +286,11 @@ function ofParts(text: string): Pattern {
     throw new PatternError(`With a part elsewhere, at most ${MOST_CHOSEN} characters can be chosen. Leave some out.`);
   }
   if (chosen > shape.within) throw wrongWithin();
-  if (possibleShapes([shape]).length === 0) {
-    throw new PatternError('The seventh character from the end is always q or s. Write one of them there.');
-  }
-  const written = `${mark}${start.text}${middle.map((part) => `*${part.text}`).join('')}*${end.text}`;
+  const before = `${mark}${start.text}${middle.map((part) => `*${part.text}`).join('')}*`;
+  const written = before + end.text;
+  if (possibleShapes([shape]).length === 0) throw wrongEnding(before, end.text, end.sets.length, readPattern);
   const meaning = meaningOfParts(alike, start.text, middle.map((part) => part.text), within, end.text);
   return made(within === undefined ? written : `${written}@${within}`, meaning, alternatives(shape));
-}
-
-function wrongWithin(): PatternError {
-  return new PatternError('“@” follows a word between stars and says within how many characters. Write *m0ct*@12, for example.');
 }
 
 function meaningOfParts(alike: boolean, start: string, middle: readonly string[], within: number | undefined, end: string): string {
@@ -335,7 +324,7 @@ function readPart(text: string, alike: boolean, whole: string): Part {
   let written = '';
   const one = (letter: string): Characters => {
     const set = charactersOf(letter, alike);
-    if (set === 0) throw alike ? new PatternError(`“${letter}” cannot occur in an npub. Leave it out.`) : explain(whole, letter);
+    if (set === 0) throw alike ? new PatternError(`“${letter}” cannot occur in an npub. Leave it out.`) : explain(whole, letter, readPattern);
     return set;
   };
   for (let at = 0; at < text.length; at += 1) {
@@ -369,17 +358,4 @@ function alternatives(shape: Shape): Shape[] {
   return Array.from({ length: places }, (_, open) =>
     starting([...shape.start, ...Array<Characters>(open).fill(ANY), ...part]),
   );
-}
-
-function explain(text: string, strange: string): PatternError {
-  const shown = `“${strange}” cannot occur in an npub`;
-  if (!(strange in NEAREST)) return new PatternError(`${shown}. Use the characters ${ALPHABET}.`, text);
-  const stays = (letter: string) => ALPHABET.includes(letter) || '?[]*@'.includes(letter);
-  const spell = (choice: number) =>
-    [...text].map((letter) => (stays(letter) ? letter : NEAREST[letter]?.[choice])).join('');
-  const whole = [...text].every((letter) => stays(letter) || letter in NEAREST);
-  const why = `${shown}: the letters 1, b, i and o are left out of its alphabet because they are easily misread.`;
-  if (!whole) return new PatternError(why, text);
-  const instead = [spell(0), spell(1)];
-  return new PatternError(`${why} “${instead[0]}” or “${instead[1]}” would work.`, text, [...instead, `~${text}`]);
 }

@@ -37,7 +37,7 @@ pub enum GrammarError {
     #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f, like hex:c0de or hex:*beef")]
     Hex,
     /// A number after `@` that leaves no room, or without parts anywhere before it.
-    #[error("`@` follows a word between stars and says within how many characters, like *alice*@12")]
+    #[error("`@` follows a word between stars and says within how many characters, like *m0ct*@12")]
     Within,
     /// More characters than can be chosen together.
     #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MOST_CHOSEN)]
@@ -53,6 +53,19 @@ pub enum GrammarError {
         "`best` comes alone and with a time, like best 10m, best zeros 10m, best words 10m; `surprise` comes alone"
     )]
     Best,
+}
+
+impl GrammarError {
+    /// Patterns that would work in place of the text, the most similar first. Each can be read.
+    pub fn suggestions(&self) -> Vec<&str> {
+        match self {
+            GrammarError::Prefix { error: PatternError::Forbidden { nearest, .. }, look_alike } => {
+                nearest.iter().chain(look_alike).map(String::as_str).collect()
+            }
+            GrammarError::Ending(nearest) => nearest.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 fn look_alike_hint(look_alike: &Option<String>) -> String {

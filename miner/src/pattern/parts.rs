@@ -7,7 +7,7 @@ use super::character_set::{CharacterSet, LAST_OF_DATA, MOST_CHOSEN, NPUB_CHARACT
 use super::error::GrammarError;
 use super::kind::Kind;
 use super::pattern::Pattern;
-use super::prefix::{MAX_CHARACTERS, PatternError, spellings};
+use super::prefix::{MAX_CHARACTERS, MOST_NAMED, PatternError, spellings};
 use super::shape::Shape;
 
 /// Places of a part within the first characters, up to which each is an alternative of its own that
@@ -53,10 +53,11 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
         within: within.unwrap_or(NPUB_CHARACTERS),
         end: end.sets,
     };
-    check(&shape, mark, &end.text)?;
     let between: String = middle.iter().map(|part| format!("*{}", part.text)).collect();
     let limit = within.map_or_else(String::new, |count| format!("@{count}"));
-    let written = format!("{mark}{}{between}*{}{limit}", start.text, end.text);
+    let before = format!("{mark}{}{between}*", start.text);
+    check(&shape, &before, &end.text, effort)?;
+    let written = format!("{before}{}{limit}", end.text);
     let named = |text: &str| if text.is_empty() { String::new() } else { format!("{mark}{text}") };
     let kind = Kind::Parts {
         start: named(&start.text),
@@ -123,10 +124,17 @@ fn read_part(text: &str, is_alike: bool, whole: &str, effort: &mut Effort) -> Re
     Ok(Part { text: written, sets })
 }
 
-/// The error for a character that cannot stand in a pattern.
+/// The error for a character that cannot stand in a pattern. It names only patterns that can be read.
 fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) -> GrammarError {
-    let nearest =
-        if is_alike { Vec::new() } else { spellings(whole, |c| value_of(c).is_some() || "?[]*@".contains(c)) };
+    let mut suggestion = |text: String| match read(&text, effort) {
+        Ok(_) => Some(text),
+        Err(error) => error.suggestions().first().map(ToString::to_string),
+    };
+    // The number behind `@` is none of the characters.
+    let (body, limit) = whole.split_at(whole.find('@').unwrap_or(whole.len()));
+    let respelled = spellings(body, |c| value_of(c).is_some() || "?[]*".contains(c));
+    let respelled = respelled.filter(|_| !is_alike).map(|body| format!("{body}{limit}"));
+    let nearest = respelled.filter_map(&mut suggestion).take(MOST_NAMED).collect();
     let look_alike = format!("~{whole}");
     let works =
         !is_alike && character.is_ascii_alphanumeric() && !whole.contains('~') && read(&look_alike, effort).is_ok();
@@ -136,8 +144,9 @@ fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) 
     }
 }
 
-/// Checks lengths, and the place of the padding in a long ending.
-fn check(shape: &Shape, mark: &str, end: &str) -> Result<(), GrammarError> {
+/// Checks lengths, and the place of the padding in a long ending. `before` is what is written before
+/// the ending.
+fn check(shape: &Shape, before: &str, end: &str, effort: &mut Effort) -> Result<(), GrammarError> {
     if shape.len() > MOST_CHOSEN {
         return Err(GrammarError::TooMany(shape.len()));
     }
@@ -149,8 +158,9 @@ fn check(shape: &Shape, mark: &str, end: &str) -> Result<(), GrammarError> {
         Some((at, set)) if set.intersection(CharacterSet::PADDED) == CharacterSet::NONE => {
             // A class is more than one character of the text: no spelling is named then.
             let is_plain = end.chars().count() == shape.end.len();
-            let respelled = || end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect::<String>();
-            Err(GrammarError::Ending(is_plain.then(|| format!("{mark}*{}", respelled()))))
+            let respelled: String = end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect();
+            let nearest = format!("{before}{respelled}");
+            Err(GrammarError::Ending((is_plain && read(&nearest, effort).is_ok()).then_some(nearest)))
         }
         _ => Ok(()),
     }

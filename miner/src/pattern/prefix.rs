@@ -7,6 +7,9 @@ use thiserror::Error;
 /// Characters of an npub that encode the key. The six after them are a checksum.
 pub const MAX_CHARACTERS: usize = 52;
 
+/// Spellings that an error names at most.
+pub(super) const MOST_NAMED: usize = 2;
+
 /// Reason why a text is not a prefix, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PatternError {
@@ -21,8 +24,8 @@ pub enum PatternError {
     Forbidden {
         /// The first such character, in lower case.
         character: char,
-        /// Spellings of the whole text that are possible, the most similar first; empty if none is
-        /// similar.
+        /// Spellings of the whole text that are possible, at most two, the most similar first; empty if
+        /// none is similar.
         nearest: Vec<String>,
     },
     /// A 52nd character or a value of x that no key has.
@@ -60,19 +63,22 @@ pub(super) fn range_of(text: &str) -> Result<([u8; 32], [u8; 32]), PatternError>
     }
     let Some(values) = text.chars().map(value_of).collect::<Option<Vec<u8>>>() else {
         let character = text.chars().find(|&c| value_of(c).is_none()).unwrap_or_default();
-        return Err(PatternError::Forbidden { character, nearest: spellings(text, |c| value_of(c).is_some()) });
+        let respelled = spellings(text, |c| value_of(c).is_some());
+        let nearest = respelled.filter(|text| range_of(text).is_ok()).take(MOST_NAMED).collect();
+        return Err(PatternError::Forbidden { character, nearest });
     };
     range(&values).ok_or(PatternError::Impossible)
 }
 
-/// Up to three spellings of `text` in characters that can occur; those that `stays` are kept.
-pub(super) fn spellings(text: &str, stays: impl Fn(char) -> bool) -> Vec<String> {
-    let respell = |choice: usize| {
+/// Up to three spellings of `text` in characters that can occur; those that `stays` are kept. Whether a
+/// key can be like that is for the caller to find out.
+pub(super) fn spellings(text: &str, stays: impl Fn(char) -> bool) -> impl Iterator<Item = String> {
+    let respell = move |choice: usize| {
         text.chars()
             .map(|c| if stays(c) { Some(c) } else { nearest(c).get(choice).copied() })
             .collect::<Option<String>>()
     };
-    (0..3).filter_map(respell).collect()
+    (0..3).filter_map(respell)
 }
 
 /// Smallest and largest x-coordinate whose leading 5-bit groups are `values`; `None` if no key has

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const TESTS: &[Test] = &[test!(the_page_reads_patterns_as_the_bot_does)];
 
 /// As people write them: alone, several, and such as are refused.
-const WRITTEN: [&str; 68] = [
+const WRITTEN: [&str; 80] = [
     "m0ctane",
     "NPUB1Cat",
     "nostr:npub1dad",
@@ -66,8 +66,20 @@ const WRITTEN: [&str; 68] = [
     "m0ct*e",
     "*csafecat",
     "*caafecat",
+    "m0ct*caafecat",
+    "~*caafecat",
+    "*ca[al]fecat",
     "b0b",
     "*b*",
+    "*alice*@12",
+    "*b0bcats",
+    "m0ct*b0bcats",
+    "*b0b*caafecat",
+    "*ab*cd*@3",
+    "[bt]?1",
+    "*bö*",
+    "~bö",
+    "lllllllllllllllllllllllllllllllllllllllllllllllllllb",
     "?",
     "??*",
     "",
@@ -144,7 +156,10 @@ fn vectors() -> Value {
         let joined = written.replace(": ", ":");
         let read: Result<Vec<Pattern>, _> =
             joined.split([' ', ',']).filter(|word| !word.is_empty() || written.is_empty()).map(str::parse).collect();
-        let Ok(patterns) = read else { return json!({ "written": written }) };
+        let patterns = match read {
+            Ok(patterns) => patterns,
+            Err(error) => return json!({ "written": written, "instead": error.suggestions() }),
+        };
         let is_elsewhere = |pattern: &Pattern| match pattern.kind() {
             Kind::Parts { .. } => !PatternSet::new(vec![pattern.clone()]).is_exact(),
             Kind::EqualAnywhere(_) => true,

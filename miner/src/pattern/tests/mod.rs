@@ -7,6 +7,7 @@ mod grammar;
 mod matching;
 mod naive;
 mod prefix;
+mod suggestions;
 
 use super::{ALPHABET, Pattern};
 use crate::key::Npub;
