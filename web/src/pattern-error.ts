@@ -25,8 +25,15 @@ export function tooLong(length: number): PatternError {
   );
 }
 
-export function wrongWithin(): PatternError {
-  return new PatternError('“@” follows a word between stars and says within how many characters. Write *m0ct*@12, for example.');
+export function wrongWithin([instead]: readonly string[] = []): PatternError {
+  const why = '“@” follows a word between stars and says within how many characters.';
+  if (instead === undefined) return new PatternError(`${why} Write *m0ct*@12, for example.`);
+  return new PatternError(`${why} “${instead}” would work.`, [instead]);
+}
+
+/** The error for a start that no key has; of its characters, these would be possible. */
+export function impossible(characters: number): PatternError {
+  return new PatternError(`No public key starts like that. Its first ${characters} characters would be possible.`);
 }
 
 /** Why a character cannot stand in a pattern. Only patterns that can be read are named instead. */
@@ -48,7 +55,7 @@ export function explain(text: string, strange: string, read: Read): PatternError
 }
 
 /** The text if it is a pattern, else the first that is named instead of it, if any. */
-function working(text: string, read: Read): string[] {
+export function working(text: string, read: Read): string[] {
   try {
     read(text);
     return [text];

@@ -4,7 +4,7 @@
 use super::alphabet::{look_alikes, value_of};
 use super::chance::Effort;
 use super::character_set::{CharacterSet, LAST_OF_DATA, MOST_CHOSEN, NPUB_CHARACTERS};
-use super::error::GrammarError;
+use super::error::{GrammarError, nearest_number};
 use super::kind::Kind;
 use super::pattern::Pattern;
 use super::prefix::{MAX_CHARACTERS, MOST_NAMED, PatternError, spellings};
@@ -24,15 +24,10 @@ struct Part {
 /// look-alikes.
 pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let (is_alike, body) = text.strip_prefix('~').map_or((false, text), |body| (true, body));
-    let (body, within) = match body.split_once('@') {
-        Some((body, count)) => {
-            let is_between = body.ends_with('*') && body.matches('*').count() >= 2;
-            let is_number = count.chars().all(|c| c.is_ascii_digit()) && !count.starts_with('0');
-            let count = count.parse().ok().filter(|n| is_number && is_between && (1..=NPUB_CHARACTERS).contains(n));
-            (body, Some(count.ok_or(GrammarError::Within)?))
-        }
-        None => (body, None),
-    };
+    let (body, limit) = body.split_once('@').map_or((body, None), |(body, limit)| (body, Some(limit)));
+    if limit.is_some() && !(body.ends_with('*') && body.matches('*').count() >= 2) {
+        return Err(GrammarError::Within(None));
+    }
     let mut parts = Vec::new();
     for part in body.split('*') {
         parts.push(read_part(part, is_alike, text, effort)?);
@@ -42,11 +37,16 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let middle: Vec<Part> = parts.into_iter().filter(|part| !part.sets.is_empty()).collect();
     let mark = if is_alike { "~" } else { "" };
     if middle.is_empty() && end.sets.is_empty() {
-        if within.is_some() {
-            return Err(GrammarError::Within);
-        }
-        return starting(mark, &start, effort);
+        return if limit.is_some() { Err(GrammarError::Within(None)) } else { starting(mark, &start, effort) };
     }
+    let least = start.sets.len() + middle.iter().map(|part| part.sets.len()).sum::<usize>();
+    let within = match limit {
+        Some(limit) => Some(number_within(limit, least).map_err(|nearest| {
+            let nearest = nearest.map(|count| format!("{mark}{body}@{count}"));
+            GrammarError::Within(nearest.filter(|nearest| read(nearest, effort).is_ok()))
+        })?),
+        None => None,
+    };
     let shape = Shape {
         start: start.sets,
         middle: middle.iter().map(|part| part.sets.clone()).collect(),
@@ -66,6 +66,14 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
         end: named(&end.text),
     };
     Pattern::from_shapes(written, kind, alternatives(shape), effort)
+}
+
+/// The number of characters behind `@`. At least `least` are needed.
+///
+/// Errors: it is no number, or none that is possible; then with the nearest that is.
+fn number_within(text: &str, least: usize) -> Result<usize, Option<usize>> {
+    let count = nearest_number(text, least, NPUB_CHARACTERS).filter(|_| least <= NPUB_CHARACTERS);
+    count.filter(|count| text == count.to_string()).ok_or(count)
 }
 
 /// A pattern of characters at the start alone.
@@ -149,9 +157,6 @@ fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) 
 fn check(shape: &Shape, before: &str, end: &str, effort: &mut Effort) -> Result<(), GrammarError> {
     if shape.len() > MOST_CHOSEN {
         return Err(GrammarError::TooMany(shape.len()));
-    }
-    if shape.start.len() + shape.middle.iter().map(Vec::len).sum::<usize>() > shape.within {
-        return Err(GrammarError::Within);
     }
     let padding = LAST_OF_DATA.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at).map(|set| (at, set)));
     match padding {

@@ -28,9 +28,10 @@ pub enum PatternError {
         /// none is similar.
         nearest: Vec<String>,
     },
-    /// A 52nd character or a value of x that no key has.
-    #[error("no public key starts like that; the last of {MAX_CHARACTERS} characters can only be q or s, so send 51")]
-    Impossible,
+    /// A 52nd character or a value of x that no key has. With the number of characters or digits from
+    /// the first on that a key can have.
+    #[error("no public key starts like that; its first {0} characters would be possible")]
+    Impossible(usize),
 }
 
 fn alphabet_text() -> &'static str {
@@ -67,7 +68,8 @@ pub(super) fn range_of(text: &str) -> Result<([u8; 32], [u8; 32]), PatternError>
         let nearest = respelled.filter(|text| range_of(text).is_ok()).take(MOST_NAMED).collect();
         return Err(PatternError::Forbidden { character, nearest });
     };
-    range(&values).ok_or(PatternError::Impossible)
+    let possible = || (0..length).rev().find(|&count| range(&values[..count]).is_some()).unwrap_or(0);
+    range(&values).ok_or_else(|| PatternError::Impossible(possible()))
 }
 
 /// Up to three spellings of `text` in characters that can occur; those that `stays` are kept. Whether a
@@ -104,6 +106,11 @@ fn range(values: &[u8]) -> Option<([u8; 32], [u8; 32])> {
 pub(super) fn is_possible(start: &[CharacterSet]) -> bool {
     let smallest: Vec<u8> = start.iter().map(|set| set.0.trailing_zeros() as u8).collect();
     start.len() <= MAX_CHARACTERS && range(&smallest).is_some()
+}
+
+/// The number of characters, from the first on and fewer than there are, that some key has.
+pub(super) fn possible_characters(start: &[CharacterSet]) -> usize {
+    (0..start.len()).rev().find(|&count| is_possible(&start[..count])).unwrap_or(0)
 }
 
 /// p = 2^256 - 2^32 - 977, big-endian.

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const TESTS: &[Test] = &[test!(the_page_reads_patterns_as_the_bot_does)];
 
 /// As people write them: alone, several, and such as are refused.
-const WRITTEN: [&str; 80] = [
+const WRITTEN: [&str; 102] = [
     "m0ctane",
     "NPUB1Cat",
     "nostr:npub1dad",
@@ -89,6 +89,28 @@ const WRITTEN: [&str; 80] = [
     "=1",
     "zeros:0",
     "hex:xyz",
+    "zeros:300",
+    "zeros:30000000000000000000000000000000000000000",
+    "zeros: +4",
+    "zeros:04",
+    "zeros:-4",
+    "words:many",
+    "=60",
+    "=13*",
+    "=x*",
+    "hex:0xdead",
+    "hex:*Coffee",
+    "hex:de:ad-be_ef*",
+    "hex:*0xdead",
+    "hex:0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "hex:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0",
+    "hex:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "llllllllllllllllllllllllllllllllllllllllllllllllll",
+    "*allce*@4",
+    "*alice*@4",
+    "m0*ca*@60",
+    "~*ca*@07",
+    "m0**@3",
     "best",
     "*ca*@",
 ];

@@ -1,4 +1,4 @@
-//! What an error names in place of a text that is no pattern.
+//! Patterns that an error names in place of a text that is none.
 
 use super::super::Best;
 use super::matching::{key_near, pattern_near};
@@ -23,6 +23,14 @@ fn is_readable(text: &str) -> bool {
 /// A pattern that may have become impossible: other characters at some places, another number, or a
 /// part more.
 fn spoiled(rng: &mut StdRng, pattern: &str) -> String {
+    let keyword = pattern.find([':', '=']).map(|at| &pattern[..=at]);
+    if let Some(keyword) = keyword.filter(|_| rng.random_bool(0.5)) {
+        let digits = rng.random_range(0..70);
+        let beyond = ["0x", "", "0", "+", "*"][rng.random_range(0..5)];
+        let all: String = (0..digits).map(|_| char::from(b"0123456789abcdefol-"[rng.random_range(0..19)])).collect();
+        let number = rng.random_range(0..400);
+        return if keyword == "hex:" { format!("hex:{beyond}{all}") } else { format!("{keyword}{number}{beyond}") };
+    }
     let mut text: Vec<char> = pattern.chars().collect();
     for _ in 0..rng.random_range(1..=3) {
         let strange: Vec<char> = "bbb11iiooö-=:@*[]?~8s".chars().collect();
@@ -74,7 +82,10 @@ fn a_suggestion_keeps_all_that_is_possible() {
         ("ca?*caafecat", &["ca?*csafecat"]),
         ("~*caafecat", &["~*csafecat"]),
         ("*bö*", &[]),
-        ("*ab*cd*@3", &[]),
+        ("*ab*cd*@3", &["*a8*cd*@4", "*a6*cd*@4"]),
+        ("zeros:300", &["zeros:255"]),
+        ("hex:0xdead", &["hex:dead"]),
+        ("*ca*@60", &["*ca*@58"]),
     ] {
         let error = written.parse::<Pattern>().unwrap_err();
         assert_eq!(error.suggestions(), expected, "{written}: {error}");
