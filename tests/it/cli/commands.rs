@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
     test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
     test!(the_demo_ends_with_a_verified_key),
+    test!(the_demo_takes_a_pattern_of_any_kind),
     test!(commands_named_in_the_readme_exist),
 ];
 
@@ -93,6 +94,8 @@ fn bad_flags_are_explained() {
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),
         (&["demo", "--prefix", "!"], "cannot occur"),
+        (&["demo", "--prefix", "~b?1ö"], "cannot occur"),
+        (&["demo", "--prefix", "*[ql][ql][ql][ql][ql][ql]"], "bots do not search for"),
         (&["serve", "--config", "/nonexistent/relays.toml"], "/nonexistent/relays.toml"),
     ];
     for (arguments, expected) in cases {
@@ -279,6 +282,15 @@ fn the_demo_ends_with_a_verified_key() {
     }
     assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");
     assert!(line["seconds"].as_f64().unwrap() > 0.0);
+}
+
+fn the_demo_takes_a_pattern_of_any_kind() {
+    for kind in ["~cat", "*7e", "=3"] {
+        let line = json(&run(&["demo", "--prefix", kind, "--device", "cpu", "--json"]));
+        assert_eq!((&line["pattern"], &line["verified"], line.get("prefix")), (&kind.into(), &true.into(), None));
+        let (npub, found) = (line["npub"].as_str().unwrap(), line["found"].as_str().unwrap());
+        assert!(npub[5..].contains(found) && found.len() >= 2, "{line}");
+    }
 }
 
 /// The README names commands and settings that exist.
