@@ -5,7 +5,7 @@ use super::numbers::speed;
 use super::tables::{Table, say};
 use crate::job::JobId;
 use crate::key::HalfPointError;
-use crate::pattern::{ALPHABET, GrammarError, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, Rate};
+use crate::pattern::{ALPHABET, GrammarError, HEX_DIGITS, MAX_CHARACTERS, MOST_CHOSEN, Pattern, PatternError, Rate};
 
 /// Jobs named in a list; further ones are only counted.
 const JOBS_LISTED: usize = 8;
@@ -76,12 +76,22 @@ pub(super) fn grammar_error(t: &Table, error: &GrammarError) -> String {
         }
         GrammarError::Anything => say!(t, "pattern-anything"),
         GrammarError::Class => say!(t, "pattern-class"),
-        GrammarError::Number { keyword, least, most, example } => {
-            let example = format!("{keyword}{example}");
+        GrammarError::Number { keyword, least, most, nearest: None, example } => {
+            let example = example.clone();
             say!(t, "pattern-number", keyword = *keyword, least = *least, most = *most, example = example)
         }
-        GrammarError::Hex => say!(t, "pattern-hex"),
-        GrammarError::Within => say!(t, "pattern-within"),
+        GrammarError::Number { keyword, least, most, nearest: Some(nearest), .. } => {
+            let nearest = nearest.clone();
+            say!(t, "pattern-number-nearest", keyword = *keyword, least = *least, most = *most, nearest = nearest)
+        }
+        GrammarError::Hex(None) => say!(t, "pattern-hex"),
+        GrammarError::Hex(Some(first)) => say!(t, "pattern-hex-one", first = first.clone()),
+        GrammarError::HexTooLong(digits) => {
+            let more = digits.saturating_sub(HEX_DIGITS);
+            say!(t, "pattern-hex-too-long", most = HEX_DIGITS, digits = *digits, more = more)
+        }
+        GrammarError::Within(None) => say!(t, "pattern-within"),
+        GrammarError::Within(Some(first)) => say!(t, "pattern-within-one", first = first.clone()),
         GrammarError::TooMany(characters) => {
             say!(t, "pattern-too-many", characters = *characters, most = MOST_CHOSEN)
         }
@@ -100,7 +110,7 @@ fn pattern_error(t: &Table, error: &PatternError) -> String {
         PatternError::TooLong(characters) => {
             say!(t, "pattern-too-long", characters = *characters, most = MAX_CHARACTERS)
         }
-        PatternError::Impossible => say!(t, "pattern-impossible", most = MAX_CHARACTERS),
+        PatternError::Impossible(count) => say!(t, "pattern-impossible", count = *count),
         PatternError::Forbidden { character, nearest } => {
             let character = character.to_string();
             match nearest.as_slice() {

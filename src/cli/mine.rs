@@ -54,7 +54,7 @@ pub(super) struct Mine {
     /// look-alikes.
     #[arg(long, value_name = "FILE")]
     words: Option<PathBuf>,
-    /// File with a pattern on each line.
+    /// File with patterns on each line, divided by spaces or commas.
     #[arg(short = 'f', long = "file", value_name = "LIST")]
     list: Option<PathBuf>,
     /// Number of keys to find; 0 for no end.

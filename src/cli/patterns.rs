@@ -42,16 +42,35 @@ pub(super) fn meaning_of_best(best: &Best) -> String {
     format!("the rarest key seen in {} of search, by {by}", humanize(best.time))
 }
 
-/// Reads a file with a pattern on each line. Empty lines and those that begin with `#` are skipped.
+/// Reads a file with patterns on each line, divided by spaces or commas. Empty lines and those that
+/// begin with `#` are skipped.
+///
+/// Errors: the file cannot be read or has no pattern, a word is none, or a line has a search without
+/// a target.
 pub(super) fn patterns_of_list(file: &Path) -> anyhow::Result<Vec<Pattern>> {
-    let text = text_of(file)?;
-    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
-    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|(at, line)| {
-            line.parse().with_context(|| format!("{}, line {at}: `{line}` is no pattern", file.display()))
-        })
-        .collect()
+    let (text, name) = (text_of(file)?, file.display());
+    let mut patterns = Vec::new();
+    for (at, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.starts_with('#') {
+            continue;
+        }
+        let words: Vec<&str> =
+            line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty()).collect();
+        if Best::read(&words).is_some() {
+            bail!(
+                "{name}, line {at}: `{line}` searches without a target and stands alone; take it out of the list, and run \
+                 `npubbot mine best 10m`"
+            );
+        }
+        for word in words {
+            let pattern = word.parse().with_context(|| format!("{name}, line {at}: `{word}` is no pattern"))?;
+            patterns.push(pattern);
+        }
+    }
+    if patterns.is_empty() {
+        bail!("{name}: there is no pattern in it; write one on each line");
+    }
+    Ok(patterns)
 }
 
 /// The text of a file.
@@ -166,6 +185,27 @@ fn places(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_a_list_has_patterns_as_a_message_has() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            patterns_of_list(file.path())
+        };
+        let found = read("m0c, ~ann,=7\n # two\n*cafe\tcat ,, dad\n,\n").unwrap();
+        assert_eq!(found.iter().map(Pattern::as_str).collect::<Vec<_>>(), ["m0c", "~ann", "=7", "*cafe", "cat", "dad"]);
+        for (text, expected) in [
+            ("cat\nbest 10m", "line 2: `best 10m` searches without a target and stands alone; take it out"),
+            ("surprise, cat", "line 1: `surprise, cat` searches without a target"),
+            ("cat best 10m", "line 1: `best` is no pattern"),
+            ("cat, b0b", "line 1: `b0b` is no pattern"),
+            ("# m0c\n", "there is no pattern in it"),
+        ] {
+            let error = format!("{:#}", read(text).unwrap_err());
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn a_list_of_patterns_may_come_from_an_editor_of_windows() {

@@ -46,7 +46,7 @@ use crate::fleet::{BOT_CREDENTIALS, FOLDER as FLEET_FOLDER};
 use crate::job::Asker;
 use crate::ledger::{Ledger, LedgerError, Totals};
 use crate::nostr::{NostrError, Reach, Relays, nip11};
-use crate::pattern::Rate;
+use crate::pattern::{Pattern, Rate};
 use crate::remote::{Credentials, CredentialsError, Fleet, FleetView};
 use crate::scheduler::{DeviceView, Scheduler};
 use crate::search::{self, SearchError, Surroundings};
@@ -213,6 +213,11 @@ impl Service {
     /// The measured rate of all devices together.
     pub fn rate(&self) -> Option<Rate> {
         self.scheduler.rate()
+    }
+
+    /// The rate of a search for these patterns alone.
+    pub fn rate_for(&self, patterns: &[Pattern]) -> Option<Rate> {
+        self.scheduler.rate_for(patterns)
     }
 
     /// Candidates tested since the start.

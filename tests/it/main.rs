@@ -29,6 +29,7 @@ fn main() -> std::process::ExitCode {
         cli::askers::TESTS,
         cli::backup::TESTS,
         cli::commands::TESTS,
+        cli::mine::TESTS,
         cli::control::TESTS,
         cli::doctor::TESTS,
         cli::failures::TESTS,

@@ -2,6 +2,7 @@
 // (docs/askers/patterns.md), and tests/patterns.json holds both to the same answers.
 
 import { asksForBest, readBest } from './best';
+import { explain, impossible, PatternError, tooLong, working, wrongEnding, wrongWithin } from './pattern-error';
 import {
   ALPHABET,
   ANY,
@@ -10,6 +11,7 @@ import {
   has,
   MAX_CHARACTERS,
   NPUB_CHARACTERS,
+  possibleCharacters,
   possibleShapes,
   setText,
   starting,
@@ -27,8 +29,6 @@ const MOST_HANDED_ON = 2 ** -20;
 /** Places within the first characters, up to which a part is an alternative for each. */
 const FEW_PLACES = 3;
 
-const NEAREST: Readonly<Record<string, string>> = { '1': 'l7j', b: '86d', i: 'ljy', o: '0qu' };
-
 /** A pattern, as it is written and as it is meant: an npub has it if it has one of its shapes. */
 export interface Pattern {
   readonly text: string;
@@ -36,17 +36,6 @@ export interface Pattern {
   readonly shapes: readonly Shape[];
   /** The time of a search without a target, in seconds. */
   readonly seconds?: number;
-}
-
-/** A word that is no pattern, with words that would work in its place. */
-export class PatternError extends Error {
-  constructor(
-    message: string,
-    readonly word = '',
-    readonly instead: readonly string[] = [],
-  ) {
-    super(message);
-  }
 }
 
 /** Reads one pattern. Upper case, a leading `nostr:`, `/` or `npub1` are forgiven. */
@@ -88,11 +77,23 @@ export function parsePattern(written: string): string {
  */
 export function parsePatterns(written: string): string[] {
   if (asksForBest(written)) return [parsePattern(written)];
-  // A blank behind `hex:` or `=` changes nothing.
-  const joined = written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
-  const parts = joined.split(/[\s,;]+/).filter((word) => word !== '');
+  const parts = joined(written).split(/[\s,;]+/).filter((word) => word !== '');
   if (parts.length === 0) throw new PatternError('No pattern yet. Write what should follow npub1, for example m0ctane.');
-  return [...new Set(parts.map(parsePattern))];
+  return [...new Set(parts.map(named))];
+}
+
+/** A text without the blanks behind `hex:` and `=`, which change nothing. */
+export function joined(written: string): string {
+  return written.replace(/(hex:|zeros:|words:)\s+/gi, '$1').replace(/(^|\s)=\s+(?=\d)/g, '$1=');
+}
+
+/** Reads one word of several: an error names it. */
+function named(word: string): string {
+  try {
+    return parsePattern(word);
+  } catch (error) {
+    throw error instanceof PatternError ? new PatternError(error.message, error.instead, word) : error;
+  }
 }
 
 /** What a pattern means, in words. */
@@ -156,7 +157,7 @@ export function lookAlike(text: string): string | undefined {
 
 function made(text: string, meaning: string, shapes: readonly Shape[]): Pattern {
   const possible = possibleShapes(shapes);
-  if (possible.length === 0) throw new PatternError('No public key is like that. Leave out the last character.');
+  if (possible.length === 0) throw impossible(Math.max(...shapes.map(({ start }) => possibleCharacters(start))));
   const all = possible.every((shape) => shape.middle.length === 0 && shape.end.length === 0);
   if (all && chanceOfStarts(possible.map((shape) => shape.start)) >= 1) {
     throw new PatternError('That fits every key. Name at least one character.');
@@ -179,23 +180,28 @@ function prefix(text: string): Pattern {
   }
   const letters = [...text];
   const strange = letters.find((letter) => !ALPHABET.includes(letter));
-  if (strange !== undefined) throw explain(text, strange);
+  if (strange !== undefined) throw explain(text, strange, readPattern);
   if (letters.length > MAX_CHARACTERS) throw tooLong(letters.length);
   const shapes = possibleShapes([starting(letters.map((letter) => charactersOf(letter, false)))]);
-  if (shapes.length === 0) throw new PatternError('No public key starts like that. Leave out the last character.');
+  if (shapes.length === 0) {
+    throw impossible(possibleCharacters(letters.map((letter) => charactersOf(letter, false))));
+  }
   return { text, meaning: `starts with npub1${text}`, shapes };
 }
 
-function tooLong(length: number): PatternError {
-  return new PatternError(
-    `${length} characters are too many: an npub has ${MAX_CHARACTERS} that can be chosen. Write fewer.`,
-  );
+/** A number in a range. `example` is one that works; `after` is what stands behind the number. */
+function number(keyword: string, text: string, least: number, most: number, example: number, after = ''): number {
+  const nearest = nearestNumber(text, least, most);
+  if (text === String(nearest)) return Number(text);
+  const range = `Behind “${keyword}” comes a number from ${least} to ${most}.`;
+  if (nearest === undefined) throw new PatternError(`${range} Write ${keyword}${example}${after}, for example.`);
+  const instead = `${keyword}${nearest}${after}`;
+  throw new PatternError(`${range} The nearest is “${instead}”.`, [instead]);
 }
 
-function number(keyword: string, text: string, least: number, most: number, example: number): number {
-  const value = /^[1-9]\d*$/.test(text) ? Number(text) : NaN;
-  if (value >= least && value <= most) return value;
-  throw new PatternError(`Behind “${keyword}” comes a number from ${least} to ${most}. Write ${keyword}${example}, for example.`);
+/** The number from `least` to `most` that is nearest to a text of digits. */
+function nearestNumber(text: string, least: number, most: number): number | undefined {
+  return /^\+?\d+$/.test(text) ? Math.max(Math.min(Number(text), most), least) : undefined;
 }
 
 /** Sets of characters of which some of the first bits are fixed. */
@@ -216,8 +222,10 @@ function ofBits(length: number, bit: (at: number) => boolean | undefined): Chara
 function hex(text: string): Pattern {
   const atTheEnd = text.startsWith('*');
   const digits = atTheEnd ? text.slice(1) : text;
-  if (!/^[0-9a-f]{1,64}$/.test(digits)) {
-    throw new PatternError('Behind “hex:” come 1 to 64 of the digits 0 to 9 and a to f. Write hex:c0de, for example.');
+  if (!/^[0-9a-f]+$/.test(digits)) throw noHex(probableHex(text));
+  if (digits.length > 64) {
+    const more = digits.length - 64;
+    throw new PatternError(`A key has 64 hexadecimal digits. These are ${digits.length}: leave out ${more}.`);
   }
   const skipped = atTheEnd ? 64 - digits.length : 0;
   const bit = (at: number) => {
@@ -226,6 +234,20 @@ function hex(text: string): Pattern {
   };
   const meaning = `the public key in hex ${atTheEnd ? 'ends' : 'starts'} with ${digits}`;
   return made(`hex:${text}`, meaning, [starting(ofBits(4 * (skipped + digits.length), bit))]);
+}
+
+/** Digits as people write them elsewhere: `0xdead`, `de:ad`, `c0ffee` with an `o`. */
+function probableHex(text: string): string {
+  const [, star = '', digits = ''] = /^(\*?)(?:0x)?(.*?)\*?$/.exec(text.replace(/[_\-:.]/g, '')) ?? [];
+  return `hex:${star}${digits.replace(/o/g, '0').replace(/[il]/g, '1')}`;
+}
+
+function noHex(probable: string): PatternError {
+  // As the bot: it repeats no whole key.
+  const [instead] = /^hex:\*?[0-9a-f]{1,63}$/.test(probable) ? working(probable, readPattern) : [];
+  const why = 'Behind “hex:” come 1 to 64 of the digits 0 to 9 and a to f.';
+  if (instead === undefined) return new PatternError(`${why} Write hex:c0de, for example.`);
+  return new PatternError(`${why} “${instead}” would work.`, [instead]);
 }
 
 function zeros(text: string): Pattern {
@@ -237,7 +259,7 @@ function zeros(text: string): Pattern {
 function equal(text: string): Pattern {
   const each = Array.from({ length: 32 }, (_, value) => (1 << value) >>> 0);
   if (text.endsWith('*')) {
-    const length = number('=', text.slice(0, -1), 2, 12, 7);
+    const length = number('=', text.slice(0, -1), 2, 12, 7, '*');
     const anywhere = each.map((set) => ({ ...starting([]), middle: [Array<Characters>(length).fill(set)] }));
     return made(`=${length}*`, `has ${length} equal characters in a row`, anywhere);
   }
@@ -262,46 +284,38 @@ interface Part {
 /** Reads a pattern of parts, divided by stars; a leading `~` makes every letter a look-alike. */
 function ofParts(text: string): Pattern {
   const alike = text.startsWith('~');
-  let body = alike ? text.slice(1) : text;
-  let within: number | undefined;
-  const limit = body.indexOf('@');
-  if (limit >= 0) {
-    const written = body.slice(limit + 1);
-    body = body.slice(0, limit);
-    const between = body.endsWith('*') && body.split('*').length > 2;
-    within = /^[1-9]\d*$/.test(written) && between ? Number(written) : NaN;
-    if (!(within <= NPUB_CHARACTERS)) throw wrongWithin();
-  }
+  const [body = '', ...behind] = (alike ? text.slice(1) : text).split('@');
+  const limit = behind.length === 0 ? undefined : behind.join('@');
+  if (limit !== undefined && !(body.endsWith('*') && body.split('*').length > 2)) throw wrongWithin();
   const parts = body.split('*').map((part) => readPart(part, alike, text));
   const start = parts.shift() ?? { text: '', sets: [] };
   const end = parts.pop() ?? { text: '', sets: [] };
   const middle = parts.filter((part) => part.sets.length > 0);
   const mark = alike ? '~' : '';
   if (middle.length === 0 && end.sets.length === 0) {
-    if (within !== undefined) throw wrongWithin();
+    if (limit !== undefined) throw wrongWithin();
     return ofStart(mark, start);
   }
+  const least = [start, ...middle].flatMap((part) => part.sets).length;
+  const nearest = limit === undefined ? undefined : nearestNumber(limit, Math.min(least, NPUB_CHARACTERS), NPUB_CHARACTERS);
+  if (limit !== undefined && (limit !== String(nearest) || least > NPUB_CHARACTERS)) {
+    throw wrongWithin(nearest === undefined ? [] : working(`${mark}${body}@${nearest}`, readPattern));
+  }
+  const within = nearest;
   const shape = {
     start: start.sets,
     middle: middle.map((part) => part.sets),
     within: within ?? NPUB_CHARACTERS,
     end: end.sets,
   };
-  const chosen = [shape.start, ...shape.middle].flat().length;
-  if (chosen + shape.end.length > MOST_CHOSEN) {
+  if (least + shape.end.length > MOST_CHOSEN) {
     throw new PatternError(`With a part elsewhere, at most ${MOST_CHOSEN} characters can be chosen. Leave some out.`);
   }
-  if (chosen > shape.within) throw wrongWithin();
-  if (possibleShapes([shape]).length === 0) {
-    throw new PatternError('The seventh character from the end is always q or s. Write one of them there.');
-  }
-  const written = `${mark}${start.text}${middle.map((part) => `*${part.text}`).join('')}*${end.text}`;
+  const before = `${mark}${start.text}${middle.map((part) => `*${part.text}`).join('')}*`;
+  const written = before + end.text;
+  if (possibleShapes([shape]).length === 0) throw wrongEnding(before, end.text, end.sets.length, readPattern);
   const meaning = meaningOfParts(alike, start.text, middle.map((part) => part.text), within, end.text);
   return made(within === undefined ? written : `${written}@${within}`, meaning, alternatives(shape));
-}
-
-function wrongWithin(): PatternError {
-  return new PatternError('“@” follows a word between stars and says within how many characters. Write *m0ct*@12, for example.');
 }
 
 function meaningOfParts(alike: boolean, start: string, middle: readonly string[], within: number | undefined, end: string): string {
@@ -335,7 +349,7 @@ function readPart(text: string, alike: boolean, whole: string): Part {
   let written = '';
   const one = (letter: string): Characters => {
     const set = charactersOf(letter, alike);
-    if (set === 0) throw alike ? new PatternError(`“${letter}” cannot occur in an npub. Leave it out.`) : explain(whole, letter);
+    if (set === 0) throw alike ? new PatternError(`“${letter}” cannot occur in an npub. Leave it out.`) : explain(whole, letter, readPattern);
     return set;
   };
   for (let at = 0; at < text.length; at += 1) {
@@ -369,17 +383,4 @@ function alternatives(shape: Shape): Shape[] {
   return Array.from({ length: places }, (_, open) =>
     starting([...shape.start, ...Array<Characters>(open).fill(ANY), ...part]),
   );
-}
-
-function explain(text: string, strange: string): PatternError {
-  const shown = `“${strange}” cannot occur in an npub`;
-  if (!(strange in NEAREST)) return new PatternError(`${shown}. Use the characters ${ALPHABET}.`, text);
-  const stays = (letter: string) => ALPHABET.includes(letter) || '?[]*@'.includes(letter);
-  const spell = (choice: number) =>
-    [...text].map((letter) => (stays(letter) ? letter : NEAREST[letter]?.[choice])).join('');
-  const whole = [...text].every((letter) => stays(letter) || letter in NEAREST);
-  const why = `${shown}: the letters 1, b, i and o are left out of its alphabet because they are easily misread.`;
-  if (!whole) return new PatternError(why, text);
-  const instead = [spell(0), spell(1)];
-  return new PatternError(`${why} “${instead[0]}” or “${instead[1]}” would work.`, text, [...instead, `~${text}`]);
 }

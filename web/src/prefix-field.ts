@@ -3,7 +3,8 @@
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE } from './estimate';
-import { bits, comparesWholeKeys, isPrefix, lookAlike, meaningOf, parsePatterns, PatternError, timeOf } from './patterns';
+import { bits, comparesWholeKeys, isPrefix, joined, lookAlike, meaningOf, parsePatterns, timeOf } from './patterns';
+import { PatternError } from './pattern-error';
 
 /** Beyond this the page says how to make it shorter: a month, in seconds. */
 const TOO_LONG = 30 * 86_400;
@@ -90,7 +91,7 @@ function describe(): void {
   say('prefix-error', problem?.message ?? '');
   input('prefix').setAttribute('aria-invalid', String(problem !== undefined));
   const instead = problem?.instead ?? (cheaper === undefined ? [] : [cheaper]);
-  offer(instead, problem?.word ?? (cheaper === undefined ? '' : written.trim().toLowerCase()));
+  offer(instead, problem?.word.toLowerCase() ?? (cheaper === undefined ? '' : written.trim().toLowerCase()));
 }
 
 /** Buttons for what to write instead of a word. */
@@ -105,9 +106,9 @@ function offer(all: readonly string[], word: string): void {
     choice.setAttribute('aria-label', `Use ${instead}${time}`);
     choice.addEventListener('click', () => {
       const field = input('prefix');
-      // The word as it was written may have npub1 before it, and other case.
-      const at = field.value.toLowerCase().indexOf(word);
-      field.value = field.value.slice(0, at) + instead + field.value.slice(at + word.length);
+      const text = joined(field.value);
+      const at = text.toLowerCase().indexOf(word);
+      field.value = text.slice(0, at) + instead + text.slice(at + word.length);
       describe();
       button('ask-button').focus();
     });

@@ -69,6 +69,13 @@ function fitsField(start: readonly Characters[]): boolean {
   return (spare >= 0 ? smallest << BigInt(spare) : smallest >> BigInt(-spare)) < FIELD;
 }
 
+/** The number of characters, from the first on and fewer than there are, that some key has. */
+export function possibleCharacters(start: readonly Characters[]): number {
+  let count = start.length - 1;
+  while (!fitsField(start.slice(0, count))) count -= 1;
+  return count;
+}
+
 /** One character as it is, all as `?`, several as `[5s]`. */
 export function setText(set: Characters): string {
   const letters = [...ALPHABET].filter((_, at) => ((set >>> at) & 1) === 1).sort();

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { PatternError } from '../src/pattern-error';
 import {
   bits,
   comparesWholeKeys,
@@ -9,9 +10,7 @@ import {
   matches,
   meaningOf,
   nameOf,
-  parsePattern,
   parsePatterns,
-  PatternError,
   timeOf,
 } from '../src/patterns';
 import { ENGLISH, JAPANESE } from '../src/words';
@@ -29,6 +28,18 @@ interface Vector {
   readonly bits?: number | null;
   readonly fits?: readonly number[];
   readonly whole?: boolean;
+  /** For a refusal: what the bot names in place of it. */
+  readonly instead?: readonly string[];
+}
+
+/** What the page names in place of a text that it refuses. */
+function insteadOf(text: string): readonly string[] | undefined {
+  try {
+    parsePatterns(text);
+  } catch (error) {
+    return error instanceof PatternError ? error.instead : undefined;
+  }
+  return undefined;
 }
 
 describe('patterns as the bot reads them', () => {
@@ -41,10 +52,11 @@ describe('patterns as the bot reads them', () => {
     expect(vectors.filter((one) => one.whole && one.bits !== null).length).toBeGreaterThan(10);
   });
 
-  for (const { written, texts, bits: expected, fits, whole } of vectors) {
+  for (const { written, texts, bits: expected, fits, whole, instead } of vectors) {
     it(`“${written}”`, () => {
       if (texts === undefined) {
-        expect(() => parsePatterns(written)).toThrow(PatternError);
+        expect(insteadOf(written)).toEqual(instead);
+        for (const text of instead ?? []) expect(parsePatterns(text)).toEqual([text]);
         return;
       }
       const patterns = parsePatterns(written);
@@ -91,15 +103,8 @@ describe('patterns as the bot reads them', () => {
   });
 
   it('offers look-alikes for what cannot occur, and where they are sooner', () => {
-    const instead = (text: string) => {
-      try {
-        parsePattern(text);
-      } catch (error) {
-        return error instanceof PatternError ? error.instead : undefined;
-      }
-      return undefined;
-    };
-    expect(instead('b0b')).toEqual(['808', '606', '~b0b']);
+    expect(insteadOf('m0c b0b')).toEqual(['808', '606', '~b0b']);
+    expect(() => parsePatterns('m0c NPUB1b0b')).toThrow(expect.objectContaining({ word: 'NPUB1b0b' }));
     expect([lookAlike('m0ctane'), lookAlike('kmn'), lookAlike('~cat'), lookAlike('=7')]).toEqual([
       '~m0ctane',
       undefined,

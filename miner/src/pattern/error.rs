@@ -4,6 +4,9 @@ use super::character_set::MOST_CHOSEN;
 use super::prefix::PatternError;
 use thiserror::Error;
 
+/// Hexadecimal digits of a key.
+pub const HEX_DIGITS: usize = 64;
+
 /// Reason why a text is not a pattern. Its text says what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum GrammarError {
@@ -22,7 +25,7 @@ pub enum GrammarError {
     #[error("write several characters for one place as [s5]")]
     Class,
     /// A number that is missing, malformed or out of range.
-    #[error("after `{keyword}` comes a number from {least} to {most}, like {keyword}{example}")]
+    #[error("after `{keyword}` comes a number from {least} to {most}{}", number_hint(.nearest, .example))]
     Number {
         /// The word before the number.
         keyword: &'static str,
@@ -30,15 +33,21 @@ pub enum GrammarError {
         least: usize,
         /// The largest number allowed.
         most: usize,
-        /// A number that works.
-        example: usize,
+        /// The pattern of the nearest number that works, if it is a number.
+        nearest: Option<String>,
+        /// A pattern that works.
+        example: String,
     },
-    /// A text that is not hexadecimal, or has more digits than a key.
-    #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f, like hex:c0de or hex:*beef")]
-    Hex,
-    /// A number after `@` that is too small for the parts before it, or without such parts.
-    #[error("`@` follows a word between stars and says within how many characters, like *alice*@12")]
-    Within,
+    /// A text that is not hexadecimal. Carries the digits that were probably meant.
+    #[error("after `hex:` come 1 to 64 of the digits 0 to 9 and a to f{}", hex_hint(.0))]
+    Hex(Option<String>),
+    /// More hexadecimal digits than a key has: their number.
+    #[error("a key has {HEX_DIGITS} hexadecimal digits; these are {digits}, leave out {more}", digits = .0, more = .0 - HEX_DIGITS)]
+    HexTooLong(usize),
+    /// A number after `@` that is too small for the parts before it, or without such parts. Carries the
+    /// pattern with the nearest number that works, if there is one.
+    #[error("`@` follows a word between stars and says within how many characters{}", within_hint(.0))]
+    Within(Option<String>),
     /// More characters than can be chosen together.
     #[error("with a part elsewhere, at most {most} characters can be chosen; these are {0}", most = MOST_CHOSEN)]
     TooMany(usize),
@@ -55,10 +64,46 @@ pub enum GrammarError {
     Best,
 }
 
+impl GrammarError {
+    /// Patterns that would work in place of the text, the most similar first. Each can be read.
+    pub fn suggestions(&self) -> Vec<&str> {
+        match self {
+            GrammarError::Prefix { error: PatternError::Forbidden { nearest, .. }, look_alike } => {
+                nearest.iter().chain(look_alike).map(String::as_str).collect()
+            }
+            GrammarError::Ending(nearest)
+            | GrammarError::Hex(nearest)
+            | GrammarError::Within(nearest)
+            | GrammarError::Number { nearest, .. } => nearest.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 fn look_alike_hint(look_alike: &Option<String>) -> String {
     look_alike.as_ref().map_or_else(String::new, |text| format!("; “{text}” takes any spelling that looks like it"))
 }
 
+fn number_hint(nearest: &Option<String>, example: &str) -> String {
+    nearest.as_ref().map_or_else(|| format!(", like {example}"), |text| format!("; the nearest is “{text}”"))
+}
+
+fn hex_hint(nearest: &Option<String>) -> String {
+    if nearest.is_none() { ", like hex:c0de or hex:*beef".to_owned() } else { or_else(nearest) }
+}
+
+fn within_hint(nearest: &Option<String>) -> String {
+    if nearest.is_none() { ", like *m0ct*@12".to_owned() } else { or_else(nearest) }
+}
+
 fn or_else(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or_else(String::new, |text| format!("; “{text}” would work"))
+}
+
+/// The number from `least` to `most` that is nearest to a text of digits, maybe with a sign.
+pub(super) fn nearest_number(text: &str, least: usize, most: usize) -> Option<usize> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+    // A number that is too long for the type is above all.
+    is_number.then(|| digits.parse().unwrap_or(most).clamp(least, most.max(least)))
 }

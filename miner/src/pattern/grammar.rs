@@ -5,11 +5,11 @@
 
 use super::chance::Effort;
 use super::character_set::CharacterSet;
-use super::error::GrammarError;
+use super::error::{GrammarError, HEX_DIGITS, nearest_number};
 use super::kind::Kind;
 use super::parts;
 use super::pattern::Pattern;
-use super::prefix::{PatternError, bare};
+use super::prefix::{PatternError, bare, is_possible};
 use super::shape::Shape;
 use super::words::{LONGEST_WORD, SHORTEST_WORD, shapes_of_built_in};
 use std::ops::RangeInclusive;
@@ -61,7 +61,7 @@ fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
         _ => {}
     }
     if let Some(count) = text.strip_prefix("words:") {
-        return words(number("words:", count, SHORTEST_WORD..=LONGEST_WORD, 8)?);
+        return words(number("words:", count, SHORTEST_WORD..=LONGEST_WORD, 8, "")?);
     }
     if text.contains(['?', '[', ']', '*', '~', '@']) {
         return parts::read(text, effort);
@@ -74,35 +74,63 @@ fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     })
 }
 
-/// A number in a range.
+/// A number in a range. `example` is one that works; `after` is what stands behind the number.
 fn number(
     keyword: &'static str,
     text: &str,
     range: RangeInclusive<usize>,
     example: usize,
+    after: &str,
 ) -> Result<usize, GrammarError> {
-    let is_plain = text.chars().all(|c| c.is_ascii_digit()) && !text.starts_with('0');
-    let number = text.parse().ok().filter(|number| is_plain && range.contains(number));
-    number.ok_or(GrammarError::Number { keyword, least: *range.start(), most: *range.end(), example })
+    let (least, most) = (*range.start(), *range.end());
+    let nearest = nearest_number(text, least, most);
+    nearest.filter(|number| text == number.to_string()).ok_or_else(|| {
+        let written = |number: usize| format!("{keyword}{number}{after}");
+        GrammarError::Number { keyword, least, most, nearest: nearest.map(written), example: written(example) }
+    })
 }
 
 fn hex(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let (is_end, digits) = text.strip_prefix('*').map_or((false, text), |digits| (true, digits));
-    let values: Option<Vec<u32>> = digits.chars().map(|c| c.to_digit(16)).collect();
-    let values = values.filter(|values| (1..=64).contains(&values.len())).ok_or(GrammarError::Hex)?;
-    let skipped = if is_end { 64 - values.len() } else { 0 };
+    let Some(values) = digits.chars().map(|c| c.to_digit(16)).collect::<Option<Vec<u32>>>() else {
+        return Err(GrammarError::Hex(probable_hex(text, effort)));
+    };
+    match values.len() {
+        0 => return Err(GrammarError::Hex(None)),
+        1..=HEX_DIGITS => {}
+        more => return Err(GrammarError::HexTooLong(more)),
+    }
+    let skipped = if is_end { HEX_DIGITS - values.len() } else { 0 };
     let bit = |bit: usize| values.get((bit / 4).checked_sub(skipped)?).map(|value| value >> (3 - bit % 4) & 1 == 1);
+    let sets = |digits: usize| sets_of_bits(4 * digits, |at| bit(at).filter(|_| at < 4 * digits));
+    let start = sets(skipped + values.len());
+    if !is_possible(&start) {
+        // All digits of a key that is none.
+        let possible = (0..HEX_DIGITS).rev().find(|&digits| is_possible(&sets(digits))).unwrap_or(0);
+        return Err(GrammarError::Prefix { error: PatternError::Impossible(possible), look_alike: None });
+    }
     let kind = if is_end { Kind::HexEnd(digits.to_owned()) } else { Kind::HexStart(digits.to_owned()) };
-    Pattern::from_shapes(
-        format!("hex:{text}"),
-        kind,
-        vec![Shape::starting(sets_of_bits(4 * (skipped + values.len()), bit))],
-        effort,
-    )
+    Pattern::from_shapes(format!("hex:{text}"), kind, vec![Shape::starting(start)], effort)
+}
+
+/// Digits as people write them elsewhere: `0xdead`, `de:ad`, `c0ffee` with an `o`. No whole key is
+/// named: no answer of a bot repeats one.
+fn probable_hex(text: &str, effort: &mut Effort) -> Option<String> {
+    let (star, digits) = text.strip_prefix('*').map_or(("", text), |digits| ("*", digits));
+    let digits = digits.strip_suffix('*').unwrap_or(digits);
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let digit = |c: char| match c {
+        'o' => Some('0'),
+        'i' | 'l' => Some('1'),
+        c => Some(c).filter(char::is_ascii_hexdigit),
+    };
+    let digits: String = digits.chars().filter(|c| !"_-:.".contains(*c)).map(digit).collect::<Option<_>>()?;
+    let nearest = format!("{star}{digits}");
+    (digits.len() < HEX_DIGITS && hex(&nearest, effort).is_ok()).then(|| format!("hex:{nearest}"))
 }
 
 fn zeros(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
-    let count = number("zeros:", text, ZEROS, 40)?;
+    let count = number("zeros:", text, ZEROS, 40, "")?;
     let start = sets_of_bits(count, |bit| (bit < count).then_some(false));
     Pattern::from_shapes(format!("zeros:{count}"), Kind::Zeros(count), vec![Shape::starting(start)], effort)
 }
@@ -112,12 +140,12 @@ fn equal(text: &str) -> Result<Pattern, GrammarError> {
     static AT_THE_START: [Made; *EQUAL.end() + 1] = [const { OnceLock::new() }; *EQUAL.end() + 1];
     let each = (0..32).map(|value| CharacterSet(1 << value));
     if let Some(text) = text.strip_suffix('*') {
-        let count = number("=", text, EQUAL_ANYWHERE, 7)?;
+        let count = number("=", text, EQUAL_ANYWHERE, 7, "*")?;
         let anywhere = |set| Shape { middle: vec![vec![set; count]], ..Shape::starting(Vec::new()) };
         let shapes = || each.map(anywhere).collect();
         return once(&ANYWHERE[count], format!("={count}*"), Kind::EqualAnywhere(count), shapes);
     }
-    let count = number("=", text, EQUAL, 7)?;
+    let count = number("=", text, EQUAL, 7, "")?;
     let shapes = || each.map(|set| Shape::starting(vec![set; count])).collect();
     once(&AT_THE_START[count], format!("={count}"), Kind::Equal(count), shapes)
 }

@@ -38,7 +38,7 @@ pub use character_set::MOST_CHOSEN;
 pub use checks::{Checks, Member};
 pub use checksum::{CHECKSUM_BITS, ChecksumTables};
 pub use difficulty::{Difficulty, NINETY_FIVE_PERCENT, Rate};
-pub use error::GrammarError;
+pub use error::{GrammarError, HEX_DIGITS};
 pub use kind::Kind;
 pub use pattern::Pattern;
 pub use prefix::{MAX_CHARACTERS, PatternError};

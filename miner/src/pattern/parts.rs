@@ -4,10 +4,10 @@
 use super::alphabet::{look_alikes, value_of};
 use super::chance::Effort;
 use super::character_set::{CharacterSet, LAST_OF_DATA, MOST_CHOSEN, NPUB_CHARACTERS};
-use super::error::GrammarError;
+use super::error::{GrammarError, nearest_number};
 use super::kind::Kind;
 use super::pattern::Pattern;
-use super::prefix::{MAX_CHARACTERS, PatternError, spellings};
+use super::prefix::{MAX_CHARACTERS, MOST_NAMED, PatternError, spellings};
 use super::shape::Shape;
 
 /// A part that has at most this many places within the first characters becomes one alternative for
@@ -24,15 +24,10 @@ struct Part {
 /// look-alikes.
 pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let (is_alike, body) = text.strip_prefix('~').map_or((false, text), |body| (true, body));
-    let (body, within) = match body.split_once('@') {
-        Some((body, count)) => {
-            let is_between = body.ends_with('*') && body.matches('*').count() >= 2;
-            let is_number = count.chars().all(|c| c.is_ascii_digit()) && !count.starts_with('0');
-            let count = count.parse().ok().filter(|n| is_number && is_between && (1..=NPUB_CHARACTERS).contains(n));
-            (body, Some(count.ok_or(GrammarError::Within)?))
-        }
-        None => (body, None),
-    };
+    let (body, limit) = body.split_once('@').map_or((body, None), |(body, limit)| (body, Some(limit)));
+    if limit.is_some() && !(body.ends_with('*') && body.matches('*').count() >= 2) {
+        return Err(GrammarError::Within(None));
+    }
     let mut parts = Vec::new();
     for part in body.split('*') {
         parts.push(read_part(part, is_alike, text, effort)?);
@@ -42,21 +37,27 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
     let middle: Vec<Part> = parts.into_iter().filter(|part| !part.sets.is_empty()).collect();
     let mark = if is_alike { "~" } else { "" };
     if middle.is_empty() && end.sets.is_empty() {
-        if within.is_some() {
-            return Err(GrammarError::Within);
-        }
-        return starting(mark, &start, effort);
+        return if limit.is_some() { Err(GrammarError::Within(None)) } else { starting(mark, &start, effort) };
     }
+    let least = start.sets.len() + middle.iter().map(|part| part.sets.len()).sum::<usize>();
+    let within = match limit {
+        Some(limit) => Some(number_within(limit, least).map_err(|nearest| {
+            let nearest = nearest.map(|count| format!("{mark}{body}@{count}"));
+            GrammarError::Within(nearest.filter(|nearest| read(nearest, effort).is_ok()))
+        })?),
+        None => None,
+    };
     let shape = Shape {
         start: start.sets,
         middle: middle.iter().map(|part| part.sets.clone()).collect(),
         within: within.unwrap_or(NPUB_CHARACTERS),
         end: end.sets,
     };
-    check(&shape, mark, &end.text)?;
     let between: String = middle.iter().map(|part| format!("*{}", part.text)).collect();
     let limit = within.map_or_else(String::new, |count| format!("@{count}"));
-    let written = format!("{mark}{}{between}*{}{limit}", start.text, end.text);
+    let before = format!("{mark}{}{between}*", start.text);
+    check(&shape, &before, &end.text, effort)?;
+    let written = format!("{before}{}{limit}", end.text);
     let named = |text: &str| if text.is_empty() { String::new() } else { format!("{mark}{text}") };
     let kind = Kind::Parts {
         start: named(&start.text),
@@ -65,6 +66,14 @@ pub fn read(text: &str, effort: &mut Effort) -> Result<Pattern, GrammarError> {
         end: named(&end.text),
     };
     Pattern::from_shapes(written, kind, alternatives(shape), effort)
+}
+
+/// The number of characters behind `@`. At least `least` are needed.
+///
+/// Errors: a text that is not a possible number. Carries the nearest possible number, if any.
+fn number_within(text: &str, least: usize) -> Result<usize, Option<usize>> {
+    let count = nearest_number(text, least, NPUB_CHARACTERS).filter(|_| least <= NPUB_CHARACTERS);
+    count.filter(|count| text == count.to_string()).ok_or(count)
 }
 
 /// A pattern of characters at the start only.
@@ -123,10 +132,17 @@ fn read_part(text: &str, is_alike: bool, whole: &str, effort: &mut Effort) -> Re
     Ok(Part { text: written, sets })
 }
 
-/// The error for a character that cannot stand in a pattern.
+/// The error for a character that cannot stand in a pattern. It names only patterns that can be read.
 fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) -> GrammarError {
-    let nearest =
-        if is_alike { Vec::new() } else { spellings(whole, |c| value_of(c).is_some() || "?[]*@".contains(c)) };
+    let mut suggestion = |text: String| match read(&text, effort) {
+        Ok(_) => Some(text),
+        Err(error) => error.suggestions().first().map(ToString::to_string),
+    };
+    // The number behind `@` is none of the characters.
+    let (body, limit) = whole.split_at(whole.find('@').unwrap_or(whole.len()));
+    let respelled = spellings(body, |c| value_of(c).is_some() || "?[]*".contains(c));
+    let respelled = respelled.filter(|_| !is_alike).map(|body| format!("{body}{limit}"));
+    let nearest = respelled.filter_map(&mut suggestion).take(MOST_NAMED).collect();
     let look_alike = format!("~{whole}");
     let works =
         !is_alike && character.is_ascii_alphanumeric() && !whole.contains('~') && read(&look_alike, effort).is_ok();
@@ -136,21 +152,20 @@ fn forbidden(character: char, is_alike: bool, whole: &str, effort: &mut Effort) 
     }
 }
 
-/// Checks lengths, and the place of the padding in a long ending.
-fn check(shape: &Shape, mark: &str, end: &str) -> Result<(), GrammarError> {
+/// Checks lengths, and the place of the padding in a long ending. `before` is what is written before
+/// the ending.
+fn check(shape: &Shape, before: &str, end: &str, effort: &mut Effort) -> Result<(), GrammarError> {
     if shape.len() > MOST_CHOSEN {
         return Err(GrammarError::TooMany(shape.len()));
-    }
-    if shape.start.len() + shape.middle.iter().map(Vec::len).sum::<usize>() > shape.within {
-        return Err(GrammarError::Within);
     }
     let padding = LAST_OF_DATA.checked_sub(shape.end_from()).and_then(|at| shape.end.get(at).map(|set| (at, set)));
     match padding {
         Some((at, set)) if set.intersection(CharacterSet::PADDED) == CharacterSet::NONE => {
             // A class is more than one character of the text, so no spelling is suggested.
             let is_plain = end.chars().count() == shape.end.len();
-            let respelled = || end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect::<String>();
-            Err(GrammarError::Ending(is_plain.then(|| format!("{mark}*{}", respelled()))))
+            let respelled: String = end.chars().enumerate().map(|(n, c)| if n == at { 's' } else { c }).collect();
+            let nearest = format!("{before}{respelled}");
+            Err(GrammarError::Ending((is_plain && read(&nearest, effort).is_ok()).then_some(nearest)))
         }
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use super::difficulty::Difficulty;
 use super::error::GrammarError;
 use super::intervals::Intervals;
 use super::kind::Kind;
-use super::prefix::{PatternError, bare, is_possible, range_of};
+use super::prefix::{PatternError, bare, is_possible, possible_characters, range_of};
 use super::shape::{Shape, values_of};
 use crate::key::Npub;
 use std::fmt;
@@ -60,9 +60,14 @@ impl Pattern {
         mut list: Vec<Shape>,
         effort: &mut Effort,
     ) -> Result<Pattern, GrammarError> {
-        list.retain_mut(|shape| shape.respect_padding() && is_possible(&shape.start));
+        let mut possible = 0;
+        list.retain_mut(|shape| {
+            let fits = shape.respect_padding() && is_possible(&shape.start);
+            possible = if fits { possible } else { possible.max(possible_characters(&shape.start)) };
+            fits
+        });
         if list.is_empty() {
-            return Err(GrammarError::Prefix { error: PatternError::Impossible, look_alike: None });
+            return Err(GrammarError::Prefix { error: PatternError::Impossible(possible), look_alike: None });
         }
         let chance = chance_of_any(&list, effort).ok_or(GrammarError::TooIntricate)?;
         if chance >= 1.0 {

@@ -7,6 +7,9 @@ use thiserror::Error;
 /// Characters of an npub that encode the key. The six after them are a checksum.
 pub const MAX_CHARACTERS: usize = 52;
 
+/// Spellings that an error names at most.
+pub(super) const MOST_NAMED: usize = 2;
+
 /// Reason why a text is not a prefix, with advice on what would work.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PatternError {
@@ -21,13 +24,14 @@ pub enum PatternError {
     Forbidden {
         /// The first forbidden character, in lower case.
         character: char,
-        /// Spellings of the whole text that are possible, the most similar first; empty if none is
-        /// similar.
+        /// Spellings of the whole text that are possible, at most two, the most similar first; empty if
+        /// none is similar.
         nearest: Vec<String>,
     },
-    /// A 52nd character or a value of x that no key has.
-    #[error("no public key starts like that; the last of {MAX_CHARACTERS} characters can only be q or s, so send 51")]
-    Impossible,
+    /// A 52nd character or a value of x that no key has. With the number of characters or digits from
+    /// the first on that a key can have.
+    #[error("no public key starts like that; its first {0} characters would be possible")]
+    Impossible(usize),
 }
 
 fn alphabet_text() -> &'static str {
@@ -60,20 +64,23 @@ pub(super) fn range_of(text: &str) -> Result<([u8; 32], [u8; 32]), PatternError>
     }
     let Some(values) = text.chars().map(value_of).collect::<Option<Vec<u8>>>() else {
         let character = text.chars().find(|&c| value_of(c).is_none()).unwrap_or_default();
-        return Err(PatternError::Forbidden { character, nearest: spellings(text, |c| value_of(c).is_some()) });
+        let respelled = spellings(text, |c| value_of(c).is_some());
+        let nearest = respelled.filter(|text| range_of(text).is_ok()).take(MOST_NAMED).collect();
+        return Err(PatternError::Forbidden { character, nearest });
     };
-    range(&values).ok_or(PatternError::Impossible)
+    let possible = || (0..length).rev().find(|&count| range(&values[..count]).is_some()).unwrap_or(0);
+    range(&values).ok_or_else(|| PatternError::Impossible(possible()))
 }
 
-/// Up to three spellings of `text` in characters that can occur. Characters for which `stays` is
-/// true are kept.
-pub(super) fn spellings(text: &str, stays: impl Fn(char) -> bool) -> Vec<String> {
-    let respell = |choice: usize| {
+/// Up to three spellings of `text` in characters that can occur. Characters for which `stays` is true
+/// are kept. The caller checks that a spelling is a pattern.
+pub(super) fn spellings(text: &str, stays: impl Fn(char) -> bool) -> impl Iterator<Item = String> {
+    let respell = move |choice: usize| {
         text.chars()
             .map(|c| if stays(c) { Some(c) } else { nearest(c).get(choice).copied() })
             .collect::<Option<String>>()
     };
-    (0..3).filter_map(respell).collect()
+    (0..3).filter_map(respell)
 }
 
 /// Smallest and largest x-coordinate whose leading 5-bit groups are `values`; `None` if no key has
@@ -99,6 +106,11 @@ fn range(values: &[u8]) -> Option<([u8; 32], [u8; 32])> {
 pub(super) fn is_possible(start: &[CharacterSet]) -> bool {
     let smallest: Vec<u8> = start.iter().map(|set| set.0.trailing_zeros() as u8).collect();
     start.len() <= MAX_CHARACTERS && range(&smallest).is_some()
+}
+
+/// The number of characters, from the first on and fewer than there are, that some key has.
+pub(super) fn possible_characters(start: &[CharacterSet]) -> usize {
+    (0..start.len()).rev().find(|&count| is_possible(&start[..count])).unwrap_or(0)
 }
 
 /// p = 2^256 - 2^32 - 977, big-endian.

@@ -324,18 +324,16 @@ fn without_patterns(text: &str, filling: &Filling) -> String {
     if let Meaning::BadWords(words) = request::read_text(&filling.text).meaning {
         for (word, error) in words {
             shown_words.push(shown(&word));
-            if let GrammarError::Prefix { error, look_alike } = error {
-                shown_words.extend(look_alike);
-                if let PatternError::Forbidden { character, nearest } = error {
-                    shown_words.extend(nearest);
-                    // The character stands alone, in the quotes of each language.
-                    let quotes = [("“", "”"), ("„", "“"), ("«", "»"), ("« ", " »"), ("「", "」")];
-                    shown_words.extend(quotes.map(|(open, close)| format!("{open}{character}{close}")));
-                }
+            shown_words.extend(error.suggestions().into_iter().map(str::to_owned));
+            if let GrammarError::Prefix { error: PatternError::Forbidden { character, .. }, .. } = error {
+                // The character stands alone, in the quotes of each language.
+                let quotes = [("“", "”"), ("„", "“"), ("«", "»"), ("« ", " »"), ("「", "」")];
+                shown_words.extend(quotes.map(|(open, close)| format!("{open}{character}{close}")));
             }
         }
     }
     shown_words.extend(EXAMPLES.map(str::to_owned));
+    shown_words.extend(errors().iter().flat_map(GrammarError::suggestions).map(str::to_owned));
     shown_words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     shown_words.iter().filter(|word| !word.is_empty()).fold(text.to_owned(), |text, word| text.replace(word, "x"))
 }

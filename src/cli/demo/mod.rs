@@ -3,10 +3,12 @@
 
 mod asker;
 
+use super::patterns::refusal_of_bots;
 use super::runtime::runtime;
 use super::search_flags::SearchFlags;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::duration::humanize;
 use crate::pattern::{Pattern, Rate};
 use crate::progress::SearchBar;
 use crate::service::Service;
@@ -31,6 +33,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 /// Longest wait for a result, as a multiple of the expected time. One search in a million takes
 /// longer.
 const SEARCH_PATIENCE: f64 = 14.0;
+/// The longest expected time of a search in a demo.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// Flags of `npubbot demo`.
 #[derive(Args, Debug)]
@@ -38,10 +42,12 @@ const SEARCH_PATIENCE: f64 = 14.0;
 Examples:
   npubbot demo                        a word that this machine finds in seconds
   npubbot demo --prefix cat           another prefix
+  npubbot demo --prefix '~cat'        a pattern of another kind
   npubbot demo --json | jq .npub      the result for a script; the conversation goes to standard error")]
 pub(super) struct Demo {
-    /// Prefix to ask for, after `npub1` [default: a word this machine finds in seconds].
-    #[arg(short, long)]
+    /// Prefix or other pattern to ask for, as `mine` takes it, that this machine finds within ten
+    /// minutes [default: a word that takes seconds].
+    #[arg(short, long, visible_alias = "pattern", value_name = "PATTERN")]
     prefix: Option<String>,
     /// Print nothing but the result, as a JSON object. The conversation goes to standard error.
     #[arg(long)]
@@ -53,7 +59,12 @@ pub(super) struct Demo {
 /// The output of `--json`.
 #[derive(Serialize)]
 struct Line {
-    prefix: String,
+    pattern: String,
+    /// The pattern if it is a plain prefix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefix: Option<String>,
+    /// The characters that met it.
+    found: String,
     npub: String,
     verified: bool,
     seconds: f64,
@@ -62,7 +73,10 @@ struct Line {
 impl Demo {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<()> {
-        let request = self.prefix.as_deref().map(Pattern::parse).transpose().context("--prefix")?;
+        let request = self.prefix.as_deref().map(str::parse::<Pattern>).transpose().context("--prefix")?;
+        if let Some(refusal) = request.as_ref().and_then(refusal_of_bots) {
+            bail!("--prefix: {refusal}");
+        }
         let runtime = runtime()?;
         let line = runtime.block_on(self.play(request))?;
         runtime.shutdown_timeout(Duration::from_secs(1));
@@ -70,7 +84,11 @@ impl Demo {
             println!("{}", serde_json::to_string(&line)?);
         } else {
             println!("The nsec is the secret of {}.", line.npub);
-            println!("It starts with {} as asked; found and delivered in {:.1} s.", line.prefix, line.seconds);
+            let fits = match &line.prefix {
+                Some(prefix) => format!("It starts with {prefix} as asked"),
+                None => format!("It fits {} as asked, with {}", line.pattern, line.found),
+            };
+            println!("{fits}; found and delivered in {:.1} s.", line.seconds);
         }
         Ok(())
     }
@@ -95,6 +113,7 @@ impl Demo {
         let fast = service.rate().is_some_and(|rate| rate >= FAST);
         let word = if fast { LONG_WORD } else { SHORT_WORD };
         let request = request.map_or_else(|| Pattern::parse(word), Ok)?;
+        check_time(&request, service.rate_for(std::slice::from_ref(&request)))?;
 
         let mut asker = Asker::connect(url, bot).await?;
         let began = Instant::now();
@@ -107,14 +126,13 @@ impl Demo {
         self.say("bot", &result);
 
         let npub = asker::npub_of_secret_in(&result).context("the bot sent no key; its last message says why")?;
-        let verified = request.matches(&npub);
+        let found = request.met_by(&npub);
         asker.leave().await;
         service.stop().await;
         relay.shutdown();
-        if !verified {
-            bail!("the key is wrong: its npub is {npub}, which does not start with {request}");
-        }
-        Ok(Line { prefix: request.to_string(), npub: npub.to_string(), verified, seconds })
+        let Some(found) = found else { bail!("the key is wrong: its npub is {npub}, which does not fit {request}") };
+        let (pattern, prefix) = (request.to_string(), request.prefix().map(str::to_owned));
+        Ok(Line { pattern, prefix, found, npub: npub.to_string(), verified: true, seconds })
     }
 
     /// Prints one message of the conversation.
@@ -133,13 +151,13 @@ impl Demo {
 
 /// Waits for the bot's next message and shows the progress of the search.
 async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern) -> anyhow::Result<String> {
-    let mean =
-        service.rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
+    let rate = || service.rate_for(std::slice::from_ref(request));
+    let mean = rate().and_then(|rate| request.difficulty().expected_time(rate)).unwrap_or(Duration::from_secs(60));
     let deadline = Instant::now() + mean.mul_f64(SEARCH_PATIENCE) + ANSWER_PATIENCE;
     let bar = SearchBar::new(request.difficulty());
     let before = service.candidates();
     let result = loop {
-        bar.show(service.candidates() - before, service.rate());
+        bar.show(service.candidates() - before, rate());
         match timeout(Duration::from_millis(100), asker.next_message()).await {
             Ok(message) => break message,
             Err(_) if Instant::now() < deadline => {}
@@ -148,6 +166,18 @@ async fn wait_for_result(service: &Service, asker: &mut Asker, request: &Pattern
     };
     bar.clear();
     result
+}
+
+/// Refuses a pattern that takes long at this rate.
+fn check_time(request: &Pattern, rate: Option<Rate>) -> anyhow::Result<()> {
+    match rate.and_then(|rate| request.difficulty().expected_time(rate)) {
+        Some(mean) if mean > LONGEST => bail!(
+            "{request} takes {} on this machine; the demo searches for what takes ten minutes at most, and `npubbot mine \
+             '{request}'` for anything",
+            humanize(mean)
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// An identity for one run, deleted with its folder.
@@ -161,4 +191,19 @@ fn temporary_identity(folder: &Path) -> anyhow::Result<Vault> {
 /// A configuration with one relay for all roles.
 fn config_text(relay: &str) -> String {
     format!("[[relays]]\nurl = \"{relay}\"\nroles = [\"inbox\", \"status\", \"discovery\"]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_that_takes_long_is_refused_with_a_remedy() {
+        let check = |text: &str, rate| check_time(&text.parse().unwrap(), rate).map_err(|error| error.to_string());
+        assert_eq!(check("~cat", Some(Rate(1e6))), Ok(()));
+        assert_eq!(check("m0ctanem0ctane", None), Ok(()), "before the first measurement nothing is known");
+        let error = check("m0ct*cafe", Some(Rate(1e9))).unwrap_err();
+        assert!(error.starts_with("m0ct*cafe takes 18 min"), "{error}");
+        assert!(error.contains("npubbot mine 'm0ct*cafe'"), "{error}");
+    }
 }

@@ -8,10 +8,6 @@ use std::process::Output;
 use std::time::Instant;
 
 pub const TESTS: &[Test] = &[
-    test!(mine_prints_an_npub_and_the_nsec_that_belongs_to_it),
-    test!(mine_finds_patterns_of_every_kind_and_says_which_was_met),
-    test!(mine_appends_locked_keys_to_a_file_of_its_own),
-    test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
     test!(explain_gives_an_object_for_each_pattern),
     test!(bench_finds_the_expected_number_of_hits),
     test!(bench_draws_its_rates),
@@ -26,6 +22,7 @@ pub const TESTS: &[Test] = &[
     test!(without_a_terminal_the_error_asks_for_a_passphrase_file),
     test!(a_configuration_that_is_wrong_stops_the_start_with_file_and_line),
     test!(the_demo_ends_with_a_verified_key),
+    test!(the_demo_takes_a_pattern_of_any_kind),
     test!(commands_named_in_the_readme_exist),
 ];
 
@@ -36,80 +33,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(&stdout(output)).unwrap()
 }
 
-fn mine_prints_an_npub_and_the_nsec_that_belongs_to_it() {
-    let output = run(&["mine", "cat", "dad", "--count", "3", "--device", "cpu", "--threads", "1", "--json"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let lines: Vec<serde_json::Value> =
-        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 3);
-    for line in lines {
-        let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
-        let npub = nostr::ToBech32::to_bech32(&keys.public_key()).unwrap();
-        assert_eq!(line["npub"], npub);
-        assert!(npub[5..].starts_with(line["prefix"].as_str().unwrap()), "{line}");
-    }
-}
-
 const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
-
-fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
-    let kinds = ["~cat", "[5s]a?[qt]", "?q7q", "=4", "hex:c0d", "zeros:14", "words:4", "m0ct*[pqrz]"];
-    for kind in kinds {
-        let output = run(&[&["mine", kind, "--json"], &ONE_THREAD[..]].concat());
-        let line = json(&output);
-        assert_eq!(line["pattern"], kind, "{line}");
-        let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
-        let npub = nostr::ToBech32::to_bech32(&keys.public_key()).unwrap();
-        assert_eq!(line["npub"], npub);
-        let pattern: npubbot::pattern::Pattern = kind.parse().unwrap();
-        assert!(pattern.matches(&npubbot::key::Npub(keys.public_key().to_bytes())), "{line}");
-        let (first, last) =
-            line["found"].as_str().unwrap().split_once('…').unwrap_or((line["found"].as_str().unwrap(), ""));
-        assert!(npub[5..].starts_with(first) && npub.ends_with(last), "{line}");
-    }
-}
-
-fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
-    let began = Instant::now();
-    let output = run(&[&["mine", "best", "zeros", "2s", "--json"], &ONE_THREAD[..]].concat());
-    assert!(began.elapsed().as_secs() >= 2);
-    let line = json(&output);
-    let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
-    let key = keys.public_key().to_hex();
-    let zeros = u64::from_str_radix(&key[..16], 16).unwrap().leading_zeros();
-    assert_eq!((&line["pattern"], zeros >= 20), (&format!("zeros:{zeros}").into(), true), "{line}");
-    assert_eq!(line["one_in"], f64::from(zeros).exp2() as u64);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("keys");
-    let file = file.to_str().unwrap();
-    let output = run(&[&["mine", "best 1s", "-o", file], &ONE_THREAD[..]].concat());
-    let (npub, kept) = (stdout(&output), fs::read_to_string(file).unwrap());
-    assert!(kept.starts_with(&npub) && kept.lines().count() == 2, "{npub} {kept}");
-    assert!(stderr(&output).contains("as 1 key in"), "{}", stderr(&output));
-    let split = ["--split", "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"];
-    let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &split[..], &ONE_THREAD[..]].concat());
-    assert!(json(&output)["tweak"].as_str().unwrap().starts_with("ntweak1"));
-}
-
-fn mine_appends_locked_keys_to_a_file_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let (keys, words) = (folder.path().join("keys"), folder.path().join("words"));
-    let password = folder.path().join("password");
-    fs::write(&words, "# two\nsol\ncat\n").unwrap();
-    fs::write(&password, "correct horse\n").unwrap();
-    let [keys_text, words, password] = [&keys, &words, &password].map(|path| path.to_str().unwrap());
-    let flags = ["mine", "--words", words, "-o", keys_text, "--ncryptsec", "--password-file", password, "--count", "2"];
-    let output = run(&[&flags[..], &ONE_THREAD].concat());
-    assert!(output.status.success(), "{}", stderr(&output));
-    let kept = fs::read_to_string(&keys).unwrap();
-    let lines: Vec<&str> = kept.lines().collect();
-    assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), [lines[0], lines[2]], "only the npubs are printed");
-    let locked = <nostr::nips::nip49::EncryptedSecretKey as nostr::FromBech32>::from_bech32(lines[1]).unwrap();
-    let npub = nostr::ToBech32::to_bech32(&nostr::Keys::new(locked.decrypt("correct horse").unwrap()).public_key());
-    assert_eq!(npub.unwrap(), lines[0]);
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&keys).unwrap().permissions());
-    assert_eq!(mode & 0o777, 0o600);
-}
 
 fn explain_gives_an_object_for_each_pattern() {
     let output = run(&[&["explain", "m0ctane,*cafe", "--json"], &ONE_THREAD[..]].concat());
@@ -170,6 +94,8 @@ fn bad_flags_are_explained() {
         (&["bench", "--seconds", "soon"], "number of seconds"),
         (&["bench", "--device", "cuda:99"], "cuda:99"),
         (&["demo", "--prefix", "!"], "cannot occur"),
+        (&["demo", "--prefix", "~b?1ö"], "cannot occur"),
+        (&["demo", "--prefix", "*[ql][ql][ql][ql][ql][ql]"], "bots do not search for"),
         (&["serve", "--config", "/nonexistent/relays.toml"], "/nonexistent/relays.toml"),
     ];
     for (arguments, expected) in cases {
@@ -356,6 +282,15 @@ fn the_demo_ends_with_a_verified_key() {
     }
     assert!(line["npub"].as_str().unwrap().starts_with("npub1cat"), "{line}");
     assert!(line["seconds"].as_f64().unwrap() > 0.0);
+}
+
+fn the_demo_takes_a_pattern_of_any_kind() {
+    for kind in ["~cat", "*7e", "=3"] {
+        let line = json(&run(&["demo", "--prefix", kind, "--device", "cpu", "--json"]));
+        assert_eq!((&line["pattern"], &line["verified"], line.get("prefix")), (&kind.into(), &true.into(), None));
+        let (npub, found) = (line["npub"].as_str().unwrap(), line["found"].as_str().unwrap());
+        assert!(npub[5..].contains(found) && found.len() >= 2, "{line}");
+    }
 }
 
 /// The README names commands and settings that exist.

@@ -6,6 +6,7 @@ pub mod commands;
 pub mod control;
 pub mod doctor;
 pub mod failures;
+pub mod mine;
 pub mod monitoring;
 pub mod page;
 pub mod places;

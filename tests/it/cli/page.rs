@@ -10,7 +10,7 @@ use std::path::Path;
 pub const TESTS: &[Test] = &[test!(the_page_reads_patterns_as_the_bot_does)];
 
 /// Texts as people write them: single patterns, several, and refused ones.
-const WRITTEN: [&str; 68] = [
+const WRITTEN: [&str; 102] = [
     "m0ctane",
     "NPUB1Cat",
     "nostr:npub1dad",
@@ -66,8 +66,20 @@ const WRITTEN: [&str; 68] = [
     "m0ct*e",
     "*csafecat",
     "*caafecat",
+    "m0ct*caafecat",
+    "~*caafecat",
+    "*ca[al]fecat",
     "b0b",
     "*b*",
+    "*alice*@12",
+    "*b0bcats",
+    "m0ct*b0bcats",
+    "*b0b*caafecat",
+    "*ab*cd*@3",
+    "[bt]?1",
+    "*bö*",
+    "~bö",
+    "lllllllllllllllllllllllllllllllllllllllllllllllllllb",
     "?",
     "??*",
     "",
@@ -77,6 +89,28 @@ const WRITTEN: [&str; 68] = [
     "=1",
     "zeros:0",
     "hex:xyz",
+    "zeros:300",
+    "zeros:30000000000000000000000000000000000000000",
+    "zeros: +4",
+    "zeros:04",
+    "zeros:-4",
+    "words:many",
+    "=60",
+    "=13*",
+    "=x*",
+    "hex:0xdead",
+    "hex:*Coffee",
+    "hex:de:ad-be_ef*",
+    "hex:*0xdead",
+    "hex:0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "hex:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0",
+    "hex:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "llllllllllllllllllllllllllllllllllllllllllllllllll",
+    "*allce*@4",
+    "*alice*@4",
+    "m0*ca*@60",
+    "~*ca*@07",
+    "m0**@3",
     "best",
     "*ca*@",
 ];
@@ -144,7 +178,10 @@ fn vectors() -> Value {
         let joined = written.replace(": ", ":");
         let read: Result<Vec<Pattern>, _> =
             joined.split([' ', ',']).filter(|word| !word.is_empty() || written.is_empty()).map(str::parse).collect();
-        let Ok(patterns) = read else { return json!({ "written": written }) };
+        let patterns = match read {
+            Ok(patterns) => patterns,
+            Err(error) => return json!({ "written": written, "instead": error.suggestions() }),
+        };
         let is_elsewhere = |pattern: &Pattern| match pattern.kind() {
             Kind::Parts { .. } => !PatternSet::new(vec![pattern.clone()]).is_exact(),
             Kind::EqualAnywhere(_) => true,

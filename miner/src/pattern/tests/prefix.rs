@@ -26,9 +26,9 @@ fn lengths_from_1_to_52_are_patterns() {
     assert_eq!(Pattern::parse("npub1"), Err(PatternError::Empty));
     assert_eq!(Pattern::parse(&"q".repeat(53)), Err(PatternError::TooLong(53)));
     assert_eq!(Pattern::parse(&"q".repeat(52)).unwrap().bits(), 256);
-    assert_eq!(Pattern::parse(&format!("{}p", "q".repeat(51))), Err(PatternError::Impossible));
+    assert_eq!(Pattern::parse(&format!("{}p", "q".repeat(51))), Err(PatternError::Impossible(51)));
     // 51 times `l` sets the first 255 bits of x, which makes it at least p.
-    assert_eq!(Pattern::parse(&"l".repeat(51)), Err(PatternError::Impossible));
+    assert_eq!(Pattern::parse(&"l".repeat(51)), Err(PatternError::Impossible(44)));
     assert!(Pattern::parse(&"l".repeat(44)).is_ok());
     assert_eq!(Pattern::parse("q").unwrap().difficulty(), Difficulty::from_bits(5));
 }

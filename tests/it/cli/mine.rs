@@ -1,0 +1,232 @@
+//! `npubbot mine`: what it finds, where patterns come from, and when it ends.
+
+use crate::support::harness::{Test, test};
+use crate::support::program::{command, run, run_with_input, stderr, stdout};
+use npubbot::key::Npub;
+use npubbot::pattern::{ALPHABET, Pattern};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test!(mine_prints_an_npub_and_the_nsec_that_belongs_to_it),
+    test!(mine_finds_patterns_of_every_kind_and_says_which_was_met),
+    test!(mine_appends_locked_keys_to_a_file_of_its_own),
+    test!(mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is),
+    test!(mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone),
+    test!(mine_without_a_count_ends_with_its_time_or_a_signal),
+    test!(mine_takes_a_hundred_thousand_words_of_a_file),
+    test!(a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half),
+];
+
+const ONE_THREAD: [&str; 4] = ["--device", "cpu", "--threads", "1"];
+
+/// Kinds for which whole keys are compared, each easy.
+const WHOLE_KEYS: [&str; 3] = ["*ca", "=4*", "hex:*be"];
+
+/// The JSON objects of standard output.
+fn objects(output: &Output) -> Vec<Value> {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The JSON object that standard output is, alone.
+fn only(output: &Output) -> Value {
+    let mut objects = objects(output);
+    assert_eq!(objects.len(), 1, "{}", stdout(output));
+    objects.remove(0)
+}
+
+/// The key of a line, which belongs to its npub and has its pattern.
+fn key_of(line: &Value) -> nostr::Keys {
+    let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
+    assert_eq!(line["npub"], nostr::ToBech32::to_bech32(&keys.public_key()).unwrap());
+    let pattern: Pattern = line["pattern"].as_str().unwrap().parse().unwrap();
+    assert!(pattern.matches(&Npub(keys.public_key().to_bytes())), "{line}");
+    keys
+}
+
+fn mine_prints_an_npub_and_the_nsec_that_belongs_to_it() {
+    let output = run(&["mine", "cat", "dad", "--count", "3", "--device", "cpu", "--threads", "1", "--json"]);
+    let lines = objects(&output);
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let npub = nostr::ToBech32::to_bech32(&key_of(&line).public_key()).unwrap();
+        assert!(npub[5..].starts_with(line["prefix"].as_str().unwrap()), "{line}");
+    }
+}
+
+fn mine_finds_patterns_of_every_kind_and_says_which_was_met() {
+    let kinds = ["~cat", "[5s]a?[qt]", "?q7q", "=4", "hex:c0d", "zeros:14", "words:4", "m0ct*[pqrz]"];
+    for kind in kinds {
+        let output = run(&[&["mine", kind, "--json"], &ONE_THREAD[..]].concat());
+        let line = only(&output);
+        assert_eq!(line["pattern"], kind, "{line}");
+        let keys = key_of(&line);
+        let npub = nostr::ToBech32::to_bech32(&keys.public_key()).unwrap();
+        let (first, last) =
+            line["found"].as_str().unwrap().split_once('…').unwrap_or((line["found"].as_str().unwrap(), ""));
+        assert!(npub[5..].starts_with(first) && npub.ends_with(last), "{line}");
+    }
+}
+
+fn mine_without_a_target_prints_the_rarest_key_and_how_rare_it_is() {
+    let began = Instant::now();
+    let output = run(&[&["mine", "best", "zeros", "2s", "--json"], &ONE_THREAD[..]].concat());
+    assert!(began.elapsed().as_secs() >= 2);
+    let line = only(&output);
+    let keys = nostr::Keys::parse(line["nsec"].as_str().unwrap()).unwrap();
+    let key = keys.public_key().to_hex();
+    let zeros = u64::from_str_radix(&key[..16], 16).unwrap().leading_zeros();
+    assert_eq!((&line["pattern"], zeros >= 20), (&format!("zeros:{zeros}").into(), true), "{line}");
+    assert_eq!(line["one_in"], f64::from(zeros).exp2() as u64);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    let file = file.to_str().unwrap();
+    let output = run(&[&["mine", "best 1s", "-o", file], &ONE_THREAD[..]].concat());
+    let (npub, kept) = (stdout(&output), fs::read_to_string(file).unwrap());
+    assert!(kept.starts_with(&npub) && kept.lines().count() == 2, "{npub} {kept}");
+    assert!(stderr(&output).contains("as 1 key in"), "{}", stderr(&output));
+    let split = ["--split", "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"];
+    let output = run(&[&["mine", "best", "zeros", "1s", "--json"], &split[..], &ONE_THREAD[..]].concat());
+    assert!(only(&output)["tweak"].as_str().unwrap().starts_with("ntweak1"));
+}
+
+fn mine_appends_locked_keys_to_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (keys, words) = (folder.path().join("keys"), folder.path().join("words"));
+    let password = folder.path().join("password");
+    fs::write(&words, "# two\nsol\ncat\n").unwrap();
+    fs::write(&password, "correct horse\n").unwrap();
+    let [keys_text, words, password] = [&keys, &words, &password].map(|path| path.to_str().unwrap());
+    let flags = ["mine", "--words", words, "-o", keys_text, "--ncryptsec", "--password-file", password, "--count", "2"];
+    let output = run(&[&flags[..], &ONE_THREAD].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let kept = fs::read_to_string(&keys).unwrap();
+    let lines: Vec<&str> = kept.lines().collect();
+    assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), [lines[0], lines[2]], "only the npubs are printed");
+    let locked = <nostr::nips::nip49::EncryptedSecretKey as nostr::FromBech32>::from_bech32(lines[1]).unwrap();
+    let npub = nostr::ToBech32::to_bech32(&nostr::Keys::new(locked.decrypt("correct horse").unwrap()).public_key());
+    assert_eq!(npub.unwrap(), lines[0]);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&keys).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+fn mine_reads_a_list_with_commas_and_names_a_line_that_stands_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list");
+    let name = list.to_str().unwrap();
+    let mine = |text: &str, flags: &[&str]| {
+        fs::write(&list, text).unwrap();
+        run(&[&["mine", "-f", name, "--json"], flags, &ONE_THREAD].concat())
+    };
+    // Of these only one is found in a lifetime, wherever it stands.
+    let hard = "m0ctanem0ctane";
+    for easy in ["zs", "~ca", "=3", "?7q", "[xy]z"] {
+        for text in [format!("{easy}, {hard}\n"), format!("# mine\n{hard}\n\n{hard}x ,{easy}\t{hard}y\n")] {
+            let lines = objects(&mine(&text, &["--count", "2"]));
+            assert_eq!(lines.len(), 2);
+            for line in lines {
+                key_of(&line);
+                assert_eq!(line["pattern"], easy, "{text}");
+            }
+        }
+    }
+    for (text, expected) in [
+        ("cat\nbest 10m\n", "line 2: `best 10m` searches without a target and stands alone; take it out of the list"),
+        ("surprise", "line 1: `surprise` searches without a target"),
+        ("best\n", "npubbot mine best 10m"),
+        ("cat, b0b\n", "line 1: `b0b` is no pattern"),
+        ("# nothing\n", "no pattern in it"),
+    ] {
+        let output = mine(text, &[]);
+        assert!(!output.status.success() && stdout(&output).is_empty(), "{text}");
+        assert!(stderr(&output).contains(expected) && stderr(&output).contains(name), "{text}: {}", stderr(&output));
+    }
+}
+
+fn mine_without_a_count_ends_with_its_time_or_a_signal() {
+    let began = Instant::now();
+    let output = run(&[&["mine", "cat", "--count", "0", "--time", "4s", "--json"], &ONE_THREAD[..]].concat());
+    let took = began.elapsed();
+    assert!((Duration::from_secs(4)..Duration::from_secs(30)).contains(&took), "{took:?}");
+    let found = objects(&output);
+    assert!(found.len() > 1, "{}", stdout(&output));
+    found.iter().for_each(|line| drop(key_of(line)));
+    let output = run(&[&["mine", "m0ctanem0ctane", "--time", "1s"], &ONE_THREAD[..]].concat());
+    assert!(!output.status.success() && stdout(&output).is_empty(), "{}", stdout(&output));
+    assert!(stderr(&output).contains("the time is over; 0 of the keys were found"), "{}", stderr(&output));
+    // A signal ends it, between two keys of the file.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    let mut child = command()
+        .args(["mine", "ca", "--count", "0", "-o", file.to_str().unwrap()])
+        .args(ONE_THREAD)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let printed: Vec<String> = lines.by_ref().take(5).map(Result::unwrap).collect();
+    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    assert!(!child.wait().unwrap().success(), "Ctrl-C");
+    let kept = fs::read_to_string(&file).unwrap();
+    let kept: Vec<&str> = kept.lines().collect();
+    for (at, npub) in printed.iter().enumerate() {
+        let keys = nostr::Keys::parse(kept[2 * at + 1]).unwrap();
+        assert_eq!((npub.as_str(), &keys.public_key()), (kept[2 * at], &nostr::PublicKey::parse(npub).unwrap()));
+    }
+}
+
+fn mine_takes_a_hundred_thousand_words_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("words");
+    let word = |number: usize| {
+        let digit = |at: usize| char::from(ALPHABET[number >> (5 * at) & 31]);
+        format!("{}z{}", [3, 2, 1].map(digit).iter().collect::<String>(), digit(0))
+    };
+    let words: Vec<String> = (0..100_001).map(word).collect();
+    let mine = |count: usize| {
+        fs::write(&file, words[..count].join("\n")).unwrap();
+        run(&[&["mine", "--words", file.to_str().unwrap(), "--count", "3", "--json"], &ONE_THREAD[..]].concat())
+    };
+    let lines = objects(&mine(100_000));
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        assert!(words.contains(&line["npub"].as_str().unwrap()[5..10].to_owned()), "{line}");
+        key_of(&line);
+    }
+    let refused = mine(100_001);
+    assert!(stderr(&refused).contains("at most 100000 words; split it"), "{}", stderr(&refused));
+}
+
+fn a_kind_that_compares_whole_keys_is_mined_alone_several_times_and_for_a_half() {
+    for kind in WHOLE_KEYS {
+        let lines = objects(&run(&[&["mine", kind, "--count", "2", "--json"], &ONE_THREAD[..]].concat()));
+        assert_eq!(lines.len(), 2, "{kind}");
+        assert_ne!(lines[0]["npub"], lines[1]["npub"]);
+        for line in lines {
+            assert_eq!(line["pattern"], kind);
+            key_of(&line);
+        }
+        let made = run(&["split", "new", kind, "--print"]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        let made = stdout(&made);
+        let (half, request) = made.split_once('\n').unwrap();
+        let request: Vec<&str> = request.split_whitespace().collect();
+        assert_eq!((request[0], request[2]), ("split", kind), "{made}");
+        let mined = only(&run(&[&["mine", kind, "--split", request[1], "--json"], &ONE_THREAD[..]].concat()));
+        let combined = run_with_input(&["combine", mined["tweak"].as_str().unwrap(), "--prefix", kind], half);
+        let combined: Vec<String> = stdout(&combined).lines().map(str::to_owned).collect();
+        let keys = nostr::Keys::parse(&combined[1]).unwrap();
+        assert_eq!(mined["npub"], combined[0]);
+        let pattern: Pattern = kind.parse().unwrap();
+        assert!(pattern.matches(&Npub(keys.public_key().to_bytes())), "{combined:?}");
+        // Refused for what the tweak is not.
+        let other = run_with_input(&["combine", mined["tweak"].as_str().unwrap(), "--prefix", "zzzzzz"], half);
+        assert!(!other.status.success() && stdout(&other).is_empty(), "{}", stdout(&other));
+    }
+}
