@@ -133,7 +133,7 @@ struct Bench {
     u32 threads, launches, counted_last = 0;
     double seconds = 0;
     u32 *coarse = device<u32>(1 << 15), *fine = device<u32>(1 << (FINE_BITS - 5));
-    Interval *intervals = device<Interval>(1 << 16);
+    Interval *intervals = device<Interval>(1 << 17);
     std::vector<Hit> reference;
     Point *starts = nullptr;
 
@@ -318,7 +318,7 @@ int main(int count, char **arguments) {
     const double seconds = argument(3, 0), many_seconds = argument(4, 0);
     const u32 characters = argument(5, 4);
     bool right = true;
-    for (u32 intervals : {1, 16, 1000, 10000}) {
+    for (u32 intervals : {1, 16, 1000, 10000, 100000}) {
         const u32 kind = intervals == 1 ? 0 : intervals == 16 ? 1 : 2, length = kind == 2 ? 6 : characters;
         bench.seconds = kind == 0 ? seconds : many_seconds;
         bench.look_for(intervals, length);
