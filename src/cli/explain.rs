@@ -14,10 +14,12 @@ use std::io::Write;
 /// Seconds to measure the rate of this machine.
 const MEASURED_SECONDS: f64 = 0.5;
 
-/// Rates of machines to compare with, from `docs/performance.md`.
-const KNOWN: [(&str, Rates); 2] = [
+/// Rates of machines to compare with, from `docs/performance.md`. Whole keys were not measured on an
+/// H200.
+const KNOWN: [(&str, Rates); 3] = [
     ("2 cores with AVX-512", Rates { top_words: Rate(1.6e9), whole_keys: Some(Rate(0.4e9)) }),
     ("one NVIDIA H100", Rates { top_words: Rate(179e9), whole_keys: Some(Rate(58e9)) }),
+    ("one NVIDIA H200", Rates { top_words: Rate(178e9), whole_keys: None }),
 ];
 
 /// The pattern by which the rate is measured where whole keys are compared.
@@ -194,9 +196,10 @@ fn text(pattern: &Pattern, here: Rates) -> String {
         text += "  whole keys are compared, which is slower than comparing how they start\n";
     }
     for (name, rates) in [("this machine", here)].into_iter().chain(KNOWN) {
-        if let Some(rate) = rates.of(pattern) {
-            text += &format!("  {name}, {rate}: {}\n", time(pattern, rate));
-        }
+        text += &match rates.of(pattern) {
+            Some(rate) => format!("  {name}, {rate}: {}\n", time(pattern, rate)),
+            None => format!("  {name}: not measured for such patterns\n"),
+        };
     }
     for other in pattern.cheaper() {
         if let Some(rate) = here.of(&other) {
@@ -221,6 +224,7 @@ mod tests {
           this machine, 1.00 G/s: 34 seconds, 95 % within 103 seconds
           2 cores with AVX-512, 1.60 G/s: 21 seconds, 95 % within 64 seconds
           one NVIDIA H100, 179 G/s: less than a second, 95 % within 1 second
+          one NVIDIA H200, 178 G/s: less than a second, 95 % within 1 second
           looks alike and is cheaper: ~m0ctane, 4 seconds, 95 % within 13 seconds
         ");
         insta::assert_snapshot!(text(&"*cafe".parse().unwrap(), HERE), @r"
@@ -231,6 +235,7 @@ mod tests {
           this machine, 250 M/s: less than a second, 95 % within less than a second
           2 cores with AVX-512, 400 M/s: less than a second, 95 % within less than a second
           one NVIDIA H100, 58.0 G/s: less than a second, 95 % within less than a second
+          one NVIDIA H200: not measured for such patterns
           looks alike and is cheaper: ~*cafe, less than a second, 95 % within less than a second
         ");
     }
@@ -244,6 +249,7 @@ mod tests {
           this machine, 1.00 G/s: probably 1 key in 1.21 T (words:9), or rarer
           2 cores with AVX-512, 1.60 G/s: probably 1 key in 1.21 T (words:9), or rarer
           one NVIDIA H100, 179 G/s: probably 1 key in 141 T (zeros:47), or rarer
+          one NVIDIA H200, 178 G/s: probably 1 key in 141 T (zeros:47), or rarer
         ");
         let value = serde_json::to_value(line_of_best(Best::SURPRISE, HERE)).unwrap();
         assert_eq!((&value["pattern"], &value["likely"]["pattern"]), (&"best words 10s".into(), &"words:8".into()));
