@@ -47,6 +47,63 @@ fn of_four_characters_all_are_counted() {
     }
 }
 
+/// A random pattern of a random kind that restricts the first four characters alone, as a person
+/// writes it.
+fn within_four_characters(rng: &mut StdRng) -> String {
+    let place = |rng: &mut StdRng| {
+        let mut one = || char::from(ALPHABET[rng.random_range(0..32)]).to_string();
+        let (first, second, third) = (one(), one(), one());
+        match rng.random_range(0..5) {
+            0 => "?".to_owned(),
+            1 => format!("[{first}{second}{third}]"),
+            _ => first,
+        }
+    };
+    let part = |rng: &mut StdRng, most: usize| -> String {
+        let count = rng.random_range(1..=most);
+        (0..count).map(|_| place(rng)).collect()
+    };
+    let alike = ["", "~"][rng.random_range(0..2)];
+    match rng.random_range(0..8) {
+        0 | 1 => format!("{alike}{}", part(rng, 4)),
+        2 => format!("{alike}*{}*@{}", part(rng, 2), rng.random_range(2..=4)),
+        3 => format!("{alike}{}*{}*@{}", part(rng, 2), part(rng, 2), rng.random_range(3..=4)),
+        4 => format!("*{}*{}*@4", part(rng, 1), part(rng, 2)),
+        5 => format!("={}", rng.random_range(2..=4)),
+        6 => format!("zeros:{}", rng.random_range(1..=20)),
+        _ => {
+            let digits = rng.random_range(1..=5);
+            format!(
+                "hex:{}",
+                (0..digits).map(|_| char::from(b"0123456789abcdef"[rng.random_range(0..16)])).collect::<String>()
+            )
+        }
+    }
+}
+
+#[test]
+fn of_random_sets_within_four_characters_all_are_counted() {
+    let mut rng = random();
+    let (mut sets, mut kinds) = (0, std::collections::BTreeSet::new());
+    while sets < 20 {
+        let count = rng.random_range(1..=6);
+        let written = (0..count).map(|_| within_four_characters(&mut rng));
+        let patterns: Vec<Pattern> = written.filter_map(|text| text.parse().ok()).collect();
+        let shapes: Vec<Shape> = patterns.iter().flat_map(Pattern::shapes).collect();
+        if patterns.is_empty() {
+            continue;
+        }
+        sets += 1;
+        kinds.extend(
+            patterns.iter().map(|pattern| std::mem::discriminant(pattern.kind())).map(|kind| format!("{kind:?}")),
+        );
+        let expected = counted(&shapes);
+        let of_set = PatternSet::new(patterns.clone()).difficulty().unwrap().candidates();
+        assert!((of_set * expected - 1.0).abs() < 1e-12, "{patterns:?}: {of_set}, not {}", 1.0 / expected);
+    }
+    assert_eq!(kinds.len(), 7, "every kind at the start but words: {kinds:?}");
+}
+
 #[test]
 fn among_random_keys_as_many_match_as_the_difficulty_says() {
     let mut rng = random();

@@ -7,6 +7,7 @@ mod grammar;
 mod matching;
 mod naive;
 mod prefix;
+mod sampled;
 mod suggestions;
 
 use super::{ALPHABET, Pattern};

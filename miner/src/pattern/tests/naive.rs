@@ -5,40 +5,88 @@ use super::*;
 
 /// Whether a key has a pattern, by its text alone.
 pub fn naive(pattern: &str, npub: &Npub) -> bool {
-    let (text, hex) = (text_of(npub), npub.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-    let characters: Vec<char> = text.chars().collect();
-    let equal = |run: &[char]| run.iter().all(|&c| c == run[0]);
-    if let Some(digits) = pattern.strip_prefix("hex:") {
-        return digits.strip_prefix('*').map_or(hex.starts_with(digits), |end| hex.ends_with(end));
+    Naive::read(pattern).has(&Texts::of(npub))
+}
+
+/// A key's texts.
+pub struct Texts {
+    /// The characters after `npub1`.
+    characters: Vec<char>,
+    hex: String,
+}
+
+impl Texts {
+    pub fn of(npub: &Npub) -> Texts {
+        let hex = npub.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        Texts { characters: text_of(npub).chars().collect(), hex }
     }
-    if let Some(count) = pattern.strip_prefix("zeros:") {
-        let bits: String = npub.0.iter().map(|byte| format!("{byte:08b}")).collect();
-        return bits.starts_with(&"0".repeat(count.parse().unwrap()));
-    }
-    if let Some(count) = pattern.strip_prefix('=') {
-        return match count.strip_suffix('*') {
-            Some(count) => characters.windows(count.parse().unwrap()).any(equal),
-            None => equal(&characters[..count.parse().unwrap()]),
+}
+
+/// A pattern as the oracle reads it.
+pub enum Naive {
+    HexStart(String),
+    HexEnd(String),
+    Zeros(usize),
+    Equal(usize),
+    EqualAnywhere(usize),
+    /// For each word, the characters of each of its places.
+    Words(Vec<Vec<String>>),
+    /// The characters of each place, `None` for a star. With `@`, the number behind it.
+    Places(Vec<Option<String>>, Option<usize>),
+}
+
+impl Naive {
+    pub fn read(pattern: &str) -> Naive {
+        if let Some(digits) = pattern.strip_prefix("hex:") {
+            let end = digits.strip_prefix('*').map(|end| Naive::HexEnd(end.to_owned()));
+            return end.unwrap_or_else(|| Naive::HexStart(digits.to_owned()));
+        }
+        if let Some(count) = pattern.strip_prefix("zeros:") {
+            return Naive::Zeros(count.parse().unwrap());
+        }
+        if let Some(count) = pattern.strip_prefix('=') {
+            let anywhere = count.strip_suffix('*').map(|count| Naive::EqualAnywhere(count.parse().unwrap()));
+            return anywhere.unwrap_or_else(|| Naive::Equal(count.parse().unwrap()));
+        }
+        if let Some(letters) = pattern.strip_prefix("words:") {
+            let shapes = shapes_of_built_in(letters.parse().unwrap());
+            let places = |shape: &super::super::shape::Shape| {
+                shape.start.iter().map(|set| set.characters().into_iter().collect()).collect()
+            };
+            return Naive::Words(shapes.iter().map(places).collect());
+        }
+        let (body, within) = match pattern.split_once('@') {
+            Some((body, count)) => (body, Some(count.parse().unwrap())),
+            None => (pattern, None),
         };
+        let (is_alike, body) = body.strip_prefix('~').map_or((false, body), |body| (true, body));
+        Naive::Places(places(body, is_alike), within)
     }
-    if let Some(letters) = pattern.strip_prefix("words:") {
-        return shapes_of_built_in(letters.parse().unwrap())
-            .iter()
-            .any(|shape| shape.start.iter().zip(&characters).all(|(set, c)| set.characters().contains(c)));
+
+    pub fn has(&self, Texts { characters, hex }: &Texts) -> bool {
+        let equal = |run: &[char]| run.iter().all(|&c| c == run[0]);
+        match self {
+            Naive::HexStart(digits) => hex.starts_with(digits),
+            Naive::HexEnd(digits) => hex.ends_with(digits),
+            Naive::Zeros(count) => {
+                let bits = hex.chars().flat_map(|digit| {
+                    let value = digit.to_digit(16).unwrap();
+                    [8, 4, 2, 1].map(|bit| value & bit != 0)
+                });
+                bits.take(*count).all(|bit| !bit)
+            }
+            Naive::Equal(count) => equal(&characters[..*count]),
+            Naive::EqualAnywhere(count) => characters.windows(*count).any(equal),
+            Naive::Words(words) => {
+                words.iter().any(|word| word.iter().zip(characters).all(|(set, &c)| set.contains(c)))
+            }
+            Naive::Places(places, None) => fits(places, characters, !places.contains(&None)),
+            // A star at the end begins after `within` characters at most.
+            Naive::Places(places, Some(within)) => {
+                (0..=*within).any(|end| fits(trimmed(places), &characters[..end], false))
+            }
+        }
     }
-    let (body, within) = match pattern.split_once('@') {
-        Some((body, count)) => (body, count.parse().unwrap()),
-        None => (pattern, characters.len()),
-    };
-    let (is_alike, body) = body.strip_prefix('~').map_or((false, body), |body| (true, body));
-    let places = places(body, is_alike);
-    // With `@`, a star at the end begins after `within` characters at most.
-    (0..=within).any(|end| {
-        let whole = within == characters.len();
-        let (seen, places) =
-            if whole { (&characters[..], &places[..]) } else { (&characters[..end], trimmed(&places)) };
-        fits(places, seen, whole && !pattern.contains('*'))
-    })
 }
 
 /// Removes a star at the end.
