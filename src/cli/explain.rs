@@ -241,6 +241,20 @@ mod tests {
     }
 
     #[test]
+    fn look_alikes_equal_characters_and_an_unsearchable_pattern_are_explained() {
+        let kinds = ["~alice", "~*cafe", "=7*", "*[ql][ql][ql][ql][ql]*", "hex:*beef", "m0ctanem*7"];
+        let patterns = kinds.map(|text| text.parse::<Pattern>().unwrap());
+        insta::assert_snapshot!("explained", patterns.each_ref().map(|pattern| text(pattern, HERE)).join("\n"));
+        let lines = patterns.each_ref().map(|pattern| {
+            let mut line = line(pattern, HERE);
+            // The order of a sum, which is not fixed, changes its last digits.
+            line.difficulty = line.difficulty.map(f64::round);
+            serde_json::to_string_pretty(&line).unwrap()
+        });
+        insta::assert_snapshot!("explained_json", lines.join("\n"));
+    }
+
+    #[test]
     fn a_search_without_a_target_is_explained_with_what_it_comes_to() {
         insta::assert_snapshot!(text_of_best("best 10m".parse().unwrap(), HERE), @r"
         best 10m

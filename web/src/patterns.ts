@@ -22,10 +22,6 @@ import { ENGLISH, JAPANESE } from './words';
 
 /** Characters that can be chosen together with an ending. */
 const MOST_CHOSEN = 46;
-/** Characters that the bot's fast search looks at. */
-const FIRST = 6;
-/** The part of all keys that it hands on at most, to be checked for the rest of a pattern. */
-const MOST_HANDED_ON = 2 ** -20;
 /** Places within the first characters, up to which a part is an alternative for each. */
 const FEW_PLACES = 3;
 
@@ -59,11 +55,11 @@ export function readPattern(written: string): Pattern {
 const once = new Map<string, Pattern>();
 
 /** The pattern of a text that was read before, or is read now. */
-function pattern(text: string): Pattern {
-  const known = once.get(text) ?? readPattern(text);
+export function known(text: string): Pattern {
+  const read = once.get(text) ?? readPattern(text);
   if (once.size > 100) once.clear();
-  once.set(text, known);
-  return known;
+  once.set(text, read);
+  return read;
 }
 
 /** Reads one pattern and writes it as everybody writes it. */
@@ -98,7 +94,7 @@ function named(word: string): string {
 
 /** What a pattern means, in words. */
 export function meaningOf(text: string): string {
-  return pattern(text).meaning;
+  return known(text).meaning;
 }
 
 /** Whether a text is a plain start of an npub. */
@@ -113,46 +109,13 @@ export function nameOf(text: string): string {
 
 /** The time of a search without a target, in seconds; `undefined` for one with a target. */
 export function timeOf(patterns: readonly string[]): number | undefined {
-  return patterns.map((text) => pattern(text).seconds).find((seconds) => seconds !== undefined);
+  return patterns.map((text) => known(text).seconds).find((seconds) => seconds !== undefined);
 }
 
 /** Whether the npub has one of the patterns. */
 export function matches(npub: string, patterns: readonly string[]): boolean {
   const values = [...npub.slice(5)].map((letter) => ALPHABET.indexOf(letter));
-  return patterns.some((text) => pattern(text).shapes.some((shape) => has(values, shape)));
-}
-
-/**
- * Candidates that have to be tried on average, as a power of two; patterns that overlap are
- * counted once. `undefined` without a target, and for patterns with a part elsewhere than at the
- * start: the page does not compute them.
- */
-export function bits(patterns: readonly string[]): number | undefined {
-  if (timeOf(patterns) !== undefined) return undefined;
-  const shapes = patterns.flatMap((text) => pattern(text).shapes);
-  if (shapes.some((shape) => shape.middle.length > 0 || shape.end.length > 0)) return undefined;
-  return -Math.log2(chanceOfStarts(shapes.map((shape) => shape.start)));
-}
-
-/**
- * Whether the bot must compare whole keys: the first six characters say neither all that the pattern
- * does nor as much as four characters. That takes several times as long a key, and the page does not
- * know how long.
- */
-export function comparesWholeKeys(patterns: readonly string[]): boolean {
-  const isWhole = ({ start, middle, end }: Shape) => {
-    const isElsewhere = middle.length > 0 || end.length > 0 || start.slice(FIRST).some((set) => set !== ANY);
-    return isElsewhere && chanceOfStarts([start.slice(0, FIRST)]) > MOST_HANDED_ON;
-  };
-  return patterns.some((text) => pattern(text).shapes.some(isWhole));
-}
-
-/** A pattern of look-alikes that is found sooner than this one; `undefined` if there is none. */
-export function lookAlike(text: string): string | undefined {
-  if (text.startsWith('~') || /[=:]/.test(text) || asksForBest(text)) return undefined;
-  const own = bits([text]);
-  const alike = bits([`~${text}`]);
-  return own !== undefined && alike !== undefined && own - alike > 0.92 ? `~${text}` : undefined;
+  return patterns.some((text) => known(text).shapes.some((shape) => has(values, shape)));
 }
 
 function made(text: string, meaning: string, shapes: readonly Shape[]): Pattern {

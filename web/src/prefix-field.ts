@@ -3,7 +3,8 @@
 
 import { button, element, input, say } from './dom';
 import { duration, odds, RARELY_MORE } from './estimate';
-import { bits, comparesWholeKeys, isPrefix, joined, lookAlike, meaningOf, parsePatterns, timeOf } from './patterns';
+import { bits, comparesWholeKeys, lookAlike } from './difficulty';
+import { isPrefix, joined, meaningOf, parsePatterns, timeOf } from './patterns';
 import { PatternError } from './pattern-error';
 
 /** Beyond this the page says how to make it shorter: a month, in seconds. */
@@ -43,11 +44,12 @@ function described(patterns: readonly string[]): string {
   return [...meant, told(patterns)].join(' ');
 }
 
-/** The cheaper look-alike of the only pattern, if that takes long. */
+/** The cheaper look-alike of the only pattern, if that takes long. Comparing whole keys takes longer. */
 function cheaperThan(patterns: readonly string[]): string | undefined {
   const [only, ...more] = patterns;
-  if (only === undefined || more.length > 0 || (expectedFor(patterns) ?? 0) < LONG) return undefined;
-  return lookAlike(only);
+  const difficulty = bits(patterns);
+  if (only === undefined || more.length > 0 || rate === undefined || difficulty === undefined) return undefined;
+  return 2 ** difficulty / rate < LONG ? undefined : lookAlike(only);
 }
 
 /** `About 1 key in 34 million fits. The bot takes about 5 seconds, rarely more than 15 seconds.` */

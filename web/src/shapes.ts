@@ -99,6 +99,28 @@ export function has(values: readonly number[], { start, middle, within, end }: S
   return true;
 }
 
+/** Characters of a part anywhere that the bot's quick tests compare. */
+const COMPARED = 8;
+
+/** The part of random keys, about, that passes the bot's quick test of whole keys for a shape. */
+export function passingOf({ start, middle, within, end }: Shape): number {
+  const bits = (sets: readonly Characters[]) => sets.reduce((sum, set) => sum + commonBits(set), 0);
+  const fixed = 2 ** -(bits(start) + bits(end));
+  // The part that is hardest to meet, and the last of several such.
+  const hardest = middle.reduce<readonly Characters[]>((most, part) => (bits(part) >= bits(most) ? part : most), []);
+  if (middle.length === 0) return fixed;
+  const places = Math.min(within, NPUB_CHARACTERS - end.length) - hardest.length - start.length + 1;
+  return fixed * Math.min(1, places / 2 ** bits(hardest.slice(0, COMPARED)));
+}
+
+/** The number of bits that are the same in all characters of a set. */
+function commonBits(set: Characters): number {
+  const values = Array.from({ length: 32 }, (_, value) => value).filter((value) => ((set >>> value) & 1) === 1);
+  const all = values.reduce((bits, value) => bits & value, 31);
+  const any = values.reduce((bits, value) => bits | value, 0);
+  return count((31 & ~(all ^ any)) >>> 0);
+}
+
 /**
  * The chance, 0 to 1, that a random key has one of these starts. Characters are independent, so it
  * is summed place by place over the starts that still fit.
@@ -116,12 +138,12 @@ export function chanceOfStarts(starts: readonly (readonly Characters[])[]): numb
   };
   enter(starts.map((_, at) => at), 1, 0, layer);
   for (let at = 0; layer.size > 0; at += 1) {
-    const possible = at === LAST_OF_KEY ? PADDED : ANY;
+    const possible = possibleAt(at);
     const next: typeof layer = new Map();
     for (const { fitting, chance } of layer.values()) {
       for (const kind of kindsOf(possible, fitting.map((one) => starts[one]?.[at] ?? 0))) {
         const still = fitting.filter((one) => ((starts[one]?.[at] ?? 0) & kind) !== 0);
-        enter(still, (chance * count(kind)) / count(possible), at + 1, next);
+        enter(still, chance * partOf(kind, possible), at + 1, next);
       }
     }
     layer = next;
@@ -129,8 +151,18 @@ export function chanceOfStarts(starts: readonly (readonly Characters[])[]): numb
   return met;
 }
 
+/** The characters that a key can have at a place. */
+export function possibleAt(place: number): Characters {
+  return place === LAST_OF_KEY ? PADDED : ANY;
+}
+
+/** The part of the possible characters that some are. */
+export function partOf(some: Characters, possible: Characters): number {
+  return count(some) / count(possible);
+}
+
 /** The possible characters, divided into those that all sets have or lack together. */
-function kindsOf(possible: Characters, sets: readonly Characters[]): Characters[] {
+export function kindsOf(possible: Characters, sets: readonly Characters[]): Characters[] {
   let kinds = [possible];
   for (const set of new Set(sets)) {
     kinds = kinds.flatMap((kind) => [(kind & set) >>> 0, (kind & ~set) >>> 0]).filter((kind) => kind !== 0);

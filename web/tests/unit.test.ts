@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { decrypt } from 'nostr-tools/nip49';
 import { halfText, npubOf, nsecOf, ORDER, parseHalf, pointHex, randomHalf } from '../src/key';
 import { encrypt } from '../src/ncryptsec';
-import { bits, matches, parsePattern, parsePatterns } from '../src/patterns';
+import { bits } from '../src/difficulty';
+import { matches, parsePattern, parsePatterns } from '../src/patterns';
 import { combine, parseTweak } from '../src/tweak';
 import file from './vectors.json';
 

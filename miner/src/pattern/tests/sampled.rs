@@ -26,7 +26,15 @@ fn random_patterns(rng: &mut StdRng, each: usize, hardest: f64) -> BTreeMap<Stri
     let mut found: BTreeMap<String, Vec<Pattern>> = BTreeMap::new();
     for _ in 0..20_000 {
         let npub = Npub(rng.random());
-        let text = pattern_near(rng, &npub);
+        let text = match rng.random_range(0..20) {
+            // Of all three parts, short enough.
+            0 => {
+                let own = text_of(&npub);
+                let at = rng.random_range(6..40);
+                format!("{}*{}*{}", &own[..1], &own[at..at + rng.random_range(1..3)], &own[57..])
+            }
+            _ => pattern_near(rng, &npub),
+        };
         let Ok(pattern) = Pattern::read_within(&text, &mut Effort::steps(1 << 14)) else { continue };
         let of_kind = found.entry(kind_of(&pattern)).or_default();
         let is_new = !of_kind.contains(&pattern) && of_kind.len() < each;

@@ -1,0 +1,70 @@
+// How rare the keys of patterns are, how the bot searches for them, and look-alikes found sooner.
+
+import { asksForBest } from './best';
+import { chanceOf } from './chance';
+import { known, timeOf } from './patterns';
+import { ANY, chanceOfStarts, passingOf, type Shape } from './shapes';
+
+/** Characters that the bot's fast search looks at. */
+const FIRST = 6;
+/** The part of all keys that it hands on at most, to be checked for the rest of a pattern. */
+const MOST_HANDED_ON = 2 ** -20;
+/** The part of all keys that pass the quick tests of whole keys at most, and keys for each match. */
+const MOST_PASSING = 2 ** -16;
+const PASSING_A_MATCH = 4096;
+/** A look-alike is worth naming if it is found 1.9 times as fast. */
+const WORTH_NAMING = Math.log2(1.9);
+
+const difficulties = new Map<string, number | undefined>();
+
+/**
+ * Candidates that have to be tried on average, as a power of two; patterns that overlap are
+ * counted once. `undefined` without a target, and for a pattern that takes too long to compute.
+ */
+export function bits(patterns: readonly string[]): number | undefined {
+  if (timeOf(patterns) !== undefined) return undefined;
+  const text = patterns.join(' ');
+  if (!difficulties.has(text)) {
+    if (difficulties.size > 100) difficulties.clear();
+    difficulties.set(text, difficultyOf(patterns.map((one) => known(one).shapes)));
+  }
+  return difficulties.get(text);
+}
+
+function difficultyOf(patterns: readonly (readonly Shape[])[]): number | undefined {
+  const all = chanceOf(patterns.flat());
+  if (all !== undefined || patterns.length === 1) return all === undefined ? undefined : -Math.log2(all);
+  // As the bot: the sum of the chances, for a set that is too intricate.
+  const each = patterns.map(chanceOf);
+  const sum = each.reduce((total, chance) => (total ?? NaN) + (chance ?? NaN), 0) ?? NaN;
+  return Number.isNaN(sum) ? undefined : -Math.log2(Math.min(1, sum));
+}
+
+/**
+ * Whether the bot must compare whole keys: the first six characters say neither all that the pattern
+ * does nor as much as four characters. That takes several times as long a key, and the page does not
+ * know how long.
+ */
+export function comparesWholeKeys(patterns: readonly string[]): boolean {
+  const isWhole = ({ start, middle, end }: Shape) => {
+    const isElsewhere = middle.length > 0 || end.length > 0 || start.slice(FIRST).some((set) => set !== ANY);
+    return isElsewhere && chanceOfStarts([start.slice(0, FIRST)]) > MOST_HANDED_ON;
+  };
+  return patterns.some((text) => known(text).shapes.some(isWhole));
+}
+
+/** A pattern of look-alikes that is found sooner than this one; `undefined` if there is none. */
+export function lookAlike(text: string): string | undefined {
+  if (text.startsWith('~') || /[=:]/.test(text) || asksForBest(text)) return undefined;
+  const alike = `~${text}`;
+  const own = bits([text]);
+  const other = bits([alike]);
+  if (own === undefined || other === undefined || own - other < WORTH_NAMING) return undefined;
+  return isSearchable(alike) ? alike : undefined;
+}
+
+/** Whether the bot's devices can search for a pattern of look-alikes. */
+function isSearchable(text: string): boolean {
+  const passing = known(text).shapes.reduce((sum, shape) => sum + passingOf(shape), 0);
+  return !comparesWholeKeys([text]) || passing <= Math.max(MOST_PASSING, PASSING_A_MATCH / 2 ** (bits([text]) ?? 0));
+}
