@@ -97,9 +97,14 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
     let mut packages = Vec::new();
     for entry in std::fs::read_dir(folder).ok()? {
         let zone = entry.ok()?.path();
-        // A package is named `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one.
+        // A package is a zone like `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one.
         let name = zone.file_name()?.to_str()?;
         if name.strip_prefix("intel-rapl:").is_none_or(|number| number.parse::<u32>().is_err()) {
+            continue;
+        }
+        // Beside packages, `package-0` or `package-0-die-1`, there may be `psys`, the whole machine
+        // with its packages.
+        if !std::fs::read_to_string(zone.join("name")).ok()?.starts_with("package-") {
             continue;
         }
         let counter = zone.join("energy_uj");
@@ -113,9 +118,10 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
 mod tests {
     use super::*;
 
-    fn zone(folder: &Path, name: &str, energy: &str) {
-        let zone = folder.join(name);
+    fn zone(folder: &Path, zone: &str, name: &str, energy: &str) {
+        let zone = folder.join(zone);
         std::fs::create_dir(&zone).unwrap();
+        std::fs::write(zone.join("name"), format!("{name}\n")).unwrap();
         std::fs::write(zone.join("energy_uj"), energy).unwrap();
         std::fs::write(zone.join("max_energy_range_uj"), "262143328850\n").unwrap();
     }
@@ -123,19 +129,28 @@ mod tests {
     #[test]
     fn packages_are_summed_and_their_parts_are_not_counted_twice() {
         let folder = tempfile::tempdir().unwrap();
-        zone(folder.path(), "intel-rapl:0", "5000000\n");
-        zone(folder.path(), "intel-rapl:0:0", "4000000\n");
-        zone(folder.path(), "intel-rapl:1", "7000000\n");
+        zone(folder.path(), "intel-rapl:0", "package-0", "5000000\n");
+        zone(folder.path(), "intel-rapl:0:0", "core", "4000000\n");
+        zone(folder.path(), "intel-rapl:1", "package-1-die-0", "7000000\n");
         let packages = packages(folder.path()).unwrap();
         let sum: f64 = packages.iter().filter_map(Package::joules).sum();
         assert_eq!((packages.len(), sum), (2, 12.0));
     }
 
     #[test]
+    fn the_whole_machine_is_not_counted_beside_its_package() {
+        let folder = tempfile::tempdir().unwrap();
+        zone(folder.path(), "intel-rapl:0", "package-0", "5000000\n");
+        zone(folder.path(), "intel-rapl:1", "psys", "9000000\n");
+        let joules: Vec<f64> = packages(folder.path()).unwrap().iter().filter_map(Package::joules).collect();
+        assert_eq!(joules, [5.0]);
+    }
+
+    #[test]
     fn a_processor_without_readable_counters_has_no_meter() {
         let folder = tempfile::tempdir().unwrap();
         assert!(packages(folder.path()).is_none());
-        zone(folder.path(), "intel-rapl:0", "no number");
+        zone(folder.path(), "intel-rapl:0", "package-0", "no number");
         assert!(packages(folder.path()).is_none());
         assert!(packages(&folder.path().join("absent")).is_none());
     }
