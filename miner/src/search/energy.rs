@@ -61,17 +61,50 @@ impl EnergyMeter {
     pub fn joules_between(&self, before: &Reading, after: &Reading) -> Option<f64> {
         let (before, after) = (before.0.as_ref()?, after.0.as_ref()?);
         let ranges = self.counters.as_ref()?.iter().map(|counter| match counter {
-            Counter::Gpu(_) => f64::INFINITY,
-            Counter::Package(package) => package.range,
+            Counter::Gpu(_) => None,
+            Counter::Package(package) => Some(package.range),
         });
         Some(ranges.zip(before.iter().zip(after)).map(|(range, (&before, &after))| used(before, after, range)).sum())
     }
 }
 
-/// The difference of two counter values. The counter wraps to 0 at `range`; at most one wrap is
-/// assumed.
-fn used(before: f64, after: f64, range: f64) -> f64 {
-    if after >= before { after - before } else { after + range - before }
+/// The energy that one device has used in all.
+#[derive(Debug)]
+pub struct EnergyTotal {
+    meter: EnergyMeter,
+    last: Reading,
+    joules: f64,
+}
+
+impl EnergyTotal {
+    /// The energy from now on; `None` if the device has no readable counter.
+    pub fn from_now(device: DeviceId) -> Option<EnergyTotal> {
+        EnergyTotal::of(EnergyMeter::new(&[device]))
+    }
+
+    fn of(meter: EnergyMeter) -> Option<EnergyTotal> {
+        let last = meter.read();
+        last.0.is_some().then_some(EnergyTotal { meter, last, joules: 0.0 })
+    }
+
+    /// Joules up to now; `None` if the counter cannot be read at the moment. To be called once a
+    /// minute or more often: the counter of a processor wraps after some minutes.
+    pub fn joules(&mut self) -> Option<f64> {
+        let now = self.meter.read();
+        self.joules += self.meter.joules_between(&self.last, &now)?;
+        self.last = now;
+        Some(self.joules)
+    }
+}
+
+/// The difference of two counter values. The counter wraps to 0 at `range`, at most once between
+/// them. One without a range is that of a GPU: it counts from 0 when the driver is loaded again.
+fn used(before: f64, after: f64, range: Option<f64>) -> f64 {
+    match range {
+        _ if after >= before => after - before,
+        Some(range) => after + range - before,
+        None => after,
+    }
 }
 
 /// A processor package in RAPL. Its counter wraps to 0 at `range` joules.
@@ -157,7 +190,26 @@ mod tests {
 
     #[test]
     fn a_counter_that_wrapped_is_still_counted_right() {
-        assert_eq!(used(10.0, 15.0, 100.0), 5.0);
-        assert_eq!(used(90.0, 5.0, 100.0), 15.0);
+        assert_eq!(used(10.0, 15.0, Some(100.0)), 5.0);
+        assert_eq!(used(90.0, 5.0, Some(100.0)), 15.0);
+        assert_eq!((used(90.0, 95.0, None), used(90.0, 5.0, None)), (5.0, 5.0));
+    }
+
+    #[test]
+    fn a_total_goes_on_over_wraps_and_over_moments_without_a_value() {
+        let folder = tempfile::tempdir().unwrap();
+        zone(folder.path(), "intel-rapl:0", "package-0", "200000000000");
+        let counters = packages(folder.path()).map(|all| all.into_iter().map(Counter::Package).collect());
+        let mut total = EnergyTotal::of(EnergyMeter { counters }).unwrap();
+        let mut after = |value: &str| {
+            std::fs::write(folder.path().join("intel-rapl:0/energy_uj"), value).unwrap();
+            total.joules().map(f64::round)
+        };
+        assert_eq!(after("200000000000"), Some(0.0));
+        assert_eq!(after("10000000000"), Some(72_143.0));
+        assert_eq!(after("no number"), None);
+        assert_eq!(after("210000000000"), Some(272_143.0));
+        assert_eq!(after("0"), Some(324_287.0), "wrapped again");
+        assert!(EnergyTotal::of(EnergyMeter { counters: None }).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Runs the search: one thread per device, and one that verifies the hits they claim.
 
 pub(in crate::scheduler) mod device_view;
+pub(in crate::scheduler) mod energy;
 mod failure;
 mod first_rates;
 pub(in crate::scheduler) mod health;
