@@ -38,6 +38,7 @@ pub struct DeviceView {
     pub rest: Option<Rest>,
     /// The part of its time that it has for the search: its share, and what heat leaves of it.
     pub part: f64,
-    /// Restraints that cannot be kept, in words for the operator.
+    /// Restraints that cannot be kept, and the last time it was not believed, in words for the
+    /// operator.
     pub warnings: Vec<String>,
 }
