@@ -34,6 +34,7 @@ pub use plan::shares::Shares;
 pub use plan::split_queue::SplitQueue;
 pub use plan::wait_estimate::WaitEstimate;
 pub use run::device_view::{DeviceView, Health};
+pub use run::energy::DeviceEnergy;
 pub use run::measure::{KindMeasurement, MeasureError, Measurement, Trial, measure};
 #[doc(hidden)]
 pub use run::open::OpenDevice;
@@ -46,6 +47,7 @@ use crate::pattern::{Effort, Pattern, Rate, rate_in_turns};
 use crate::search::{self, SearchError, SearchOptions, Searcher, Surroundings};
 use crate::vault::Vault;
 use plan::compared::Compared;
+use run::energy::EnergyMeters;
 use run::pool::Pool;
 use run::verifier::{Delivered, LAUNCHES_WAITING};
 use run::workers::Workers;
@@ -60,6 +62,7 @@ const STEPS: usize = 1 << 20;
 pub struct Scheduler {
     pool: Arc<Pool>,
     workers: Workers,
+    energy: EnergyMeters,
     vault: Vault,
     /// The channel to the verifier, for devices added later; `None` at the end.
     launches: Option<SyncSender<Delivered>>,
@@ -87,7 +90,8 @@ impl Scheduler {
         let (sender, receiver) = std::sync::mpsc::sync_channel(LAUNCHES_WAITING);
         let workers = Workers::start(options, opener, surroundings, Arc::clone(&pool), vault.clone(), sender.clone())?;
         let verifier = run::verifier::spawn(receiver, Arc::clone(&pool), vault.clone(), handler);
-        Ok(Scheduler { pool, workers, vault, launches: Some(sender), verifier: Some(verifier) })
+        let energy = EnergyMeters::default();
+        Ok(Scheduler { pool, workers, energy, vault, launches: Some(sender), verifier: Some(verifier) })
     }
 
     /// Adds a device of a worker on another machine. It searches until it fails; then it must be
@@ -160,6 +164,13 @@ impl Scheduler {
     /// Candidates tested since the start.
     pub fn candidates(&self) -> u64 {
         self.workers.devices().iter().map(|device| device.candidates).sum()
+    }
+
+    /// The energy of each device that tells it, since it was first asked for. To be called once a
+    /// minute or more often: counters of processors wrap. Takes some milliseconds, and longer the
+    /// first time.
+    pub fn energy(&self) -> Vec<DeviceEnergy> {
+        self.energy.read(&self.workers.devices())
     }
 
     /// The state of each device.

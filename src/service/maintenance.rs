@@ -2,6 +2,7 @@
 
 use super::compose;
 use super::context::Context;
+use super::power::{EnergyReading, Power};
 use super::status::status_of;
 use crate::bot::notices;
 use crate::ledger::Job;
@@ -34,7 +35,7 @@ impl Maintenance {
         let (mut ticks, mut turns) = (tokio::time::interval(ROUND), self.context.clock.turns());
         let mut rounds: u32 = 0;
         let (began, began_at) = (Instant::now(), self.context.clock.now());
-        let mut counted = 0;
+        let (mut counted, mut logged) = (0, None);
         loop {
             let tick = async {
                 tokio::select! { _ = ticks.tick() => {} () = turns.next() => {} }
@@ -54,12 +55,14 @@ impl Maintenance {
                     self.tell_of_lost_jobs();
                     counted = self.count_candidates(counted);
                     self.note_searched();
+                    let energy = self.read_energy().await;
                     if rounds.is_multiple_of(ROUNDS_AN_HOUR) {
                         if let Err(error) = self.context.ledger.clean() {
                             tracing::warn!(%error, "the ledger could not be cleaned");
                         }
                         self.thin_finished_jobs();
-                        self.log_totals().await;
+                        self.log_totals(logged.as_ref(), &energy).await;
+                        logged = Some(energy);
                     }
                     rounds = rounds.wrapping_add(1);
                 }
@@ -90,12 +93,22 @@ impl Maintenance {
         }
     }
 
-    /// Logs once an hour that the bot works, with totals.
-    async fn log_totals(&self) {
+    /// Reads the energy of the devices. Every round does, because counters wrap within minutes.
+    async fn read_energy(&self) -> EnergyReading {
+        let scheduler = Arc::clone(&self.scheduler);
+        let energy = tokio::task::spawn_blocking(move || scheduler.energy()).await;
+        EnergyReading { at: Instant::now(), energy: energy.unwrap_or_default() }
+    }
+
+    /// Logs once an hour that the bot works, with totals. `before`: the energy when it did so last.
+    async fn log_totals(&self, before: Option<&EnergyReading>, energy: &EnergyReading) {
         let connected = self.relays.wait_for_any(Duration::ZERO).await;
+        let power = Power::between(before, energy, self.scheduler.devices().len());
         match self.context.ledger.totals() {
             Ok(totals) => tracing::info!(
                 rate = %self.scheduler.rate().unwrap_or_default(),
+                watts = %power.watts(),
+                candidates_per_joule = %power.candidates_per_joule(),
                 open_jobs = totals.accepted,
                 unsent_messages = totals.unsent_messages,
                 delivered = totals.delivered,

@@ -60,6 +60,11 @@ fn devices(page: &Page, bot: &Maintenance) -> Result<(), MetricsError> {
     page.gauges("device_candidates_per_second", help, ["device"], rates)?;
     let candidates = each().map(|(id, device)| ([id], device.candidates));
     page.counters("device_candidates_total", "Keys tried since the start.", ["device"], candidates)?;
+    let energy = bot.scheduler.energy();
+    let used: Vec<(String, u64)> = energy.iter().map(|used| (used.id.to_string(), used.joules as u64)).collect();
+    let used = used.iter().map(|(id, joules)| ([id.as_str()], *joules));
+    let help = "Energy that a device with a readable counter has used since it was first read.";
+    page.counters("device_energy_joules_total", help, ["device"], used)?;
     let wrong = each().map(|(id, device)| ([id], device.hits_wrong));
     page.counters("device_wrong_hits_total", "Hits that did not verify.", ["device"], wrong)?;
     let hits = each().map(|(id, device)| ([id], device.hits));

@@ -22,6 +22,7 @@ mod metrics;
 mod monitor;
 mod operator;
 mod peers;
+mod power;
 mod pulse;
 mod requests;
 mod results;

@@ -61,17 +61,50 @@ impl EnergyMeter {
     pub fn joules_between(&self, before: &Reading, after: &Reading) -> Option<f64> {
         let (before, after) = (before.0.as_ref()?, after.0.as_ref()?);
         let ranges = self.counters.as_ref()?.iter().map(|counter| match counter {
-            Counter::Gpu(_) => f64::INFINITY,
-            Counter::Package(package) => package.range,
+            Counter::Gpu(_) => None,
+            Counter::Package(package) => Some(package.range),
         });
         Some(ranges.zip(before.iter().zip(after)).map(|(range, (&before, &after))| used(before, after, range)).sum())
     }
 }
 
-/// The difference of two counter values. The counter wraps to 0 at `range`; at most one wrap is
-/// assumed.
-fn used(before: f64, after: f64, range: f64) -> f64 {
-    if after >= before { after - before } else { after + range - before }
+/// The energy that one device has used in all.
+#[derive(Debug)]
+pub struct EnergyTotal {
+    meter: EnergyMeter,
+    last: Reading,
+    joules: f64,
+}
+
+impl EnergyTotal {
+    /// The energy from now on; `None` if the device has no readable counter.
+    pub fn from_now(device: DeviceId) -> Option<EnergyTotal> {
+        EnergyTotal::of(EnergyMeter::new(&[device]))
+    }
+
+    fn of(meter: EnergyMeter) -> Option<EnergyTotal> {
+        let last = meter.read();
+        last.0.is_some().then_some(EnergyTotal { meter, last, joules: 0.0 })
+    }
+
+    /// Joules up to now; `None` if the counter cannot be read at the moment. To be called once a
+    /// minute or more often: the counter of a processor wraps after some minutes.
+    pub fn joules(&mut self) -> Option<f64> {
+        let now = self.meter.read();
+        self.joules += self.meter.joules_between(&self.last, &now)?;
+        self.last = now;
+        Some(self.joules)
+    }
+}
+
+/// The difference of two counter values. The counter wraps to 0 at `range`, at most once between
+/// them. One without a range is that of a GPU: it counts from 0 when the driver is loaded again.
+fn used(before: f64, after: f64, range: Option<f64>) -> f64 {
+    match range {
+        _ if after >= before => after - before,
+        Some(range) => after + range - before,
+        None => after,
+    }
 }
 
 /// A processor package in RAPL. Its counter wraps to 0 at `range` joules.
@@ -97,9 +130,14 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
     let mut packages = Vec::new();
     for entry in std::fs::read_dir(folder).ok()? {
         let zone = entry.ok()?.path();
-        // A package is named `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one.
+        // A package is a zone like `intel-rapl:0`, on AMD too. `intel-rapl:0:1` is a part of one.
         let name = zone.file_name()?.to_str()?;
         if name.strip_prefix("intel-rapl:").is_none_or(|number| number.parse::<u32>().is_err()) {
+            continue;
+        }
+        // Beside packages, `package-0` or `package-0-die-1`, there may be `psys`, the whole machine
+        // with its packages.
+        if !std::fs::read_to_string(zone.join("name")).ok()?.starts_with("package-") {
             continue;
         }
         let counter = zone.join("energy_uj");
@@ -113,9 +151,10 @@ fn packages(folder: &Path) -> Option<Vec<Package>> {
 mod tests {
     use super::*;
 
-    fn zone(folder: &Path, name: &str, energy: &str) {
-        let zone = folder.join(name);
+    fn zone(folder: &Path, zone: &str, name: &str, energy: &str) {
+        let zone = folder.join(zone);
         std::fs::create_dir(&zone).unwrap();
+        std::fs::write(zone.join("name"), format!("{name}\n")).unwrap();
         std::fs::write(zone.join("energy_uj"), energy).unwrap();
         std::fs::write(zone.join("max_energy_range_uj"), "262143328850\n").unwrap();
     }
@@ -123,26 +162,54 @@ mod tests {
     #[test]
     fn packages_are_summed_and_their_parts_are_not_counted_twice() {
         let folder = tempfile::tempdir().unwrap();
-        zone(folder.path(), "intel-rapl:0", "5000000\n");
-        zone(folder.path(), "intel-rapl:0:0", "4000000\n");
-        zone(folder.path(), "intel-rapl:1", "7000000\n");
+        zone(folder.path(), "intel-rapl:0", "package-0", "5000000\n");
+        zone(folder.path(), "intel-rapl:0:0", "core", "4000000\n");
+        zone(folder.path(), "intel-rapl:1", "package-1-die-0", "7000000\n");
         let packages = packages(folder.path()).unwrap();
         let sum: f64 = packages.iter().filter_map(Package::joules).sum();
         assert_eq!((packages.len(), sum), (2, 12.0));
     }
 
     #[test]
+    fn the_whole_machine_is_not_counted_beside_its_package() {
+        let folder = tempfile::tempdir().unwrap();
+        zone(folder.path(), "intel-rapl:0", "package-0", "5000000\n");
+        zone(folder.path(), "intel-rapl:1", "psys", "9000000\n");
+        let joules: Vec<f64> = packages(folder.path()).unwrap().iter().filter_map(Package::joules).collect();
+        assert_eq!(joules, [5.0]);
+    }
+
+    #[test]
     fn a_processor_without_readable_counters_has_no_meter() {
         let folder = tempfile::tempdir().unwrap();
         assert!(packages(folder.path()).is_none());
-        zone(folder.path(), "intel-rapl:0", "no number");
+        zone(folder.path(), "intel-rapl:0", "package-0", "no number");
         assert!(packages(folder.path()).is_none());
         assert!(packages(&folder.path().join("absent")).is_none());
     }
 
     #[test]
     fn a_counter_that_wrapped_is_still_counted_right() {
-        assert_eq!(used(10.0, 15.0, 100.0), 5.0);
-        assert_eq!(used(90.0, 5.0, 100.0), 15.0);
+        assert_eq!(used(10.0, 15.0, Some(100.0)), 5.0);
+        assert_eq!(used(90.0, 5.0, Some(100.0)), 15.0);
+        assert_eq!((used(90.0, 95.0, None), used(90.0, 5.0, None)), (5.0, 5.0));
+    }
+
+    #[test]
+    fn a_total_goes_on_over_wraps_and_over_moments_without_a_value() {
+        let folder = tempfile::tempdir().unwrap();
+        zone(folder.path(), "intel-rapl:0", "package-0", "200000000000");
+        let counters = packages(folder.path()).map(|all| all.into_iter().map(Counter::Package).collect());
+        let mut total = EnergyTotal::of(EnergyMeter { counters }).unwrap();
+        let mut after = |value: &str| {
+            std::fs::write(folder.path().join("intel-rapl:0/energy_uj"), value).unwrap();
+            total.joules().map(f64::round)
+        };
+        assert_eq!(after("200000000000"), Some(0.0));
+        assert_eq!(after("10000000000"), Some(72_143.0));
+        assert_eq!(after("no number"), None);
+        assert_eq!(after("210000000000"), Some(272_143.0));
+        assert_eq!(after("0"), Some(324_287.0), "wrapped again");
+        assert!(EnergyTotal::of(EnergyMeter { counters: None }).is_none());
     }
 }

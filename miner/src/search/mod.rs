@@ -25,7 +25,7 @@ mod surroundings;
 
 pub use calibration::{Calibration, Calibrations, Choice, MOST_CALIBRATIONS};
 pub use device::{DeviceId, DeviceInfo};
-pub use energy::EnergyMeter;
+pub use energy::{EnergyMeter, EnergyTotal};
 pub use error::SearchError;
 pub use open::open;
 pub use options::{DeviceChoice, SearchOptions};

@@ -1,5 +1,6 @@
 //! NVIDIA's management library (NVML), loaded at run time if it is installed.
 
+use super::os;
 use libloading::Library;
 use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -27,7 +28,7 @@ impl Gpu {
     pub fn open(bus_id: &str) -> Option<Gpu> {
         let bus_id = CString::new(bus_id).ok()?;
         // SAFETY: this is the driver's own library. Its initialisers may run in any process.
-        let nvml = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
+        let nvml = unsafe { os::load_nvml() }.ok()?;
         let mut handle: Handle = std::ptr::null_mut();
         // SAFETY: the functions have these types (nvml.h), and the pointers are valid during the
         // calls.

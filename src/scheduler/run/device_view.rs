@@ -38,6 +38,7 @@ pub struct DeviceView {
     pub rest: Option<Rest>,
     /// The share of its time that it can search: its configured share, less pauses for heat.
     pub part: f64,
-    /// Settings that cannot be applied, in words for the operator.
+    /// Settings that cannot be applied, and the last time the device was not believed, in words for the
+    /// operator.
     pub warnings: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! The health of a device: its rate, and whether its claims can be believed.
 
+use super::canaries::Canaries;
 use super::device_view::{DeviceView, Health};
 use super::last_launch::LastLaunch;
 use super::withheld::Withheld;
@@ -12,19 +13,6 @@ use std::time::Duration;
 
 /// Number of wrong hits at which a device is taken out of use.
 const WRONG_HITS_ALLOWED: u64 = 3;
-
-/// Canary hits are compared with their expected number each time that number reaches this. That
-/// happens up to ten million times a year. An honest device finds fewer than half of 200 with a
-/// chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it out
-/// wrongly once in a few years.
-const JUDGE_AFTER: f64 = 200.0;
-
-/// Number of expected canary hits that a new device is credited with as found.
-const BELIEVED: f64 = 20.0;
-
-/// Expected canary hits over which the proven share of a device's claims is averaged. The random
-/// error is then 2 %.
-const PROVEN_OVER: f64 = 2000.0;
 
 /// Time over which the answers of a worker are measured together, because the network delivers them
 /// in bursts.
@@ -42,16 +30,12 @@ pub(in crate::scheduler) struct Record {
 #[derive(Debug)]
 struct Inner {
     view: DeviceView,
-    canary_expected: f64,
-    canary_found: u64,
+    canaries: Canaries,
     /// Hits of decoys, expected and reported.
     withheld: Withheld,
     /// Why the device's claims are no longer believed.
     verdict: Option<String>,
-    /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
-    proof: (f64, f64),
-    /// Proven candidates and wall time that are not in the rates yet: for top words, for whole
-    /// keys.
+    /// Proven candidates and wall time that are not in the rates yet: for top words, for whole keys.
     waiting: [(u64, Duration); 2],
     /// The rate where whole keys are compared.
     whole_keys_rate: Option<Rate>,
@@ -81,11 +65,9 @@ impl Record {
         Record {
             inner: Mutex::new(Inner {
                 view,
-                canary_expected: 0.0,
-                canary_found: 0,
+                canaries: Canaries::new(is_workers(info)),
                 withheld: Withheld::default(),
                 verdict: None,
-                proof: (BELIEVED, BELIEVED),
                 waiting: [(0, Duration::ZERO); 2],
                 whole_keys_rate: None,
                 last: None,
@@ -175,20 +157,14 @@ impl Record {
     pub fn judge(&self, hits_wrong: u64, canary_expected: f64, canary_found: u64) {
         let mut inner = self.lock();
         inner.view.hits_wrong += hits_wrong;
-        inner.canary_expected += canary_expected;
-        inner.canary_found += canary_found;
-        let (expected, found) = (inner.proof.0 + canary_expected, inner.proof.1 + canary_found as f64);
-        let kept = (PROVEN_OVER / expected).min(1.0);
-        inner.proof = (expected * kept, found * kept);
+        let disproved = inner.canaries.note(canary_expected, canary_found);
         if inner.view.hits_wrong >= WRONG_HITS_ALLOWED {
             inner.verdict = Some(format!("{} of its hits were wrong", inner.view.hits_wrong));
-        } else if inner.canary_expected >= JUDGE_AFTER {
-            let (found, expected) = (inner.canary_found, inner.canary_expected);
-            if (found as f64) < expected / 2.0 {
-                let reason = format!("it found {found} of {expected:.0} test patterns, so it does not really search");
-                inner.verdict = Some(reason);
+        } else if let Some(reason) = disproved {
+            if inner.verdict.is_none() {
+                inner.tell_of_verdict(&reason);
             }
-            (inner.canary_expected, inner.canary_found) = (0.0, 0);
+            inner.verdict = Some(reason);
         }
         if let Some(reason) = inner.verdict.clone() {
             inner.view.health = Health::Out(reason);
@@ -211,8 +187,7 @@ impl Record {
 
     /// The share of the device's claimed candidates that its canary hits prove, 0 to 1.
     pub fn proven_share(&self) -> f64 {
-        let (expected, found) = self.lock().proof;
-        (found / expected).min(1.0)
+        self.lock().canaries.proven_share()
     }
 
     /// Takes the device out of use for this reason.
@@ -227,15 +202,14 @@ impl Record {
         inner.view.name = info.name.clone();
         inner.view.kernel = info.kernel.clone();
         inner.waiting = [(0, Duration::ZERO); 2];
-        if matches!(info.id, DeviceId::Remote(_)) {
+        if is_workers(info) {
             inner.view.health = inner.verdict.clone().map_or(Health::Working, Health::Out);
             return;
         }
         inner.view.health = Health::Working;
         inner.view.hits_wrong = 0;
         inner.verdict = None;
-        inner.proof = (BELIEVED, BELIEVED);
-        (inner.canary_expected, inner.canary_found) = (0.0, 0);
+        inner.canaries = Canaries::new(false);
     }
 
     /// Sets the share of its time in which the device searches.
@@ -294,14 +268,36 @@ impl Record {
     }
 }
 
+impl Inner {
+    /// Tells the operator of a device that is tried again soon and then seems to work. Only the last
+    /// verdict is told.
+    fn tell_of_verdict(&mut self, reason: &str) {
+        const TAKEN_OUT: &str = "it was taken out of use and tried again: ";
+        self.view.warnings.retain(|warning| !warning.starts_with(TAKEN_OUT));
+        self.view.warnings.push(format!("{TAKEN_OUT}{reason}"));
+    }
+}
+
+/// Whether the device is a worker's on another machine.
+fn is_workers(info: &DeviceInfo) -> bool {
+    matches!(info.id, DeviceId::Remote(_))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::search::RemoteId;
 
+    fn info(id: DeviceId) -> DeviceInfo {
+        DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 }
+    }
+
     fn record() -> Record {
-        let (name, kernel) = ("test".to_owned(), "test".to_owned());
-        Record::new(&DeviceInfo { id: DeviceId::Cpu, name, kernel, threads: 1 })
+        Record::new(&info(DeviceId::Cpu))
+    }
+
+    fn workers() -> DeviceInfo {
+        info(DeviceId::Remote(RemoteId { worker: "liar".parse().unwrap(), device: 0 }))
     }
 
     #[test]
@@ -311,34 +307,13 @@ mod tests {
         assert!(!record.is_out());
         record.judge(1, 0.0, 0);
         assert_eq!(record.view().health, Health::Out("3 of its hits were wrong".to_owned()));
-        let view = record.view();
-        record.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
+        record.put_back(&info(DeviceId::Cpu));
         assert!(!record.is_out());
     }
 
     #[test]
-    fn an_honest_device_is_not_taken_out_by_chance() {
-        // P(X < mean/2) for a Poisson variable X with this mean: the sum of e^-mean mean^k / k!,
-        // each term computed from the one before.
-        let chance_below_half = |mean: f64| {
-            let (mut term, mut sum) = ((-mean).exp(), 0.0);
-            for k in 0..(mean / 2.0).ceil() as u32 {
-                sum += term;
-                term *= mean / f64::from(k + 1);
-            }
-            sum
-        };
-        // A value that was also computed independently.
-        assert!((chance_below_half(100.0) / 1.178e-8 - 1.0).abs() < 0.001, "{}", chance_below_half(100.0));
-        // A canary has at most 160 hits a second, so a verdict takes at least a second.
-        let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
-        let chance = chance_below_half(JUDGE_AFTER);
-        assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");
-    }
-
-    #[test]
     fn claims_count_as_far_as_canaries_prove_them() {
-        let (honest, boaster, liar) = (record(), record(), record());
+        let (honest, boaster, liar) = (record(), Record::new(&workers()), record());
         for _ in 0..1000 {
             honest.judge(0, 10.0, 10);
             boaster.judge(0, 10.0, 6);
@@ -348,8 +323,7 @@ mod tests {
         // One order with a huge claim proves no more than was believed before.
         liar.judge(0, 1e12, 0);
         assert!(liar.proven_share() < 1e-9 && liar.is_out());
-        let view = liar.view();
-        liar.put_back(&DeviceInfo { id: view.id, name: view.name, kernel: view.kernel, threads: 1 });
+        liar.put_back(&info(DeviceId::Cpu));
         assert_eq!(liar.proven_share(), 1.0, "a device of this machine begins anew");
         // A worker that becomes honest is believed again after two thousand canaries.
         for _ in 0..2000 {
@@ -360,8 +334,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_comes_again_is_judged_by_all_that_it_has_done() {
-        let id = DeviceId::Remote(RemoteId { worker: "liar".parse().unwrap(), device: 0 });
-        let info = DeviceInfo { id, name: "test".to_owned(), kernel: "test".to_owned(), threads: 1 };
+        let info = workers();
         let (wrong, idle) = (Record::new(&info), Record::new(&info));
         for _ in 0..3 {
             assert!(!wrong.is_disbelieved() && !idle.is_disbelieved());
@@ -395,5 +368,25 @@ mod tests {
         }
         assert!(!honest.is_out());
         assert!(idle.is_out());
+    }
+
+    #[test]
+    fn a_device_that_drops_hits_is_out_begins_anew_and_stays_known_to_the_operator() {
+        let (record, half) = (record(), Record::new(&info(DeviceId::Cpu)));
+        for _ in 0..3 {
+            // Launches with ten expected hits, of which nine are found.
+            assert_eq!((1..1000).find(|_| judged_out(&record, 10.0, 9)), Some(580));
+            record.put_back(&info(DeviceId::Cpu));
+            assert!(!record.is_out() && record.proven_share() == 1.0);
+        }
+        let warnings = record.view().warnings;
+        assert!(matches!(&warnings[..], [one] if one.contains("5220 of 5800")), "{warnings:?}");
+        assert_eq!((1..1000).find(|_| judged_out(&half, 10.0, 4)), Some(20));
+    }
+
+    /// Whether a launch with these canary hits takes the device out.
+    fn judged_out(record: &Record, expected: f64, found: u64) -> bool {
+        record.judge(0, expected, found);
+        record.is_out()
     }
 }

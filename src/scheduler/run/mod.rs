@@ -1,6 +1,8 @@
 //! Runs the search: one thread per device, and one that verifies the hits they claim.
 
+mod canaries;
 pub(in crate::scheduler) mod device_view;
+pub(in crate::scheduler) mod energy;
 mod failure;
 mod first_rates;
 pub(in crate::scheduler) mod health;
@@ -10,6 +12,7 @@ pub(in crate::scheduler) mod measure;
 pub(in crate::scheduler) mod open;
 pub(in crate::scheduler) mod pool;
 pub(in crate::scheduler) mod shared_decoys;
+mod shortfall;
 pub(in crate::scheduler) mod subscription;
 mod timing;
 pub(in crate::scheduler) mod verifier;

@@ -1,45 +1,33 @@
-//! A test for workers that keep hits back. It counts the hits of decoys, which a worker cannot tell
-//! from the patterns of jobs.
-//!
-//! After every launch it compares two hypotheses: the worker reports each hit, or half of them. The
-//! score is the logarithm of the likelihood ratio of the second to the first, and never below zero
-//! (CUSUM; Page 1954). At [`ENOUGH`] the worker is named.
+//! A test for workers that keep hits back ([`super::shortfall`]). It counts the hits of decoys, which a
+//! worker cannot tell from the patterns of jobs.
 //!
 //! | worker | expected hits of decoys until it is named |
 //! | --- | --- |
 //! | keeps all back | 60 |
 //! | keeps half back | 196 on average |
 //! | keeps three of ten back | some thousands |
-//! | is honest | never: once in e^30 = 10^13 launches on average (Lorden 1971) |
+//! | is honest | never: once in 10^13 launches on average |
 //!
 //! With `n` decoys as rare as the pattern of a job, a worker is expected to find 60 decoys in the
 //! time of `60 / n` keys of that job.
 
-use std::f64::consts::LN_2;
+use super::shortfall::Shortfall;
 
-/// The score at which a worker is named.
-const ENOUGH: f64 = 30.0;
+/// The test of one device.
+#[derive(Debug)]
+pub(super) struct Withheld(Shortfall);
 
-/// The hits of decoys of a device, since its score was zero.
-#[derive(Debug, Default)]
-pub(super) struct Withheld {
-    score: f64,
-    expected: f64,
-    found: u64,
+impl Default for Withheld {
+    fn default() -> Withheld {
+        Withheld(Shortfall::to(0.5))
+    }
 }
 
 impl Withheld {
     /// Adds the decoys of a launch: expected hits and reported hits. Returns the reason if the
     /// worker keeps hits back.
     pub fn note(&mut self, expected: f64, found: u64) -> Option<String> {
-        self.expected += expected;
-        self.found += found;
-        self.score += expected / 2.0 - found as f64 * LN_2;
-        if self.score <= 0.0 {
-            *self = Withheld::default();
-        }
-        let Withheld { expected, found, .. } = self;
-        (self.score >= ENOUGH).then(|| {
+        self.0.note(expected, found).map(|(found, expected)| {
             format!("it reported {found} of {expected:.0} hits of hidden test patterns, so it keeps hits back")
         })
     }
@@ -48,6 +36,7 @@ impl Withheld {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::tests::poisson;
     use rand::Rng;
     use rand::rngs::StdRng;
 
@@ -57,12 +46,7 @@ mod tests {
         let (mut test, mut expected) = (Withheld::default(), 0.0);
         while expected < most {
             expected += 0.1;
-            // Approximates a Poisson number of this small mean: two or more hits come once in 220
-            // launches.
-            let drawn: f64 = random.random();
-            let (none, one) = ((-0.1f64).exp(), 0.1 * (-0.1f64).exp());
-            let hits = if drawn < none { 0 } else { 1 + u64::from(drawn >= none + one) };
-            let found = (0..hits).filter(|_| random.random_bool(reported)).count() as u64;
+            let found = (0..poisson(0.1, random)).filter(|_| random.random_bool(reported)).count() as u64;
             if test.note(0.1, found).is_some() {
                 break;
             }
@@ -81,14 +65,9 @@ mod tests {
     }
 
     #[test]
-    fn years_of_honesty_buy_nothing() {
+    fn the_reason_says_how_many_hits_were_reported() {
         let mut test = Withheld::default();
-        for _ in 0..100_000 {
-            assert_eq!(test.note(1.0, 1), None);
-        }
-        let launches = (1..).find(|_| test.note(1.0, 0).is_some()).unwrap();
-        assert_eq!(launches, 60);
-        let said = test.note(0.0, 0).unwrap();
+        let said = (0..60).find_map(|_| test.note(1.0, 0)).unwrap();
         assert!(said.contains("0 of 60"), "{said}");
     }
 }

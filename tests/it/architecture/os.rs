@@ -27,6 +27,9 @@ const WORDS: &[&str] = &[
     "windows_sys",
 ];
 
+/// Ends of the names of shared libraries, which differ between systems.
+const LIBRARIES: &[&str] = &[".so\"", ".so.", ".dll\"", ".dylib\""];
+
 /// Words within `cfg(…)` that name a family of systems.
 const FAMILIES: &[&str] = &["unix", "windows"];
 
@@ -60,17 +63,25 @@ fn no_other_room_knows_the_operating_system() {
     let (mut found, mut inside) = (Vec::new(), 0);
     for file in source::library() {
         let name = source::below_src(&file).display().to_string();
-        let systems = systems(&fs::read_to_string(&file).unwrap());
+        let text = fs::read_to_string(&file).unwrap();
+        let systems = systems(&text);
         if ROOMS.iter().any(|room| name.starts_with(room)) {
             inside += systems.len();
             continue;
         }
-        for (line, word) in systems {
+        for (line, word) in systems.into_iter().chain(libraries(&text)) {
             found.push(format!("{}:{line} has `{word}`", source::from_top(&name)));
         }
     }
     assert!(inside > 20, "{inside} in the rooms that know it");
     assert!(found.is_empty(), "move it to src/os/ (ARCHITECTURE.md):\n{}", found.join("\n"));
+}
+
+/// The strings in code that name a shared library, each with its line.
+fn libraries(code: &str) -> Vec<(usize, String)> {
+    let lines = (1..).zip(code.lines()).filter(|(_, line)| !line.trim_start().starts_with("//"));
+    let named = |line: &str| LIBRARIES.iter().find(|end| line.contains(**end)).map(ToString::to_string);
+    lines.filter_map(|(number, line)| Some((number, named(line)?))).collect()
 }
 
 fn every_way_to_ask_for_the_system_is_recognised() {
@@ -87,6 +98,9 @@ fn every_way_to_ask_for_the_system_is_recognised() {
         "use libc::c_int;",
     ] {
         assert_eq!(systems(code).len(), 1, "{code}");
+    }
+    for code in ["Library::new(\"libnvidia-ml.so.1\")", "open(\"libcuda.so\")", "open(\"nvml.dll\")"] {
+        assert_eq!(libraries(code).len(), 1, "{code}");
     }
     for code in [
         "fn f(list: &[u8]) { list.windows(2) }",

@@ -60,6 +60,14 @@ fn bench_finds_the_expected_number_of_hits() {
         assert_eq!(line["threads"], 1, "{line}");
         let rate = line["candidates"].as_f64().unwrap() / line["seconds"].as_f64().unwrap();
         assert!((rate / line["candidates_per_second"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{line}");
+        // Both are there, and both are null where the processor's counters cannot be read.
+        let power = line.get("watts").zip(line.get("candidates_per_joule"));
+        match power.map(|(watts, per_joule)| (watts.as_f64(), per_joule.as_f64())) {
+            Some((Some(watts), Some(per_joule))) => {
+                assert!(watts > 0.0 && (watts * per_joule / rate - 1.0).abs() < 1e-6, "{line}");
+            }
+            _ => assert_eq!(power, Some((&serde_json::Value::Null, &serde_json::Value::Null)), "{line}"),
+        }
     }
 }
 

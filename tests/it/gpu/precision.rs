@@ -35,7 +35,7 @@ const STATED: [Stated; 3] = [
     Stated {
         operation: Operation::TopRough,
         error: -743..=246,
-        deviation: 200.0,
+        deviation: 220.0,
         slack: ROUGH_SLACK,
         any_factor: false,
     },

@@ -166,6 +166,9 @@ async fn stopped_during_a_launch(times: usize) {
             let log = home.log();
             let alive = log.lines().rfind(|line| line.contains("alive")).unwrap();
             assert!(alive.contains("open_jobs=1") && alive.contains("rate=") && alive.contains("relays=1"), "{alive}");
+            // The first line has no time before it.
+            let power = "watts=not known candidates_per_joule=not known";
+            assert!(alive.contains(power), "{alive}");
         }
         let signal = if number % 2 == 0 { Signal::INT } else { Signal::TERM };
         let (status, took) = process.stop_with(signal).await;

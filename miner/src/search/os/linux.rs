@@ -1,5 +1,6 @@
 //! Linux.
 
+use libloading::Library;
 use rustix::mm::{Advice, madvise};
 
 /// The lowest priority there is.
@@ -29,4 +30,14 @@ pub fn processor_name() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Loads NVIDIA's management library (NVML), which is part of the driver.
+///
+/// # Safety
+///
+/// Its initialisers run.
+pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
+    // SAFETY: the caller agrees to the initialisers.
+    unsafe { Library::new("libnvidia-ml.so.1") }
 }

@@ -1,5 +1,7 @@
 //! Unix systems except Linux.
 
+use libloading::Library;
+
 /// The lowest priority there is.
 const NICENESS: i32 = 19;
 
@@ -20,4 +22,14 @@ pub unsafe fn advise_huge_pages(_: *mut u8, _: usize) {}
 /// `None`.
 pub fn processor_name() -> Option<String> {
     None
+}
+
+/// Loads NVIDIA's management library (NVML), which is part of the driver.
+///
+/// # Safety
+///
+/// Its initialisers run.
+pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
+    // SAFETY: the caller agrees to the initialisers.
+    unsafe { Library::new("libnvidia-ml.so.1") }
 }

@@ -1,5 +1,7 @@
 //! Windows.
 
+use libloading::Library;
+use libloading::os::windows;
 use windows_sys::Win32::System::Threading::{GetCurrentThread, SetThreadPriority, THREAD_PRIORITY_IDLE};
 
 /// Gives this thread the lowest priority.
@@ -21,4 +23,15 @@ pub unsafe fn advise_huge_pages(_: *mut u8, _: usize) {}
 /// The name of the processor; `None` if the system does not say.
 pub fn processor_name() -> Option<String> {
     std::env::var("PROCESSOR_IDENTIFIER").ok()
+}
+
+/// Loads NVIDIA's management library (NVML), which the driver puts beside the system's own
+/// libraries. A file of that name in another folder is not loaded.
+///
+/// # Safety
+///
+/// Its initialisers run.
+pub unsafe fn load_nvml() -> Result<Library, libloading::Error> {
+    // SAFETY: the caller agrees to the initialisers.
+    unsafe { windows::Library::load_with_flags("nvml.dll", windows::LOAD_LIBRARY_SEARCH_SYSTEM32) }.map(Library::from)
 }
