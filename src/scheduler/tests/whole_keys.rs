@@ -113,7 +113,7 @@ fn the_canary_of_each_kind_follows_its_measured_rate() {
         let rate = rates.of(planned.pass.compared()).unwrap();
         let a_second = rate.0 * planned.pass.canary_chance;
         // A run may be at some fifty places, and has one character more, one of 32.
-        let most = if planned.pass.compared() == Compared::WholeKeys { 2.0 * 161.0 } else { 161.0 };
+        let most = if planned.pass.compared() == Compared::WholeKeys { 2.0 * 321.0 } else { 321.0 };
         assert!((5.0..most).contains(&a_second), "{a_second} of {:?}", planned.pass.patterns);
         held.settle(&planned, &LaunchReport { candidates: 1000, ..LaunchReport::default() }, 1);
     }
