@@ -4,6 +4,8 @@
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub mod bench_support;
+mod calibrate;
+mod cells;
 mod dispatch;
 mod field;
 mod filter;
@@ -15,6 +17,7 @@ mod portable;
 mod portable_quick;
 mod portable_text;
 mod quick;
+mod scratch;
 mod screen;
 mod searcher;
 mod simd;

@@ -17,10 +17,12 @@
 //!
 //! So a product is below 2^519, and its uppermost column below 2^52.
 
+mod cells;
 mod checksum;
 mod fe8;
 mod field;
 mod keys;
+mod lookup;
 mod marks;
 mod quick;
 mod reduce;
@@ -34,8 +36,9 @@ pub use quick::{keys_of_lanes, one_passes};
 pub use text::{lanes_that_pass, words_of_lanes};
 pub use vector::is_supported;
 
+use super::scratch::Scratch;
 use super::table::Table;
-use super::walk::{Scratch, WalkResult, WalkTarget, walk};
+use super::walk::{WalkResult, WalkTarget, walk};
 use crate::key::StartPoint;
 
 /// Vectors of eight centres a round.
