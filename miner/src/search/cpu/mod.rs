@@ -5,6 +5,7 @@
 #[doc(hidden)]
 pub mod bench_support;
 mod calibrate;
+mod ceiling;
 mod cells;
 mod dispatch;
 mod field;
@@ -29,5 +30,6 @@ mod threads;
 mod walk;
 mod whole;
 
+pub use ceiling::multiply_ceiling;
 pub use dispatch::{KernelChoice, UnknownKernel};
 pub use searcher::{CpuSearcher, describe_kernel};

@@ -17,6 +17,7 @@
 //!
 //! So a product is below 2^519, and its uppermost column below 2^52.
 
+mod ceiling;
 mod cells;
 mod checksum;
 mod fe8;
@@ -29,6 +30,7 @@ mod reduce;
 mod text;
 mod vector;
 
+pub use ceiling::multiplies_a_second;
 pub use fe8::Fe8;
 #[cfg(test)]
 pub use quick::{keys_of_lanes, one_passes};
