@@ -5,7 +5,8 @@ use super::patterns::{Wanted, check_searchable, wanted};
 use super::search_flags::SearchFlags;
 use crate::pattern::Rate;
 use crate::scheduler::{Measurement, Trial, measure};
-use crate::search::SearchOptions;
+use crate::search::cpu::multiply_ceiling;
+use crate::search::{DeviceId, SearchOptions};
 use crate::vault::Vault;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -78,6 +79,15 @@ fn trusted(measured: &Measurement) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The rate that a CPU would have if it did nothing but multiply; `None` for other devices.
+fn ceiling(measured: &Measurement) -> Option<f64> {
+    let [device] = measured.devices.as_slice() else { return None };
+    if device.id != DeviceId::Cpu {
+        return None;
+    }
+    multiply_ceiling(device.kernel.parse().ok()?, device.threads).ok()
+}
+
 /// Parses the value of `--seconds`.
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "say a number of seconds, like 10 or 2.5".to_owned())?;
@@ -100,6 +110,10 @@ struct Line {
     /// Mean power of the devices; `null` where it is not known.
     watts: Option<f64>,
     candidates_per_joule: Option<f64>,
+    /// The rate if the CPU did nothing but multiply, measured after the search; `null` for others.
+    multiply_ceiling: Option<f64>,
+    /// `candidates_per_second` as a share of it.
+    share_of_ceiling: Option<f64>,
 }
 
 impl Bench {
@@ -134,15 +148,16 @@ impl Bench {
             let written = std::fs::write(file, plot(&measured, &over_patterns));
             written.with_context(|| format!("{} cannot be written", file.display()))?;
         }
+        let ceiling = ceiling(&measured);
         if self.json {
-            println!("{}", serde_json::to_string(&self.line(&measured))?);
+            println!("{}", serde_json::to_string(&self.line(&measured, ceiling))?);
         } else {
-            self.show(&measured);
+            self.show(&measured, ceiling);
         }
         trusted(&measured)
     }
 
-    fn line(&self, measured: &Measurement) -> Line {
+    fn line(&self, measured: &Measurement, ceiling: Option<f64>) -> Line {
         let join = |texts: Vec<String>| texts.join(", ");
         Line {
             device: join(measured.devices.iter().map(|device| device.id.to_string()).collect()),
@@ -157,15 +172,21 @@ impl Bench {
             hits_wrong: measured.hits_wrong,
             watts: measured.watts(),
             candidates_per_joule: measured.candidates_per_joule(),
+            multiply_ceiling: ceiling,
+            share_of_ceiling: ceiling.map(|ceiling| measured.rate().0 / ceiling),
         }
     }
 
-    fn show(&self, measured: &Measurement) {
+    fn show(&self, measured: &Measurement, ceiling: Option<f64>) {
         for device in &measured.devices {
             println!("{}: {}, kernel {}, {} threads", device.id, device.name, device.kernel, device.threads);
         }
         let (wall, busy) = (measured.wall.as_secs_f64(), measured.busy.as_secs_f64());
         println!("{} over {wall:.2} s of wall time (device busy {:.1} %)", measured.rate(), 100.0 * busy / wall);
+        if let Some(ceiling) = ceiling {
+            let share = 100.0 * measured.rate().0 / ceiling;
+            println!("{share:.0} % of the {} that its multiply instructions alone would allow", Rate(ceiling));
+        }
         for kind in &measured.kinds {
             let what = if kind.compares_whole_keys { "whole keys" } else { "first 32 bits" };
             println!("  {what} compared: {} in {:.2} s of them", kind.rate(), kind.busy.as_secs_f64());

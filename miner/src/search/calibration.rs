@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most calibrations kept. With one more, all others are dropped and measured again.
 pub const MOST_CALIBRATIONS: usize = 64;
 
-/// The longest name of a variant, in bytes.
+/// The longest name of a variant or a lookup, in bytes.
 const LONGEST_NAME: usize = 32;
 
 /// The figures of a measured device.
@@ -19,6 +19,9 @@ pub struct Calibration {
     /// How a GPU searches; `None` if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
+    /// How the CPU looks top words up, by name; `None` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup: Option<String>,
     /// Candidates per second by wall time, where top words are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_words: Option<f64>,
@@ -49,6 +52,7 @@ impl Calibration {
             choice.variant.len() <= LONGEST_NAME && choice.speeds.iter().all(is_speed)
         };
         self.choice.as_ref().is_none_or(is_choice)
+            && self.lookup.as_ref().is_none_or(|lookup| lookup.len() <= LONGEST_NAME)
             && [self.top_words, self.whole_keys].into_iter().flatten().all(is_rate)
     }
 }
@@ -135,7 +139,7 @@ mod tests {
         other.change("a", |calibration| calibration.choice = Some(choice(1e5)));
         calibrations.change("a", |calibration| calibration.top_words = Some(7e9));
         calibrations.change("b", |_| {});
-        let expected = Calibration { choice: Some(choice(1e5)), top_words: Some(7e9), whole_keys: None };
+        let expected = Calibration { choice: Some(choice(1e5)), top_words: Some(7e9), ..Calibration::default() };
         assert_eq!((other.get("a"), other.get("b")), (Some(expected), None));
         assert_eq!(*kept.lock().unwrap(), [1, 1], "nothing is written that has not changed");
     }
@@ -159,7 +163,12 @@ mod tests {
 
     #[test]
     fn figures_that_nobody_can_have_measured_are_left_out() {
-        let good = Calibration { choice: Some(choice(1e5)), top_words: Some(7e9), whole_keys: Some(1.0) };
+        let good = Calibration {
+            choice: Some(choice(1e5)),
+            lookup: Some("x".repeat(LONGEST_NAME)),
+            top_words: Some(7e9),
+            whole_keys: Some(1.0),
+        };
         assert!(good.is_plausible() && Calibration::default().is_plausible());
         let mut all = BTreeMap::from([("good".to_owned(), good.clone())]);
         for (number, wrong) in [0.0, -0.0, -1.0, 1e18, 1e300, f64::NAN, f64::INFINITY].into_iter().enumerate() {
@@ -169,6 +178,8 @@ mod tests {
         }
         let named = Choice { variant: "x".repeat(LONGEST_NAME + 1), ..choice(1e5) };
         all.insert("name".to_owned(), Calibration { choice: Some(named), ..good.clone() });
+        let lookup = Some("x".repeat(LONGEST_NAME + 1));
+        all.insert("lookup".to_owned(), Calibration { lookup, ..good.clone() });
         let keys: Vec<String> = all.keys().cloned().collect();
         let (calibrations, _) = counted(all);
         let left: Vec<&String> = keys.iter().filter(|key| calibrations.get(key).is_some()).collect();

@@ -2,9 +2,10 @@
 
 use super::field::Fe;
 use super::filter::Filter;
+use super::scratch::Scratch;
 use super::simd::SimdField;
 use super::table::Table;
-use super::walk::{Scratch, WalkResult, WalkTarget, walk};
+use super::walk::{WalkResult, WalkTarget, walk};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
 use crate::search::error::SearchError;
@@ -87,6 +88,11 @@ impl Kernel {
             Kernel::Ifma => "ifma",
             Kernel::Portable => "portable",
         }
+    }
+
+    /// Whether it has several methods of looking up top words.
+    pub fn has_lookups(self) -> bool {
+        self != Kernel::Portable
     }
 
     /// The filter of a pattern set.

@@ -4,6 +4,7 @@
 //! A **top word** is the upper 64 bits of x, or an approximation of them. Its upper 32 bits consist
 //! of the number of a **bucket** and a **place** in the bucket.
 
+use super::cells::CellTables;
 use super::quick::QuickTests;
 use crate::key::Npub;
 use crate::pattern::{PatternSet, TextTests};
@@ -21,6 +22,35 @@ const NOWHERE: u32 = 0xffff << 16;
 /// At most one bucket in 2^9 should be filled, so that the tables behind the bitmap are rarely
 /// needed.
 const SPARSITY_BITS: u32 = 9;
+
+/// How top words are looked up in the coarse bitmap, if there are many intervals. Which is faster
+/// depends on the processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Lookup {
+    /// By gathers, at once.
+    #[default]
+    Gathers,
+    /// By single loads, between the products of the next entry.
+    Loads,
+}
+
+impl Lookup {
+    /// Every method.
+    pub const ALL: [Lookup; 2] = [Lookup::Gathers, Lookup::Loads];
+
+    /// The method of this name.
+    pub fn named(name: &str) -> Option<Lookup> {
+        Lookup::ALL.into_iter().find(|lookup| lookup.name() == name)
+    }
+
+    /// Its name in the file of calibrations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lookup::Gathers => "gathers",
+            Lookup::Loads => "loads",
+        }
+    }
+}
 
 /// The intervals of a pattern set, widened by the error of an approximate top word.
 #[derive(Clone, Debug)]
@@ -44,6 +74,9 @@ pub struct Filter {
     first_exact: Vec<u32>,
     /// The widened intervals, disjoint and sorted, both ends included.
     widened: Vec<(u64, u64)>,
+    /// The widened intervals as cells, if they are few.
+    cells: Option<CellTables>,
+    lookup: Lookup,
     /// The patterns, where the intervals do not say all of them.
     whole: Option<PatternSet>,
     /// The tests of whole texts, where the first 32 bits of some pattern say too little.
@@ -122,11 +155,23 @@ impl Filter {
             places,
             exact,
             first_exact,
+            cells: CellTables::new(&widened),
+            lookup: Lookup::default(),
             widened,
             whole,
             text_tests,
             quick_tests,
         }
+    }
+
+    /// The same filter, with this method of looking up top words.
+    pub fn with_lookup(self, lookup: Lookup) -> Filter {
+        Filter { lookup, ..self }
+    }
+
+    /// How top words are looked up.
+    pub fn lookup(&self) -> Lookup {
+        self.lookup
     }
 
     /// Whether a candidate with this approximate top word may match. `false` is always right.
@@ -200,6 +245,12 @@ impl Filter {
     #[inline(always)]
     pub fn places(&self) -> [&[u32]; 2] {
         [&self.places[0], &self.places[1]]
+    }
+
+    /// The widened intervals as cells; `None` if they are too many.
+    #[inline(always)]
+    pub fn cells(&self) -> Option<&CellTables> {
+        self.cells.as_ref()
     }
 
     /// The widened intervals.

@@ -86,6 +86,17 @@ impl<F: SimdField> Centre<F> {
     }
 }
 
+/// Other work, done in steps between the products.
+pub trait Between {
+    /// A step, by its number: 0 to 5.
+    fn step(&mut self, step: usize);
+}
+
+impl Between for () {
+    #[inline(always)]
+    fn step(&mut self, _: usize) {}
+}
+
 /// The products whose sums are the 18 candidates of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Products<F> {
@@ -124,13 +135,33 @@ impl<F: SimdField> Products<F> {
     /// The products of an entry around a centre. `q` is `2·xA/(z - u)`.
     #[inline(always)]
     pub fn new(centre: &Centre<F>, entry: &Entry<F>, q: F) -> Products<F> {
+        let e1 = q.times_constant(&entry.e1);
         let b = centre.y.times_constant(&entry.y_2);
         let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
         let e0 = q.times(&centre.e0);
-        let e1 = q.times_constant(&entry.e1);
         let y2 = e1.square();
         let y1 = e1.mul(F::sum(e0.summand(), centre.g));
         let y0 = e0.square_plus(q.summand());
+        Products { y: [y0, y1, y2], a, b }
+    }
+
+    /// [`Products::new`] and [`Rotated::new`], with other work between the products. No product needs
+    /// the one before it.
+    #[inline(always)]
+    pub fn between(centre: &Centre<F>, entry: &Entry<F>, q: F, between: &mut impl Between) -> Products<F> {
+        let b = centre.y.times_constant(&entry.y_2);
+        between.step(0);
+        let a = F::sum(F::from_constant(&entry.minus_u), centre.a);
+        let e0 = q.times(&centre.e0);
+        between.step(1);
+        let e1 = q.times_constant(&entry.e1);
+        between.step(2);
+        let y2 = e1.square();
+        between.step(3);
+        let y1 = e1.mul(F::sum(e0.summand(), centre.g));
+        between.step(4);
+        let y0 = e0.square_plus(q.summand());
+        between.step(5);
         Products { y: [y0, y1, y2], a, b }
     }
 

@@ -4,6 +4,9 @@
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub mod bench_support;
+mod calibrate;
+mod ceiling;
+mod cells;
 mod dispatch;
 mod field;
 mod filter;
@@ -15,6 +18,7 @@ mod portable;
 mod portable_quick;
 mod portable_text;
 mod quick;
+mod scratch;
 mod screen;
 mod searcher;
 mod simd;
@@ -26,5 +30,6 @@ mod threads;
 mod walk;
 mod whole;
 
+pub use ceiling::multiply_ceiling;
 pub use dispatch::{KernelChoice, UnknownKernel};
 pub use searcher::{CpuSearcher, describe_kernel};

@@ -14,7 +14,7 @@ use bytemuck::Zeroable;
 
 /// A screen that looks up each top word at once, and keeps one bit per slot.
 #[derive(Debug, Zeroable)]
-pub struct LookupScreen(u32);
+pub struct LookupScreen(u64);
 
 impl Screen<Fe> for LookupScreen {
     #[inline(always)]
@@ -31,11 +31,11 @@ impl Screen<Fe> for LookupScreen {
         for [sum, difference] in products.top_words(rotated, centre, entry) {
             any |= filter.is_marked(sum) | filter.is_marked(difference);
         }
-        self.0 |= u32::from(any) << place.slot;
+        self.0 |= u64::from(any) << place.slot;
     }
 
     #[inline(always)]
-    fn take_suspects(&mut self, _: &Filter) -> u32 {
+    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
         std::mem::take(&mut self.0)
     }
 }
@@ -188,7 +188,9 @@ impl Screened for Fe {
     const FEW_INTERVALS: usize = 0;
 
     type Few = LookupScreen;
-    type Many = LookupScreen;
+    type Cells = LookupScreen;
+    type Gathers = LookupScreen;
+    type Loads = LookupScreen;
     type Whole = WholeScreen<Fe>;
 
     #[inline(always)]

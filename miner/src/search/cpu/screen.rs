@@ -14,6 +14,12 @@ pub type Marks = [u16; 9];
 /// Slots of a [`Screen`]. Each is one entry around one vector of centres.
 pub const SLOTS: usize = 32;
 
+/// Calls of [`Screen::step`] for each slot.
+pub const STEPS: usize = 9;
+
+/// Entries after which a screen has to report a suspect, at the latest.
+pub const LAG: usize = 1;
+
 /// Where an entry is: its index in the table, and its slot in the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -42,11 +48,17 @@ pub trait Screen<F: Screened>: Zeroable {
         place: Place,
     );
 
-    /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
-    fn take_suspects(&mut self, filter: &Filter) -> u32;
+    /// Goes on with the work that [`Screen::add`] has put off. Called [`STEPS`] times for each vector of
+    /// an entry, in order, vector by vector, between the products, so that the processor does both at
+    /// once.
+    #[inline(always)]
+    fn step(&mut self, _vector: usize, _step: usize) {}
 
-    /// The candidates of an entry that may match. `at` is its index in the table. Unmarked ones do
-    /// not match.
+    /// Bits of the slots in which a candidate may match; no other slot has one. Empties the screen.
+    fn take_suspects(&mut self, filter: &Filter, is_last: bool) -> u64;
+
+    /// The candidates of an entry that may match, one of the suspects taken last. Unmarked ones do not
+    /// match.
     #[inline(always)]
     fn marks(
         &self,
@@ -54,7 +66,7 @@ pub trait Screen<F: Screened>: Zeroable {
         centre: &Centre<F>,
         entry: &Entry<F>,
         products: &Products<F>,
-        _at: usize,
+        _place: Place,
     ) -> Marks {
         let top_words = products.top_words(&Rotated::new(centre, entry), centre, entry);
         let mut marks = F::marks(filter, &top_words);
@@ -73,14 +85,20 @@ pub trait Screen<F: Screened>: Zeroable {
 
 /// A field type with its screens.
 pub trait Screened: SimdField {
-    /// Filters of at most this many intervals use [`Screened::Few`], others [`Screened::Many`].
+    /// Filters of at most this many intervals use [`Screened::Few`].
     const FEW_INTERVALS: usize;
 
     /// The screen for few intervals.
     type Few: Screen<Self>;
 
-    /// The screen for many intervals.
-    type Many: Screen<Self>;
+    /// The screen for intervals that fit into [`super::cells::CellTables`].
+    type Cells: Screen<Self>;
+
+    /// The screen for more intervals with [`super::filter::Lookup::Gathers`].
+    type Gathers: Screen<Self>;
+
+    /// The screen for more intervals with [`super::filter::Lookup::Loads`].
+    type Loads: Screen<Self>;
 
     /// The screen that compares whole keys.
     type Whole: Screen<Self>;

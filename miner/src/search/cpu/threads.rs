@@ -2,7 +2,7 @@
 //! priority.
 
 use super::dispatch::Kernel;
-use super::filter::Filter;
+use super::filter::{Filter, Lookup};
 use super::walk::{Remaining, WalkResult, WalkTarget};
 use crate::key::StartPoint;
 use crate::pattern::PatternSet;
@@ -43,6 +43,8 @@ struct Worker {
 pub(super) struct Threads {
     workers: Vec<Worker>,
     kernel: Kernel,
+    /// How top words are looked up.
+    pub lookup: Lookup,
     /// The filters of the last launch: of all its patterns, and of those remaining after the early
     /// stop.
     filters: [Kept; 2],
@@ -71,19 +73,19 @@ impl Threads {
             let thread = std::thread::Builder::new().name(format!("search {number}")).spawn(run);
             Worker { tasks: Some(task), outcomes, thread: Some(thread.expect("the system starts threads")) }
         };
-        Threads { workers: (0..count).map(worker).collect(), kernel, filters: [None, None] }
+        Threads { workers: (0..count).map(worker).collect(), kernel, lookup: Lookup::default(), filters: [None, None] }
     }
 
     /// The goal of the walks of a launch.
     pub fn target(&mut self, launch: &Launch) -> WalkTarget {
-        let kernel = self.kernel;
+        let new = |patterns: &PatternSet| self.kernel.filter(patterns).with_lookup(self.lookup);
         let [all, remaining] = &mut self.filters;
         let remaining = launch.remaining.as_ref().map(|wanted| Remaining {
-            filter: filter_for(kernel, &wanted.patterns, remaining),
+            filter: filter_for(new, &wanted.patterns, remaining),
             is_wanted: wanted.is_wanted,
             after: EARLY_STOP_HITS,
         });
-        WalkTarget { filter: filter_for(kernel, &launch.patterns, all), most_hits: MOST_HITS, remaining }
+        WalkTarget { filter: filter_for(new, &launch.patterns, all), most_hits: MOST_HITS, remaining }
     }
 
     /// Runs one task on each thread and waits for all. `tasks` has one for each thread.
@@ -99,11 +101,11 @@ impl Threads {
 }
 
 /// The filter of a pattern set. Builds a new one if the set has changed.
-fn filter_for(kernel: Kernel, patterns: &Arc<PatternSet>, kept: &mut Kept) -> Arc<Filter> {
+fn filter_for(new: impl Fn(&PatternSet) -> Filter, patterns: &Arc<PatternSet>, kept: &mut Kept) -> Arc<Filter> {
     match kept {
         Some((held, filter)) if Arc::ptr_eq(held, patterns) => Arc::clone(filter),
         _ => {
-            let filter = Arc::new(kernel.filter(patterns));
+            let filter = Arc::new(new(patterns));
             *kept = Some((Arc::clone(patterns), Arc::clone(&filter)));
             filter
         }

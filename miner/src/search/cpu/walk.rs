@@ -6,14 +6,14 @@
 
 use super::field::Fe;
 use super::filter::Filter;
-use super::formula::{Centre, Products, Rotated, address, broadcast, cube, factor};
-use super::huge_page::HugePage;
-use super::screen::{Place, SLOTS, Screen, Screened};
+use super::formula::{Between, Centre, Products, Rotated, address, broadcast, cube, factor};
+use super::scratch::{Memory, Scratch, Screens};
+use super::screen::{LAG, Place, SLOTS, Screen, Screened};
 use super::simd::SimdField;
 use super::table::{Affine, ENTRIES, STEP, Table, moved, multiple_of_generator};
 use crate::key::{Npub, Offset, Rotation, StartPoint, Tweak};
-use bytemuck::Zeroable;
 use secp256k1::PublicKey;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Candidates of one table entry: three turns, two signs, three rotations.
@@ -52,28 +52,6 @@ pub struct Remaining {
     pub is_wanted: bool,
     /// The early stop comes after this many hits of other patterns.
     pub after: usize,
-}
-
-/// The working memory of a walk, kept between walks.
-pub struct Scratch<F: Screened, const W: usize>(Box<HugePage<Memory<F, W>>>);
-
-struct Memory<F: Screened, const W: usize> {
-    /// The prefix products of a round's factors, by entry. In the backward pass the entries' q
-    /// replace them.
-    prefixes: [[F; W]; ENTRIES],
-    few: F::Few,
-    many: F::Many,
-    whole: F::Whole,
-}
-
-// SAFETY: every field is `Zeroable`: numbers and screens of a `SimdField`.
-unsafe impl<F: Screened, const W: usize> Zeroable for Memory<F, W> {}
-
-impl<F: Screened, const W: usize> Scratch<F, W> {
-    /// Memory for one thread.
-    pub fn new() -> Scratch<F, W> {
-        Scratch(HugePage::zeroed())
-    }
 }
 
 /// The centres of a round.
@@ -132,18 +110,16 @@ pub fn walk<F: Screened, const W: usize>(
     let mut result = WalkResult::default();
     let mut round = Round::starting_at(table, start, 0);
     let (mut filter, mut remaining, mut others) = (&target.filter, target.remaining.as_ref(), 0);
-    let Memory { prefixes, few, many, whole } = &mut scratch.0.0;
-    many.begin(filter, &table.plain);
-    if filter.text_tests().is_some() {
-        whole.begin(filter, &table.plain);
-    }
+    let memory = scratch.memory();
+    let mut screens = memory.begin(filter, &table.plain);
     while result.rounds < rounds && result.hits.len() < target.most_hits {
-        let next = if filter.text_tests().is_some() {
-            walk_round(table, &round, filter, prefixes, whole, &mut result)
-        } else if filter.widened().len() <= F::FEW_INTERVALS {
-            walk_round(table, &round, filter, prefixes, few, &mut result)
-        } else {
-            walk_round(table, &round, filter, prefixes, many, &mut result)
+        let Memory { prefixes, few, cells, gathers, loads, whole } = memory;
+        let next = match screens {
+            Screens::Few => walk_round(table, &round, filter, prefixes, few, &mut result),
+            Screens::Cells => walk_round(table, &round, filter, prefixes, cells, &mut result),
+            Screens::Gathers => walk_round(table, &round, filter, prefixes, gathers, &mut result),
+            Screens::Loads => walk_round(table, &round, filter, prefixes, loads, &mut result),
+            Screens::Whole => walk_round(table, &round, filter, prefixes, whole, &mut result),
         };
         result.rounds += 1;
         if let Some(kept) = remaining {
@@ -153,10 +129,7 @@ pub fn walk<F: Screened, const W: usize>(
                     break;
                 }
                 (filter, remaining) = (&kept.filter, None);
-                many.begin(filter, &table.plain);
-                if filter.text_tests().is_some() {
-                    whole.begin(filter, &table.plain);
-                }
+                screens = memory.begin(filter, &table.plain);
             }
         }
         result.found.clear();
@@ -229,21 +202,32 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
                 shared[w] = shared[w].mul(factor(cubes[w], entry));
             }
             for w in 0..W {
-                products[w] = Products::new(&centres[w], entry, q[w]);
+                screen.step(w, 0);
+                products[w] = Products::between(&centres[w], entry, q[w], &mut Steps(screen, w, PhantomData));
                 rotated[w] = Rotated::new(&centres[w], entry);
+                screen.step(w, 7);
+                screen.step(w, 8);
             }
             for w in 0..W {
-                let place = Place { entry: end - 1 - slot, slot: slot * W + w };
+                let place = Place { entry: end - 1 - slot, slot: (slot + LAG) * W + w };
                 screen.add(filter, &centres[w], entry, &products[w], &rotated[w], place);
             }
         }
-        let mut slots = screen.take_suspects(filter);
+        let mut slots = screen.take_suspects(filter, end == SLOTS / W);
         while slots != 0 {
             cold_path();
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
-            let (at, w) = (end - 1 - slot / W, slot % W);
-            confirm(table, round, (at, w), &centres[w], prefixes[at][w], (filter, &*screen), result);
+            let (at, w) = (end - 1 + LAG - slot / W, slot % W);
+            confirm(
+                table,
+                round,
+                (Place { entry: at, slot }, w),
+                &centres[w],
+                prefixes[at][w],
+                (filter, &*screen),
+                result,
+            );
         }
     }
     for dead in round.dead {
@@ -251,6 +235,16 @@ fn walk_round<F: Screened, N: Screen<F>, const W: usize>(
         result.candidates += CANDIDATES_AN_ENTRY * ENTRIES as u64 * alive;
     }
     Some(next)
+}
+
+/// The steps of a screen between the products of a vector.
+struct Steps<'a, F, N>(&'a mut N, usize, PhantomData<F>);
+
+impl<F: Screened, N: Screen<F>> Between for Steps<'_, F, N> {
+    #[inline(always)]
+    fn step(&mut self, step: usize) {
+        self.0.step(self.1, step + 1);
+    }
 }
 
 /// Inverts all vectors with one inversion. Returns `false` if a lane is zero.
@@ -283,15 +277,16 @@ fn cold_path() {}
 fn confirm<F: Screened, N: Screen<F>, const W: usize>(
     table: &Table<F>,
     round: &Round<F, W>,
-    (at, w): (usize, usize),
+    (place, w): (Place, usize),
     centre: &Centre<F>,
     q: F,
     (filter, screen): (&Filter, &N),
     result: &mut WalkResult,
 ) {
+    let at = place.entry;
     let entry = &table.entries.0[at];
     let products = Products::new(centre, entry, q);
-    for (word, &marked) in screen.marks(filter, centre, entry, &products, at).iter().enumerate() {
+    for (word, &marked) in screen.marks(filter, centre, entry, &products, place).iter().enumerate() {
         let mut bits = marked;
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;

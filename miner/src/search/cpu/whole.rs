@@ -39,7 +39,7 @@ pub struct WholeScreen<F: WholeField> {
     pub quick: F::Quick,
     has_quick: u32,
     /// Bits of the slots with a key that may match.
-    suspects: u32,
+    suspects: u64,
 }
 
 // SAFETY: every field is `Zeroable`.
@@ -105,17 +105,17 @@ impl<F: WholeField + Screened> Screen<F> for WholeScreen<F> {
             Some(tests) if self.has_quick != 0 => F::may_pass(self, tests, centre, products, place.entry),
             _ => F::whole_marks(self, filter, centre, products, place.entry) != [0; 9],
         };
-        self.suspects |= u32::from(is_suspect) << place.slot;
+        self.suspects |= u64::from(is_suspect) << place.slot;
     }
 
     #[inline(always)]
-    fn take_suspects(&mut self, _: &Filter) -> u32 {
+    fn take_suspects(&mut self, _: &Filter, _: bool) -> u64 {
         std::mem::take(&mut self.suspects)
     }
 
     #[inline(always)]
-    fn marks(&self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, at: usize) -> Marks {
-        F::whole_marks(self, filter, centre, products, at)
+    fn marks(&self, filter: &Filter, centre: &Centre<F>, _: &Entry<F>, products: &Products<F>, place: Place) -> Marks {
+        F::whole_marks(self, filter, centre, products, place.entry)
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Every `unsafe` here relies on the contract of `super`: the processor has the instructions.
 
+use super::cells::CellScreen;
 use super::fe8::{Factor8, Fe8};
 use super::keys::KeyFactors;
-use super::marks::{self, CompareScreen, LookupScreen};
+use super::lookup::{GatherScreen, LoadScreen};
+use super::marks::{self, CompareScreen};
 use super::quick::Quick8;
 use super::reduce::{
     FOLD_256, LIMB, TOP_LIMB, carried, limbs, reduced, reduced_at_259, square_columns, top_of_product,
@@ -283,10 +285,12 @@ fn whole_marks(
 }
 
 impl Screened for Fe8 {
-    const FEW_INTERVALS: usize = 4;
+    const FEW_INTERVALS: usize = 3;
 
     type Few = CompareScreen;
-    type Many = LookupScreen;
+    type Cells = CellScreen;
+    type Gathers = GatherScreen;
+    type Loads = LoadScreen;
     type Whole = WholeScreen<Fe8>;
 
     #[inline(always)]

@@ -17,16 +17,20 @@
 //!
 //! So a product is below 2^519, and its uppermost column below 2^52.
 
+mod ceiling;
+mod cells;
 mod checksum;
 mod fe8;
 mod field;
 mod keys;
+mod lookup;
 mod marks;
 mod quick;
 mod reduce;
 mod text;
 mod vector;
 
+pub use ceiling::multiplies_a_second;
 pub use fe8::Fe8;
 #[cfg(test)]
 pub use quick::{keys_of_lanes, one_passes};
@@ -34,8 +38,9 @@ pub use quick::{keys_of_lanes, one_passes};
 pub use text::{lanes_that_pass, words_of_lanes};
 pub use vector::is_supported;
 
+use super::scratch::Scratch;
 use super::table::Table;
-use super::walk::{Scratch, WalkResult, WalkTarget, walk};
+use super::walk::{WalkResult, WalkTarget, walk};
 use crate::key::StartPoint;
 
 /// Vectors of eight centres a round.

@@ -1,6 +1,7 @@
 //! The CPU search compared with libsecp256k1 and plain arithmetic.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cells;
 mod chosen_points;
 mod dispatch;
 mod field;
@@ -12,7 +13,7 @@ mod whole;
 
 use super::dispatch::{Kernel, KernelChoice};
 use super::field::Fe;
-use super::filter::Filter;
+use super::filter::{Filter, Lookup};
 use super::ifma::{Fe8, is_supported};
 use super::simd::SimdField;
 use super::table::{Affine, ENTRIES, STEP, multiple_of_generator};
@@ -80,12 +81,17 @@ fn target(filter: Filter, most_hits: usize) -> WalkTarget {
 /// Number of centres that is a whole number of rounds for every kernel.
 const CENTRES: u64 = 16;
 
-/// Walks `centres` centres, a multiple of [`CENTRES`].
+/// Walks `centres` centres, a multiple of [`CENTRES`]. Every method of looking up top words gives the
+/// same hits.
 fn hits_of(kernel: Kernel, start: &StartPoint, centres: u64, set: &PatternSet) -> (u64, HashSet<Tweak>) {
-    let filter = kernel.filter(set);
     assert_eq!(CENTRES % kernel.centres(), 0);
-    let walked = kernel.walker().walk(start, centres / kernel.centres(), &target(filter, usize::MAX));
-    let hits: HashSet<Tweak> = walked.hits.iter().copied().collect();
-    assert_eq!(hits.len(), walked.hits.len(), "no hit is reported twice");
-    (walked.candidates, hits)
+    let [one, other] = Lookup::ALL.map(|lookup| {
+        let filter = kernel.filter(set).with_lookup(lookup);
+        let walked = kernel.walker().walk(start, centres / kernel.centres(), &target(filter, usize::MAX));
+        let hits: HashSet<Tweak> = walked.hits.iter().copied().collect();
+        assert_eq!(hits.len(), walked.hits.len(), "no hit is reported twice");
+        (walked.candidates, hits)
+    });
+    assert!(one == other, "{}: {} hits by gathers, {} by loads", kernel.name(), one.1.len(), other.1.len());
+    one
 }

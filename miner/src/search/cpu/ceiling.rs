@@ -1,0 +1,76 @@
+//! The rate that the search would have if it were nothing but its multiply instructions, measured.
+
+use super::dispatch::{Kernel, KernelChoice};
+use crate::search::error::SearchError;
+use std::hint::black_box;
+use std::thread;
+use std::time::Instant;
+
+/// Multiply instructions of a table entry, forward and backward, and the candidates they give: with
+/// IFMA for eight centres. `docs/developers/cpu-kernels.md` has the sum.
+#[cfg(target_arch = "x86_64")]
+const IFMA: (f64, f64) = (708.0, 144.0);
+/// The same of the portable kernel: ten products of 21 and twelve top words of 12.
+const PORTABLE: (f64, f64) = (354.0, 18.0);
+/// Measurements; the best counts, since another program may have run meanwhile.
+const TURNS: usize = 16;
+/// Instructions of a chain in a measurement: some milliseconds.
+const TIMES: u64 = 1 << 20;
+/// Independent chains of the portable measurement.
+const CHAINS: usize = 8;
+
+/// Candidates per second of `threads` threads at once if a kernel had nothing to do but multiply.
+/// Takes a tenth of a second.
+///
+/// Errors: this processor lacks the kernel.
+pub fn multiply_ceiling(kernel: KernelChoice, threads: usize) -> Result<f64, SearchError> {
+    let kernel = Kernel::choose(kernel)?;
+    let measured = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(move || of_thread(kernel))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).sum()
+    });
+    Ok(measured)
+}
+
+fn of_thread(kernel: Kernel) -> f64 {
+    let best = |measure: &dyn Fn() -> f64| (0..TURNS).map(|_| measure()).fold(0.0, f64::max);
+    match kernel {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Kernel::Ifma` is made only where `is_supported` is true.
+        Kernel::Ifma => best(&|| unsafe { super::ifma::multiplies_a_second(TIMES) }) / IFMA.0 * IFMA.1,
+        Kernel::Portable => best(&multiplies_a_second) / PORTABLE.0 * PORTABLE.1,
+    }
+}
+
+/// Products of two numbers of 64 bits per second.
+fn multiplies_a_second() -> f64 {
+    let factor = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    let mut values: [u64; CHAINS] = black_box([3, 5, 7, 11, 13, 17, 19, 23]);
+    let began = Instant::now();
+    for _ in 0..TIMES {
+        for value in &mut values {
+            let product = u128::from(*value) * u128::from(factor);
+            *value = (product >> 64) as u64 ^ product as u64;
+        }
+    }
+    black_box(values);
+    (CHAINS as u64 * TIMES) as f64 / began.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_processor_multiplies_more_than_eight_times_a_nanosecond() {
+        for kernel in [KernelChoice::Portable, KernelChoice::Ifma] {
+            let Ok(ceiling) = multiply_ceiling(kernel, 2) else { continue };
+            let instructions = match Kernel::choose(kernel).unwrap() {
+                Kernel::Portable => ceiling / PORTABLE.1 * PORTABLE.0,
+                #[cfg(target_arch = "x86_64")]
+                Kernel::Ifma => ceiling / IFMA.1 * IFMA.0,
+            };
+            assert!((1e6..3.2e10).contains(&instructions), "{instructions} of two threads");
+        }
+    }
+}

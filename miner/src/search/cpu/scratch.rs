@@ -1,0 +1,75 @@
+//! The working memory of a walk: prefix products, and the screens, one of which a filter uses.
+
+use super::field::Fe;
+use super::filter::{Filter, Lookup};
+use super::huge_page::HugePage;
+use super::screen::{Screen, Screened};
+use super::table::{ENTRIES, Entry};
+use bytemuck::Zeroable;
+
+/// The working memory of a walk, kept between walks.
+pub struct Scratch<F: Screened, const W: usize>(Box<HugePage<Memory<F, W>>>);
+
+/// The prefix products of a round, and every screen.
+pub struct Memory<F: Screened, const W: usize> {
+    /// The prefix products of a round's factors, by entry. In the backward pass the entries' q
+    /// replace them.
+    pub prefixes: [[F; W]; ENTRIES],
+    /// [`Screened::Few`]
+    pub few: F::Few,
+    /// [`Screened::Cells`]
+    pub cells: F::Cells,
+    /// [`Screened::Gathers`]
+    pub gathers: F::Gathers,
+    /// [`Screened::Loads`]
+    pub loads: F::Loads,
+    /// [`Screened::Whole`]
+    pub whole: F::Whole,
+}
+
+// SAFETY: every field is `Zeroable`: numbers and screens of a `SimdField`.
+unsafe impl<F: Screened, const W: usize> Zeroable for Memory<F, W> {}
+
+/// Which screen a walk uses.
+#[derive(Clone, Copy, Debug)]
+pub enum Screens {
+    Few,
+    Cells,
+    Gathers,
+    Loads,
+    Whole,
+}
+
+impl<F: Screened, const W: usize> Memory<F, W> {
+    /// Chooses the screen for a filter, and prepares it.
+    pub fn begin(&mut self, filter: &Filter, plain: &[Entry<Fe>]) -> Screens {
+        if filter.text_tests().is_some() {
+            self.whole.begin(filter, plain);
+            Screens::Whole
+        } else if filter.widened().len() <= F::FEW_INTERVALS {
+            self.few.begin(filter, plain);
+            Screens::Few
+        } else if filter.cells().is_some() {
+            self.cells.begin(filter, plain);
+            Screens::Cells
+        } else if filter.lookup() == Lookup::Gathers {
+            self.gathers.begin(filter, plain);
+            Screens::Gathers
+        } else {
+            self.loads.begin(filter, plain);
+            Screens::Loads
+        }
+    }
+}
+
+impl<F: Screened, const W: usize> Scratch<F, W> {
+    /// Memory for one thread.
+    pub fn new() -> Scratch<F, W> {
+        Scratch(HugePage::zeroed())
+    }
+
+    /// The memory itself.
+    pub fn memory(&mut self) -> &mut Memory<F, W> {
+        &mut self.0.0
+    }
+}
