@@ -4,37 +4,37 @@
 use super::shortfall::Shortfall;
 
 /// Canary hits are compared with their expected number each time that number reaches this. That
-/// happens up to ten million times a year. An honest device finds fewer than half of 200 with a
+/// happens up to fifty million times a year. An honest device finds fewer than half of 200 with a
 /// chance of 1.8e-15 (Poisson), but fewer than half of 100 with 1.2e-8, which would take it out
-/// wrongly once in a few years.
+/// wrongly once in a year or two.
 const JUDGE_AFTER: f64 = 200.0;
 
-/// Canary hits that a device is believed to have at its start, among as many expected ones.
+/// Number of expected canary hits that a new device is credited with as found.
 const BELIEVED: f64 = 20.0;
 
-/// Expected canary hits over which the proven part of a device's claims is taken: 2 % of random
-/// error.
+/// Expected canary hits over which the proven share of a device's claims is averaged. The random
+/// error is then 2 %.
 const PROVEN_OVER: f64 = 2000.0;
 
-/// The part of its hits that a device reports against which the slow test is made. It notices those
-/// that drop a tenth soonest, and those that drop more still sooner.
+/// The share of hits that the slow test assumes a bad device to report. A device that drops a tenth
+/// is noticed as soon as possible, and one that drops more sooner still.
 const REPORTED_BY_A_BAD_DEVICE: f64 = 0.9;
 
 /// The canary hits of one device.
 #[derive(Debug)]
 pub(super) struct Canaries {
-    /// Expected and found since the last quick verdict.
+    /// Canary hits expected and found since the last quick verdict.
     expected: f64,
     found: u64,
-    /// Expected and found, as far back as [`PROVEN_OVER`].
+    /// Canary hits expected and found, as far back as [`PROVEN_OVER`].
     proof: (f64, f64),
-    /// The slow test of a device of this machine; `None` for a worker's. Of a worker's claims as many
-    /// count as it proves, and decoys show whether it keeps hits back.
+    /// The slow test of a device of this machine. `None` for a worker's device: its claims count as far
+    /// as canaries prove them, and decoys show whether it keeps hits back.
     dropped: Option<Shortfall>,
 }
 
 impl Canaries {
-    /// Those of a device that has not searched yet.
+    /// The record of a device that has not searched yet.
     pub fn new(is_workers: bool) -> Canaries {
         let dropped = (!is_workers).then(|| Shortfall::to(REPORTED_BY_A_BAD_DEVICE));
         Canaries { expected: 0.0, found: 0, proof: (BELIEVED, BELIEVED), dropped }
@@ -60,7 +60,7 @@ impl Canaries {
         })
     }
 
-    /// The part of the device's claimed candidates that they prove, 0 to 1.
+    /// The share of the device's claimed candidates that canary hits prove, 0 to 1.
     pub fn proven_share(&self) -> f64 {
         let (expected, found) = self.proof;
         (found / expected).min(1.0)
@@ -87,7 +87,7 @@ mod tests {
         };
         // A value that was also computed independently.
         assert!((chance_below_half(100.0) / 1.178e-8 - 1.0).abs() < 0.001, "{}", chance_below_half(100.0));
-        // A canary has at most 160 hits a second, so a verdict takes at least a second.
+        // A canary has at most 320 hits per second, so a verdict takes at least 0.6 s.
         let verdicts_in_ten_years = 10.0 * 365.0 * 86_400.0;
         let chance = chance_below_half(JUDGE_AFTER);
         assert!(chance < 1e-9 && chance * verdicts_in_ten_years < 1e-3, "{chance}");

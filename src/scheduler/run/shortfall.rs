@@ -1,13 +1,13 @@
 //! A test for hits that are missing: a little evidence from every launch, added up (CUSUM; Page
 //! 1954).
 //!
-//! It compares two guesses after every launch: the device reports each hit, or only a part of them.
-//! The score is the logarithm of how much likelier the second one is, and never below zero. At
-//! [`ENOUGH`] hits are missing.
+//! After every launch it compares two hypotheses: the device reports each hit, or only a share of
+//! them. The score is the logarithm of the likelihood ratio of the second to the first, and never
+//! below zero. At [`ENOUGH`] the test says that hits are missing.
 //!
-//! An honest device comes there once in `e^30 = 10^13` launches or more rarely, on average (Lorden
-//! 1971). With a guessed part of nine tenths it takes `200 · e^30 = 2·10^15` expected hits, because
-//! one launch says so little (simulated, see the tests).
+//! An honest device reaches that score once in `e^30 = 10^13` launches or more rarely, on average
+//! (Lorden 1971). For an assumed share of nine tenths it takes `200 · e^30 = 2·10^15` expected hits,
+//! because one launch is little evidence (simulated by the tests below).
 
 /// The score at which hits are missing.
 const ENOUGH: f64 = 30.0;
@@ -15,7 +15,7 @@ const ENOUGH: f64 = 30.0;
 /// The hits of a device since its score was zero.
 #[derive(Debug)]
 pub(super) struct Shortfall {
-    /// The part of its hits that a bad device reports, as guessed.
+    /// The share of its hits that a bad device is assumed to report.
     part: f64,
     score: f64,
     expected: f64,
@@ -23,7 +23,7 @@ pub(super) struct Shortfall {
 }
 
 impl Shortfall {
-    /// A test against a device that reports this part of its hits, over 0 and below 1.
+    /// A test for devices that report this share of their hits, above 0 and below 1.
     pub fn to(part: f64) -> Shortfall {
         Shortfall { part, score: 0.0, expected: 0.0, found: 0 }
     }

@@ -1,4 +1,4 @@
-//! The rate that the search would have if it were nothing but its multiply instructions, measured.
+//! The multiply ceiling: the rate of a search that consisted of its multiply instructions only.
 
 use super::dispatch::{Kernel, KernelChoice};
 use crate::search::error::SearchError;
@@ -10,7 +10,8 @@ use std::time::Instant;
 /// IFMA for eight centres. `docs/developers/cpu-kernels.md` has the sum.
 #[cfg(target_arch = "x86_64")]
 const IFMA: (f64, f64) = (708.0, 144.0);
-/// The same of the portable kernel: ten products of 21 and twelve top words of 12.
+/// Multiply instructions of an entry with the portable kernel: ten products of 21, twelve top words of
+/// 12.
 const PORTABLE: (f64, f64) = (354.0, 18.0);
 /// Measurements; the best counts, since another program may have run meanwhile.
 const TURNS: usize = 16;

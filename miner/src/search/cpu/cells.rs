@@ -10,16 +10,16 @@
 //!
 //! The place and the content together are all bits of the cell, so no other cell passes.
 
-/// Lower bits of a top word's upper 32 that are not of its cell. The smallest number with which 16
-/// bits and the place in a table are the whole cell.
+/// Lower bits of a top word that do not belong to its cell. The smallest number for which 16 bits and
+/// the place in a table determine the cell.
 pub const CELL_SHIFT: u32 = 10;
-/// Slots of a table: what one instruction looks up in two vectors of 16-bit numbers.
+/// Slots of a table: the 16-bit numbers of the two vectors that one instruction looks up in.
 pub const SLOTS_OF_TABLE: usize = 64;
-/// Most tables.
+/// The most tables.
 pub const MOST_TABLES: usize = 3;
 /// Shifts tried. With a larger one the shifted number has less than six bits.
 const SHIFTS: u16 = 11;
-/// Most cells: with more, three tables are rarely enough.
+/// The most cells: with more, three tables are rarely enough.
 const MOST_CELLS: usize = 160;
 
 /// One table.
@@ -36,8 +36,7 @@ pub struct CellTable {
 pub struct CellTables(Vec<CellTable>);
 
 impl CellTables {
-    /// The cells of intervals of top words, both ends included. `None` if they are too many, or
-    /// none.
+    /// The cells of intervals of top words, both ends included. `None` if there are none, or too many.
     pub fn new(intervals: &[(u64, u64)]) -> Option<CellTables> {
         let cell = |top: u64| (top >> (32 + CELL_SHIFT)) as u32;
         let mut cells = Vec::new();

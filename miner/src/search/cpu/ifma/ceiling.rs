@@ -1,4 +1,4 @@
-//! How many multiply instructions this processor executes.
+//! The measured number of multiply instructions per second.
 //!
 //! The contract of every `unsafe` is that of the module above.
 

@@ -1,5 +1,5 @@
 //! The screens of the IFMA kernel for many intervals. Every top word is looked up in the filter's coarse
-//! bitmap at once, by one of two methods; those in filled buckets are collected, and looked up in its
+//! bitmap at once, by one of two methods. Words in filled buckets are collected, and looked up in the
 //! finer tables later.
 //!
 //! The contract of every `unsafe` is that of the module above.
@@ -18,7 +18,7 @@ use std::arch::x86_64::*;
 
 /// Slots of [`LAG`] entries.
 const LAG_SLOTS: usize = LAG * VECTORS;
-/// Most slots between two calls of [`Screen::take_suspects`].
+/// The most slots between two calls of [`Screen::take_suspects`].
 const MOST_SLOTS: usize = SLOTS + LAG_SLOTS;
 /// Top words of a slot.
 const WORDS_OF_SLOT: usize = 16 * STEPS;
@@ -81,12 +81,12 @@ impl Screen<Fe8> for GatherScreen {
 /// multiplications leave the units for whole numbers idle.
 #[derive(Debug, Zeroable)]
 pub struct LoadScreen {
-    /// As in [`GatherScreen`].
+    /// A copy of the filter's coarse bitmap, as in [`GatherScreen`].
     coarse: [u32; COARSE_WORDS],
     /// The top words of the entry before, rotated by [`TURN`].
     top_words: [[[u32; 16]; STEPS]; VECTORS],
     collected: Collected,
-    /// Not zero before the first entry of a round: `top_words` are old ones then.
+    /// Not zero before the first entry of a round, when `top_words` are those of another round.
     is_fresh: u32,
 }
 
@@ -161,8 +161,8 @@ impl LoadScreen {
     }
 }
 
-/// Adds those of sixteen rotated top words that are in filled coarse buckets to the collected ones, of
-/// which there are `count`. Returns their new number.
+/// Collects those of sixteen rotated top words that are in filled coarse buckets. `count` words are
+/// collected before. Returns their new number.
 ///
 /// In assembly, because the compiler takes half as many instructions again, and keeps fewer numbers of
 /// the products in registers.
@@ -226,12 +226,12 @@ struct Collected {
 }
 
 impl Collected {
-    /// Forgets everything.
+    /// Drops all words and slots.
     fn clear(&mut self) {
         (self.count, self.slots, self.found_count) = (0, 0, 0);
     }
 
-    /// Forgets the words of the slots so far, but not the slots.
+    /// Drops the words of the slots so far, but keeps the number of slots.
     #[inline(always)]
     fn empty_slots(&mut self) {
         self.count = 0;
@@ -250,7 +250,7 @@ impl Collected {
         self.count += marked.count_ones() as usize;
     }
 
-    /// The words added from now on are of the next slot.
+    /// Begins the next slot: words added from now on belong to it.
     #[inline(always)]
     fn end_slot(&mut self) {
         self.ends[self.slots] = self.count as u32;
