@@ -145,17 +145,6 @@ impl Mine {
         Ok(Some(password))
     }
 
-    /// How to search. The CPU is the only device of a search that ends before a GPU has started,
-    /// unless one is named.
-    fn options(&self, difficulty: Difficulty) -> SearchOptions {
-        let options = self.search.without_bot();
-        let is_quick = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= QUICK;
-        let devices = if is_quick && !self.search.name_a_device() { DeviceChoice::Cpu } else { options.devices };
-        // The key of a short search is found within a launch or two, and waits for their end.
-        let is_short = self.count > 0 && f64::from(self.count) * difficulty.candidates() <= SHORT;
-        SearchOptions { devices, polite: options.polite || is_short, ..options }
-    }
-
     /// Searches until enough keys are written, or the time is over.
     fn search(
         &self,
@@ -164,7 +153,8 @@ impl Mine {
         vault: Vault,
         mut output: Output,
     ) -> anyhow::Result<()> {
-        let options = self.options(difficulty);
+        let candidates = f64::from(self.count) * difficulty.candidates();
+        let options = options_for(self.search.without_bot(), candidates, self.search.name_a_device());
         let (sender, finds) = mpsc::channel();
         let (began, wanted) = (output.began, self.count);
         let mut written = 0u64;
@@ -227,6 +217,15 @@ impl Mine {
     }
 }
 
+/// Options of a search that is expected to test this number of candidates, 0 if it has no end. The CPU
+/// is the only device of a search that ends before a GPU has started, unless a device is named. A short
+/// search has short launches, because its key waits for the end of a launch or two.
+fn options_for(options: SearchOptions, candidates: f64, is_device_named: bool) -> SearchOptions {
+    let is_below = |bound: f64| candidates > 0.0 && candidates <= bound;
+    let devices = if is_below(QUICK) && !is_device_named { DeviceChoice::Cpu } else { options.devices };
+    SearchOptions { devices, polite: options.polite || is_below(SHORT), ..options }
+}
+
 /// Names the cheaper look-alikes of a single pattern that takes long.
 fn hint(patterns: &[Pattern], rate: Rate) {
     let [pattern] = patterns else { return };
@@ -235,5 +234,27 @@ fn hint(patterns: &[Pattern], rate: Rate) {
     }
     for other in pattern.cheaper() {
         eprintln!("{pattern} takes {}.\n{other} looks alike and takes {}.", time(pattern, rate), time(&other, rate));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_searches_take_the_cpu_and_short_ones_short_launches() {
+        let chosen = |candidates: f64, is_device_named: bool| {
+            let options = options_for(SearchOptions::default(), candidates, is_device_named);
+            (options.devices, options.polite)
+        };
+        assert_eq!(chosen(QUICK, false), (DeviceChoice::Cpu, true));
+        assert_eq!(chosen(QUICK, true), (DeviceChoice::All, true));
+        assert_eq!(chosen(2.0 * QUICK, false), (DeviceChoice::All, true));
+        assert_eq!(chosen(SHORT, false), (DeviceChoice::All, true));
+        assert_eq!(chosen(2.0 * SHORT, false), (DeviceChoice::All, false));
+        // A search without an end has count 0.
+        assert_eq!(chosen(0.0, false), (DeviceChoice::All, false));
+        let polite = SearchOptions { polite: true, ..SearchOptions::default() };
+        assert!(options_for(polite, 2.0 * SHORT, false).polite);
     }
 }
